@@ -99,21 +99,16 @@ CASES ?= 1000000
 FUZZ_SEED ?= 1
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g
 
-ROWS_CASES ?= 20000
 BODY_CASES ?= 20000
 # The sanitizer looks for what throws exceptions as a process starts: DuckDB throws some.
 SANITIZED := LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so.6)" \
 	ASAN_OPTIONS=detect_leaks=0
 
-fuzz: $(READY)  ## damaged blocks and index segments through the native parts, built with sanitizers
+fuzz: $(READY)  ## damaged blocks and bodies through the native parts, built with sanitizers
 	CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" $(BIN)/python setup.py --quiet build --force \
 		--build-lib build/fuzz --build-temp build/fuzz-objects
 	$(SANITIZED) $(BIN)/python -m pytest --override-ini pythonpath="build/fuzz ." -n0 \
-		--pythonwarnings ignore tests/api/text/native \
-		tests/lake/index/segment tests/lake/index/builder/test_compose.py \
-		tests/lake/index/rowgroup/test_decoded.py
-	cd build/fuzz && $(SANITIZED) PYTHONPATH=.:$(CURDIR) $(CURDIR)/$(BIN)/python \
-		-m tests.fuzz.rows --cases $(ROWS_CASES) --seed $(FUZZ_SEED)
+		--pythonwarnings ignore tests/api/text/native
 	$(BIN)/python -m tests.fuzz.bodies --cases $(BODY_CASES) --seed $(FUZZ_SEED)
 	$(SANITIZED) $(BIN)/python -m tests.fuzz.native --cases $(CASES) --seed $(FUZZ_SEED) \
 		--extension build/fuzz/tonlake/ingest/decode/_core.abi3.so

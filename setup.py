@@ -9,13 +9,8 @@ from setuptools.command.build_ext import build_ext
 
 EXTENSIONS = {
     "tonlake.ingest.decode._core": Path("tonlake/ingest/decode/native"),
-    "tonlake.lake.index._rows": Path("tonlake/lake/index"),
     "tonlake.api.text._json": Path("tonlake/api/text/native"),
 }
-SHARED = [
-    Path("tonlake/lake/index/cdata.h"),  # by ingest and lake
-    Path("tonlake/lake/index/segment/native/held.h"),  # by lake and api
-]
 FLAGS = [
     "-std=c11",
     "-O3",
@@ -42,7 +37,7 @@ setup(
         Extension(
             name,
             sources=sorted(str(source) for source in folder.rglob("*.c")),
-            depends=sorted(str(header) for header in [*folder.rglob("*.h"), *SHARED]),
+            depends=sorted(str(header) for header in folder.rglob("*.h")),
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             extra_compile_args=FLAGS,
             py_limited_api=True,

@@ -6,6 +6,7 @@ from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tonlake.lake.index.segment.declared import Record
 from tonlake.queries.loader import REQUIRED, Parameter, Query, load_queries
 
 if TYPE_CHECKING:
@@ -14,19 +15,6 @@ if TYPE_CHECKING:
     from tonlake.queries.reader import Reader
 
 Row = dict[str, Any]
-
-
-class Record(NamedTuple):
-    """A row of ``v3/transactions``; the index has a type with the same fields.
-
-    ``messages`` are sorted by direction, ``in`` first, and index. ``before`` and ``after`` are the
-    account states around the transaction, None if unknown.
-    """
-
-    row: Row
-    messages: list[Row]
-    before: Row | None
-    after: Row | None
 
 
 class Composed(NamedTuple):

@@ -13,9 +13,9 @@ from tonlake.lake.duck.answer import ask, naming_the_fault
 from tonlake.lake.duck.connection import choose_views, find_damage_behind
 from tonlake.lake.duck.database import list_tables
 from tonlake.lake.duck.watch import WATCH
+from tonlake.lake.duck.work import count_work
 from tonlake.lake.errors import QueryError as QueryRefused
 from tonlake.lake.index.answer import ANSWERS, find_answer
-from tonlake.lake.index.rowgroup.work import count_work
 from tonlake.queries.composed import find_composed
 from tonlake.queries.errors import (
     ParameterMismatch,
@@ -95,7 +95,7 @@ class Reader:
         """Run one query by the index, or else by its SQL.
 
         A row is a dict, or an object whose columns are read by name like a dict's. A row of
-        ``v3/transactions`` is a ``queries.composed.Record``, or an object with its fields.
+        ``v3/transactions`` is a ``Record``.
 
         Raises:
             QueryUnknown, ParameterMismatch: the name or the parameters are wrong.

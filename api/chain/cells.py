@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from tonlake.lake.index.rowgroup.cells import PackedCell
+    from tonlake.lake.index.cells import PackedCell
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.queries.reader import Reader
 

@@ -19,7 +19,6 @@ from tonlake.lake.index.builder.rebuild import (
     order_segment,
     rebuild_index,
 )
-from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.log.reader import LogReader
 
 if TYPE_CHECKING:
@@ -32,15 +31,12 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import DataFile, LogState
 
 
-_ROW_BYTES = 1_000
+_ROW_BYTES = 4_000
 """Bytes of memory per transaction while a segment of some 100,000 is built."""
 
 
 class Indexing:
-    """Builds the segments of a growing lake; call ``advance`` after commits, ``finish`` at the end.
-
-    Without the C extension no segments are built.
-    """
+    """Builds the segments of a growing lake: ``advance`` after commits, ``finish`` at the end."""
 
     def __init__(
         self, lake_dir: Path, settings: IngestSettings, spread: Spread | None = None
@@ -58,8 +54,6 @@ class Indexing:
         Raises:
             LakeCorrupt, LakeFull, WorkerLost: one of those could not be built.
         """
-        if NATIVE is None:
-            return
         due = list_due(self._log.read(), self._ahead, MAX_ROWS, self._easy_rows)
         if not due:
             return

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.file.values import iter_dicts
 from tonlake.lake.index.builder.compose import compose
-from tonlake.lake.index.builder.gather import Source
 from tonlake.lake.index.builder.place import (
     count_rows,
     cut_range,
@@ -19,26 +19,22 @@ from tonlake.lake.index.builder.place import (
     list_within,
     range_of,
 )
+from tonlake.lake.index.builder.source import Source
+from tonlake.lake.index.cells import CellStore, open_cells
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.kept import KeptRows, KeptSegments
-from tonlake.lake.index.rowgroup.cache import gather, select
-from tonlake.lake.index.rowgroup.cells import CellStore, open_cells
 from tonlake.lake.index.segment.file import SegmentFile, map_segment
-from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.index.segments import Segments
-from tonlake.lake.log.place import read_place
+from tonlake.lake.log.place import is_open
 from tonlake.lake.log.ranges import subtract_ranges
 from tonlake.lake.schema import TRACES
-from tonlake.lake.schema.block import BLOCKS
-from tonlake.lake.schema.transaction import ACCOUNT_STATES, TRANSACTIONS
+from tonlake.lake.schema.transaction import ACCOUNT_STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from tonlake.lake.index.rowgroup.predicate import Bounds
-    from tonlake.lake.index.rowgroup.selection import Selection
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.log.state import DataFile
@@ -128,10 +124,13 @@ def compose_segment(source: Source) -> Segment:
         LakeCorrupt: a file is missing or damaged.
     """
     stream = io.BytesIO()
-    compose(stream, source, [source.read_all()])
+    compose(stream, source, packed=False)
     first, last = source.mc_range
     return Segment(SegmentFile(stream.getvalue(), f"{first}-{last} in memory"))
 
+
+MAX_OPEN = 50_000
+"""Most traces that may continue that are held in memory."""
 
 Row = dict[str, Any]
 
@@ -144,18 +143,18 @@ class Index:
         snapshot: Snapshot,
         lookups: Segments | None = None,
         cells: CellStore | None = None,
+        open_traces: OpenTraces | None = None,
         *,
         may_read: bool = True,
     ) -> None:
         """Take the available parts; without ``may_read`` no data file is read."""
         self.snapshot = snapshot
         self._segments, self._cells, self._may_read = lookups, cells, may_read
-        self.edges: dict[tuple[bool, bool], int] = {}
-        """End time of the last or first masterchain block, by which of them and by unit."""
+        self._open = OpenTraces(snapshot) if open_traces is None else open_traces
 
     def without_files(self) -> Index:
         """Return the same index for readers that must not wait for file reads."""
-        return Index(self.snapshot, self._segments, may_read=False)
+        return Index(self.snapshot, self._segments, None, self._open, may_read=False)
 
     @property
     def segments(self) -> Segments:
@@ -169,15 +168,15 @@ class Index:
         return self._segments
 
     @property
-    def traces(self) -> Segments:
-        """The segments, if their traces are current.
+    def current(self) -> Segments:
+        """The segments, if their traces, actions and contracts are current.
 
         Raises:
             Declined: they are not, or there are no segments.
         """
-        if self._segments is None or self._segments.stale_traces:
+        if self.segments.stale:
             raise Declined
-        return self._segments
+        return self.segments
 
     @property
     def cells(self) -> CellStore:
@@ -190,65 +189,48 @@ class Index:
             raise Declined
         return self._cells
 
-    @cached_property
+    @property
     def open_traces(self) -> dict[bytes, Row]:
         """The traces that may continue, by id.
 
         Raises:
-            Declined: too much would have to be decoded.
+            Declined: they are too many, not read yet, or damaged.
         """
-        columns = tuple(name for name in TRACES.names if name != "time")
-        rows = self.gather(TRACES.name, columns, {}, only_open=True)
-        return {row["trace_id"]: row for row in rows}
+        return self._open.read(may_read=self._may_read)
 
-    @cached_property
-    def has_blocks(self) -> bool:
-        """Whether the blocks of all transactions are known; recorded traces have none.
 
-        Kept transactions of pruned blocks do not count.
-        """
-        for files in self.snapshot.state.by_place.values():
-            if read_place(files[0].path).last <= self.snapshot.state.last_pruned:
-                continue
-            tables = {file.table for file in files}
-            if TRANSACTIONS.name in tables and BLOCKS.name not in tables:
-                return False
-        return True
+class OpenTraces:
+    """The traces of a snapshot that may continue; every commit replaces their file."""
 
-    def gather(
-        self,
-        table: str,
-        columns: Sequence[str],
-        bounds: Mapping[str, Bounds],
-        *,
-        only_open: bool = False,
-    ) -> list[Row]:
-        """Return the rows of a table within bounds from decoded row groups, unordered.
+    def __init__(self, snapshot: Snapshot) -> None:
+        """Take the files; nothing is read yet."""
+        self._snapshot = snapshot
+        self._rows: dict[bytes, Row] | None = None
 
-        ``only_open``: only rows of files whose rows are not final.
+    def read(self, *, may_read: bool) -> dict[bytes, Row]:
+        """Return the traces by id.
 
         Raises:
-            Declined: too much would have to be decoded.
+            Declined: they are too many, damaged, or not read yet though nothing may be read.
         """
-        return gather(
-            self.snapshot, table, columns, bounds, only_open=only_open, may_read=self._may_read
-        )
-
-    def select(self, table: str, bounds: Mapping[str, Bounds]) -> Selection:
-        """Select the rows of a table within bounds; pages are cut from the selection.
-
-        Raises:
-            Declined: too much would have to be decoded, or compared.
-        """
-        return select(self.snapshot, table, bounds, may_read=self._may_read)
+        if self._rows is None:
+            files = [file for file in self._snapshot.files[TRACES.name] if is_open(file.path)]
+            if not may_read or sum(file.rows for file in files) > MAX_OPEN:
+                raise Declined
+            try:
+                tables = [read_rows(self._snapshot.lake_dir, file) for file in files]
+            except LakeCorrupt as error:
+                raise Declined from error  # SQL names the damaged file
+            self._rows = {row["trace_id"]: row for rows in tables for row in iter_dicts(rows)}
+        return self._rows
 
 
 def open_index(snapshot: Snapshot, settings: LakeSettings) -> Index | None:
     """Return the index of a snapshot; None if SQL must answer everything.
 
-    That is the case without the C extension, and in a partial copy without some tables: the index
-    would find nothing where SQL reports the missing table.
+    That is the case in a partial copy without some tables: the index would find nothing where SQL
+    reports the missing table.
     """
-    if NATIVE is None or snapshot.lacking:
+    if snapshot.lacking:
         return None
     return Index(snapshot, open_segments(snapshot, settings), open_cells(snapshot, settings))

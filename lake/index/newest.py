@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.lake.index.builder.place import is_readable, lacks_baseline, range_of
-from tonlake.lake.index.segment.file import SegmentFile, map_file
-from tonlake.lake.index.segment.native import NATIVE
-from tonlake.lake.index.segment.segment import AccountSegment
+from tonlake.lake.index.segment.file import map_segment
+from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.log.digest import find_damage
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-    from mmap import mmap
     from pathlib import Path
 
     from tonlake.lake.account import AccountId
@@ -40,8 +38,8 @@ class NewestStates:
     def __init__(self, lake_dir: Path) -> None:
         """Open nothing yet; the lake need not exist."""
         self._lake_dir = lake_dir
-        self._mapped: list[tuple[str, mmap]] = []
-        self._open: dict[str, AccountSegment] = {}
+        self._paths: list[str] = []
+        self._open: dict[str, Segment] = {}
 
     def open(self, state: LogState) -> list[Range]:
         """Take the segments of a lake, and return the masterchain blocks that they cover.
@@ -51,40 +49,35 @@ class NewestStates:
         listed = [
             segment
             for segment in state.segments
-            if NATIVE and is_readable(segment) and not lacks_baseline(state, segment)
+            if is_readable(segment) and not lacks_baseline(state, segment)
         ]
         damaged = {error.file for error in find_damage(self._lake_dir, listed, trust_earlier=True)}
         sound = {each.path: range_of(each) for each in listed if each.path not in damaged}
-        newest_first = sorted(sound, key=sound.__getitem__, reverse=True)
+        self._paths = sorted(sound, key=sound.__getitem__, reverse=True)
         # Unmap the pages of earlier maps: those of all segments grow with the chain.
-        self._mapped = [(path, map_file(self._lake_dir, path)) for path in newest_first]
         self._open = {}
         return list(sound.values())
 
     def find(self, accounts: Collection[AccountId]) -> dict[AccountId, Newest]:
         """Return the newest states in the segments; accounts without one are left out."""
         found: dict[AccountId, Newest] = {}
-        left = list(accounts)
-        for path, mapped in self._mapped:
-            if not left:
+        missing = list(accounts)
+        for path in self._paths:
+            if not missing:
                 break
             if path not in self._open:
-                file = SegmentFile(mapped, path, AccountSegment.ARRAYS)
-                self._open[path] = AccountSegment(file)
+                self._open[path] = Segment(map_segment(self._lake_dir, path))
             segment = self._open[path]
-            for account, state in zip(left, segment.newest_states(left), strict=True):
-                if state is not None:
-                    found[account] = Newest(state, _find_utime(segment, account, state))
-            left = [account for account in left if account not in found]
+            for account, state in segment.newest_states(missing).items():
+                found[account] = Newest(state, _find_utime(segment, account, state))
+            missing = [account for account in missing if account not in found]
         return found
 
 
-def _find_utime(segment: AccountSegment, account: AccountId, state: Any) -> int | None:  # noqa: ANN401 - a row
+def _find_utime(segment: Segment, account: AccountId, state: Any) -> int | None:  # noqa: ANN401 - a row
     """Return the block time of a state: that of its last transaction, if the segment has it."""
-    number = segment.find_account(account)
-    if number is not None:
-        start, end = segment.rows_of(number)
-        if start < end and segment.lt[end - 1] == state.last_trans_lt:
-            utime: int = segment.now[end - 1]
-            return utime
+    number = segment.accounts.find(account)
+    rows = () if number is None else segment.accounts.transactions_of(number)
+    if rows and segment.transactions.lt[rows[-1]] == state.last_trans_lt:
+        return segment.transactions.now[rows[-1]]
     return None

@@ -32,7 +32,7 @@ REPORTED_KIND = "dataset"
 others, and not decoded from blocks."""
 
 SEGMENT_FOLDER = "lookups"
-"""Folder of index segments; a segment's file is named ``<first>-<last>-<digest>.run``."""
+"""Folder of index segments; a segment's file is named ``<first>-<last>-<digest>.arrow``."""
 
 
 class DataFile(

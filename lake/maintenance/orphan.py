@@ -36,7 +36,7 @@ def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
         )
         for path in lake_dir.glob(f"{pattern}/{TEMPORARY_PREFIX}*")
     )
-    segments = lake_dir.glob(f"{SEGMENT_FOLDER}/*.run")
+    segments = lake_dir.glob(f"{SEGMENT_FOLDER}/[0-9]*-[0-9]*")
     return sorted({*data_files, *segments, *temporary} - live)
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from litestar.testing import TestClient
 
 from tests.patience import compose
 from tonlake.api.app import create_app
-from tonlake.lake.index.segment.native import NATIVE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +17,6 @@ RANKED = "/api/v3/topAccountsByBalance?limit=3"
 FILTERED = f"/api/v3/transactions?limit=3&exclude_account=0:{'0' * 64}"
 
 
-@pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 def test_what_answered_is_named_only_where_that_is_asked_for(demo_lake: Path) -> None:
     for debug in (True, False):
         with TestClient(create_app(demo_lake, compose(http={"debug_headers": debug}))) as client:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tests.lake.chain import FIRST_UTIME, LT_STEP, Chain, commit_made
 from tests.lake.rows import make_value
-from tonlake.lake.index.segment.contracts import INDEXED
+from tonlake.lake.index.segment.declared import CONTRACTS, TRANSFERS
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Holdings:
                 ],
                 schema=TABLES[name].arrow,
             )
-            for name in INDEXED
+            for name in (table.name for table in (*CONTRACTS, *TRANSFERS))
         }
 
     def _make_row(self, name: str, account: tuple[int, bytes], mc_seqno: int) -> Row:

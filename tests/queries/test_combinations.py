@@ -20,7 +20,6 @@ from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ DRAWS = 4_000 // len(NAMES) + 1
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(NATIVE is None, reason="the extension is not built"),
     pytest.mark.skipif(not NETWORK_NODE.exists(), reason=f"no file {NETWORK_NODE}"),
 ]
 

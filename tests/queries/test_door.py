@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,13 +14,10 @@ from tests.queries.asking import CONTRACTS, Asking
 from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.index import index as index_module
 from tonlake.lake.index.answer import ANSWERS
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_index
-from tonlake.lake.index.rowgroup import cache
-from tonlake.lake.index.segment.native import NATIVE
-from tonlake.lake.index.segment.record import FACT_COLUMNS, MESSAGE_COLUMNS, TRANSACTION_COLUMNS
+from tonlake.lake.index.segment.declared import FACT_COLUMNS, MESSAGE_COLUMNS, TRANSACTION_COLUMNS
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.settings import LakeSettings
@@ -34,14 +27,14 @@ from tonlake.queries.loader import load_queries
 from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tonlake.queries.loader import Query
 
 Row = dict[str, Any]
 SETTINGS = LakeSettings()
 DRAWS = 12
 KEY = ("workchain", "account", "lt", "hash", "now", "mc_seqno", "trace_id")
-ROOT = Path(__file__).resolve().parents[2]
-needs_native = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 
 
 class Door(NamedTuple):
@@ -118,7 +111,6 @@ def test_every_registered_name_has_its_sql() -> None:
     ] == []
 
 
-@needs_native
 @pytest.mark.parametrize("name", sorted(ANSWERS))
 def test_both_ways_give_the_same_rows(doors: list[Door], name: str) -> None:
     query, answered, found = find_query(name), set(), 0
@@ -150,26 +142,7 @@ def can_ask(name: str, asking: Asking) -> bool:
     return table is None or bool(asking.rows[table])
 
 
-@pytest.mark.parametrize("name", sorted(ANSWERS))
-def test_sql_answers_all_without_the_extension(
-    doors: list[Door], name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(index_module, "NATIVE", None)
-    for door in doors:
-        snapshot = door.plain.snapshot
-        reader = Reader(snapshot, door.plain._connection, index=open_index(snapshot, SETTINGS))
-        if can_ask(name, door.asking):
-            parameters = door.asking.draw(name, find_query(name))
-            rows = reader.rows(name, **parameters)
-            assert reader.answered_by == {"sql"}
-            assert show(name, rows, rows) == show(name, door.indexed.rows(name, **parameters), rows)
-
-
-@needs_native
-def test_what_the_index_declines_is_refused_where_waiting_is_impossible(
-    doors: list[Door], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cache, "_KEPT", cache.RowGroups(cache.KEPT_BYTES))
+def test_what_the_index_declines_is_refused_where_waiting_is_impossible(doors: list[Door]) -> None:
     door = doors[0]
     index = open_index(door.plain.snapshot, SETTINGS)
     assert index is not None
@@ -178,42 +151,18 @@ def test_what_the_index_declines_is_refused_where_waiting_is_impossible(
     )
     tx_hash = door.asking.rows["transaction"][0]["hash"]
     assert reader.rows("v3/transaction_keys_by_hash", hashes=[tx_hash])
+    assert reader.rows("v3/blocks", mc_seqno=1, limit=1)
+    traces = {"limit": 3}
     for name, parameters in (
-        ("v3/blocks", {"mc_seqno": 1, "limit": 1}),
+        ("v3/traces", traces),
         ("v3/codes", {"hashes": []}),
         ("cells", {"hashes": []}),
     ):
         with pytest.raises(QueryNeeded):
             reader.rows(name, **parameters)
-    of_block = {"mc_seqno": 1, "limit": 1}
     read = Reader(door.plain.snapshot, door.plain._connection, index=index)
-    assert read.rows("v3/blocks", **of_block) == reader.rows("v3/blocks", **of_block) != []
-
-
-PROGRAM = """
-import sys
-from pathlib import Path
-from tonlake.api.request.snapshot import SnapshotHolder
-from tonlake.api.settings import Settings
-reader = SnapshotHolder(Path(sys.argv[1]), Settings()).reader()
-(first, *_) = reader.rows("v3/transaction_keys", hashes=[], excluded_workchains=[],
-                          excluded_accounts=[], limit=3)
-(record,) = reader.rows("v3/transactions", keys=[first])
-assert record.row["hash"] == first["hash"] and record.after["hash"]
-print(*reader.answered_by)
-"""
-
-
-def test_a_process_without_the_extension_answers_by_sql(demo_lake: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(demo_lake)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env=os.environ | {"TONLAKE_NATIVE": "0"},
-    )
-    assert (done.stdout, done.stderr) == ("sql\n", "")
+    assert read.rows("v3/traces", **traces)
+    assert reader.rows("v3/traces", **traces) == read.rows("v3/traces", **traces)
 
 
 def show(name: str, rows: list[Any], like: list[Any]) -> list[Any]:

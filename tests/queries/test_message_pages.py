@@ -8,7 +8,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pytest
 
 from tests.lake.chain import Chain, commit_made
 from tonlake.api.settings import Settings
@@ -16,17 +15,16 @@ from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
+from tonlake.lake.index import page
 from tonlake.lake.index.index import open_index
-from tonlake.lake.index.page import correspondence, ends
-from tonlake.lake.index.segment import segment
-from tonlake.lake.index.segment.file import SEGMENT_FORMAT
-from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
 from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 DRAWS = 400
 COLUMNS = ("msg_hash", "in_tx_hash", "out_tx_hash", "tx_hash", "tx_lt", "created_lt", "opcode")
@@ -36,8 +34,6 @@ OF_TRANSACTION = {"tx_workchain", "tx_account", "tx_lt", "tx_hash", "mc_seqno", 
 
 Message = tuple[Any, ...]
 """Source and destination with workchains, opcode, hash of the body, hash, creation."""
-
-pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 
 
 def draw(rng: Random, messages: list[Message]) -> dict[str, Any]:
@@ -127,12 +123,7 @@ def test_pages_of_messages(demo_lake: Path) -> None:
     compare(demo_lake, Random(22), DRAWS)  # noqa: S311 - a repeatable test
 
 
-@pytest.mark.parametrize("leads_to_consumers", [True, False])
-def test_pages_of_transactions_of_messages(
-    demo_lake: Path, monkeypatch: pytest.MonkeyPatch, *, leads_to_consumers: bool
-) -> None:
-    if not leads_to_consumers:  # as segments of earlier formats
-        monkeypatch.setattr(segment, "_CONSUMERS_FORMAT", SEGMENT_FORMAT + 1)
+def test_pages_of_transactions_of_messages(demo_lake: Path) -> None:
     rng = Random(24)  # noqa: S311 - a repeatable test
     compare(demo_lake, rng, DRAWS // 2, "v3/transaction_keys_by_message")
 
@@ -140,10 +131,8 @@ def test_pages_of_transactions_of_messages(
 def test_pages_of_several_segments(
     demo_node: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ends, "MIN_READ", 1)  # so that a few are many
-    monkeypatch.setattr(ends, "_ROOM", 2)
-    monkeypatch.setattr(correspondence, "MIN_READ", 1)
-    monkeypatch.setattr(correspondence, "_MIN_SCANNED", 2)
+    monkeypatch.setattr(page, "_MIN_READ", 1)  # so that a few are many
+    monkeypatch.setattr(page, "MAX_SORTED", 2)
     with closing(open_node(demo_node)) as source:
         for first, last in ((20, 59), (60, 149), (150, 200)):
             ingest(source, tmp_path, Span(first, last), Settings())
@@ -158,7 +147,7 @@ def test_pages_of_several_segments(
 def test_pages_where_messages_from_outside_come_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ends, "MIN_READ", 1)  # so that a few are many
+    monkeypatch.setattr(page, "_MIN_READ", 1)  # so that a few are many
     made = Chain(31, accounts=3).make(1, 100)
     rng = Random(25)  # noqa: S311 - a repeatable test
     rows = [row for row in made["messages"].to_pylist() if row["kind"] == "ext_in"]

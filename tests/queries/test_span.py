@@ -16,7 +16,6 @@ from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.index import open_index
-from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
 from tonlake.queries.reader import Reader
@@ -51,8 +50,6 @@ LISTS = {
     "v3/action_keys_of_account": ("types", "excluded", "hidden_under"),
     "v3/actions": ("trace_ids", "action_ids", "tx_hashes", "types", "excluded", "hidden_under"),
 }
-
-pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 
 
 def draw(rng: Random, name: str, moments: list[tuple[int, int, int]]) -> dict[str, Any]:

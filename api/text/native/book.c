@@ -1,9 +1,7 @@
 /* Writes the address book: raw and friendly address, domain and interfaces of each account. */
-#include "book.h"
-
 #include "address.h"
 #include "buffer.h"
-#include "layout.h"
+#include "module.h"
 
 static int add_literal(Buffer *out, const char *text)
 {
@@ -23,37 +21,6 @@ static int add_address(Buffer *out, long long workchain, const uint8_t *account,
     if (add_literal(out, "\"") < 0 || buffer_add(out, text, FRIENDLY_CHARS) < 0)
         return -1;
     return add_literal(out, "\"");
-}
-
-/* Input of the address book. */
-typedef struct {
-    PyObject *states;  /* list: newest row of each account, or None */
-    PyObject *facts;   /* pair (tag byte, JSON of interfaces) by code hash; None: no code */
-    PyObject *unknown; /* the same pair for accounts without a row */
-    PyObject *domains; /* JSON by pair (workchain, account) */
-    Column code_hash;
-} Known;
-
-/* Return the pair (tag, interfaces) of an account; a borrowed reference. */
-static PyObject *find_facts(Known *known, Py_ssize_t at)
-{
-    PyObject *state = PyList_GetItem(known->states, at), *facts = known->unknown;
-    if (state && state != Py_None) {
-        Value value;
-        if (read_column(state, &known->code_hash, 0, &value) < 0)
-            return NULL;
-        PyObject *hash = make_object(&value);
-        drop_value(&value);
-        facts = hash ? PyDict_GetItemWithError(known->facts, hash) : NULL;
-        if (hash && !facts && !PyErr_Occurred())
-            PyErr_SetObject(PyExc_KeyError, hash);
-        Py_XDECREF(hash);
-    }
-    if (state && facts && !PyTuple_Check(facts)) {
-        PyErr_SetString(PyExc_TypeError, "facts are pairs");
-        return NULL;
-    }
-    return state ? facts : NULL;
 }
 
 /* Write one row of the address book. */
@@ -83,17 +50,17 @@ static int add_row(Buffer *out, PyObject *pair, PyObject *facts, PyObject *domai
     return add_literal(out, "}");
 }
 
-static int add_rows(Buffer *out, PyObject *pairs, Known *known)
+static int add_rows(Buffer *out, PyObject *pairs, PyObject *facts, PyObject *domains)
 {
     for (Py_ssize_t at = 0; at < PyList_Size(pairs); at++) {
-        PyObject *pair = PyList_GetItem(pairs, at), *facts = find_facts(known, at);
-        if (!pair || !facts)
+        PyObject *pair = PyList_GetItem(pairs, at), *own = PyList_GetItem(facts, at);
+        if (!pair || !own)
             return -1;
-        if (!PyTuple_Check(pair)) {
-            PyErr_SetString(PyExc_TypeError, "accounts are pairs");
+        if (!PyTuple_Check(pair) || !PyTuple_Check(own)) {
+            PyErr_SetString(PyExc_TypeError, "accounts and their facts are pairs");
             return -1;
         }
-        if ((at && add_literal(out, ",") < 0) || add_row(out, pair, facts, known->domains) < 0)
+        if ((at && add_literal(out, ",") < 0) || add_row(out, pair, own, domains) < 0)
             return -1;
     }
     return 0;
@@ -102,20 +69,14 @@ static int add_rows(Buffer *out, PyObject *pairs, Known *known)
 PyObject *write_book(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *pairs, *text = NULL;
-    Known known = {0};
-    if (!PyArg_ParseTuple(args, "O!O!O!OO!:write_book", &PyList_Type, &pairs, &PyList_Type,
-                          &known.states, &PyDict_Type, &known.facts, &known.unknown, &PyDict_Type,
-                          &known.domains))
+    PyObject *pairs, *facts, *domains, *text = NULL;
+    if (!PyArg_ParseTuple(args, "O!O!O!:write_book", &PyList_Type, &pairs, &PyList_Type, &facts,
+                          &PyDict_Type, &domains))
         return NULL;
-    if (PyList_Size(pairs) != PyList_Size(known.states))
-        return PyErr_Format(PyExc_ValueError, "the numbers of accounts and states differ");
-    known.code_hash.name = PyUnicode_InternFromString("code_hash");
     Buffer out = {0};
-    if (known.code_hash.name && add_literal(&out, "{") == 0 && add_rows(&out, pairs, &known) == 0 &&
+    if (add_literal(&out, "{") == 0 && add_rows(&out, pairs, facts, domains) == 0 &&
         add_literal(&out, "}") == 0)
         text = PyBytes_FromStringAndSize(out.data, (Py_ssize_t)out.size);
     buffer_free(&out);
-    drop_column(&known.code_hash);
     return text;
 }

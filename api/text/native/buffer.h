@@ -53,20 +53,6 @@ static inline int buffer_add_char(Buffer *buffer, char character)
     return 0;
 }
 
-enum { STEP = 16 };
-
-/* Add a short text in steps of STEP bytes, without a call; STEP bytes after its end must be readable. */
-static inline int buffer_add_steps(Buffer *buffer, const char *data, size_t size)
-{
-    char *to = buffer_room(buffer, size + STEP);
-    if (!to)
-        return -1;
-    for (size_t at = 0; at < size; at += STEP)
-        memcpy(to + at, data + at, STEP);
-    buffer->size += size;
-    return 0;
-}
-
 void buffer_free(Buffer *buffer);
 
 #endif

@@ -10,6 +10,9 @@
 
 enum { CRC_BYTES = 4, FLAGS_AT = 4, HAS_CRC32C = 0x40 };
 
+/* Make the table of checksums; called once. */
+void fill_crc32c(void);
+
 /* Return a bag of cells with its checksum flag set and the checksum (little-endian) appended. */
 PyObject *add_crc32c(PyObject *self, PyObject *bag);
 

@@ -13,7 +13,7 @@ static const char *const KIND_NAMES[] = {EACH_KIND(KIND_NAME)};
 void drop_column(Column *column)
 {
     Py_XDECREF(column->name);
-    Py_XDECREF((PyObject *)column->type);
+    Py_XDECREF(column->type);
 }
 
 static void free_field(Field *field)
@@ -25,6 +25,7 @@ static void free_field(Field *field)
     PyMem_Free(field->lead.data);
     PyMem_Free(field->missing.data);
     Py_XDECREF(field->equals);
+    Py_XDECREF(field->none);
     Py_XDECREF(field->known);
     Py_XDECREF(field->decode);
     Py_XDECREF(field->kept);
@@ -48,7 +49,7 @@ static int take_lead(Lead *lead, PyObject *prefix, const char *more, size_t more
     if (PyBytes_AsStringAndSize(prefix, &data, &size) < 0)
         return -1;
     lead->size = 1 + (size_t)size + more_size;
-    lead->data = PyMem_Calloc(lead->size + STEP, 1);
+    lead->data = PyMem_Malloc(lead->size);
     if (!lead->data) {
         PyErr_NoMemory();
         return -1;
@@ -107,6 +108,9 @@ static int take_other(Field *field, PyObject *other)
     switch (field->kind) {
     case CURRENCIES:
         if (!PyTuple_Check(other) || !PyArg_ParseTuple(other, "OU:other", &beside, &equals))
+            return -1;
+        field->none = PyUnicode_InternFromString("{}");
+        if (!field->none)
             return -1;
         break;
     case OPCODE_NAME:
@@ -194,82 +198,40 @@ Layout *open_layout(PyObject *capsule)
     return PyCapsule_GetPointer(capsule, CAPSULE);
 }
 
-/* Return an integer attribute of a type; -1 if it has none. */
-static Py_ssize_t read_size(PyTypeObject *type, const char *name)
+/* Find the place of a column in a type of named tuples. */
+static int learn_place(Column *column, PyObject *type)
 {
-    PyObject *value = PyObject_GetAttrString((PyObject *)type, name);
-    Py_ssize_t size = value ? PyLong_AsSsize_t(value) : -1;
-    Py_XDECREF(value);
-    if (PyErr_Occurred())
-        PyErr_Clear();
-    return size;
-}
-
-void learn_place(Column *column, PyTypeObject *type)
-{
-    PyObject *names = PyObject_GetAttrString((PyObject *)type, "__columns__");
-    Py_ssize_t at = names ? PySequence_Index(names, column->name) : -1;
+    PyObject *names = PyObject_GetAttrString(type, "_fields");
+    int has = names ? PySequence_Contains(names, column->name) : -1;
+    Py_ssize_t place = has > 0 ? PySequence_Index(names, column->name) : ABSENT;
     Py_XDECREF(names);
-    if (PyErr_Occurred())
-        PyErr_Clear();
-    Py_ssize_t first = read_size(type, "__first_column__"), size = read_size(type, "__basicsize__");
-    Py_ssize_t width = (Py_ssize_t)sizeof(Value);
-    int is_inside = at >= 0 && first > 0 && size > first && at < (size - first) / width;
-    PyTypeObject *before = column->type;
-    column->type = (PyTypeObject *)Py_NewRef((PyObject *)type);
-    column->offset = is_inside ? first + at * width : 0;
-    Py_XDECREF((PyObject *)before);
-}
-
-int look_up_column(PyObject *row, Column *column, int may_lack, Value *value)
-{
-    if (!PyDict_CheckExact(row) && Py_TYPE(row) != column->type) {
-        learn_place(column, Py_TYPE(row));
-        if (column->offset)
-            return read_column(row, column, may_lack, value);
-    }
-    *value = (Value){.form = IS_NONE};
-    PyObject *found = PyObject_GetItem(row, column->name);
-    if (!found) {
-        if (!may_lack || (!PyErr_ExceptionMatches(PyExc_KeyError) &&
-                          !PyErr_ExceptionMatches(PyExc_AttributeError)))
-            return -1;
-        PyErr_Clear();
-        return 0;
-    }
-    if (found == Py_None)
-        Py_DECREF(found);
-    else
-        *value = own_object(found);
+    if (has < 0 || PyErr_Occurred())
+        return -1;
+    Py_XDECREF(column->type);
+    column->type = Py_NewRef(type);
+    column->place = place;
     return 0;
 }
 
-int equals_object(const Value *value, PyObject *object)
+PyObject *read_column(PyObject *row, Column *column, int may_lack)
 {
-    if (is_object(value))
-        return PyObject_RichCompareBool(value->object, object, Py_EQ);
-    Value other = lend_object(object);
-    return equals_value(value, &other);
-}
-
-static bool has_bytes(const Value *value)
-{
-    return value->form == IS_BYTES || (is_object(value) && PyBytes_Check(value->object));
-}
-
-int equals_value(const Value *value, const Value *other)
-{
-    const uint8_t *data, *compared;
-    size_t size, other_size;
-    if (value->form == IS_NONE || other->form == IS_NONE)
-        return value->form == other->form;
-    if (has_bytes(value) && has_bytes(other))
-        return find_held_bytes(value, &data, &size) &&
-               find_held_bytes(other, &compared, &other_size) && size == other_size &&
-               !memcmp(data, compared, size);
-    PyObject *left = make_object(value), *right = make_object(other);
-    int equal = left && right ? PyObject_RichCompareBool(left, right, Py_EQ) : -1;
-    Py_XDECREF(left);
-    Py_XDECREF(right);
-    return equal;
+    PyObject *found = NULL;
+    if (PyTuple_Check(row)) {
+        PyObject *type = (PyObject *)Py_TYPE(row);
+        if (type != column->type && learn_place(column, type) < 0)
+            return NULL;
+        if (column->place != ABSENT)
+            return PyTuple_GetItem(row, column->place);
+    } else if (PyDict_Check(row)) {
+        found = PyDict_GetItemWithError(row, column->name);
+    } else {
+        PyErr_SetString(PyExc_TypeError, "a row is a dict or a named tuple");
+        return NULL;
+    }
+    if (found || PyErr_Occurred())
+        return found;
+    if (may_lack)
+        return Py_None;
+    PyErr_SetObject(PyExc_KeyError, column->name);
+    return NULL;
 }

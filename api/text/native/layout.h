@@ -5,7 +5,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "../../../lake/index/segment/native/held.h" /* how rows of an index have their columns */
+#include <stdint.h>
+
 
 /* Kinds of fields; api/v3/layout/field.py explains them. */
 #define EACH_KIND(KIND)                                                                            \
@@ -33,15 +34,15 @@ typedef enum { EACH_KIND(KIND_VALUE) KINDS } Kind;
 
 typedef struct Layout Layout;
 
-/* A column: its name, and the byte offset of its Value in rows of the type seen last; 0 if the type
- * does not declare it. */
+/* A column: its name, and its place in the type of named tuples seen last; ABSENT: it has none. */
 typedef struct {
-    PyObject *name;
-    PyTypeObject *type;
-    Py_ssize_t offset;
+    PyObject *name, *type;
+    Py_ssize_t place;
 } Column;
 
-/* The beginning of a field, comma included; STEP bytes after it are readable. */
+enum { ABSENT = -1 };
+
+/* The beginning of a field, comma included. */
 typedef struct {
     char *data;
     size_t size;
@@ -54,6 +55,7 @@ typedef struct {
     Py_ssize_t column_count;
     Column beside;     /* second column of some kinds */
     PyObject *equals;  /* text that CURRENCIES and OPCODE_NAME compare `beside` with */
+    PyObject *none;    /* CURRENCIES: the text of no currencies */
     Lead lead;         /* text before the value, opening quote included */
     Lead missing;      /* the whole field if the value is missing; no data: the field is left out */
     PyObject *known;   /* OPCODE_NAME: set of opcodes that have a name */
@@ -81,34 +83,8 @@ Layout *open_layout(PyObject *capsule);
 /* Release the references of a column. */
 void drop_column(Column *column);
 
-/* Find the offset of a column in rows of a type that declares its columns as adjacent values. */
-void learn_place(Column *column, PyTypeObject *type);
-
-/* Read a column of a row whose type is new or does not declare its columns. */
-int look_up_column(PyObject *row, Column *column, int may_lack, Value *value);
-
-/* Read a column; a missing one is None if `may_lack`. Return -1 on error. The value is valid as long
- * as the row; release it with drop_value. */
-static inline int read_column(PyObject *row, Column *column, int may_lack, Value *value)
-{
-    if (Py_TYPE(row) != column->type || !column->offset)
-        return look_up_column(row, column, may_lack, value);
-    *value = *(const Value *)((const char *)row + column->offset);
-    if (value->form == IS_OWNED)
-        *value = lend_object(value->object);
-    return 0;
-}
-
-static inline void drop_value(Value *value)
-{
-    if (value->form == IS_OWNED)
-        Py_DECREF(value->object);
-}
-
-/* Return whether a value equals an object; -1 on error. */
-int equals_object(const Value *value, PyObject *object);
-
-/* Return whether two values are equal; -1 on error. */
-int equals_value(const Value *value, const Value *other);
+/* Read a column of a row: a dict, or a named tuple. Return a reference borrowed from the row; None if the
+ * row lacks the column and `may_lack`; NULL on error. */
+PyObject *read_column(PyObject *row, Column *column, int may_lack);
 
 #endif

@@ -1,6 +1,5 @@
 /* Python functions that write rows and records as JSON. */
-#include "record.h"
-#include "rows.h"
+#include "module.h"
 #include "writer.h"
 
 enum { MAX_SOURCES = 8 };
@@ -26,17 +25,70 @@ PyObject *write_row(PyObject *self, PyObject *args)
     return text;
 }
 
+/* A record of a transaction: its row, its messages, and the states before and after. */
+enum { ROW, MESSAGES, BEFORE, AFTER, PARTS };
+
+/* What a transaction is written from: its row, the incoming message or None, the list of the outgoing
+ * ones, and the states before and after. */
+enum { IN = 1, OUT, STATE_BEFORE, STATE_AFTER, SOURCES };
+
+/* How records are taken apart: columns, and the rows that stand for some states. */
+typedef struct {
+    Column direction, hash_before, hash_after;
+    PyObject *incoming;     /* value of `direction` for the incoming message */
+    PyObject *nonexist_hash; /* hash of a state that does not exist */
+    PyObject *nonexist, *unknown;
+} Taker;
+
+/* Return the state to write: another stands for one that does not exist, or is unknown. */
+static PyObject *settle_state(Taker *taker, PyObject *row, Column *column, PyObject *state)
+{
+    PyObject *hash = read_column(row, column, 0);
+    int is_none = hash ? PyObject_RichCompareBool(hash, taker->nonexist_hash, Py_EQ) : -1;
+    if (is_none < 0)
+        return NULL;
+    return is_none ? taker->nonexist : state == Py_None ? taker->unknown : state;
+}
+
+/* Find the sources of a record, borrowed but for the list of outgoing messages. */
+static int take_record(Taker *taker, PyObject *record, PyObject *sources[SOURCES])
+{
+    if (!PyTuple_Check(record) || PyTuple_Size(record) != PARTS) {
+        PyErr_SetString(PyExc_TypeError, "a record is a tuple (row, messages, before, after)");
+        return -1;
+    }
+    PyObject *row = PyTuple_GetItem(record, ROW), *messages = PyTuple_GetItem(record, MESSAGES);
+    Py_ssize_t count = PyList_Size(messages);
+    PyObject *first = count > 0 ? PyList_GetItem(messages, 0) : NULL;
+    PyObject *direction = first ? read_column(first, &taker->direction, 0) : Py_None;
+    int has_in = count < 0 || !direction
+                     ? -1
+                     : PyObject_RichCompareBool(direction, taker->incoming, Py_EQ);
+    if (has_in < 0)
+        return -1;
+    sources[ROW] = row;
+    sources[IN] = has_in ? first : Py_None;
+    sources[STATE_BEFORE] =
+        settle_state(taker, row, &taker->hash_before, PyTuple_GetItem(record, BEFORE));
+    sources[STATE_AFTER] =
+        settle_state(taker, row, &taker->hash_after, PyTuple_GetItem(record, AFTER));
+    if (!sources[STATE_BEFORE] || !sources[STATE_AFTER])
+        return -1;
+    sources[OUT] = PyList_GetSlice(messages, has_in, count);
+    return sources[OUT] ? 0 : -1;
+}
+
 /* Append the JSON of a record to a list. */
-static int add_text_of(Writer *writer, Layout *layout, RecordParts *parts, PyObject *record,
+static int add_text_of(Writer *writer, Layout *layout, Taker *taker, PyObject *record,
                        PyObject *texts)
 {
-    PyObject *sources[RECORD_SOURCES], *text = NULL;
-    if (take_record(parts, record, sources) < 0)
+    PyObject *sources[SOURCES], *text = NULL;
+    if (take_record(taker, record, sources) < 0)
         return -1;
     writer->out.size = 0;
-    if (add_sources(writer, layout, sources, RECORD_SOURCES) == 0)
+    if (add_sources(writer, layout, sources, SOURCES) == 0)
         text = PyBytes_FromStringAndSize(writer->out.data, (Py_ssize_t)writer->out.size);
-    drop_record(sources);
+    Py_DECREF(sources[OUT]);
     int failed = text ? PyList_Append(texts, text) : -1;
     Py_XDECREF(text);
     return failed;
@@ -45,17 +97,22 @@ static int add_text_of(Writer *writer, Layout *layout, RecordParts *parts, PyObj
 PyObject *write_records(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *capsule, *record, *listed, *named;
-    if (!PyArg_ParseTuple(args, "OOO!O!:write_records", &capsule, &record, &PyList_Type, &listed,
-                          &PySet_Type, &named))
+    PyObject *capsule, *listed, *named;
+    Taker taker = {0};
+    if (!PyArg_ParseTuple(args, "O(UUUUOOO)O!O!:write_records", &capsule, &taker.direction.name,
+                          &taker.hash_before.name, &taker.hash_after.name, &taker.incoming,
+                          &taker.nonexist_hash, &taker.nonexist, &taker.unknown, &PyList_Type,
+                          &listed, &PySet_Type, &named))
         return NULL;
     Layout *layout = open_layout(capsule);
-    RecordParts *parts = layout ? open_record(record) : NULL;
-    PyObject *texts = parts ? PyList_New(0) : NULL;
-    Writer writer = {.accounts = {.named = named}};
+    PyObject *texts = layout ? PyList_New(0) : NULL;
+    Writer writer = {.named = named};
     for (Py_ssize_t at = 0; texts && at < PyList_Size(listed); at++)
-        if (add_text_of(&writer, layout, parts, PyList_GetItem(listed, at), texts) < 0)
+        if (add_text_of(&writer, layout, &taker, PyList_GetItem(listed, at), texts) < 0)
             Py_CLEAR(texts);
     free_writer(&writer);
+    Py_XDECREF(taker.direction.type);
+    Py_XDECREF(taker.hash_before.type);
+    Py_XDECREF(taker.hash_after.type);
     return texts;
 }

@@ -1,27 +1,27 @@
 /* Writes rows of tables as JSON, as described by a layout.
  *
  * A layout is compiled once from tuples (kind, source, columns, prefix, missing, other) and used for
- * every row. Columns are read by subscription, so a row may be a dict or any object with
- * __getitem__. api/v3/layout/field.py explains the kinds.
+ * every row: a dict, or a named tuple. api/v3/layout/field.py explains the kinds.
  */
 #include "writer.h"
 
-#include "body.h"
 #include "decoded.h"
 
 static int write_object(Writer *writer, Layout *layout, PyObject *row);
 
 /* Add base64 and the closing quote. */
-static int add_base64(Buffer *out, const Value *value)
+static int add_base64(Buffer *out, PyObject *value)
 {
-    const uint8_t *data;
-    size_t size;
-    if (!find_held_bytes(value, &data, &size) || buffer_add_base64(out, data, size) < 0)
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(value, &data, &size) < 0 ||
+        buffer_add_base64(out, (const uint8_t *)data, (size_t)size) < 0)
         return -1;
     return buffer_add_char(out, '"');
 }
 
-static int add_string(Buffer *out, PyObject *value, int quoted)
+/* Add a text as it is, or as a JSON string. */
+static int add_text(Buffer *out, PyObject *value, int quoted)
 {
     Py_ssize_t size;
     const char *data = PyUnicode_AsUTF8AndSize(value, &size);
@@ -30,54 +30,28 @@ static int add_string(Buffer *out, PyObject *value, int quoted)
     return quoted ? buffer_add_text(out, data, (size_t)size) : buffer_add(out, data, (size_t)size);
 }
 
-/* Add a text as it is, or as a JSON string. */
-static int add_text(Buffer *out, const Value *value, int quoted)
-{
-    PyObject *text = make_object(value);
-    int failed = text ? add_string(out, text, quoted) : -1;
-    Py_XDECREF(text);
-    return failed;
-}
-
 /* Add a number: 64-bit integers in C, others as Python writes them. */
-static int add_number(Buffer *out, const Value *value)
+static int add_number(Buffer *out, PyObject *number)
 {
-    if (value->form == IS_NUMBER)
-        return buffer_add_number(out, value->number);
-    PyObject *number = make_object(value);
-    if (number && PyLong_CheckExact(number)) {
+    if (PyLong_CheckExact(number)) {
         int overflow;
         long long small = PyLong_AsLongLongAndOverflow(number, &overflow);
-        if (!overflow) {
-            Py_DECREF(number);
+        if (!overflow)
             return buffer_add_number(out, small);
-        }
     }
-    PyObject *text = number ? PyObject_Str(number) : NULL;
-    int failed = text ? add_string(out, text, 0) : -1;
+    PyObject *text = PyObject_Str(number);
+    int failed = text ? add_text(out, text, 0) : -1;
     Py_XDECREF(text);
-    Py_XDECREF(number);
     return failed;
-}
-
-/* Return a value as a 64-bit number; -1 with an exception if it is not one. */
-static long long take_number(const Value *value)
-{
-    if (value->form == IS_NUMBER)
-        return value->number;
-    PyObject *object = make_object(value);
-    long long number = object ? PyLong_AsLongLong(object) : -1;
-    Py_XDECREF(object);
-    return number;
 }
 
 /* Add a raw address and the closing quote. */
-static int add_account(Buffer *out, const Value *workchain, const Value *account)
+static int add_account(Buffer *out, PyObject *workchain, PyObject *account)
 {
-    const uint8_t *data;
-    size_t size;
-    if (!find_held_bytes(account, &data, &size) || add_number(out, workchain) < 0 ||
-        buffer_add_char(out, ':') < 0 || buffer_add_hex(out, data, size) < 0)
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(account, &data, &size) < 0 || add_number(out, workchain) < 0 ||
+        buffer_add_char(out, ':') < 0 || buffer_add_hex(out, (uint8_t *)data, (size_t)size) < 0)
         return -1;
     return buffer_add_char(out, '"');
 }
@@ -85,9 +59,9 @@ static int add_account(Buffer *out, const Value *workchain, const Value *account
 enum { SHARD_DIGITS = 16, OPCODE_DIGITS = 8 };
 
 /* Add a signed number as the hex digits of its 64 bits, without leading zeros, and the closing quote. */
-static int add_shard(Buffer *out, const Value *value)
+static int add_shard(Buffer *out, PyObject *value)
 {
-    long long number = take_number(value);
+    long long number = PyLong_AsLongLong(value);
     if (number == -1 && PyErr_Occurred())
         return -1;
     static const char digits[] = "0123456789ABCDEF";
@@ -102,9 +76,9 @@ static int add_shard(Buffer *out, const Value *value)
 }
 
 /* Add a signed number as 0x and the hex digits of its 32 bits, and the closing quote. */
-static int add_opcode(Buffer *out, const Value *value)
+static int add_opcode(Buffer *out, PyObject *value)
 {
-    long long number = take_number(value);
+    long long number = PyLong_AsLongLong(value);
     if (number == -1 && PyErr_Occurred())
         return -1;
     static const char digits[] = "0123456789abcdef";
@@ -139,30 +113,27 @@ static int add_list(Writer *writer, const Field *field, PyObject *rows)
 }
 
 /* Add an account, and note it for the address book. */
-static int add_account_beside(Writer *writer, Field *field, PyObject *row, const Value *workchain)
+static int add_account_beside(Writer *writer, Field *field, PyObject *row, PyObject *workchain)
 {
-    Value account;
-    if (read_column(row, &field->beside, 0, &account) < 0)
+    PyObject *account = read_column(row, &field->beside, 0);
+    if (!account || add_account(&writer->out, workchain, account) < 0)
         return -1;
-    int failed = add_account(&writer->out, workchain, &account);
-    if (!failed && writer->accounts.named && field->kind == NAMED_ACCOUNT)
-        failed = note_account(&writer->accounts, workchain, &account);
-    drop_value(&account);
+    if (!writer->named || field->kind != NAMED_ACCOUNT)
+        return 0;
+    PyObject *pair = PyTuple_Pack(2, workchain, account);
+    int failed = pair ? PySet_Add(writer->named, pair) : -1;
+    Py_XDECREF(pair);
     return failed;
 }
 
-static int add_flag(Buffer *out, const Value *value)
+static int add_flag(Buffer *out, PyObject *value)
 {
-    int flag = value->form == IS_NUMBER ? value->number != 0 : -1;
-    if (is_object(value))
-        flag = PyObject_IsTrue(value->object);
-    else if (flag < 0)
-        PyErr_SetString(PyExc_TypeError, "a flag is a number");
+    int flag = PyObject_IsTrue(value);
     return flag < 0 ? -1 : flag ? buffer_add(out, "true", 4) : buffer_add(out, "false", 5);
 }
 
 /* Add a value read from columns. */
-static int add_value(Writer *writer, Field *field, PyObject *row, const Value *value)
+static int add_value(Writer *writer, Field *field, PyObject *row, PyObject *value)
 {
     Buffer *out = &writer->out;
     switch (field->kind) {
@@ -211,51 +182,41 @@ static int add_row(Writer *writer, Field *field, PyObject *row)
     }
 }
 
-/* Read extra currencies; a message of the given kind without any has {}. */
-static int find_currencies(Field *field, PyObject *row, Value *value)
+/* Read extra currencies; a message of the given kind without any has {}, others have none. */
+static PyObject *find_currencies(Field *field, PyObject *row)
 {
-    *value = (Value){.form = IS_NONE};
     int equal = equals_text(field, row);
     if (equal <= 0)
-        return equal;
-    if (read_column(row, field->columns, 0, value) < 0)
-        return -1;
-    if (value->form == IS_NONE)
-        *value = (Value){.data = (const uint8_t *)"{}", .size = 2, .form = IS_TEXT};
-    return 0;
+        return equal ? NULL : Py_None;
+    PyObject *value = read_column(row, field->columns, 0);
+    return value == Py_None ? field->none : value;
 }
 
 /* Read a value that is hidden if the column beside it is None or, for some kinds, equal. */
-static int find_beside(Field *field, PyObject *row, int may_lack, Value *value)
+static PyObject *find_beside(Field *field, PyObject *row, int may_lack)
 {
-    Value other;
-    if (read_column(row, &field->beside, may_lack, &other) < 0)
-        return -1;
-    int failed = read_column(row, field->columns, may_lack, value);
-    int hide = other.form == IS_NONE;
-    if (!failed && field->kind == BASE64_UNLESS)
-        hide = equals_value(value, &other);
-    drop_value(&other);
-    if (!failed && hide) {
-        drop_value(value);
-        *value = (Value){.form = IS_NONE};
-    }
-    return failed || hide < 0 ? -1 : 0;
+    PyObject *other = read_column(row, &field->beside, may_lack);
+    PyObject *value = other ? read_column(row, field->columns, may_lack) : NULL;
+    if (!value)
+        return NULL;
+    int hide = field->kind == BASE64_UNLESS ? PyObject_RichCompareBool(value, other, Py_EQ)
+                                            : other == Py_None;
+    return hide < 0 ? NULL : hide ? Py_None : value;
 }
 
 /* Read the value of a field; None if it is missing. */
-static int find_value(Field *field, PyObject *row, Value *value)
+static PyObject *find_value(Field *field, PyObject *row)
 {
     int may_lack = !field->missing.data;
     switch (field->kind) {
     case CURRENCIES:
-        return find_currencies(field, row, value);
+        return find_currencies(field, row);
     case ACCOUNT:
     case NAMED_ACCOUNT:
     case BASE64_UNLESS:
-        return find_beside(field, row, may_lack, value);
+        return find_beside(field, row, may_lack);
     default:
-        return read_column(row, field->columns, may_lack, value);
+        return read_column(row, field->columns, may_lack);
     }
 }
 
@@ -267,11 +228,10 @@ static int has_columns(Field *field, PyObject *row)
     if (row == Py_None || field->kind != OBJECT || !field->column_count)
         return row != Py_None;
     for (Py_ssize_t at = 0; at < field->column_count; at++) {
-        Value value;
-        if (read_column(row, &field->columns[at], 0, &value) < 0)
+        PyObject *value = read_column(row, &field->columns[at], 0);
+        if (!value)
             return -1;
-        drop_value(&value);
-        if (value.form != IS_NONE)
+        if (value != Py_None)
             return 1;
     }
     return 0;
@@ -281,7 +241,7 @@ static int has_columns(Field *field, PyObject *row)
 static int add_lead(Buffer *out, const Lead *lead)
 {
     size_t comma = out->data[out->size - 1] == '{';
-    return buffer_add_steps(out, lead->data + comma, lead->size - comma);
+    return buffer_add(out, lead->data + comma, lead->size - comma);
 }
 
 /* Write a field that is written from a whole row. */
@@ -305,17 +265,14 @@ static int write_field(Writer *writer, Field *field, PyObject *row)
     }
     if (field->kind >= OPCODE_NAME)
         return write_row_field(writer, field, row);
-    Value value;
-    if (find_value(field, row, &value) < 0)
+    PyObject *value = find_value(field, row);
+    if (!value)
         return -1;
-    int failed = 0, is_missing = value.form == IS_NONE;
+    int is_missing = value == Py_None;
     const Lead *lead = is_missing ? &field->missing : &field->lead;
-    if (lead->data)
-        failed = add_lead(&writer->out, lead);
-    if (!failed && !is_missing)
-        failed = add_value(writer, field, row, &value);
-    drop_value(&value);
-    return failed ? -1 : 0;
+    if (lead->data && add_lead(&writer->out, lead) < 0)
+        return -1;
+    return is_missing ? 0 : add_value(writer, field, row, value);
 }
 
 static int write_object(Writer *writer, Layout *layout, PyObject *row)
@@ -345,5 +302,4 @@ void free_writer(Writer *writer)
 {
     Py_XDECREF(writer->body);
     buffer_free(&writer->out);
-    free_accounts(&writer->accounts);
 }

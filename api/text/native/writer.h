@@ -2,7 +2,6 @@
 #ifndef TONLAKE_API_WRITER_H
 #define TONLAKE_API_WRITER_H
 
-#include "accounts.h"
 #include "buffer.h"
 #include "layout.h"
 
@@ -10,7 +9,7 @@ typedef struct {
     Buffer out;
     PyObject *const *sources; /* the rows that fields may read, borrowed */
     Py_ssize_t source_count;
-    Accounts accounts; /* accounts for the address book */
+    PyObject *named;   /* set to which accounts for the address book are added; may be NULL */
     PyObject *body;    /* JSON of the body that add_opcode_name decoded last, or NULL */
     int depth;
 } Writer;

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tonlake.api.request.call import Call
     from tonlake.api.v2.arguments import HistoryParams, LocateParams
-    from tonlake.queries.composed import Record
+    from tonlake.lake.index.segment.declared import Record
     from tonlake.queries.reader import Reader
 
     RenderMessage = Callable[[Mapping[str, Any]], dict[str, Any]]

@@ -15,11 +15,6 @@ from tonlake.api.v3.layout.table import HEX, Field, list_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import TypeAlias
-
-    TraceWriter: TypeAlias = Callable[
-        [bytes, list[Any], list[bytes | None], set[tuple[int, bytes]]], tuple[bytes, bytes, bytes]
-    ]
 
 _BESIDE = frozenset({Kind.ACCOUNT, Kind.NAMED_ACCOUNT, Kind.BASE64_UNLESS})
 _NO_INNER = Inner()
@@ -78,38 +73,18 @@ def make_row_writer(struct: Any, opcodes: str = HEX) -> Callable[[tuple[Any, ...
     return lambda sources: msgspec.Raw(write(sources))
 
 
-def compile_record(nonexist: tuple[bytes, object], unknown: object) -> Any:  # noqa: ANN401 - the extension's
-    """Return the layout by which records of transactions are written.
-
-    Args:
-        nonexist: The state hash of a nonexistent account, and the row written for it.
-        unknown: The row written for an unknown state.
-    """
-    parts = "row", "messages", "before", "after"
-    hashes = "account_state_hash_before", "account_state_hash_after"
-    return NATIVE.compile_record(
-        parts, ("hash", "msg_hash", "direction", *hashes), "in", *nonexist, unknown
-    )
+RecordKeys = tuple[str, str, str, str, bytes, object, object]
+"""How records of transactions are taken apart: the columns of a message's direction and of the
+hashes of the states before and after, the direction of the incoming message, the state hash of a
+nonexistent account, and the rows written for such a state and for an unknown one."""
 
 
 def make_record_writer(
     layout: Any,  # noqa: ANN401 - the extension's
-    record: Any,  # noqa: ANN401 - the extension's
+    keys: RecordKeys,
 ) -> Callable[[list[Any], set[tuple[int, bytes]]], list[bytes]]:
     """Return the function that writes transactions from their records, in the given layout.
 
     It adds workchain and id of the address book's accounts to its second argument.
     """
-    return partial(NATIVE.write_records, layout, record)
-
-
-def make_trace_writer(
-    layout: Any,  # noqa: ANN401 - the extension's
-    record: Any,  # noqa: ANN401 - the extension's
-) -> TraceWriter:
-    """Return the function that writes the tree, the order and the transactions of a trace.
-
-    Its arguments are the trace id, the records in order, the hashes of the parent transactions, and
-    the set to which the address book's accounts are added.
-    """
-    return partial(NATIVE.write_trace, layout, record)
+    return partial(NATIVE.write_records, layout, keys)

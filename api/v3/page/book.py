@@ -117,7 +117,8 @@ def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any
     known = [pair for pair in requested if pair in domains] if domains else []
     named = {pair: msgspec.json.encode(domains[pair]) for pair in known}
     unknown = tags[False], b"[]"
-    return msgspec.Raw(NATIVE.write_book(requested, states, facts, unknown, named))
+    listed = [unknown if state is None else facts[state["code_hash"]] for state in states]
+    return msgspec.Raw(NATIVE.write_book(requested, listed, named))
 
 
 def _list_states(call: Call, accounts: Sequence[tuple[int, bytes]]) -> list[Row | None]:

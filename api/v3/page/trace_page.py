@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Raw
 
+from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.v3.page.transaction_page import answer_transactions, list_addresses, read_records
-from tonlake.api.v3.resource.trace import Trace, render_trace, start_trace
-from tonlake.api.v3.resource.transaction import find_trace_writer
+from tonlake.api.v3.resource.trace import (
+    Head,
+    Trace,
+    draw_tree,
+    head_of_record,
+    render_trace,
+    start_trace,
+)
+from tonlake.api.v3.resource.transaction import find_record_writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tonlake.api.request.call import Call
+    from tonlake.lake.index.segment.declared import Record
 
 Row = dict[str, Any]
 
@@ -47,24 +56,34 @@ def write_page(
 
     With the C extension the transactions are ``msgspec.Raw``: JSON written without structs.
     """
-    write = find_trace_writer(call.settings.http.opcode_format)
+    write = find_record_writer(call.settings.http.opcode_format)
     if write is None:
         return answer_page(call, rows, members)
-    keys = list(_list_members(rows, members))
-    records = read_records(call, keys)
-    parents = [key["parent_hash"] for key in keys]
-    named: set[tuple[int, bytes]] = set()
+    known: list[Head] = []
+    records = read_records(call, list(_list_members(rows, members)))
+    texts, named = write(_note_heads(records, known))
     traces: list[Any] = []
     start = 0
     for row in rows:
-        trace: Any = start_trace(row, is_shown=row["trace_id"] in members)
-        if row["trace_id"] in members:
-            end = start + len(members[row["trace_id"]])
-            texts = write(row["trace_id"], records[start:end], parents[start:end], named)
-            trace.trace, trace.transactions_order, trace.transactions = map(Raw, texts)
+        own = members.get(row["trace_id"])
+        trace: Any = start_trace(row, is_shown=own is not None)
+        if own is not None:
+            end = start + len(own)
+            order = [encode_bytes(member["hash"]) for member in own]
+            heads = dict(zip(order, known[start:end], strict=True))
+            trace.trace = Raw(draw_tree(trace.trace_id, order, own, heads))
+            trace.transactions_order = order
+            trace.transactions = dict(zip(order, map(Raw, texts[start:end]), strict=True))
             start = end
         traces.append(trace)
     return TracePage(traces, named)
+
+
+def _note_heads(records: Iterable[Record], heads: list[Head]) -> Iterator[Record]:
+    """Yield records, and append the tree node of each."""
+    for record in records:
+        heads.append(head_of_record(record))
+        yield record
 
 
 def _list_members(rows: Iterable[Row], members: Mapping[bytes, Sequence[Row]]) -> Iterable[Row]:

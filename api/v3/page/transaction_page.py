@@ -67,8 +67,8 @@ def read_transactions(call: Call, keys: Sequence[Row]) -> tuple[list[Row], dict[
     return rows, messages
 
 
-def read_records(call: Call, keys: Sequence[Row]) -> list[Any]:
-    """Return the transactions of keys in their order, each as ``queries.composed.Record``.
+def read_records(call: Call, keys: Sequence[Row]) -> Sequence[Any]:
+    """Return the transactions of keys in their order, each as a ``Record`` of the index.
 
     Raises:
         QueryNeeded: they are too many for the event loop.

@@ -17,6 +17,8 @@ from tonlake.api.v3.resource.answer import AddressBook, Metadata
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tonlake.lake.index.segment.declared import Record
+
 TRACE_TRANSACTIONS = 4000
 """The transactions of a larger trace are left out."""
 PAGE_TRANSACTIONS = 50_000
@@ -86,6 +88,14 @@ def head_of(transaction: Transaction) -> Head:
     return Head(None if message is None else message.hash, bool(transaction.out_msgs))
 
 
+def head_of_record(record: Record) -> Head:
+    """Return the tree node of a transaction, from its record."""
+    messages = record.messages
+    has_in = bool(messages) and messages[0]["direction"] == "in"
+    in_hash = encode_bytes(messages[0]["msg_hash"]) if has_in else None
+    return Head(in_hash, len(messages) > has_in)
+
+
 def start_trace(row: Row, *, is_shown: bool) -> Trace:
     """Return a trace from its row of ``traces``, without transactions.
 
@@ -109,15 +119,22 @@ def render_trace(row: Row, members: Sequence[Row] | None, known: Mapping[str, An
     if members is None:
         return trace
     order = [encode_bytes(member["hash"]) for member in members]
-    children: dict[str, list[str]] = {tx_hash: [] for tx_hash in order}
-    for tx_hash, member in zip(order, members, strict=True):
-        if member["parent_hash"] is not None:
-            children[encode_bytes(member["parent_hash"])].append(tx_hash)
     heads = {tx_hash: head_of(known[tx_hash]) for tx_hash in order}
-    trace.trace = msgspec.Raw(encode_tree(trace.trace_id, children, heads))
+    trace.trace = msgspec.Raw(draw_tree(trace.trace_id, order, members, heads))
     trace.transactions_order = order
     trace.transactions = {tx_hash: known[tx_hash] for tx_hash in order}
     return trace
+
+
+def draw_tree(
+    root: str, order: Sequence[str], members: Sequence[Row], heads: Mapping[str, Head]
+) -> bytes:
+    """Return the JSON of the tree of transactions; ``order`` are the hashes of ``members``."""
+    children: dict[str, list[str]] = {tx_hash: [] for tx_hash in order}
+    for tx_hash, member in zip(order, members, strict=True):
+        if member["parent_hash"] is not None and tx_hash != root:
+            children[encode_bytes(member["parent_hash"])].append(tx_hash)
+    return encode_tree(root, children, heads)
 
 
 def encode_tree(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,8 @@ from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import inner
 from tonlake.api.v3.layout.native import (
-    compile_record,
     compile_struct,
     make_record_writer,
-    make_trace_writer,
     make_writer,
 )
 from tonlake.api.v3.layout.transaction import AccountState, Transaction
@@ -24,12 +23,13 @@ from tonlake.lake.account import MASTERCHAIN
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from tonlake.api.v3.layout.native import TraceWriter
-
     States = Mapping[tuple[int, bytes, bytes], Any]
 
 
 Row = dict[str, Any]
+
+AT_ONCE = 32
+"""Records that are written at a time, and then dropped."""
 
 _UNKNOWN: Row = {
     **dict.fromkeys(("balance", "account_status", "frozen_hash", "data_hash", "code_hash")),
@@ -40,6 +40,11 @@ _NONEXIST: Row = _UNKNOWN | {
     "extra_currencies": "{}",
     "account_status": "nonexist",
 }
+_RECORD = (
+    "direction",
+    *("account_state_hash_before", "account_state_hash_after"),
+    *("in", NONEXIST_HASH, _NONEXIST, _UNKNOWN),
+)
 
 
 def render_transaction(
@@ -94,24 +99,18 @@ def find_record_writer(
 
     def write_records(records: Iterable[Any]) -> tuple[list[bytes], set[tuple[int, bytes]]]:
         named: set[tuple[int, bytes]] = set()
-        return write(list(records), named), named
+        texts: list[bytes] = []
+        left = iter(records)
+        while chunk := list(islice(left, AT_ONCE)):
+            texts += write(chunk, named)
+        return texts, named
 
     return write_records
 
 
-def find_trace_writer(opcode_format: str) -> TraceWriter | None:
-    """Return the native writer equivalent to ``render_trace``; None without the C extension."""
-    return None if NATIVE is None else make_trace_writer(_compile(opcode_format), _compile_record())
-
-
 @cache
 def _make_record_writer(opcode_format: str) -> Callable[..., list[bytes]]:
-    return make_record_writer(_compile(opcode_format), _compile_record())
-
-
-@cache
-def _compile_record() -> Any:  # noqa: ANN401 - the extension's
-    return compile_record((NONEXIST_HASH, _NONEXIST), _UNKNOWN)
+    return make_record_writer(_compile(opcode_format), _RECORD)
 
 
 @cache

@@ -2,7 +2,7 @@
 #ifndef TONLAKE_ARROW_H
 #define TONLAKE_ARROW_H
 
-#include "../../../lake/index/cdata.h"
+#include "cdata.h"
 #include "slab.h"
 #include "table.h"
 

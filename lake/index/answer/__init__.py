@@ -10,7 +10,6 @@ from tonlake.lake.index.answer import (
     blocks,
     contracts,
     messages,
-    span,
     traces,
     transactions,
     transfers,
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from tonlake.lake.index.index import Index
 
-    Answer = Callable[[Index, Mapping[str, Any]], list[Any]]
+    Answer = Callable[[Index, Mapping[str, Any]], Any]
 
 ANSWERS: dict[str, Answer] = {
     "cells": accounts.find_cells,
@@ -41,7 +40,7 @@ ANSWERS: dict[str, Answer] = {
     "v3/trace_ids_of_messages": traces.list_message_traces,
     "v3/trace_ids_of_transactions": traces.list_transaction_traces,
     "v3/trace_transactions": traces.list_members,
-    "v3/traces": span.list_traces,
+    "v3/traces": traces.list_traces,
     "v3/traces_by_id": traces.find_traces,
     "v3/traces_of_account": traces.list_account_traces,
     "v3/transaction_keys": transactions.list_keys,
@@ -59,12 +58,13 @@ ANSWERS: dict[str, Answer] = {
 
 
 def find_answer(index: Index, name: str, parameters: Mapping[str, Any]) -> list[Any] | None:
-    """Return the rows of a registered query; None if its SQL must run.
+    """Return the rows of a registered query, a sequence; None if its SQL must run.
 
     Rows have at least the columns of the query. They are dicts, or light objects whose columns are
     read by name like a dict's. ``parameters`` include defaults.
     """
     try:
-        return ANSWERS[name](index, parameters)
+        found: list[Any] = ANSWERS[name](index, parameters)
     except Declined:
         return None
+    return found

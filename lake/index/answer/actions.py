@@ -1,184 +1,157 @@
-"""Actions of traces and of accounts, from decoded row groups."""
+"""Actions of traces and of accounts, from segments."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.answer.window import bound_ends
+from tonlake.lake.index.answer.traces import bound_moments
 from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.rowgroup.predicate import AnyOf
-from tonlake.lake.index.segment.ends import NO_LT
-from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS
+from tonlake.lake.index.page import MAX_READ, merge_walks, read_first, read_rows, walk
+from tonlake.lake.index.segment.declared import ACTION_ACCOUNTS, ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tonlake.lake.index.index import Index
-    from tonlake.lake.index.rowgroup.predicate import Bounds
-    from tonlake.lake.index.rowgroup.selection import Selection
-
-Row = dict[str, Any]
-
-_KEYS = (
-    *("trace_id", "action_id", "type", "ancestor_type", "mc_seqno"),
-    *("end_lt", "end_utime", "trace_end_lt", "trace_end_utime"),
-)
+    from tonlake.lake.index.segment.table import SegmentTable
 
 
-def list_actions(index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    """Answer ``v3/actions`` of some traces, of a masterchain block, or of a range."""
-    if asked["trace_ids"]:
-        return _list_of_traces(index, asked)
-    if asked["action_ids"]:
-        return _find_by_id(index, asked)
+def list_actions(index: Index, asked: Mapping[str, Any]) -> list[Any]:
+    """Answer ``v3/actions`` of some traces, by id, of a masterchain block, or of a range."""
+    tables = index.current.tables(ACTIONS.name)
+    for parameter, column in (("trace_ids", "trace_id"), ("action_ids", "action_id")):
+        if asked[parameter]:
+            return _cut_page(_read_keys(tables, column, asked[parameter]), asked)
     if asked["tx_hashes"]:
         raise Declined
-    mc_seqno = asked["mc_seqno"]
-    most = asked["offset"] + asked["limit"]
-    at_once = [({"mc_seqno": (mc_seqno, mc_seqno)}, True)]
-    windows = bound_ends(index, asked) if mc_seqno is None else at_once
-    for bounds, is_all in windows:
-        found = index.select(ACTIONS.name, bounds)
-        if len(found) < most and not is_all:
-            continue
-        # Rows of the window come before all others, so a full page is correct.
-        near, keys = _find_page(found, _KEYS, asked)
-        if len(keys) == most or is_all:
-            return near.pick((key[_PLACE] for key in keys[asked["offset"] :]), ACTIONS.names)
-    raise Declined
+    if asked["mc_seqno"] is not None:
+        return _cut_page(_read_keys(tables, "mc_seqno", [asked["mc_seqno"]]), asked)
+    span, descending = bound_moments(asked), asked["descending"]
+    walks = [(table, walk(table, _moment(asked), span, descending=descending)) for table in tables]
+    return _cut_first(merge_walks(walks, descending=descending), asked)
 
 
-_PLACE = "place"
-"""Position of a row in its selection, stored with the columns of the row."""
+def _moment(asked: Mapping[str, Any]) -> str:
+    return "trace_end_utime" if asked["by_time"] else "trace_end_lt"
 
 
-def _find_page(
-    found: Selection, columns: Sequence[str], asked: Mapping[str, Any]
-) -> tuple[Selection, list[Row]]:
-    """Return the rows up to the end of a page, and the selection that they belong to.
+def _read_keys(
+    tables: Sequence[SegmentTable], column: str, values: Sequence[bytes | int]
+) -> list[Any]:
+    """Return the rows that may have one of some values in a column.
 
-    Rows far from its edge are left out if those near it are enough.
+    Raises:
+        Declined: they are too many.
     """
-    if isinstance(account := asked["account"], str):  # as bytes it has separate columns
-        found = found.where("accounts", lambda accounts: account in accounts)
-    size = most = asked["offset"] + asked["limit"]
-    whole = {**asked, "offset": 0, "limit": most}
-    edge = "trace_end_utime" if asked["by_time"] else "trace_end_lt"
-    while True:
-        near = found.nearest(edge, size, descending=asked["descending"])
-        rows = [row | {_PLACE: place} for place, row in enumerate(near.rows(columns))]
-        page = _cut_page(rows, whole)
-        if len(page) == most or len(near) == len(found):
-            return near, page
-        if size == most:  # filters exclude much: apply the cheap ones first
-            for name, fits in _list_filters(asked):
-                found = found.where(name, fits)
-        size *= 4
-
-
-def _list_filters(asked: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[Any], bool]]]:
-    """Yield columns and predicates: filters of ``_cut_page`` that are cheaper here."""
-    if asked["types"]:
-        yield "type", set(asked["types"]).__contains__
-    if asked["excluded"]:
-        excluded = set(asked["excluded"])
-        yield "type", lambda kind: kind not in excluded
-    if asked["hidden_under"]:
-        yield "ancestor_type", set(asked["hidden_under"]).isdisjoint
-
-
-def _find_by_id(index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    name = f"{ACTIONS.name}.action_id"
-    found = (index.traces.find_seqnos(name, action_id) for action_id in asked["action_ids"])
-    seqnos = set().union(*found)
-    if not seqnos:
-        return []
-    bounds = {"mc_seqno": AnyOf(seqnos), "action_id": AnyOf(asked["action_ids"])}
-    return _choose(index.gather(ACTIONS.name, ACTIONS.names, bounds), asked)
-
-
-def _list_of_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    ends = asked["start_lt"], asked["end_lt"]
-    if None in ends:
-        raise Declined
-    bounds: dict[str, Bounds] = {"trace_end_lt": ends, "trace_id": AnyOf(asked["trace_ids"])}
-    return _choose(index.gather(ACTIONS.name, ACTIONS.names, bounds), asked)
-
-
-def _choose(rows: list[Row], asked: Mapping[str, Any]) -> list[Row]:
-    """Return the page of rows that pass all filters."""
-    traces, actions, hashes = (
-        set(asked[name]) for name in ("trace_ids", "action_ids", "tx_hashes")
-    )
-    account = asked["account"]
-    left = [
-        row
-        for row in rows
-        if (not traces or row["trace_id"] in traces)
-        and (not actions or row["action_id"] in actions)
-        and (not hashes or not hashes.isdisjoint(row["tx_hashes"]))
-        and (account is None or account in row["accounts"])
-    ]
-    return _cut_page(left, asked)
-
-
-def list_account_keys(index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    """Answer ``v3/action_keys_of_account``."""
-    bounds: dict[str, Bounds] = {
-        name: (asked[name], asked[name]) for name in ("workchain", "account")
-    }
-    unit = "utime" if asked["by_time"] else "lt"
-    first, last = asked[f"start_{unit}"], asked[f"end_{unit}"]
-    if (first, last) != (None, None):
-        span = 0 if first is None else first, NO_LT if last is None else last
-        bounds[f"trace_end_{unit}"] = span
-    found = index.select(ACTION_ACCOUNTS.name, bounds)
-    # An account may have very many actions: the ends of their traces show which can be on the page.
-    return _find_page(found, ACTION_ACCOUNTS.names, asked)[1][asked["offset"] :]
-
-
-def find_by_key(index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    """Answer ``v3/actions_by_key``."""
-    if not asked["action_ids"]:
-        return []
-    bounds = {
-        "trace_end_lt": AnyOf(asked["trace_ends"]),
-        "mc_seqno": AnyOf(asked["mc_seqnos"]),
-        "action_id": AnyOf(asked["action_ids"]),
-    }
-    return index.gather(ACTIONS.name, ACTIONS.names, bounds)
-
-
-def _cut_page(rows: list[Row], filters: Mapping[str, Any]) -> list[Row]:
-    """Return the page of rows that pass the filters, in order."""
-    types, excluded = set(filters["types"]), set(filters["excluded"])
-    hidden_under = set(filters["hidden_under"])
-    by_time, descending = filters["by_time"], filters["descending"]
-    first, last = (
-        "trace_end_utime" if by_time else "trace_end_lt",
-        "end_utime" if by_time else "end_lt",
-    )
-    place_of = itemgetter(first, "trace_id", last, "action_id")
     found = [
-        row
-        for row in rows
-        if (not types or row["type"] in types)
-        and row["type"] not in excluded
-        and hidden_under.isdisjoint(row["ancestor_type"])
-        and _is_within(row["mc_seqno"], filters["mc_seqno"], filters["mc_seqno"])
-        and _is_within(row["trace_end_utime"], filters["start_utime"], filters["end_utime"])
-        and _is_within(row["trace_end_lt"], filters["start_lt"], filters["end_lt"])
+        (table, sorted({row for value in set(values) for row in table.find(column, value)}))
+        for table in tables
     ]
-    if filters["after_end"] is not None:
+    if sum(len(rows) for _, rows in found) > MAX_READ:
+        raise Declined
+    return [row for table, rows in found for row in table.read(rows)]
+
+
+def _cut_first(
+    places: Iterator[tuple[int, SegmentTable, int]], asked: Mapping[str, Any]
+) -> list[Any]:
+    """Return the page of the rows at places, which are by moment."""
+    fits = _make_filter(asked)
+    found = read_first(
+        places,
+        lambda part: list(filter(fits, read_rows(part))),
+        asked["offset"] + asked["limit"],
+    )
+    return _cut_page(found, asked)
+
+
+def list_account_keys(index: Index, asked: Mapping[str, Any]) -> list[Any]:
+    """Answer ``v3/action_keys_of_account``."""
+    account, descending = (asked["workchain"], asked["account"]), asked["descending"]
+    span = bound_moments(asked)
+    walks = []
+    for segment in index.current.segments:
+        number = segment.accounts.find(account)
+        if number is not None:
+            rows = segment.accounts.rows_of(ACTION_ACCOUNTS.name, number)
+            table = segment.table(ACTION_ACCOUNTS.name)
+            moments = table.numbers[_moment(asked)]
+            walks.append((table, _walk_rows(rows, moments, span, descending=descending)))
+    if not walks:
+        return []
+    return _cut_first(merge_walks(walks, descending=descending), {**asked, "account": None})
+
+
+def _walk_rows(
+    rows: Sequence[int], moments: Sequence[int], span: tuple[int, int], *, descending: bool
+) -> Iterator[tuple[int, int]]:
+    """Yield moment and number of rows within a range, by moment."""
+    ordered = sorted(rows, key=moments.__getitem__)  # mostly sorted already
+    start = bisect_left(ordered, span[0], key=moments.__getitem__)
+    stop = bisect_right(ordered, span[1], start, key=moments.__getitem__)
+    places = range(start, stop)
+    for at in reversed(places) if descending else places:
+        yield moments[ordered[at]], ordered[at]
+
+
+def find_by_key(index: Index, asked: Mapping[str, Any]) -> list[Any]:
+    """Answer ``v3/actions_by_key``."""
+    wanted = {name: set(asked[f"{name}s"]) for name in ("action_id", "mc_seqno")}
+    ends = set(asked["trace_ends"])
+    return [
+        row
+        for row in _read_keys(index.current.tables(ACTIONS.name), "action_id", asked["action_ids"])
+        if row.trace_end_lt in ends and all(row[name] in values for name, values in wanted.items())
+    ]
+
+
+def _make_filter(asked: Mapping[str, Any]) -> Callable[[Any], bool]:
+    """Return the function that tells whether a row passes all filters."""
+    types, excluded = set(asked["types"]), set(asked["excluded"])
+    hidden_under, account = set(asked["hidden_under"]), asked["account"]
+    traces, actions, hashes = (
+        set(asked.get(name, ())) for name in ("trace_ids", "action_ids", "tx_hashes")
+    )
+    place_of, after = _order(asked), None
+    if asked["after_end"] is not None:
         names = ("after_end", "after_trace", "after_action", "after_id")
-        after = tuple(filters[name] for name in names)
-        found = [
-            row for row in found if (place_of(row) < after if descending else place_of(row) > after)
-        ]
-    found.sort(key=place_of, reverse=descending)
-    start = filters["offset"]
-    return found[start : start + filters["limit"]]
+        after = tuple(asked[name] for name in names)
+
+    def fits(row: Any) -> bool:  # noqa: ANN401 - a row
+        if after is not None:
+            place = place_of(row)
+            if not (place < after if asked["descending"] else place > after):
+                return False
+        return (
+            (not types or row.type in types)
+            and row.type not in excluded
+            and hidden_under.isdisjoint(row.ancestor_type)
+            and asked["mc_seqno"] in (None, row.mc_seqno)
+            and _is_within(row.trace_end_utime, asked["start_utime"], asked["end_utime"])
+            and _is_within(row.trace_end_lt, asked["start_lt"], asked["end_lt"])
+            and (not traces or row.trace_id in traces)
+            and (not actions or row.action_id in actions)
+            and (not hashes or not hashes.isdisjoint(row.tx_hashes))
+            and (account is None or account in row.accounts)
+        )
+
+    return fits
+
+
+def _order(asked: Mapping[str, Any]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return the sort key of rows."""
+    last = "end_utime" if asked["by_time"] else "end_lt"
+    return itemgetter(_moment(asked), "trace_id", last, "action_id")
+
+
+def _cut_page(rows: list[Any], asked: Mapping[str, Any]) -> list[Any]:
+    """Return the page of rows that pass the filters, in order."""
+    found = sorted(
+        filter(_make_filter(asked), rows), key=_order(asked), reverse=asked["descending"]
+    )
+    return found[asked["offset"] :][: asked["limit"]]
 
 
 def _is_within(value: int, first: int | None, last: int | None) -> bool:

@@ -8,14 +8,14 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.segment.contracts import INDEXED, workchain_of
+from tonlake.lake.index.segment.declared import INDEXED, workchain_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from tonlake.lake.account import AccountId
     from tonlake.lake.index.index import Index
-    from tonlake.lake.index.segment.contracts import SegmentTable
+    from tonlake.lake.index.segment.table import SegmentTable
 
 
 Row = dict[str, Any]
@@ -39,8 +39,8 @@ def pair_accounts(parameters: Mapping[str, Any], column: str) -> set[AccountId]:
 
 
 def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
-    tables = index.segments.list_tables(name)
-    columns = (column for column in INDEXED[name].addresses if f"{column}s" in bound)
+    tables = index.current.tables(name)
+    columns = (column for column in INDEXED[name].hashes if f"{column}s" in bound)
     listed = {column: pair_accounts(bound, column) for column in columns}
     filters = {column: addresses for column, addresses in listed.items() if addresses}
     sales = _find_sales(index, filters, bound) if bound.get("include_on_sale") else {}
@@ -56,7 +56,7 @@ def _find_sales(
     index: Index, filters: Mapping[str, set[AccountId]], bound: Mapping[str, Any]
 ) -> Sales:
     """Return the sales of the requested owners, except items that sell themselves (telemint)."""
-    tables, owners = index.segments.list_tables("nft_sales"), filters.get("owner", set())
+    tables, owners = index.current.tables("nft_sales"), filters.get("owner", set())
     known: dict[_Place, Row] = {}
     places = _find_places(tables, "nft_owner", owners)
     accounts = {
@@ -77,9 +77,9 @@ def _read_history(
 ) -> list[Row]:
     """Return rows of the accounts that may match: all, or only both ends of long histories."""
     if not filters:
-        if sum(len(table.order) for table in tables) > MAX_ROWS:
+        if sum(table.count for table in tables) > MAX_ROWS:
             raise Declined
-        return [table.read(number) for table in tables for number in range(len(table.order))]
+        return [row for table in tables for row in table.read_dicts(range(table.count))]
     places = {column: _find_places(tables, column, filters[column]) for column in filters}
     column = min(places, key=lambda column: len(places[column]))
     known: dict[_Place, Row] = {}
@@ -116,11 +116,12 @@ def _iter_rows(
     """Yield the rows of an account up to a block, reading each on demand."""
     step = -1 if newest_first else 1
     for table in tables[::step]:
-        numbers = table.list_rows("account", account[1])
+        numbers = table.find("account", account[1])
         if mc_seqno is not None:
-            numbers = numbers[: bisect_right(numbers, mc_seqno, key=table.order.__getitem__)]
+            seqnos = table.numbers["mc_seqno"]
+            numbers = numbers[: bisect_right(numbers, mc_seqno, key=seqnos.__getitem__)]
         for number in numbers[::step]:
-            row = table.read(number)
+            (row,) = table.read_dicts([number])
             if address_of(row, "account") == account:
                 yield row
 
@@ -141,9 +142,7 @@ def _find_places(
         (table, number)
         for table in tables
         for number in dict.fromkeys(
-            number
-            for each in table.postings[column].choose(hashes)
-            for number in table.list_rows(column, each)
+            number for each in hashes for number in table.find(column, each)
         )
     ]
 
@@ -159,7 +158,7 @@ def _read_rows(
         raise Declined
     for table, number in places:
         if (table, number) not in known:
-            known[table, number] = table.read(number)
+            (known[table, number],) = table.read_dicts([number])
     return [row for row in map(known.__getitem__, places) if address_of(row, column) in addresses]
 
 
@@ -275,14 +274,12 @@ ORDERS: dict[str, Callable[[Row, Sales, Mapping[str, Any]], tuple[Any, ...]]] = 
 
 
 def _find_newest(name: str, index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    tables = index.segments.list_tables(name)
+    tables = index.current.tables(name)
     accounts = sorted(set(zip(asked["workchains"], asked["accounts"], strict=True)))
     found: dict[AccountId, Row] = {}
     for table in reversed(tables):
         left = [account for account in accounts if account not in found]
-        # Most accounts are not such a contract; check all of them at once.
-        held = frozenset(table.postings["account"].choose([each for _, each in left]))
-        for account in (each for each in left if each[1] in held):
+        for account in (each for each in left if table.has("account", each[1])):
             row = next(_iter_rows([table], account, newest_first=True), None)
             if row is not None:
                 found[account] = row

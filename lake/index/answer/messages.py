@@ -1,187 +1,206 @@
-"""Messages by hash, opcode, body or account, and their transactions, from segments."""
+"""Messages by hash or by any filters, and their transactions, from segments."""
 
 from __future__ import annotations
 
-from functools import partial
-from itertools import chain
-from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tonlake.lake.index.answer import span
-from tonlake.lake.index.answer.transactions import SPANS, cut_sorted
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.lake.file.values import item_bytes
 from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.page.correspondence import SCANNED, list_of_account
-from tonlake.lake.index.page.ends import list_transactions
-from tonlake.lake.index.page.filters import fits, list_filters
-from tonlake.lake.index.page.merge import MessageQuery, find_key, read_messages
-from tonlake.lake.index.page.messages import (
-    PageRequest,
-    list_external,
-    list_of_key,
+from tonlake.lake.index.page import Hit, bound, cut_hits, has_row, merge_walks, read_first, walk
+from tonlake.lake.index.segment.declared import (
+    ABSENT,
+    MESSAGE_COLUMNS,
+    NO_LT,
+    Message,
+    make_row,
 )
-from tonlake.lake.index.segment.ends import NO_LT
-from tonlake.lake.index.segment.postings import cut_hash
-from tonlake.lake.index.segment.record import MESSAGE_COLUMNS, Found
-from tonlake.lake.index.segments import read_found
+from tonlake.lake.index.segment.segment import ENDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tonlake.lake.index.index import Index
-    from tonlake.lake.index.page.hit import Hit
-    from tonlake.lake.index.page.merge import Listed
-    from tonlake.lake.index.segment.segment import Filter, Segment
+    from tonlake.lake.index.segment.segment import Segment
     from tonlake.lake.index.segments import Segments
 
 Row = dict[str, Any]
 
-_PAGE = frozenset({"descending", "limit", "offset"})
+MAX_ENDS = 1_000_000
+"""Most messages of a key whose transactions are compared."""
+
 _LINE = ("tx_lt", "tx_hash", *MESSAGE_COLUMNS)
+_EQUAL = ("source", "destination", "opcode", "body_hash")
+"""Parameters that are columns with postings."""
+
+
+class _Found(NamedTuple):
+    """A message in a segment, and its ends in the requested direction, wherever they are."""
+
+    segment: Segment
+    row: Any
+    ends: list[tuple[str, Hit]]
 
 
 def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
-    """Answer ``v3/messages`` by hashes, an opcode, a body, an account or a range."""
-    names = [
-        name
-        for name, value in asked.items()
-        if name not in _PAGE and value is not None and value is not False and value != []
-    ]
-    segments = index.segments
-    if names in (["opcode"], ["body_hash"]):
-        column: Literal["opcode", "body_hash"] = "opcode" if "opcode" in names else "body_hash"
-        page = {name: asked[name] for name in _PAGE}
-        return _join(
-            segments, read_messages(segments.segments, MessageQuery(column, asked[column], **page))
-        )
-    request = _open_page(segments, asked)
-    most, first = request.most, asked["offset"]
+    """Answer ``v3/messages``."""
+    segments, most = index.segments, asked["offset"] + asked["limit"]
     if asked["msg_hashes"]:
-        return request.sort(_find_by_hash(segments, asked, request.filters))[first:most]
-    return _join(segments, _choose(index, asked)(request)[first:most], asked["direction"])
+        found = _find_by_hash(segments, asked)
+    else:
+        found = _find_first(segments, asked, most)
+
+    def order(each: _Found) -> tuple[int, bytes]:
+        moment = each.row.created_at if asked["by_time"] else each.row.created_lt
+        return NO_LT if moment is None else moment, each.row.msg_hash
+
+    united = {each.row.msg_hash: each for each in found}
+    page = sorted(united.values(), key=order, reverse=asked["descending"])
+    return list(map(_show, page[asked["offset"] : most]))
 
 
-def _open_page(segments: Segments, asked: Mapping[str, Any]) -> PageRequest:
-    """Return the requested page, with all filters."""
-    by_time = asked["by_time"]
-    first, last = (asked[f"{end}_{'utime' if by_time else 'lt'}"] for end in ("start", "end"))
-    direction = asked["direction"]
-    return PageRequest(
-        list_filters(asked),
-        partial(_keep_ends, segments, direction) if direction else list,
-        by_time,
-        0 if first is None else max(0, min(first, NO_LT)),
-        NO_LT if last is None else max(-1, min(last, NO_LT)),
-        not (asked["only_externals"] or asked["no_source"]),
-        not (asked["exclude_externals"] or asked["no_destination"] or direction == "out")
-        and all(asked[name] is None for name in ("source", *SPANS)),
-        asked["descending"],
-        asked["offset"] + asked["limit"],
-    )
-
-
-def _choose(index: Index, asked: Mapping[str, Any]) -> Callable[[PageRequest], list[Any]]:
-    """Return the function that lists messages by the most selective filter, or by moments."""
-    segments = index.segments
-    every = segments.segments
-    columns = ("opcode", "body_hash")
-    keys = [find_key(column, asked[column]) for column in columns if asked[column] is not None]
-    sizes = [_count_places(every, *key) for key in keys]
-    choices: list[tuple[int, Callable[[PageRequest], list[Any]]]] = [
-        (size, partial(list_of_key, every, *key)) for size, key in zip(sizes, keys, strict=True)
-    ]
-    source, destination = (
-        (asked[f"{end}_workchain"], asked[end]) for end in ("source", "destination")
-    )
-    if None not in source:
-        lists = segments.list_account(source)
-        answer = partial(list_of_account, every, lists, source, is_source=True)
-        choices.append((_count_rows(lists), answer))
-    if None not in destination:
-        lists = segments.list_account(destination)
-        answer = partial(list_of_account, every, lists, destination, is_source=False)
-        alone = _count_places(every, "alone_to", cut_hash(destination[1]))
-        if not asked["by_time"] and all(segment.leads_to_consumers for segment in every):
-            choices += [
-                (alone + size // SCANNED, partial(answer, key=key))
-                for size, key in zip(sizes, keys, strict=True)
-            ]
-        if None not in source:
-            lists = segments.cut_senders(lists, source)
-            answer = partial(
-                list_of_account, every, lists, destination, is_source=False, sender=source
-            )
-        choices.append((alone + _count_rows(lists), answer))
-    if choices:
-        return min(choices, key=itemgetter(0))[1]
-    return partial(_list_all, index, asked)
-
-
-def _count_places(segments: Sequence[Segment], name: str, key: int) -> int:
-    found = (getattr(segment, name).find(key) for segment in segments)
-    return sum(end - start for start, end in found)
-
-
-def _count_rows(lists: Sequence[Listed]) -> int:
-    return sum(listed.size for listed in lists)
-
-
-def _list_all(index: Index, asked: Mapping[str, Any], request: PageRequest) -> list[Any]:
-    return request.fill(
-        partial(list_external, index.segments.segments), partial(span.list_messages, index, asked)
-    )
-
-
-def _join(segments: Segments, lines: list[Any], direction: str | None = None) -> list[Any]:
-    """Return the last end of each message, given one end; ``direction`` limits the ends."""
-    # In one direction, only an external message has several ends.
-    asked = [line for line in lines if direction is None or line.created_lt is None]
-    others = {
-        asked[number].msg_hash: [end for end in ends if direction in (None, end.direction)]
-        for number, ends in segments.find_other_ends(asked).items()
-    }
-    joined = []
-    for line in lines:
-        ends = [line, *others.get(line.msg_hash, ())]
-        joined.append((max(ends, key=_tx_lt), ends))
-    own = iter(read_found([last for last, _ in joined if isinstance(last, Found)]))
+def _find_by_hash(segments: Segments, asked: Mapping[str, Any]) -> list[_Found]:
     return [
-        _name_ends(next(own) if isinstance(last, Found) else last, ends) for last, ends in joined
+        each
+        for msg_hash in dict.fromkeys(asked["msg_hashes"])
+        for segment, number in segments.find_messages(msg_hash)
+        for each in _read(segments, segment, [number], asked)
     ]
 
 
-def _keep_ends(segments: Segments, direction: str, lines: list[Any]) -> list[Any]:
-    """Return an end in a direction of each message that has one."""
-    kept = {line.msg_hash: line for line in lines if line.direction == direction}
-    others = [line for line in lines if line.direction != direction]
-    found = chain.from_iterable(segments.find_other_ends(others).values())
-    kept |= {end.msg_hash: end for end in found if end.direction == direction}
-    return list(kept.values())
+def _find_first(segments: Segments, asked: Mapping[str, Any], most: int) -> list[_Found]:
+    """Return the first messages that pass all filters, and those of the last one's moment."""
+    seen: set[bytes] = set()
+
+    def read(places: list[tuple[Any, Segment, int]]) -> list[_Found]:
+        numbers: dict[Segment, list[int]] = {}
+        for _, segment, number in places:
+            numbers.setdefault(segment, []).append(number)
+        found = {
+            each.row.msg_hash: each
+            for segment, listed in numbers.items()
+            for each in _read(segments, segment, listed, asked)
+            if each.row.msg_hash not in seen
+        }
+        seen.update(found)
+        return list(found.values())
+
+    places = merge_walks(
+        [(segment, _walk(segment, asked)) for segment in segments.segments],
+        descending=asked["descending"],
+    )
+    return read_first(places, read, most)
 
 
-def _find_by_hash(
-    segments: Segments, asked: Mapping[str, Any], filters: Sequence[Filter]
-) -> dict[bytes, Any]:
-    """Return the last end of each message by hash, of those ends that pass all filters."""
-    ends: dict[bytes, dict[tuple[bytes, str, int], Any]] = {}
-    for msg_hash in asked["msg_hashes"]:
-        for line in segments.find_messages(msg_hash):
-            if asked["direction"] in (None, line.direction) and fits(line, filters):
-                place = line.tx_hash, line.direction, line.msg_index
-                ends.setdefault(line.msg_hash, {})[place] = line
-    found = {msg_hash: list(lines.values()) for msg_hash, lines in ends.items()}
-    return {
-        msg_hash: _name_ends(max(lines, key=_tx_lt), lines) for msg_hash, lines in found.items()
-    }
+def _read(
+    segments: Segments, segment: Segment, numbers: Sequence[int], asked: Mapping[str, Any]
+) -> Iterator[_Found]:
+    """Yield the messages of a segment that pass all filters."""
+    direction = asked["direction"]
+    for number, row in zip(numbers, segment.messages.read(numbers), strict=True):
+        if _fits(row, asked):
+            ends = _list_ends(segments, segment, number, row)
+            if direction is not None:
+                ends = [end for end in ends if end[0] == direction]
+            if ends:
+                yield _Found(segment, row, ends)
 
 
-def _name_ends(last: Any, ends: Sequence[Any]) -> Any:  # noqa: ANN401 - a row
-    """Return the last end of a message, with the last transactions at both ends."""
-    hashes = {end.direction: end.tx_hash for end in sorted(ends, key=_tx_lt)}
-    last.in_tx_hash, last.out_tx_hash = hashes.get("in"), hashes.get("out")
-    return last
+def _list_ends(
+    segments: Segments,
+    segment: Segment,
+    number: int,
+    row: Any,  # noqa: ANN401 - a row
+) -> list[tuple[str, Hit]]:
+    """Return the ends of a message; only an external one is consumed more than once."""
+    own = segment.messages.list_ends(number)
+    if len(own) == len(ENDS) and row.created_lt is not None:
+        return [(direction, Hit(segment, end)) for direction, end in own]
+    return [
+        (direction, Hit(each, end))
+        for each in segments.segments
+        for other in each.messages.find(row.msg_hash)
+        for direction, end in each.messages.list_ends(other)
+    ]
 
 
-_tx_lt = attrgetter("tx_lt")
+def _show(found: _Found) -> Any:  # noqa: ANN401 - a row
+    """Return a message as a row of its last end, with the last transactions at both."""
+    ends = sorted(found.ends, key=lambda end: (-end[1].lt, end[1].account, end[0]))
+    hashes = {direction: hit.hash for direction, hit in reversed(ends)}
+    (direction, last), row = ends[0], found.row
+    if row.direction != direction:
+        (record,) = last.segment.transactions.read_records([last.row])
+        row = next(line for line in record.messages if line.msg_hash == row.msg_hash)
+    own = islice(row, len(MESSAGE_COLUMNS))
+    return make_row(
+        Message, (*own, hashes[direction], last.lt, hashes.get("in"), hashes.get("out"))
+    )
+
+
+def _walk(segment: Segment, asked: Mapping[str, Any]) -> Iterator[tuple[tuple[int, bytes], int]]:
+    """Yield the messages that may pass the filters, by creation; those without one by hash."""
+    table, moment = segment.messages.table, "created_at" if asked["by_time"] else "created_lt"
+    absent = ABSENT[table.numbers[moment].format]
+    found = walk(
+        table,
+        moment,
+        _bound(asked, absent),
+        _list_postings(segment, asked),
+        descending=asked["descending"],
+    )
+    for at, number in found:
+        yield (at, segment.messages.hash_of(number) if at == absent else b""), number
+
+
+def _list_postings(segment: Segment, asked: Mapping[str, Any]) -> list[Sequence[int]]:
+    """Return the rows that may have the value of each filter with postings, the fewest first."""
+    table = segment.messages.table
+    lists = [table.find(name, asked[name]) for name in _EQUAL if asked[name] is not None]
+    return sorted(lists, key=len)
+
+
+def _bound(asked: Mapping[str, Any], absent: int) -> tuple[int, int]:
+    """Return the range of moments; ``absent`` stands for none, and comes last."""
+    unit = "utime" if asked["by_time"] else "lt"
+    low, high = bound(asked[f"start_{unit}"], asked[f"end_{unit}"])
+    if asked["exclude_externals"]:
+        high = min(high, absent - 1)
+    return (max(low, absent) if asked["only_externals"] else low), high
+
+
+def _fits(row: Any, asked: Mapping[str, Any]) -> bool:  # noqa: ANN401 - a row
+    """Whether a message passes all filters but its direction."""
+    if asked.get("exclude_externals") and row.created_lt is None:
+        return False
+    if asked.get("only_externals") and row.created_lt is not None:
+        return False
+    for end in ("source", "destination"):
+        if asked.get(f"no_{end}") and getattr(row, end) is not None:
+            return False
+        if asked[end] is not None and row[f"{end}_workchain"] != asked[f"{end}_workchain"]:
+            return False
+    return (
+        all(asked[name] in (None, getattr(row, name)) for name in _EQUAL)
+        and _is_within(row.created_lt, asked.get("start_lt"), asked.get("end_lt"))
+        and _is_within(row.created_at, asked.get("start_utime"), asked.get("end_utime"))
+    )
+
+
+def _is_within(value: int | None, first: int | None, last: int | None) -> bool:
+    if (first, last) == (None, None):
+        return True
+    low, high = bound(first, last)
+    return value is not None and low <= value <= high
+
+
+def _list_lines(segments: Segments, msg_hash: bytes) -> Iterator[Any]:
+    """Yield a message by hash as a row of each transaction that has it."""
+    for segment, number in segments.find_messages(msg_hash):
+        yield from segment.messages.list_lines(number)
 
 
 def read_lines(index: Index, asked: Mapping[str, Any]) -> list[Row]:
@@ -192,7 +211,7 @@ def read_lines(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     return [
         {name: line[name] for name in _LINE}
         for msg_hash in dict.fromkeys(asked["msg_hashes"])
-        for line in index.segments.find_messages(msg_hash)
+        for line in _list_lines(index.segments, msg_hash)
         if line.msg_hash == msg_hash
         and line.tx_hash in tx_hashes
         and asked["first_lt"] <= line.tx_lt <= asked["last_lt"]
@@ -201,47 +220,82 @@ def read_lines(index: Index, asked: Mapping[str, Any]) -> list[Row]:
 
 def list_ends(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/transactions_of_messages``."""
-    segments = index.segments
-    found = (line.tx_hash for each in asked["msg_hashes"] for line in segments.find_messages(each))
-    return [{"tx_hash": tx_hash} for tx_hash in dict.fromkeys(found)]
+    lines = (line for each in asked["msg_hashes"] for line in _list_lines(index.segments, each))
+    return [{"tx_hash": tx_hash} for tx_hash in dict.fromkeys(line.tx_hash for line in lines)]
 
 
 def list_end_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
-    """Answer ``v3/transaction_keys_by_message`` by hashes, an opcode or a body."""
-    segments, filters = index.segments, list_filters(asked)
+    """Answer ``v3/transaction_keys_by_message``."""
+    segments = index.segments
     if asked["msg_hashes"]:
-        tx_hashes = {
-            line.tx_hash
-            for msg_hash in asked["msg_hashes"]
-            for line in segments.find_messages(msg_hash)
-            if asked["direction"] in (None, line.direction) and fits(line, filters)
-        }
+        found = [hit for each in _find_by_hash(segments, asked) for _, hit in each.ends]
     else:
-        column = "opcode" if asked["body_hash"] is None else "body_hash"
-        if asked[column] is None:
-            raise Declined
-        most = asked["offset"] + asked["limit"]
-        found = list_transactions(
-            segments.segments,
-            *find_key(column, asked[column]),
-            filters,
-            partial(_read_ends, segments, asked["direction"]),
-            descending=asked["descending"],
-            most=most,
-        )
-        tx_hashes = set(found)
-    hits = map(segments.find_transaction, tx_hashes)
-    return cut_sorted((hit for hit in hits if hit is not None), asked)
+        found = _find_ends(segments, asked, asked["offset"] + asked["limit"])
+    hits = {(hit.segment, hit.row): hit for hit in found}
+    page = {name: asked[name] for name in ("descending", "offset", "limit")}
+    return cut_hits(hits.values(), **page)
 
 
-def _read_ends(segments: Segments, direction: str | None, lines: Sequence[Any]) -> dict[bytes, int]:
-    """Return the logical times of the transactions at the ends of messages, by hash.
+def _find_ends(segments: Segments, asked: Mapping[str, Any], most: int) -> list[Hit]:
+    """Return the first transactions of messages that pass all filters, and those of their time."""
+    seen: set[tuple[Segment, int]] = set()
 
-    ``direction`` limits this to one end; None: both.
+    def read(places: list[tuple[int, tuple[Segment, _Ends], int]]) -> list[Hit]:
+        hits = []
+        for _, (segment, ends), place in places:
+            key = segment, ends.rows[place]
+            (row,) = segment.messages.read([ends.numbers[place]])
+            if key not in seen and _fits(row, asked):
+                seen.add(key)
+                hits.append(Hit(*key))
+        return hits
+
+    walks = []
+    for segment in segments.segments:
+        ends = _order_ends(segment, asked)
+        walks.append(((segment, ends), ends.walk(descending=asked["descending"])))
+    return read_first(merge_walks(walks, descending=asked["descending"]), read, most)
+
+
+class _Ends(NamedTuple):
+    """Transactions at the ends of messages, by logical time, with the messages."""
+
+    lts: memoryview
+    rows: memoryview
+    numbers: memoryview
+
+    def walk(self, *, descending: bool) -> Iterator[tuple[int, int]]:
+        """Yield the logical times, with places in the other columns."""
+        places = range(len(self.lts))
+        for at in reversed(places) if descending else places:
+            yield self.lts[at], at
+
+
+def _order_ends(segment: Segment, asked: Mapping[str, Any]) -> _Ends:
+    """Return the transactions of a segment at the ends of messages that may pass the filters.
+
+    Raises:
+        Declined: there is no filter with postings, or there are too many messages.
     """
-    # Postings have every end of an external message, which has no creation time.
-    made = [line for line in lines if line.created_lt is not None]
-    others = chain.from_iterable(segments.find_other_ends(made).values())
-    return {
-        end.tx_hash: end.tx_lt for end in (*lines, *others) if direction in (None, end.direction)
-    }
+    lists = _list_postings(segment, asked)
+    if not lists or len(lists[0]) > MAX_ENDS:
+        raise Declined
+    found = lists[0] if len(lists) == 1 else [row for row in lists[0] if has_row(lists[1:], row)]
+    numbers = pa.array(found, pa.uint32())
+    every = [
+        (ends, numbers)
+        for direction in ENDS
+        if asked["direction"] in (None, direction)
+        for ends in (segment.messages.take_ends(direction, numbers),)
+    ]
+    rows = pa.concat_arrays([ends for ends, _ in every])
+    numbers = pa.concat_arrays([each for _, each in every])
+    present = pc.greater(rows, 0)
+    rows = pc.cast(pc.subtract(rows.filter(present), 1), pa.uint32())
+    numbers = numbers.filter(present)
+    lts = segment.transactions.take_lts(rows)
+    order = pc.sort_indices(lts)
+    columns = (each.take(order) for each in (lts, rows, numbers))
+    codes: tuple[Any, ...] = ("q", "I", "I")
+    views = zip(columns, codes, strict=True)
+    return _Ends(*(item_bytes(each).cast(code) for each, code in views))

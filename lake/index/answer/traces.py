@@ -6,15 +6,22 @@ from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from tonlake.lake.index.answer.messages import list_ends
 from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.segment.ends import NO_LT
+from tonlake.lake.index.page import (
+    bound,
+    merge_walks,
+    read_first,
+    read_rows,
+    walk,
+)
+from tonlake.lake.index.segment.declared import TRACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tonlake.lake.index.index import Index
-    from tonlake.lake.index.page.hit import Hit
-    from tonlake.lake.index.page.merge import Listed
+    from tonlake.lake.index.page import Hit, Listed
     from tonlake.lake.index.segments import Segments
 
 Row = dict[str, Any]
@@ -33,10 +40,10 @@ class TraceRows:
 
     def __init__(self, index: Index) -> None:
         """Read the traces that may continue."""
-        self._segments = index.traces
-        self._found: dict[bytes, Row] = dict(index.open_traces)
+        self._segments = index.current
+        self._found: dict[bytes, Any] = dict(index.open_traces)
 
-    def find(self, trace_ids: Iterable[bytes | None]) -> dict[bytes, Row]:
+    def find(self, trace_ids: Iterable[bytes | None]) -> dict[bytes, Any]:
         """Return the rows of traces by id, each once, in the order of the ids; None is left out.
 
         Raises:
@@ -62,14 +69,14 @@ class TraceRows:
 
 def list_transaction_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/trace_ids_of_transactions``."""
-    return _name_traces(index.traces, asked["hashes"])
+    return _name_traces(index.current, asked["hashes"])
 
 
 def list_message_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/trace_ids_of_messages``."""
-    segments = index.traces
-    found = (line.tx_hash for each in asked["msg_hashes"] for line in segments.find_messages(each))
-    return _name_traces(segments, found)
+    segments = index.current
+    found = list_ends(index, asked)
+    return _name_traces(segments, (row["tx_hash"] for row in found))
 
 
 def _name_traces(segments: Segments, tx_hashes: Iterable[bytes]) -> list[Row]:
@@ -80,7 +87,7 @@ def _name_traces(segments: Segments, tx_hashes: Iterable[bytes]) -> list[Row]:
 
 def find_transaction_traces(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     """Answer ``v3/transaction_traces``."""
-    hits = list(map(index.traces.find_transaction, dict.fromkeys(asked["hashes"])))
+    hits = list(map(index.current.find_transaction, dict.fromkeys(asked["hashes"])))
     if None in hits:  # the lake may have traces of transactions that it does not have
         raise Declined
     return [hit for hit in hits if hit is not None and hit["trace_id"] is not None]
@@ -88,7 +95,7 @@ def find_transaction_traces(index: Index, asked: Mapping[str, Any]) -> list[Hit]
 
 def find_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/traces_by_id`` without filters, if all of the traces are complete."""
-    return _cut_page(index.traces, asked["trace_ids"], asked)
+    return _cut_page(index.current, asked["trace_ids"], asked)
 
 
 def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
@@ -96,7 +103,7 @@ def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
 
     A trace ends at the account's transaction or later, within the longest duration of a trace.
     """
-    segments = index.traces
+    segments = index.current
     by_time, descending = asked["by_time"], asked["descending"]
     most = asked["offset"] + asked["limit"]
     traces = TraceRows(index)
@@ -120,20 +127,28 @@ def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     return cut_rows(page, asked)
 
 
-def list_block_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    """Answer ``v3/traces`` of a masterchain block, which commits their last transactions."""
-    traces = TraceRows(index)
-    lists = index.traces.list_block(asked["mc_seqno"])
-    if sum(listed.size for listed in lists) > MAX_OF_ACCOUNT:
-        raise Declined
-    found = traces.find(
-        trace_id
-        for listed in lists
-        for trace_id in listed.segment.traces.traces_of(
-            list(listed.rows[listed.start : listed.end])
-        )
+def list_traces(index: Index, asked: Mapping[str, Any]) -> list[Any]:
+    """Answer ``v3/traces``, of a range or of a block, which commits their last transactions."""
+    tables, by_time = index.current.tables(TRACES.name), asked["by_time"]
+    descending, most = asked["descending"], asked["offset"] + asked["limit"]
+    if asked["mc_seqno"] is not None:
+        found = [
+            row
+            for table in tables
+            for row in table.read(table.find("mc_seqno_end", asked["mc_seqno"]))
+        ]
+        return cut_rows([row for row in found if passes(row, asked)], asked)
+    moment = end_of(by_time=by_time)
+    span = bound_moments(asked)
+    places = merge_walks(
+        [(table, walk(table, moment, span, descending=descending)) for table in tables],
+        descending=descending,
     )
-    return cut_rows([row for row in found.values() if passes(row, asked)], asked)
+    rows = read_first(
+        places, lambda part: [row for row in read_rows(part) if passes(row, asked)], most
+    )
+    rows += [row for row in index.open_traces.values() if passes(row, asked)]
+    return cut_rows(rows, asked)
 
 
 def cut_rows(rows: list[Row], asked: Mapping[str, Any]) -> list[Row]:
@@ -152,8 +167,7 @@ def end_of(*, by_time: bool) -> str:
 def bound_moments(asked: Mapping[str, Any]) -> tuple[int, int]:
     """Return the range of ends that a page may have, both included."""
     unit, after = "utime" if asked["by_time"] else "lt", asked["after_end"]
-    first, last = asked[f"start_{unit}"], asked[f"end_{unit}"]
-    low, high = 0 if first is None else first, NO_LT if last is None else last
+    low, high = bound(asked[f"start_{unit}"], asked[f"end_{unit}"])
     if after is not None:
         return (low, min(high, after)) if asked["descending"] else (max(low, after), high)
     return low, high
@@ -164,9 +178,9 @@ def _read_ids(
 ) -> Iterator[tuple[list[bytes], int | None]]:
     """Yield the traces of transactions, with the moment of the next transaction."""
     places = (
-        (listed.segment, row)
+        (listed.segment.transactions, listed.rows[at])
         for listed in (lists[::-1] if descending else lists)
-        for row in range(listed.start, listed.end)[:: -1 if descending else 1]
+        for at in range(listed.start, listed.end)[:: -1 if descending else 1]
     )
     read, size = 0, _MIN_READ
     chunk = list(islice(places, size))
@@ -175,8 +189,8 @@ def _read_ids(
         if read > MAX_OF_ACCOUNT:
             raise Declined
         after = list(islice(places, size))
-        ids = (segment.traces.trace_of(row) for segment, row in chunk)
-        moments = (segment.now[row] if by_time else segment.lt[row] for segment, row in after)
+        ids = (transactions.trace_of(row) for transactions, row in chunk)
+        moments = ((each.now if by_time else each.lt)[row] for each, row in after)
         yield [trace_id for trace_id in ids if trace_id is not None], next(moments, None)
         chunk = after
 
@@ -213,18 +227,19 @@ def _cut_page(
     return cut_rows(rows, asked)
 
 
-def list_members(index: Index, asked: Mapping[str, Any]) -> list[Any]:
+def list_members(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     """Answer ``v3/trace_transactions``."""
     return [
         hit
         for trace_id in sorted(set(asked["trace_ids"]))
-        for hit in index.traces.list_trace(trace_id, asked["first_lt"], asked["last_lt"])
+        for hit in index.current.list_trace(trace_id)
+        if asked["first_lt"] <= hit.lt <= asked["last_lt"]
     ]
 
 
-def find_adjacent(index: Index, asked: Mapping[str, Any]) -> list[Any]:
+def find_adjacent(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     """Answer ``v3/transaction_keys_adjacent`` of transactions whose trace is known."""
-    segments, tx_hash, direction = index.traces, asked["hash"], asked["direction"]
+    segments, tx_hash, direction = index.current, asked["hash"], asked["direction"]
     own = segments.find_transaction(tx_hash)
     trace_id = None if own is None else own["trace_id"]
     if own is None or trace_id is None:

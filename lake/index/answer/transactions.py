@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from heapq import merge
+from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.answer import span
 from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.page.hit import Hit
-from tonlake.lake.index.page.merge import read_page, read_timed_page
+from tonlake.lake.index.page import Hit, bound, cut_account_page, cut_hits, order_ties
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from tonlake.lake.index.index import Index
-    from tonlake.lake.index.page.merge import Listed
+    from tonlake.lake.index.segment.declared import Record
+    from tonlake.lake.index.segment.segment import Segment
+    from tonlake.lake.index.segments import Segments
 
 Block = tuple[int, int, int]
 
 MAX_OF_BLOCKS = 5_000
 """Most transactions of masterchain blocks read to find those of one block."""
+
+MAX_WALKED = 20_000
+"""Most transactions walked for a page of a range; deeper pages are left to SQL."""
+
+AT_ONCE = 32
+"""Records that live at once: the collector of garbage does not run over so few objects."""
 
 _PAGE = ("descending", "limit", "offset", "by_time")
 SPANS = {"start_utime", "end_utime", "start_lt", "end_lt"}
@@ -36,7 +46,11 @@ def list_account_page(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     lists = index.segments.list_account((asked["workchain"], asked["account"]))
     cut = (listed.cut(asked["start_lt"], asked["end_lt"]) for listed in lists)
     times = asked["start_utime"], asked["end_utime"]
-    return _cut_page([listed.cut(*times, by_time=True) for listed in cut], asked)
+    return cut_account_page([listed.cut(*times, by_time=True) for listed in cut], **_page(asked))
+
+
+def _page(asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: asked[name] for name in ("descending", "offset", "limit")}
 
 
 def list_keys(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
@@ -47,41 +61,93 @@ def list_keys(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
         if name not in _PAGE and value is not None and value != []
     }
     if filters == {"mc_seqno"} and not asked["by_time"]:
-        return _cut_page(index.segments.list_block(asked["mc_seqno"]), asked)
+        return cut_hits(index.segments.list_block(asked["mc_seqno"]), **_page(asked))
     if filters <= SPANS:
-        return span.list_transactions(index, asked)
+        return _cut_walks(index, asked, _walk_range)
     if filters - {"start_utime", "end_utime"} != {"aborted"}:
         raise Declined
     if not asked["aborted"] or not asked["by_time"]:
         raise Declined
-    failed = index.segments.list_failed(asked["start_utime"], asked["end_utime"])
-    page = {name: asked[name] for name in ("descending", "offset", "limit")}
-    return read_timed_page(failed, **page)
+    return _cut_walks(index, asked, _walk_failed)
 
 
-def _cut_page(lists: Sequence[Listed], asked: Mapping[str, Any]) -> list[Hit]:
-    return read_page(
-        lists, descending=asked["descending"], offset=asked["offset"], limit=asked["limit"]
-    )
+_Found = tuple[tuple[int, int], Hit]
+"""A transaction with its sort key."""
 
 
-def cut_sorted(hits: Iterable[Hit], asked: Mapping[str, Any]) -> list[Hit]:
-    """Return a page of hits by logical time; ties by workchain and account."""
-    found = list(hits)
-    if len(found) > 1:
-        found.sort(key=itemgetter("workchain", "account"))
-        found.sort(key=itemgetter("lt"), reverse=asked["descending"])
-    return found[asked["offset"] :][: asked["limit"]]
+def _cut_walks(index: Index, asked: Mapping[str, Any], walk: Any) -> list[Hit]:  # noqa: ANN401
+    """Return a page of transactions, walked in order in each segment; ties by account."""
+    descending, most = asked["descending"], asked["offset"] + asked["limit"]
+    if most > MAX_WALKED:
+        raise Declined
+    walks = [walk(segment, asked) for segment in index.segments.segments]
+    found = merge(*walks, key=itemgetter(0), reverse=descending)
+    return order_ties(found, most)[asked["offset"] :]
+
+
+def _walk_failed(segment: Segment, asked: Mapping[str, Any]) -> Iterator[_Found]:
+    """Yield the aborted transactions in a range of Unix seconds, by time and logical time."""
+    times, lts = segment.transactions.now, segment.transactions.lt
+    rows, (low, high) = segment.transactions.failed, bound(asked["start_utime"], asked["end_utime"])
+    start = bisect_left(rows, low, key=times.__getitem__)
+    places = range(start, bisect_right(rows, high, start, key=times.__getitem__))
+    for at in reversed(places) if asked["descending"] else places:
+        yield (times[rows[at]], lts[rows[at]]), Hit(segment, rows[at])
+
+
+def _walk_range(segment: Segment, asked: Mapping[str, Any]) -> Iterator[_Found]:
+    """Yield the transactions in ranges of both moments, in order, block by block.
+
+    Blocks are nearly in order: a transaction is yielded once no block left can have an earlier one.
+
+    Raises:
+        Declined: too many transactions would have to be compared.
+    """
+    transactions, descending = segment.transactions, asked["descending"]
+    times, lts = transactions.now, transactions.lt
+    utimes = bound(asked["start_utime"], asked["end_utime"])
+    lt_span = bound(asked["start_lt"], asked["end_lt"])
+    (low, high), name = (utimes, "now") if asked["by_time"] else (lt_span, "lt")
+    lasts, firsts = _find_edges(segment, name)
+    blocks = range(bisect_left(lasts, low), bisect_right(firsts, high))
+    ahead: list[_Found] = []
+    walked = 0
+    for at in reversed(blocks) if descending else blocks:
+        rows = transactions.rows_of_block(at)
+        walked += len(rows)
+        if walked > MAX_WALKED:
+            raise Declined
+        for row in rows:
+            now, lt = times[row], lts[row]
+            if utimes[0] <= now <= utimes[1] and lt_span[0] <= lt <= lt_span[1]:
+                ahead.append(((now if asked["by_time"] else lt, lt), Hit(segment, row)))
+        ahead.sort(key=itemgetter(0), reverse=descending)
+        edge = _edge_beyond(at, firsts, lasts, descending=descending)
+        count = sum(found[0] > edge if descending else found[0] < edge for found, _ in ahead)
+        yield from ahead[:count]
+        del ahead[:count]
+    yield from ahead
+
+
+def _edge_beyond(at: int, firsts: list[int], lasts: list[int], *, descending: bool) -> int:
+    """Return the nearest moment that the blocks after one in the order of a walk may have."""
+    if descending:
+        return lasts[at - 1] if at else -1
+    return firsts[at + 1] if at + 1 < len(firsts) else 1 << 63
+
+
+def _find_edges(segment: Segment, name: str) -> tuple[list[int], list[int]]:
+    """Return the last moment up to each block, and the first from each block on."""
+    firsts, lasts = segment.transactions.block_spans[name]
+    return list(accumulate(lasts, max)), list(accumulate(reversed(firsts), min))[::-1]
 
 
 def list_blocks_page(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     """Answer ``v3/transaction_keys_of_blocks``."""
     names = ("workchains", "shards", "block_seqnos")
     blocks = set(zip(*(asked[name] for name in names), strict=True))
-    found = _list_of_blocks(index, set(asked["mc_seqnos"]), blocks)
-    found.sort(key=itemgetter(0, 1))
-    found.sort(key=itemgetter(2), reverse=asked["descending"])
-    return [item[-1] for item in found[asked["offset"] :][: asked["limit"]]]
+    hits = [hit for _, hit in _list_of_blocks(index, set(asked["mc_seqnos"]), blocks)]
+    return cut_hits(hits, **_page(asked))
 
 
 def list_block_page(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
@@ -89,9 +155,9 @@ def list_block_page(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     block = asked["workchain"], asked["shard"], asked["seqno"]
     after = asked["after_account"], asked["after_lt"]
     found = [
-        (account, lt, hit)
-        for _, account, lt, hit in _list_of_blocks(index, {asked["mc_seqno"]}, {block})
-        if after[0] is None or (account, lt) > after
+        (row.account, row.lt, hit)
+        for row, hit in _list_of_blocks(index, {asked["mc_seqno"]}, {block})
+        if after[0] is None or (row.account, row.lt) > after
     ]
     found.sort(key=itemgetter(0, 1))
     return [hit for _, _, hit in found[: asked["rows"]]]
@@ -99,30 +165,47 @@ def list_block_page(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
 
 def _list_of_blocks(
     index: Index, mc_seqnos: set[int], blocks: set[Block]
-) -> list[tuple[int, bytes, int, Hit]]:
-    """Return workchain, account, logical time and hit of each transaction, unordered."""
+) -> Iterator[tuple[Any, Hit]]:
+    """Yield the transactions of some blocks, each with its row, unordered."""
     segments = index.segments
-    lists = [listed for seqno in mc_seqnos for listed in segments.list_block(seqno)]
-    if sum(listed.size for listed in lists) > MAX_OF_BLOCKS:
+    hits = [hit for seqno in mc_seqnos for hit in segments.list_block(seqno)]
+    if len(hits) > MAX_OF_BLOCKS:
         raise Declined
-    hits = [
-        Hit(listed.segment, row)
-        for listed in lists
-        for row in listed.rows[listed.start : listed.end]
-    ]
-    rows = (record.row for record in segments.read_records(hits))
-    return [
-        (row.workchain, row.account, row.lt, hit)
-        for hit, row in zip(hits, rows, strict=True)
-        if (row.workchain, row.shard, row.block_seqno) in blocks
-    ]
+    for hit in hits:
+        (row,) = hit.segment.transactions.read([hit.row])
+        if (row.workchain, row.shard, row.block_seqno) in blocks:
+            yield row, hit
 
 
-def read_transactions(index: Index, asked: Mapping[str, Any]) -> list[Any]:
+class Records(Sequence["Record"]):
+    """Records that are read as they are used, some at a time: few objects live at once."""
+
+    def __init__(self, segments: Segments, hits: Sequence[Hit]) -> None:
+        """Take the positions of transactions."""
+        self._segments, self._hits = segments, hits
+
+    def __len__(self) -> int:
+        """Return the number of transactions."""
+        return len(self._hits)
+
+    def __getitem__(self, at: Any) -> Any:  # noqa: ANN401 - of an index or a slice
+        """Return the record at an index, or those of a slice."""
+        hits = self._hits[at]
+        if isinstance(at, slice):
+            return self._segments.read_records(hits)
+        return self._segments.read_records([hits])[0]
+
+    def __iter__(self) -> Iterator[Record]:
+        """Yield all records."""
+        for start in range(0, len(self._hits), AT_ONCE):
+            yield from self._segments.read_records(self._hits[start : start + AT_ONCE])
+
+
+def read_transactions(index: Index, asked: Mapping[str, Any]) -> Records:
     """Answer ``v3/transactions``."""
-    segments = index.traces
+    segments = index.current
     found = [
         segments.find_transaction(key["hash"]) if isinstance(key, dict) else key
         for key in asked["keys"]
     ]
-    return segments.read_records([hit for hit in found if hit is not None])
+    return Records(segments, [hit for hit in found if hit is not None])

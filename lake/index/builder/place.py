@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from tonlake.lake.index.builder.gather import SOURCES
-from tonlake.lake.index.segment.contracts import INDEXED
+from tonlake.lake.index.builder.source import SOURCES
+from tonlake.lake.index.segment.declared import CONTRACTS, TRANSFERS
 from tonlake.lake.index.segment.file import SEGMENT_FORMAT
-from tonlake.lake.index.segment.places import PLACED
 from tonlake.lake.log.place import list_files_between, read_place
 from tonlake.lake.log.state import SEGMENT_FOLDER
-from tonlake.lake.schema import TRACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,14 +21,18 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import DataFile, LogState
 
 _DIGEST_LETTERS = 16
-_DERIVED = frozenset({"transaction_traces", "actions", *INDEXED})
-_READ = frozenset({*SOURCES, TRACES.name, *INDEXED, *PLACED})
-_PATH = re.compile(r"\w+/(\d+)-(\d+)-[0-9a-f]+\.run")
+_DERIVED = frozenset(
+    {
+        *("transaction_traces", "actions", "action_accounts"),
+        *(table.name for table in (*CONTRACTS, *TRANSFERS)),
+    }
+)
+_PATH = re.compile(r"\w+/(\d+)-(\d+)-[0-9a-f]+\.(?:run|arrow)")
 
 
 def segment_path(mc_range: Range, sha256: str) -> str:
     """Return the path of a segment in the lake; ``sha256`` is the digest of its bytes in hex."""
-    return f"{SEGMENT_FOLDER}/{mc_range[0]}-{mc_range[1]}-{sha256[:_DIGEST_LETTERS]}.run"
+    return f"{SEGMENT_FOLDER}/{mc_range[0]}-{mc_range[1]}-{sha256[:_DIGEST_LETTERS]}.arrow"
 
 
 def range_of(segment: DataFile) -> Range:
@@ -55,7 +57,7 @@ def files_within(files: Iterable[DataFile], mc_range: Range) -> list[DataFile]:
     first, last = mc_range
     found = []
     for file in files:
-        if file.table in _READ:
+        if file.table in SOURCES:
             place = read_place(file.path)
             if place.first <= last and first <= place.last:
                 found.append(file)
@@ -77,7 +79,7 @@ def count_rows(files: Iterable[DataFile]) -> int:
 
 def list_within(state: LogState, mc_range: Range) -> list[DataFile]:
     """Return the live files that a segment of a range is built from."""
-    return list_files_between(state, *mc_range, *_READ)
+    return list_files_between(state, *mc_range, *SOURCES)
 
 
 def digest_derived(files: Iterable[DataFile], mc_range: Range) -> str:

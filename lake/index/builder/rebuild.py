@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index.builder.compose import compose
-from tonlake.lake.index.builder.gather import Read, Source
 from tonlake.lake.index.builder.place import (
     digest_derived,
     is_current,
@@ -18,8 +17,8 @@ from tonlake.lake.index.builder.place import (
     segment_path,
 )
 from tonlake.lake.index.builder.plan import plan_missing
+from tonlake.lake.index.builder.source import Read, Source
 from tonlake.lake.index.segment.file import SEGMENT_FORMAT
-from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.log.crash import reach
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.disk import (
@@ -41,13 +40,9 @@ if TYPE_CHECKING:
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.state import Commit, LogState
 
-BLOCK_ROWS = 16_384
-"""Transactions held in memory while a segment is built: 100,000 take 386 MiB, or 457 MiB if 50,000
-of them are held, and no less with half as many."""
-
-MAX_ROWS = 1_000_000
-"""Default number of transactions at which a segment ends, with the commit that reaches it. Building
-takes about 900 bytes of memory per transaction; a key lookup takes about 1 µs per segment."""
+MAX_ROWS = 200_000
+"""Default number of transactions at which a segment ends, with the commit that reaches it. All of
+its rows are in memory while it is built; a key lookup takes about 1 µs per segment."""
 
 Run = Callable[[Callable[["Order"], DataFile], Iterable["Order"]], Iterable[DataFile]]
 """Calls a function with each of several orders, like ``map``."""
@@ -64,7 +59,7 @@ def rebuild_index(
 ) -> Commit | None:
     """Build and commit the segments that are missing, damaged or of another format.
 
-    Return None if there are none, if blocks were undone meanwhile, or without the C extension.
+    Return None if there are none, or if blocks were undone meanwhile.
     Readers and writers continue: the lock is held only for the commit.
 
     Args:
@@ -80,8 +75,6 @@ def rebuild_index(
         LakeCorrupt: a data file is damaged.
         LakeFull: no room; nothing was committed.
     """
-    if NATIVE is None:
-        return None
     log = log or LogReader(lake_dir)
     state = log.find()
     made, kept = make_segments(lake_dir, state, max_rows, everything=everything, run=run, read=read)
@@ -120,10 +113,8 @@ def make_segments(
 ) -> tuple[list[DataFile], tuple[DataFile, ...]]:
     """Write the missing segments of a state; return them, and those of the state that stay.
 
-    Without the C extension there are none. Arguments and errors as ``rebuild_index``.
+    Arguments and errors as ``rebuild_index``.
     """
-    if NATIVE is None:
-        return [], ()
     usable = () if everything else _usable_segments(lake_dir, state)
     planned, kept = plan_missing(state, usable, max_rows)
     if not planned:
@@ -170,7 +161,7 @@ def build_segment(order: Order) -> DataFile:
     make_folder(folder)
     source = Source(lake_dir, files, mc_range, read)
     with open_temporary(folder, "segment") as (stream, temporary):
-        rows = compose(stream, source, source.read_parts(BLOCK_ROWS, folder))
+        rows = compose(stream, source)
         sha256 = seal_file(stream, "segment")
         size = temporary.stat().st_size
         path = segment_path(mc_range, sha256)

@@ -1,1 +1,1 @@
-"""The format of index segments, and access to their records."""
+"""Segments: the container, the declared tables, and access to their rows."""

@@ -1,259 +1,329 @@
-"""An open segment: finds keys, and reads their records through the C extension."""
+"""An open segment: its accounts, transactions with their messages and states, and other tables."""
 
 from __future__ import annotations
 
-import struct
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import msgspec
+import pyarrow as pa
 
-from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.index.segment.columns import read_columns
-from tonlake.lake.index.segment.contracts import open_tables
-from tonlake.lake.index.segment.native import NATIVE
-from tonlake.lake.index.segment.places import open_places
-from tonlake.lake.index.segment.postings import Postings, cut_hash
-from tonlake.lake.index.segment.record import (
-    BODY,
-    IN_HASH,
-    KINDS,
+from tonlake.lake.index.segment.declared import (
+    ACCOUNT_STATES,
+    ACCOUNTS,
+    FACT_COLUMNS,
+    INDEXED,
     MESSAGE_COLUMNS,
-    MESSAGE_HASH,
-    SHOWN_PLACES,
-    Found,
-    Member,
+    MESSAGES,
+    TRANSACTIONS,
+    Facts,
+    Message,
     Record,
+    State,
+    Transaction,
+    make_row,
 )
-from tonlake.lake.index.segment.traces import SegmentTraces
+from tonlake.lake.index.segment.postings import Postings, cut_hash
+from tonlake.lake.index.segment.rows import SegmentRows, places_of, read_amounts
+from tonlake.lake.index.segment.table import SegmentTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    import pyarrow as pa
+    from collections.abc import Iterable, Sequence
 
     from tonlake.lake.account import AccountId
     from tonlake.lake.index.segment.file import SegmentFile
 
+_PARTS_AT = len(TRANSACTIONS.copied)
+"""Where the messages of a transaction, and the states around it, are in its copy."""
 
-_ARRAYS = (
-    *("records", "record.at", "hash", "hash_after", "lt", "now", "mc_seqno", "root", "parent"),
-    "other",
-    *("account.row", "account.id", "state.at", "state", "ended.at", "ended.data"),
-)
-
-_Shape = tuple[int, bytes, tuple[Any, ...]]
-
-
-def open_source(arrays: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the extension
-    """Return a reader of the records of an open segment.
-
-    Raises:
-        ValueError: its shapes are damaged.
-        KeyError: an array is missing.
-    """
-    named = tuple(getattr(arrays[name], "data", arrays[name]) for name in _ARRAYS)
-    found, hashes = msgspec.msgpack.decode(
-        arrays["shape"], type=tuple[list[_Shape], tuple[bytes, ...]]
-    )
-    if any(len(shape[1]) != len(shape[2]) for shape in found):
-        raise ValueError("a shape of the segment is damaged")
-    types = (*(kind.row_type for kind in KINDS), Record, Found, Member)
-    widths = tuple(kind.width for kind in KINDS)
-    places = IN_HASH, MESSAGE_HASH, BODY
-    return NATIVE.Source(named, tuple(found), hashes, types, widths, places)
+_LT_AT, _TIME_AT = map(MESSAGE_COLUMNS.index, ("created_lt", "created_at"))
+_MESSAGE_HASHES = places_of(MESSAGES.name, MESSAGE_COLUMNS, "hash")
+_MESSAGE_AMOUNTS = places_of(MESSAGES.name, MESSAGE_COLUMNS, "amount")
+_FACT_HASHES = places_of(ACCOUNT_STATES.name, FACT_COLUMNS, "hash")
 
 
-ID_BYTES = 36
+class SegmentAccounts:
+    """The accounts of a segment by number, in the order of their ids, and their rows in tables."""
 
-_ID = struct.Struct(">32sI")
-_SIGN = 1 << 31
+    def __init__(self, file: SegmentFile, rows: SegmentRows) -> None:
+        """Take the arrays of an open segment."""
+        self._keys, self._workchains = (
+            file.numbers("account.key"),
+            file.numbers("account.workchain"),
+        )
+        self._hashes, self._rows = file.numbers("account.hash"), rows
+        self._ends = {name: file.numbers(f"account.{name}") for name in ACCOUNTS}
+        self._transactions = file.numbers("account.transaction")
+
+    def account_of(self, number: int) -> AccountId:
+        """Return an account by its number."""
+        return self._workchains[number], self._rows.hash_of(self._hashes[number])
+
+    def find(self, account: AccountId) -> int | None:
+        """Return the number of an account, or None."""
+        key = cut_hash(account[1])
+        at = bisect_left(self._keys, key)
+        while at < len(self._keys) and self._keys[at] == key:
+            if self.account_of(at) == account:
+                return at
+            at += 1
+        return None
+
+    def rows_of(self, table: str, number: int) -> range:
+        """Return the rows of an account in a table that is sorted by account."""
+        ends = self._ends[table]
+        return range(ends[number - 1] if number else 0, ends[number])
+
+    def transactions_of(self, number: int) -> Sequence[int]:
+        """Return the rows of an account's transactions, which ascend by logical time."""
+        places = self.rows_of(TRANSACTIONS.name, number)
+        return self._transactions[places.start : places.stop]
 
 
-def pack_account(account: AccountId) -> bytes:
-    """Return 36 bytes that sort by account id, then by workchain."""
-    return _ID.pack(account[1], account[0] + _SIGN)
-
-
-def unpack_account(packed: bytearray | memoryview, number: int) -> AccountId:
-    """Return account ``number`` of an array of packed accounts, 36 bytes each."""
-    account, biased = _ID.unpack_from(packed, number * ID_BYTES)
-    return biased - _SIGN, account
-
-
-_HASH_BYTES = 32
-_CONSUMERS_FORMAT = 15
-"""Version of the layout from which on postings of messages prefer one of their ends."""
-
-Filter = tuple[str, Any, Any]
-"""A column of messages, its least and its greatest value; both None to match NULL."""
-
-
-class AccountSegment:
-    """Accounts of a segment, their rows and newest states; needs only some arrays of the file."""
-
-    ARRAYS = frozenset((*_ARRAYS, "shape", "account.key"))
+class Segment:
+    """The index of one unbroken range of masterchain blocks; tables are opened on demand."""
 
     def __init__(self, file: SegmentFile) -> None:
         """Take an open file.
 
         Raises:
-            LakeCorrupt: it has another format, or its shapes are damaged.
+            LakeCorrupt: an array is missing.
         """
-        self.name = file.name
-        self.first_mc_seqno = file.contents.first_mc_seqno
-        self.last_mc_seqno = file.contents.last_mc_seqno
-        self._format = file.contents.format
-        try:
-            self._take(file.arrays)
-        except (KeyError, ValueError, msgspec.DecodeError) as error:
-            raise LakeCorrupt(file.name, f"it is not an index segment ({error})") from error
+        self._file, self.name = file, file.name
+        self.first_mc_seqno, self.last_mc_seqno = file.mc_range
+        self.rows = SegmentRows(file)
+        self.accounts = SegmentAccounts(file, self.rows)
+        self._tables: dict[str, SegmentTable] = {}
 
-    def _take(self, arrays: dict[str, Any]) -> None:
-        self._source = open_source(arrays)
-        self.lt, self.now, self._id = arrays["lt"], arrays["now"], arrays["account.id"]
-        self._account_key, self._account_row = arrays["account.key"], arrays["account.row"]
+    def table(self, name: str) -> SegmentTable:
+        """Return a table.
 
-    def find_account(self, account: AccountId) -> int | None:
-        """Return the number of an account, or None."""
-        packed = pack_account(account)
-        at = self._account_key.find(cut_hash(packed))
-        while 0 <= at < len(self._account_key):
-            found = bytes(self._id[at * ID_BYTES : (at + 1) * ID_BYTES])
-            if found == packed:
-                return int(at)
-            if found > packed:
-                break
-            at += 1
-        return None
-
-    def rows_of(self, number: int) -> tuple[int, int]:
-        """Return the start and end of an account's rows, which ascend by logical time."""
-        start, end = self._account_row[number : number + 2]
-        return start, end
-
-    def newest_states(self, accounts: list[AccountId]) -> list[Any]:
-        """Return the newest states of accounts; None for an account without one."""
-        states: list[Any] = self._source.read_states(accounts)
-        return states
-
-
-class Segment(AccountSegment):
-    """The index of one unbroken range of masterchain blocks."""
-
-    def _take(self, arrays: dict[str, Any]) -> None:
-        super()._take(arrays)
-        self._hash, self.mc_seqno = arrays["hash"], arrays["mc_seqno"]
-        self.balance, self.richest = arrays["balance"], arrays["richest"]
-        self.transaction, self.block = Postings(arrays, "transaction"), Postings(arrays, "block")
-        self.message, self.body = Postings(arrays, "message"), Postings(arrays, "body")
-        self.opcode, self.failed = Postings(arrays, "opcode"), Postings(arrays, "failed")
-        self.opcode_again = Postings(arrays, "opcode_again")
-        self.body_again = Postings(arrays, "body_again")
-        self.alone_to = Postings(arrays, "alone_to")
-        self.alone_from = Postings(arrays, "alone_from")
-        self.alone_lt = Postings(arrays, "alone_lt")
-        self.alone_now = Postings(arrays, "alone_now")
-        self.wait_lt, self.wait_s = arrays["wait"]
-        self.trace, self.traces = Postings(arrays, "trace"), SegmentTraces(arrays, self._source)
-        self.tables, self.places = open_tables(arrays), open_places(arrays)
-
-    @property
-    def leads_to_consumers(self) -> bool:
-        """Whether postings of messages lead to who consumed them, where the segment has it."""
-        return self._format >= _CONSUMERS_FORMAT
+        Raises:
+            LakeCorrupt: an array is missing.
+        """
+        table = self._tables.get(name)
+        if table is None:
+            table = self._tables[name] = SegmentTable(self._file, INDEXED[name], self.rows)
+        return table
 
     @cached_property
-    def lt_span(self) -> tuple[int, int]:
-        """The least and the greatest logical time of the transactions; (0, 0) without any."""
-        rows = self.block.rows
-        ends = [(rows[first], rows[last - 1]) for first, last in self.block.list_spans()]
-        return (
-            min((self.lt[first] for first, _ in ends), default=0),
-            max((self.lt[last] for _, last in ends), default=0),
-        )
+    def transactions(self) -> SegmentTransactions:
+        """The transactions."""
+        return SegmentTransactions(self, self._file)
 
-    def find_transaction(self, tx_hash: bytes) -> int | None:
+    @cached_property
+    def messages(self) -> SegmentMessages:
+        """The messages."""
+        return SegmentMessages(self, self._file)
+
+    def newest_states(self, accounts: Iterable[AccountId]) -> dict[AccountId, Any]:
+        """Return the newest states of accounts; those without one are left out."""
+        last: dict[AccountId, int] = {}
+        for account in accounts:
+            number = self.accounts.find(account)
+            rows = () if number is None else self.accounts.rows_of(ACCOUNT_STATES.name, number)
+            if rows:
+                last[account] = rows[-1]
+        found = self.table(ACCOUNT_STATES.name).read_values(list(last.values()))
+        return {
+            account: make_row(State, (*values, *account))
+            for account, values in zip(last, found, strict=True)
+        }
+
+    @cached_property
+    def ranked(self) -> tuple[memoryview, memoryview]:
+        """The newest balances in the segment, highest first, and the numbers of their accounts."""
+        return self._file.numbers("balance"), self._file.numbers("balance.account")
+
+    @cached_property
+    def longest_trace(self) -> tuple[int, int]:
+        """The longest durations of a complete trace, in logical time and in Unix seconds."""
+        by_lt, by_time = self._file.numbers("trace.longest")
+        return by_lt, by_time
+
+
+class SegmentTransactions:
+    """The transactions of a segment by masterchain block, then logical time and account."""
+
+    def __init__(self, segment: Segment, file: SegmentFile) -> None:
+        """Take the arrays of an open segment."""
+        self._segment, self._rows = segment, segment.rows
+        self._table = segment.table(TRANSACTIONS.name)
+        self.lt, self.now = self._table.numbers["lt"], self._table.numbers["now"]
+        self._accounts = file.numbers("transactions.account")
+        self._traces, self._parents = (
+            file.numbers(f"transactions.{name}") for name in ("trace", "parent")
+        )
+        self._by_hash = Postings(file, "transactions.hash")
+        self._by_trace = Postings(file, "transactions.trace_id")
+        self.failed = file.numbers("transactions.failed")
+        self.block_seqnos = file.numbers("block.mc_seqno")
+        self.block_ends = file.numbers("block.end")
+        self.block_spans = {
+            name: (file.numbers(f"block.first_{name}"), file.numbers(f"block.last_{name}"))
+            for name in ("lt", "now")
+        }
+
+    def find(self, tx_hash: bytes) -> int | None:
         """Return the row of a transaction, or None."""
-        start, end = self.transaction.find(cut_hash(tx_hash))
-        for at in range(start, end):
-            row: int = self.transaction.rows[at]
-            if self.hash_of(row) == tx_hash:
+        for row in self._by_hash.find(cut_hash(tx_hash)):
+            if self._rows.hash_of(row) == tx_hash:
                 return row
         return None
 
+    def list_block(self, mc_seqno: int) -> range:
+        """Return the rows of a masterchain block."""
+        at = bisect_left(self.block_seqnos, mc_seqno)
+        if at == len(self.block_seqnos) or self.block_seqnos[at] != mc_seqno:
+            return range(0)
+        return self.rows_of_block(at)
+
+    def rows_of_block(self, at: int) -> range:
+        """Return the rows of the masterchain block at an index of ``block_seqnos``."""
+        return range(self.block_ends[at - 1] if at else 0, self.block_ends[at])
+
+    def list_trace(self, trace_id: bytes) -> list[int]:
+        """Return the rows of a trace."""
+        rows = self._by_trace.find(cut_hash(trace_id))
+        return [row for row in rows if self.trace_of(row) == trace_id]
+
+    def mc_seqno_of(self, row: int) -> int:
+        """Return the masterchain block of a row."""
+        seqno: int = self.block_seqnos[bisect_right(self.block_ends, row)]
+        return seqno
+
+    def account_of(self, row: int) -> AccountId:
+        """Return the account of a row."""
+        return self._segment.accounts.account_of(self._accounts[row])
+
     def hash_of(self, row: int) -> bytes:
-        """Return the hash of the transaction in a row."""
-        return bytes(self._hash[row * _HASH_BYTES : (row + 1) * _HASH_BYTES])
+        """Return the hash of a row: those of all transactions come first among the hashes."""
+        return self._rows.hash_of(row)
 
-    def account_of(self, number: int) -> AccountId:
-        """Return the account with a number."""
-        return unpack_account(self._id, number)
+    def trace_of(self, row: int) -> bytes | None:
+        """Return the trace id of a row; None if unknown."""
+        number = self._traces[row]
+        return self._rows.hash_of(number - 1) if number else None
 
-    def rank_accounts(self, first: int, last: int) -> list[tuple[int, int, bytes]]:
-        """Return balance, workchain and account of a range of ``richest``."""
-        numbers = self.richest[first:last]
-        balances = map(self.balance.__getitem__, numbers)
-        accounts = map(self.account_of, numbers)
-        return [(balance, *account) for balance, account in zip(balances, accounts, strict=True)]
+    def parent_of(self, row: int) -> bytes | None:
+        """Return the hash of the sender of a row's inbound message; None if unknown."""
+        number = self._parents[row]
+        return self._rows.hash_of(number - 1) if number else None
 
-    def read_records(self, rows: Sequence[int]) -> list[Any]:
+    def take_lts(self, rows: pa.Array) -> pa.Array:
+        """Return the logical times of rows."""
+        return _take(self.lt, pa.int64(), rows)
+
+    def read(self, rows: Sequence[int]) -> list[Any]:
+        """Return transactions, in the same order."""
+        return [record.row for record in self.read_records(rows)]
+
+    def read_records(self, rows: Sequence[int]) -> list[Record]:
         """Return the records of rows, in the same order."""
-        records: list[Any] = self._source.read_records(rows)
+        found = self._table.read_values(rows)
+        parts = [values[_PARTS_AT:] for values in found]  # messages, states, then numbers
+        fill = self._rows.fill
+        every = [line for part in parts for line in part[0]]
+        fill(every, _MESSAGE_HASHES)
+        read_amounts(every, _MESSAGE_AMOUNTS)
+        fill([state for part in parts for state in part[1:3] if state], _FACT_HASHES)
+        accounts, traces, hash_of = self._accounts, self._traces, self._rows.hash_of
+        account_of = self._segment.accounts.account_of
+        known = {number: account_of(number) for number in {accounts[row] for row in rows}}
+        seqnos, ends = self.block_seqnos, self.block_ends
+        records = []
+        for row, values, (lines, before, after, lt, now) in zip(rows, found, parts, strict=True):
+            tx_hash, trace = hash_of(row), traces[row]
+            trace_id = hash_of(trace - 1) if trace else None
+            seqno = seqnos[bisect_right(ends, row)]
+            values[_PARTS_AT:] = (lt, now, tx_hash, *known[accounts[row]], seqno, trace_id)
+            messages = []
+            for line in lines:
+                if line[_LT_AT] is not None:
+                    line[_LT_AT] += lt
+                    line[_TIME_AT] += now
+                line.extend((tx_hash, lt, None, None))
+                messages.append(make_row(Message, line))
+            states = (before and make_row(Facts, before), after and make_row(Facts, after))
+            records.append(make_row(Record, (make_row(Transaction, values), messages, *states)))
         return records
 
-    def list_trace(self, trace_id: bytes, first_lt: int, last_lt: int) -> list[Any]:
-        """Return the ``Member`` of each transaction of a trace, in their order."""
-        rows = self.trace.list_rows(cut_hash(trace_id))
-        found: list[Any] = self._source.list_members(rows, trace_id, first_lt, last_lt, self)
-        return found
+    def read_messages(self, places: Sequence[tuple[int, int]]) -> list[Any]:
+        """Return messages by row and place among those of the transaction."""
+        rows = list(dict.fromkeys(row for row, _ in places))
+        parts = dict(zip(rows, self._table.read_parts(rows, _PARTS_AT), strict=True))
+        lines = [parts[row][place] for row, place in places]
+        self._rows.fill(lines, _MESSAGE_HASHES)
+        read_amounts(lines, _MESSAGE_AMOUNTS)
+        for (row, _), line in zip(places, lines, strict=True):
+            lt = self.lt[row]
+            if line[_LT_AT] is not None:
+                line[_LT_AT] += lt
+                line[_TIME_AT] += self.now[row]
+            line.extend((self.hash_of(row), lt, None, None))
+        return [make_row(Message, line) for line in lines]
 
-    def read_lines(self, places: Sequence[tuple[int, int]]) -> list[Any]:
-        """Return messages by row and place in its record."""
-        lines: list[Any] = self._source.read_messages(places)
-        return lines
 
-    def choose_lines(
-        self, places: Sequence[int] | Sequence[tuple[int, int]], filters: Iterable[Filter]
-    ) -> list[Any]:
-        """Return the ``Found`` of the messages that pass the filters.
+def _take(numbers: memoryview, kind: pa.DataType, rows: pa.Array) -> pa.Array:
+    """Return the numbers at some rows."""
+    whole = pa.Array.from_buffers(kind, len(numbers), [None, pa.py_buffer(numbers)])
+    return whole.take(rows)
 
-        ``places`` are rows, for all of their messages, or pairs of row and place in its record.
-        """
-        columns = tuple((MESSAGE_COLUMNS.index(name), low, high) for name, low, high in filters)
-        found: list[Any] = self._source.choose_messages(list(places), columns, SHOWN_PLACES, self)
-        return found
 
-    def read_columns(
-        self, places: Sequence[tuple[int, int | bytes]], names: Sequence[str]
-    ) -> pa.Table:
-        """Return columns of messages, given by row and place, or by row and hash if unknown."""
-        return read_columns(self._source, places, names)
+ENDS = ("in", "out")
+"""The ends of a message: the transaction that consumed it, and the one that sent it."""
 
-    def find_other_ends(self, lines: Sequence[Any]) -> list[tuple[int, Any]]:
-        """Return the other ends of messages, each with the index of its line."""
-        others = self._find_others(lines)
-        places = [(row, lines[number].msg_hash) for number, row in others]
-        ends = self._source.read_messages(places) if places else []
+
+class SegmentMessages:
+    """The messages of a segment, each with the transactions at its ends, by creation and hash.
+
+    A message that was consumed more than once has a row for each.
+    """
+
+    def __init__(self, segment: Segment, file: SegmentFile) -> None:
+        """Take the arrays of an open segment."""
+        self._segment, self.table = segment, segment.table(MESSAGES.name)
+        self._ends = {end: file.numbers(f"messages.{end}") for end in ENDS}
+        self._places, self._hashes = file.numbers("messages.place"), file.numbers("messages.hash")
+
+    def hash_of(self, number: int) -> bytes:
+        """Return the hash of a message."""
+        return self._segment.rows.hash_of(self._hashes[number])
+
+    def find(self, msg_hash: bytes) -> list[int]:
+        """Return the rows of messages by hash, as stored."""
+        rows = self.table.find("msg_hash", msg_hash)
+        return [number for number in rows if self.hash_of(number) == msg_hash]
+
+    def find_any(self, msg_hash: bytes) -> list[int]:
+        """Return the rows of messages by hash, as stored or normalized."""
+        rows = self.table.find("hash_norm", msg_hash)
+        lines = zip(rows, self.read(rows), strict=True)
+        normalized = {number for number, line in lines if line.hash_norm == msg_hash}
+        return sorted(normalized.union(self.find(msg_hash)))
+
+    def list_ends(self, number: int) -> list[tuple[str, int]]:
+        """Return the ends of a message in the segment, each with the row of the transaction."""
+        return [(end, rows[number] - 1) for end, rows in self._ends.items() if rows[number]]
+
+    def take_ends(self, end: str, numbers: pa.Array) -> pa.Array:
+        """Return the rows of transactions at an end of messages, counted from 1; 0: none."""
+        return _take(self._ends[end], pa.uint32(), numbers)
+
+    def read(self, numbers: Sequence[int]) -> list[Any]:
+        """Return messages, each as a row of the transaction that consumed it, or else sent it."""
+        consumed, sent = self._ends.values()
+        homes = [(consumed[number] or sent[number]) - 1 for number in numbers]
+        places = zip(homes, map(self._places.__getitem__, numbers), strict=True)
+        return self._segment.transactions.read_messages(list(places))
+
+    def list_lines(self, number: int) -> list[Any]:
+        """Return a message as a row of each transaction of the segment that has it."""
+        rows = [row for _, row in self.list_ends(number)]
+        msg_hash = self.hash_of(number)
         return [
-            (number, end)
-            for (number, _), end in zip(others, ends, strict=True)
-            if end is not None  # of another hash with the same prefix
+            line
+            for record in self._segment.transactions.read_records(rows)
+            for line in record.messages
+            if line.msg_hash == msg_hash
         ]
-
-    def find_other_rows(self, lines: Sequence[Any]) -> list[int]:
-        """Return the rows of the other ends of messages, and a few with the same hash prefix."""
-        return [row for _, row in self._find_others(lines)]
-
-    def _find_others(self, lines: Sequence[Any]) -> list[tuple[int, int]]:
-        hashes, times = [line.msg_hash for line in lines], [line.tx_lt for line in lines]
-        return self.message.find_others(self.lt, hashes, times)
-
-    def moment_of(self, row: int) -> tuple[int, int]:
-        """Return the unix seconds and the logical time of a row."""
-        return self.now[row], self.lt[row]
-
-    def account_number(self, row: int) -> int:
-        """Return the number of the account of a row."""
-        return bisect_right(self._account_row, row) - 1

@@ -89,24 +89,11 @@ def test_rare_phases_are_equal(found: Transactions, changes: dict[str, Any]) -> 
     write = find_writer("hex")
     assert write is not None
     for row in found.rows[:50]:
-        changed: Any = _Changed(row, changes)
+        changed: Any = dict(row) | changes
         messages = found.messages[row["hash"]]
         rendered = render_transaction(changed, messages, found.states, "hex")
         written = write(changed, messages, found.states)
         assert written == msgspec.json.encode(rendered)
-
-
-class _Changed:
-    """A row, some of whose columns say something else."""
-
-    def __init__(self, row: Any, changes: dict[str, Any]) -> None:
-        self._row, self._changes = row, changes
-
-    def __getitem__(self, name: str) -> Any:
-        return self._changes[name] if name in self._changes else self._row[name]
-
-    def get(self, name: str, default: object = None) -> Any:
-        return self._changes.get(name, self._row.get(name, default))
 
 
 def test_answers_are_the_same_without_the_extension(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pytest
 
-    from tonlake.lake.index.builder.gather import Source
+    from tonlake.lake.index.builder.source import Source
     from tonlake.lake.index.segment.segment import Segment
     from tonlake.lake.log.state import DataFile
 

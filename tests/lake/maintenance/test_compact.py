@@ -171,7 +171,7 @@ def test_runs_stay_right(tmp_path: Path) -> None:
     compact_lake(many, msgspec.structs.replace(OPTIONS, compact_rows=1000))
     lookups = open_segments(open_snapshot(many), OPTIONS)
     assert lookups is not None
-    assert not lookups.stale_traces
+    assert not lookups.stale
     assert [segment.path for segment in read_state(many).segments] == [
         segment.path for segment in before.segments
     ]
@@ -200,7 +200,7 @@ def test_stale_runs_stay_stale(tmp_path: Path) -> None:
     compact_lake(many, OPTIONS)
     lookups = open_segments(open_snapshot(many), OPTIONS)
     assert lookups is not None
-    assert lookups.stale_traces
+    assert lookups.stale
 
 
 def make_state(sizes: list[int]) -> LogState:

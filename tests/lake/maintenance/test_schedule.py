@@ -54,7 +54,7 @@ def test_work_starts_at_first_and_when_enough_was_committed(tmp_path: Path) -> N
     assert len(list_places(read_state(lake))) < 8
     lookups = open_segments(open_snapshot(lake), OPTIONS)
     assert lookups is not None
-    assert not lookups.stale_traces
+    assert not lookups.stale
     assert not verify_lake(lake).damage
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import namedtuple
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
@@ -17,17 +17,9 @@ from tonlake.api.text.address import Address, render_friendly
 from tonlake.api.text.encoding import encode_account, encode_bytes, encode_opcode, encode_shard
 from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.layout.field import Kind
-from tonlake.api.v3.layout.native import (
-    compile_record,
-    make_record_writer,
-    make_trace_writer,
-    make_writer,
-)
-from tonlake.api.v3.resource.trace import Head, encode_tree
+from tonlake.api.v3.layout.native import make_record_writer, make_writer
 from tonlake.ingest.decode.cell.writer import add_crc32c, serialize_single
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from tonlake.lake.index.segment.declared import Record
 
 if NATIVE is None:
     pytest.skip("the extension is not built", allow_module_level=True)
@@ -157,7 +149,7 @@ def test_records_name_accounts() -> None:
         field(Kind.ACCOUNT, "y", other="a"),
         field(Kind.NUMBER, "z", "y"),
     )
-    write = make_record_writer(layout, compile_record((b"n", {}), {}))
+    write = make_record_writer(layout, _keys({}, {}))
     named = {(7, b"before")}
     rows = [{"x": 0, "y": 2, "a": b"A"}, {"x": 1, "y": None, "a": None}]
     records = [_record(row=row | _record().row) for row in rows]
@@ -172,33 +164,35 @@ def test_records_name_accounts() -> None:
 
 
 def test_a_wrong_book_is_refused() -> None:
-    pair, facts, state = (0, bytes(32)), (17, b"[]"), {"code_hash": b"c"}
-    known = {b"c": facts, None: (81, b"null")}
-    text = NATIVE.write_book([pair], [state], known, facts, {pair: b'"a"'})
+    pair, facts = (0, bytes(32)), (17, b"[]")
+    text = NATIVE.write_book([pair], [facts], {pair: b'"a"'})
     friendly = render_friendly(Address(*pair), bounceable=True, test_only=False)
     assert msgspec.json.decode(text) == {
         f"0:{bytes(32).hex()}": {"user_friendly": friendly, "domain": "a", "interfaces": []}
     }
     wrongs: list[Any] = [
-        ([pair], [], known, facts, {}),
-        ([(0, bytes(31))], [state], known, facts, {}),
-        ([pair], [state], {b"c": (17, "[]")}, facts, {}),
-        ([pair], [state], known, facts, {pair: "a"}),
-        ([b"pair"], [state], known, facts, {}),
-        ([pair], [state], {b"c": 17}, facts, {}),
-        ([pair], [state], {}, facts, {}),
-        ([pair], [{}], known, facts, {}),
-        ([pair], [None], known, 17, {}),
-        ([(1 << 64, bytes(32))], [state], known, facts, {}),
+        ([pair], [], {}),
+        ([(0, bytes(31))], [facts], {}),
+        ([pair], [(17, "[]")], {}),
+        ([pair], [facts], {pair: "a"}),
+        ([b"pair"], [facts], {}),
+        ([pair], [17], {}),
+        ([pair], [None], {}),
+        ([(1 << 64, bytes(32))], [facts], {}),
     ]
     for wrong in wrongs:
-        with pytest.raises((TypeError, ValueError, OverflowError, KeyError)):
+        with pytest.raises((TypeError, ValueError, OverflowError, IndexError)):
             NATIVE.write_book(*wrong)
 
 
-def _record(**parts: Any) -> SimpleNamespace:
+def _record(**parts: Any) -> Record:
     row = {"account_state_hash_before": b"n", "account_state_hash_after": b"s"}
-    return SimpleNamespace(**({"row": row, "messages": [], "before": None, "after": None} | parts))
+    return Record(row=row, messages=[], before=None, after=None)._replace(**parts)
+
+
+def _keys(nonexist: object, unknown: object) -> tuple[Any, ...]:
+    hashes = "account_state_hash_before", "account_state_hash_after"
+    return ("direction", *hashes, "in", b"n", nonexist, unknown)
 
 
 def test_records_are_taken_apart() -> None:
@@ -214,7 +208,7 @@ def test_records_are_taken_apart() -> None:
         ),
         field(Kind.LIST, "out", source=2, other=compile_layout(field(Kind.NUMBER, "n"))),
     )
-    write = make_record_writer(layout, compile_record((b"n", {"s": "none"}), {"s": "unknown"}))
+    write = make_record_writer(layout, _keys({"s": "none"}, {"s": "unknown"}))
     received, sent = {"direction": "in", "n": 1}, {"direction": "out", "n": 2}
     known = {"s": "known"}
     texts = write(
@@ -231,85 +225,23 @@ def test_records_are_taken_apart() -> None:
         {"in": None, **states, "out": [{"n": 2}, {"n": 2}]},
         {"in": None, **states, "out": []},
     ]
-    for wrong in (
+    wrongs: list[Any] = [
         _record(messages=()),
         _record(messages=[5]),
         _record(messages=[{}]),
         _record(row={}),
-        SimpleNamespace(row={}),
+        ({}, [], None),
         5,
-    ):
-        with pytest.raises((TypeError, KeyError, AttributeError, SystemError)):
-            write([wrong], set())
-    parts: tuple[Any, ...]
-    for parts in ((), (("a",) * 4, ("b",) * 2, b"", {}, {}), (("a",) * 4, ("b",) * 5, "", {}, {})):
-        with pytest.raises(TypeError):
-            NATIVE.compile_record(*parts)
-    with pytest.raises(ValueError, match="Capsule"):
-        NATIVE.write_records(layout, layout, [], set())
-
-
-def _name(name: str) -> bytes:
-    return name.encode() * 32
-
-
-def _make_trace(tree: Mapping[str, str | None]) -> tuple[list[Any], list[bytes | None]]:
-    """Return records, and the hashes of what sent their messages: names by those of children."""
-    received = {"direction": "in", "msg_hash": bytes(32)}
-    states = _record().row
-    records = [
-        _record(row=states | {"hash": _name(name)}, messages=[received] if name > "a" else [])
-        for name in tree
-    ]
-    return records, [None if parent is None else _name(parent) for parent in tree.values()]
-
-
-def test_a_trace_is_written_as_it_is_rendered() -> None:
-    names = [chr(at) for at in range(ord("a"), ord("z") + 1)]
-    tree: dict[str, str | None] = {
-        name: chr(97 + at * 5 // 8) if at else None for at, name in enumerate(names)
-    }
-    # Its first transaction may have been sent by one that is not of the trace.
-    orders: list[dict[str, str | None]] = [
-        tree,
-        dict(reversed(tree.items())),
-        tree | {"a": "z"},
-        {"a": None},
-    ]
-    write = make_trace_writer(compile_layout(), compile_record((b"n", {}), {}))
-    for each in orders:
-        records, parents = _make_trace(each)
-        texts = write(_name("a"), records, parents, set())
-        shown = [encode_bytes(_name(name)) for name in each]
-        children: dict[str, list[str]] = {name: [] for name in shown}
-        for name, parent in each.items():
-            if parent is not None and name != "a":
-                children[encode_bytes(_name(parent))].append(encode_bytes(_name(name)))
-        root, received = encode_bytes(_name("a")), encode_bytes(bytes(32))
-        heads = {name: Head(received if name != root else None, has_sent=False) for name in shown}
-        assert texts[0] == encode_tree(root, children, heads)
-        assert msgspec.json.decode(texts[1]) == shown
-        assert msgspec.json.decode(texts[2]) == {name: {} for name in shown}
-
-
-def test_a_wrong_trace_is_refused() -> None:
-    layout, record = compile_layout(), compile_record((b"n", {}), {})
-    write = make_trace_writer(layout, record)
-    records, parents = _make_trace({"a": None, "b": "a"})
-    short = _record(row=records[0].row | {"hash": b"short"})
-    wrongs: list[tuple[Any, ...]] = [
-        (_name("x"), records, parents, set()),
-        (_name("a"), records, [None, _name("x")], set()),
-        (_name("a"), records, [None], set()),
-        (_name("a"), records, [None, 5], set()),
-        (_name("a"), [short], [None], set()),
-        (_name("a"), [], [], set()),
-        (_name("a"), tuple(records), parents, set()),
-        (_name("a"), [5], [None], set()),
     ]
     for wrong in wrongs:
-        with pytest.raises((KeyError, IndexError, TypeError, ValueError, AttributeError)):
-            write(*wrong)
+        with pytest.raises((TypeError, KeyError, AttributeError, SystemError)):
+            write([wrong], set())
+    wrong_keys: list[Any] = [(), ("a", "b", b"", "in", b"n", {}, {})]
+    for keys in wrong_keys:
+        with pytest.raises(TypeError):
+            NATIVE.write_records(layout, keys, [], set())
+    with pytest.raises(ValueError, match="Capsule"):
+        NATIVE.write_records(object(), _keys({}, {}), [], set())
 
 
 @pytest.mark.parametrize(
@@ -455,15 +387,12 @@ def test_fields_that_are_none() -> None:
             compile_layout(field(kind, "x", columns, other=other))
 
 
-class _Liar:
-    """Says that its columns lie side by side, behind its end."""
-
-    __columns__ = ("x",)
-    __first_column__ = 1 << 20
-
-    def __getitem__(self, name: str) -> int:
-        return 7
-
-
-def test_columns_outside_of_a_row() -> None:
-    assert _write(Kind.NUMBER, _Liar()) == {"x": 7}
+def test_rows_are_dicts_or_named_tuples() -> None:
+    named = namedtuple("named", ("x",))  # noqa: PYI024 - any type of named tuples
+    liar: Any = type("liar", (tuple,), {"_fields": ("a", "x")})
+    assert _write(Kind.NUMBER, named(7)) == {"x": 7}
+    write = make_writer(compile_layout(field(Kind.NUMBER, "x", missing=b"null")))
+    other: Any = namedtuple("other", ("y",))  # noqa: PYI024
+    for wrong in (liar((7,)), (7,), [7], object(), {}, other(7)):
+        with pytest.raises((IndexError, AttributeError, TypeError, KeyError)):
+            write((wrong,))

@@ -17,7 +17,7 @@ from tonlake.queries.reader import Reader
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tonlake.queries.composed import Record
+    from tonlake.lake.index.segment.declared import Record
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from pytoniq_core import Cell
 from pytoniq_core.tlb.transaction import ExternalOutMsgInfo, Transaction
 
 from tonlake.api.v2.method.transaction import Page, cut_page
-from tonlake.queries.composed import Record
+from tonlake.lake.index.segment.declared import Record
 
 if TYPE_CHECKING:
     from tests.api.v2.conftest import Asker

@@ -93,7 +93,7 @@ def test_with_an_index_no_file_is_read_for_accounts_with_transactions(indexed: P
 
 
 def test_a_damaged_segment_is_not_asked(indexed: Path) -> None:
-    (segment,) = (indexed / "lookups").glob("*.run")
+    (segment,) = (indexed / "lookups").glob("*.arrow")
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 1
     segment.write_bytes(data)

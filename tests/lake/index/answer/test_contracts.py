@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.lake.holdings import commit_holdings
 from tonlake.lake.index.answer.contracts import _read_ends, _read_states, address_of
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_segments
-from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
 
@@ -18,7 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 def test_ends_give_the_states_of_all_rows(tmp_path: Path) -> None:
     commit_holdings(tmp_path, 1, 3)
     rebuild_index(tmp_path)
@@ -26,8 +22,8 @@ def test_ends_give_the_states_of_all_rows(tmp_path: Path) -> None:
     segments = open_segments(open_snapshot(tmp_path), LakeSettings())
     assert segments is not None
     for name in ("jetton_wallets", "nft_items", "nft_sales"):
-        tables = segments.list_tables(name)
-        rows = [table.read(number) for table in tables for number in range(len(table.order))]
+        tables = segments.tables(name)
+        rows = [row for table in tables for row in table.read_dicts(range(table.count))]
         accounts = sorted({address_of(row, "account") for row in rows})
         assert len(accounts) < len(rows)
         for mc_seqno in (None, *range(7)):

@@ -92,7 +92,9 @@ def test_segments_of_bounded_size_have_every_row(lake: Path) -> None:
         assert max(segment.rows for segment in commit.segments) < max_rows + largest
         found = open_segments(open_snapshot(lake), LakeSettings(index_memory_rows=0))
         assert found is not None
-        assert sum(len(each.lt) for each in found.segments) == count_transactions(lake, (1, 40))
+        assert sum(len(each.transactions.lt) for each in found.segments) == count_transactions(
+            lake, (1, 40)
+        )
 
 
 def test_small_neighbours_are_joined_up_to_the_bound(tmp_path: Path) -> None:

@@ -1,0 +1,168 @@
+"""Estimates the rows that SQL must read for a page, from file names and row groups.
+
+Exact filters on hashes are not counted: bloom filters leave few row groups for them.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tonlake.lake.log.place import read_place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.log.state import DataFile
+
+_MIN_VALUE, _MAX_VALUE = 0, (1 << 63) - 1
+_NO_END = 1 << 32
+KEPT_EXTENTS = 8_192
+
+Span = tuple[int, int]
+"""The least and the greatest value of a column, both included."""
+
+Group = tuple[int, Span | None]
+"""Rows of a row group, and the span of a column in it; None if unknown."""
+
+
+class Work(NamedTuple):
+    """The table that a page is cut from, and the columns of its filters."""
+
+    table: str
+    utime: str
+    lt: str
+    exact: Mapping[str, str]
+    """Column by parameter."""
+    hashes: frozenset[str] = frozenset()
+    """Parameters with hashes, which find their rows."""
+
+
+_OF_MESSAGES = Work(
+    "messages",
+    "created_at",
+    "created_lt",
+    {},
+    frozenset({"msg_hashes", "body_hash"}),
+)
+_OF_MOVES = {
+    name: Work(name, "now", "lt", {})
+    for name in ("jetton_transfers", "jetton_burns", "nft_transfers")
+}
+PAGES: dict[str, Work] = {
+    "v3/transaction_keys": Work(
+        "transactions", "now", "lt", {"mc_seqno": "mc_seqno", "lt": "lt"}, frozenset({"hashes"})
+    ),
+    "v3/message_keys": _OF_MESSAGES,
+    "v3/transaction_keys_by_message": _OF_MESSAGES,
+    "v3/traces": Work("traces", "end_utime", "end_lt", {"mc_seqno": "mc_seqno_end"}),
+    "v3/actions": Work(
+        "actions",
+        "trace_end_utime",
+        "trace_end_lt",
+        {"mc_seqno": "mc_seqno"},
+        frozenset({"trace_ids", "action_ids", "tx_hashes"}),
+    ),
+    "v3/blocks": Work(
+        "blocks",
+        "gen_utime",
+        "start_lt",
+        {name: name for name in ("mc_seqno", "seqno")},
+        frozenset({"root_hash", "file_hash"}),
+    ),
+    **{f"v3/{name}": work for name, work in _OF_MOVES.items()},
+}
+"""Work of pages that accept any combination of filters, by query name."""
+
+
+def count_work(snapshot: Snapshot, name: str, asked: Mapping[str, Any], most: int) -> int:
+    """Return the rows that SQL would read for a page; 0 if at most ``most``.
+
+    Queries that are not pages, or have a hash, also return 0.
+    """
+    work = PAGES.get(name)
+    if work is None or any(asked.get(key) for key in work.hashes):
+        return 0
+    if sum(file.rows for file in snapshot.files[work.table]) <= most:
+        return 0
+    rows = count_rows(snapshot, work.table, _bound(work, asked))
+    return rows if rows > most else 0
+
+
+def _bound(work: Work, asked: Mapping[str, Any]) -> dict[str, Span]:
+    bounds: dict[str, Span] = {
+        column: (asked[key], asked[key])
+        for key, column in work.exact.items()
+        if asked.get(key) is not None
+    }
+    for unit, column in (("utime", work.utime), ("lt", work.lt)):
+        first, last = asked.get(f"start_{unit}"), asked.get(f"end_{unit}")
+        if (first, last) != (None, None):
+            span = _MIN_VALUE if first is None else first, _MAX_VALUE if last is None else last
+            bounds.setdefault(column, span)
+    return bounds
+
+
+def count_rows(snapshot: Snapshot, table: str, bounds: Mapping[str, Span]) -> int:
+    """Return the number of rows in row groups of a table that may have rows within bounds.
+
+    Files that cannot be read, or lack a column, count fully.
+    """
+    rows = 0
+    for file in _list_files(snapshot, table, bounds.get("mc_seqno", (0, _NO_END))):
+        try:
+            rows += _count_rows(f"{snapshot.lake_dir}/{file.path}", bounds)
+        except (OSError, KeyError, pa.ArrowInvalid):
+            rows += file.rows  # SQL names the damaged file, or supports its older schema
+    return rows
+
+
+def _count_rows(path: str, bounds: Mapping[str, Span]) -> int:
+    if not bounds:
+        return sum(rows for rows, _ in _list_groups(path, None))
+    columns = [(_list_groups(path, name), bound) for name, bound in bounds.items()]
+    counts = [rows for rows, _ in columns[0][0]]
+    return sum(
+        rows
+        for at, rows in enumerate(counts)
+        if all(_may_hold(groups[at][1], bound) for groups, bound in columns)
+    )
+
+
+@lru_cache(KEPT_EXTENTS)
+def _list_groups(path: str, name: str | None) -> tuple[Group, ...]:
+    """Return the row groups of a file; files never change.
+
+    Raises:
+        KeyError: the file lacks the column.
+    """
+    footer = pq.read_metadata(path)
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    if name is None or not groups:
+        return tuple((group.num_rows, None) for group in groups)
+    # Avoid ``footer.schema``, whose reference cycle would keep both in memory for minutes.
+    places = {groups[0].column(at).path_in_schema: at for at in range(footer.num_columns)}
+    found = ((group.num_rows, group.column(places[name]).statistics) for group in groups)
+    return tuple(
+        (rows, (each.min, each.max) if each is not None and each.has_min_max else None)
+        for rows, each in found
+    )
+
+
+def _may_hold(span: Span | None, bound: Span) -> bool:
+    """Whether a column with this span, or None if unknown, may have a value within bounds."""
+    return span is None or (span[0] <= bound[1] and span[1] >= bound[0])
+
+
+def _list_files(snapshot: Snapshot, table: str, bound: Span) -> Iterator[DataFile]:
+    """Yield the files that may have rows of a range of blocks, judging by their paths."""
+    for file in snapshot.files[table]:
+        place = read_place(file.path)
+        # Rows of the zero state, of masterchain block 0, come with block 1.
+        first = place.first if place.first > 1 else 0
+        if place.is_open or _may_hold((first, place.last), bound):
+            yield file

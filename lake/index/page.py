@@ -1,0 +1,243 @@
+"""Pages over several segments: walks rows in order, and reads no more of them than needed."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import msgspec
+
+from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.segment.declared import NO_LT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from tonlake.lake.account import AccountId
+    from tonlake.lake.index.segment.segment import Segment
+    from tonlake.lake.index.segment.table import SegmentTable
+
+MAX_READ = 10_000
+"""Most rows read for a page; SQL answers if more are needed."""
+
+MAX_WALKED = 200_000
+"""Most rows compared with other postings for a page."""
+
+MAX_SORTED = 20_000
+"""Most rows of postings that are sorted by another order; more are looked for along that order."""
+
+_MIN_READ = 16
+"""Rows in the first read."""
+
+T = TypeVar("T")
+
+
+def walk(
+    table: SegmentTable,
+    moment: str,
+    span: tuple[int, int],
+    lists: Sequence[Sequence[int]] = (),
+    *,
+    descending: bool,
+) -> Iterator[tuple[int, int]]:
+    """Yield moment and number of the rows that all lists have, by moment; ties in any order.
+
+    ``moment`` is the first column by which the rows are sorted, or the name of another order.
+    ``span`` are the least and the greatest moment. Lists ascend.
+
+    Raises:
+        Declined: too many rows would have to be compared.
+    """
+    moments, order = table.numbers[moment], table.orders.get(moment)
+    rows: Sequence[int] = range(table.count) if order is None else order
+    others = sorted(lists, key=len)
+    if others and (order is None or len(others[0]) <= MAX_SORTED):
+        rows, *others = others
+        if order is not None:
+            rows = sorted(rows, key=moments.__getitem__)
+    start = bisect_left(rows, span[0], key=moments.__getitem__)
+    stop = bisect_right(rows, span[1], start, key=moments.__getitem__)
+    places = range(start, stop)
+    for walked, at in enumerate(reversed(places) if descending else places):
+        row = rows[at]
+        if not others or has_row(others, row):
+            yield moments[row], row
+        if walked > MAX_WALKED:
+            raise Declined
+
+
+def has_row(lists: Iterable[Sequence[int]], row: int) -> bool:
+    """Whether all of some ascending lists have a row."""
+    for rows in lists:
+        at = bisect_left(rows, row)
+        if at == len(rows) or rows[at] != row:
+            return False
+    return True
+
+
+def merge_walks(
+    walks: Sequence[tuple[T, Iterator[tuple[Any, int]]]], *, descending: bool
+) -> Iterator[tuple[Any, T, int]]:
+    """Yield the rows of several walks by moment, each with what it is of."""
+    named = [_name(owner, rows) for owner, rows in walks]
+    if len(named) == 1:
+        return named[0]
+    return merge(*named, key=itemgetter(0), reverse=descending)
+
+
+def _name(owner: T, rows: Iterator[tuple[Any, int]]) -> Iterator[tuple[Any, T, int]]:
+    return ((moment, owner, row) for moment, row in rows)
+
+
+def read_first(
+    places: Iterator[tuple[Any, T, int]],
+    read: Callable[[list[tuple[Any, T, int]]], list[Any]],
+    most: int,
+) -> list[Any]:
+    """Return what ``read`` finds at the first places: ``most``, and all with the last one's moment.
+
+    Raises:
+        Declined: too many rows would have to be read.
+    """
+    found: list[Any] = []
+    count, size = 0, max(_MIN_READ, most)
+    ahead = next(places, None)
+    while ahead is not None and len(found) < most:
+        chunk = [ahead]
+        ahead = next(places, None)
+        while ahead is not None and (len(chunk) < size or ahead[0] == chunk[-1][0]):
+            chunk.append(ahead)
+            ahead = next(places, None)
+        count += len(chunk)
+        if count > MAX_READ:
+            raise Declined
+        found += read(chunk)
+        size = max(_MIN_READ, 2 * (most - len(found)))
+    return found
+
+
+def read_rows(places: Sequence[tuple[int, SegmentTable, int]]) -> list[Any]:
+    """Return the rows of tables at places, in the same order."""
+    found: list[Any] = [None] * len(places)
+    by_table: dict[SegmentTable, list[int]] = {}
+    for at, (_, table, _) in enumerate(places):
+        by_table.setdefault(table, []).append(at)
+    for table, numbers in by_table.items():
+        rows = table.read(places[at][2] for at in numbers)
+        for at, row in zip(numbers, rows, strict=True):
+            found[at] = row
+    return found
+
+
+def bound(first: int | None, last: int | None) -> tuple[int, int]:
+    """Return a range of moments, both ends included; None: it is open at that end."""
+    return 0 if first is None else first, NO_LT if last is None else last
+
+
+class Hit(msgspec.Struct, frozen=True, gc=False):
+    """A transaction found: its segment and its row there; columns are read by name."""
+
+    segment: Any
+    row: int
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a column
+        """Return a column of ``transaction_traces``."""
+        return _COLUMNS[name](self.segment.transactions, self.row)
+
+    @property
+    def hash(self) -> bytes:
+        """The hash."""
+        tx_hash: bytes = self.segment.transactions.hash_of(self.row)
+        return tx_hash
+
+    @property
+    def lt(self) -> int:
+        """The logical time."""
+        lt: int = self.segment.transactions.lt[self.row]
+        return lt
+
+    @property
+    def account(self) -> AccountId:
+        """The account."""
+        account: AccountId = self.segment.transactions.account_of(self.row)
+        return account
+
+
+_COLUMNS: dict[str, Callable[[Any, int], Any]] = {
+    "hash": lambda transactions, row: transactions.hash_of(row),
+    "lt": lambda transactions, row: transactions.lt[row],
+    "workchain": lambda transactions, row: transactions.account_of(row)[0],
+    "account": lambda transactions, row: transactions.account_of(row)[1],
+    "trace_id": lambda transactions, row: transactions.trace_of(row),
+    "parent_hash": lambda transactions, row: transactions.parent_of(row),
+}
+
+
+class Listed(NamedTuple):
+    """Transactions of one segment that ascend by logical time: ``rows[start:end]``."""
+
+    segment: Segment
+    rows: Sequence[int]
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """Number of transactions."""
+        return self.end - self.start
+
+    def cut(self, first: int | None, last: int | None, *, by_time: bool = False) -> Listed:
+        """Return those within a range of logical time, both ends included.
+
+        ``by_time``: the range is in Unix seconds; only for transactions of one account.
+        """
+        if first is None and last is None:
+            return self
+        transactions = self.segment.transactions
+        moments = transactions.now if by_time else transactions.lt
+        low, high = bound(first, last)
+        start = bisect_left(self.rows, low, self.start, self.end, key=moments.__getitem__)
+        end = bisect_right(self.rows, high, start, self.end, key=moments.__getitem__)
+        return self._replace(start=start, end=end)
+
+
+def cut_account_page(
+    lists: Sequence[Listed], *, descending: bool, offset: int, limit: int
+) -> list[Hit]:
+    """Return a page of the transactions of one account; the lists ascend from one to the next."""
+    hits: list[Hit] = []
+    for listed in reversed(lists) if descending else lists:
+        skipped = min(offset, listed.size)
+        offset -= skipped
+        count = min(limit - len(hits), listed.size - skipped)
+        if descending:
+            end = listed.end - skipped
+            rows = reversed(listed.rows[end - count : end])
+        else:
+            start = listed.start + skipped
+            rows = iter(listed.rows[start : start + count])
+        hits += [Hit(listed.segment, row) for row in rows]
+    return hits
+
+
+def cut_hits(hits: Iterable[Hit], *, descending: bool, offset: int, limit: int) -> list[Hit]:
+    """Return a page of transactions by logical time; ties by workchain and account."""
+    found = sorted(hits, key=lambda hit: hit.lt, reverse=descending)
+    return order_ties(((hit.lt, hit) for hit in found), offset + limit)[offset:]
+
+
+def order_ties(found: Iterable[tuple[Any, Hit]], most: int) -> list[Hit]:
+    """Return the first ``most`` transactions by moment; ties by workchain and account id.
+
+    These take longer to read than a moment does, so they are read only for ties.
+    """
+    hits: list[Hit] = []
+    for _, tied in groupby(found, key=itemgetter(0)):
+        if len(hits) >= most:
+            break
+        same = [hit for _, hit in tied]
+        hits += same if len(same) == 1 else sorted(same, key=lambda hit: hit.account)
+    return hits[:most]

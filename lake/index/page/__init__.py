@@ -1,1 +1,0 @@
-"""Pages over several segments."""

@@ -1,1 +1,0 @@
-"""Decoded row groups and cells, cached in memory."""

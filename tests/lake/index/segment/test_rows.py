@@ -1,0 +1,101 @@
+"""Rows and keys of a segment are read as they were written."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.index.page import has_row
+from tonlake.lake.index.segment import rows as module
+from tonlake.lake.index.segment.file import SegmentFile, SegmentWriter
+from tonlake.lake.index.segment.postings import Postings, cut_hash, cut_number, write_postings
+from tonlake.lake.index.segment.rows import (
+    Pool,
+    SegmentRows,
+    encode_rows,
+    list_columns,
+    read_amounts,
+    write_rows,
+)
+
+HASH = pa.binary(32)
+HASHES = st.integers(0, 40).map(lambda number: number.to_bytes(4) * 8)
+
+
+def close(writer: SegmentWriter) -> SegmentFile:
+    stream = io.BytesIO()
+    writer.write(stream, (3, 9))
+    file = SegmentFile(stream.getvalue(), "made")
+    assert file.mc_range == (3, 9)
+    return file
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | HASHES,
+            st.integers(-(1 << 63), (1 << 63) - 1),
+            st.none() | st.integers(0, (1 << 120) - 1),
+            st.lists(HASHES, max_size=3),
+            st.text(max_size=9),
+        ),
+        max_size=60,
+    ),
+    st.booleans(),
+)
+def test_rows_are_read_as_they_were_written(rows: list[tuple[Any, ...]], packed: bool) -> None:  # noqa: FBT001
+    kinds = (HASH, pa.int64(), pa.decimal128(38, 0), pa.list_(HASH), pa.string())
+    names = tuple("abcde")
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    table = pa.table(
+        [pa.array(list(column), kind) for column, kind in zip(columns, kinds, strict=True)], names
+    )
+    writer, pool = SegmentWriter(), Pool([bytes(32)])
+    copies = encode_rows(list_columns(table, names, pool))
+    with mock.patch.object(module, "_MIN_BYTES", 1_000), mock.patch.object(module, "_SAMPLES", 8):
+        many = [b"as if it were a row %d" % at for at in range(2_000)]
+        write_rows(writer, {"t": copies, "more": many if packed else []}, packed=packed)
+    pool.write(writer)
+    file = close(writer)
+    held = SegmentRows(file)
+    found = held.read(*file.rows("t.rows"), range(len(rows)))
+    held.fill(found, (0,))
+    read_amounts(found, (2,))
+    for values in found:
+        values[3] = list(map(held.hash_of, values[3]))
+    assert [tuple(values) for values in found] == rows
+    assert held.hash_of(0) == bytes(32)
+
+
+@given(st.lists(st.none() | HASHES, max_size=80), st.lists(st.none() | st.integers(-9, 9)))
+def test_postings_find_the_rows_of_each_value(
+    hashes: list[bytes | None], numbers: list[int | None]
+) -> None:
+    writer = SegmentWriter()
+    for name, kind, values in (("h", HASH, hashes), ("n", pa.int32(), numbers)):
+        write_postings(writer, name, pa.array(values, kind), pa.array(range(len(values))))
+    file = close(writer)
+    for name, values, cut in (("h", hashes, cut_hash), ("n", numbers, cut_number)):
+        postings = Postings(file, name)
+        for value in {*values, *([bytes(32)] if name == "h" else [77])} - {None}:
+            key = cut(value)
+            wanted = [row for row, each in enumerate(values) if each == value]
+            assert list(postings.find(key)) == wanted
+            assert postings.has(key) == bool(wanted)
+
+
+@given(st.lists(st.sets(st.integers(0, 20)), min_size=1, max_size=3), st.integers(0, 20))
+def test_rows_that_all_lists_have(lists: list[set[int]], row: int) -> None:
+    assert has_row(map(sorted, lists), row) == all(row in each for each in lists)
+
+
+def test_a_missing_array_is_named() -> None:
+    with pytest.raises(LakeCorrupt, match="it lacks the array x"):
+        close(SegmentWriter()).numbers("x")
