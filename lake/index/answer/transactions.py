@@ -41,6 +41,18 @@ def find_keys(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     return [hit for hit in hits if hit is not None]
 
 
+def read_bags(index: Index, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Answer ``v2/transaction_bags``."""
+    rows: dict[Segment, list[int]] = {}
+    for hit in find_keys(index, asked):
+        rows.setdefault(hit.segment, []).append(hit.row)
+    return [
+        {"hash": segment.transactions.hash_of(row), "boc": bag}
+        for segment, places in rows.items()
+        for row, bag in zip(places, segment.transactions.read_bags(places), strict=True)
+    ]
+
+
 def list_account_page(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     """Answer ``v3/transaction_keys_of_account``."""
     lists = index.segments.list_account((asked["workchain"], asked["account"]))

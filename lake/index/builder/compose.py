@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.lake.file.values import list_values
+from tonlake.lake.index.segment.bags import write_bags
 from tonlake.lake.index.segment.declared import (
     ABSENT,
     ACCOUNT_STATES,
@@ -75,6 +76,11 @@ def _sort(rows: pa.Table, names: Sequence[str]) -> pa.Array:
     """Return the order of rows by columns, those of equal keys in their order."""
     places = rows.select(list(names)).append_column("place", _count(rows.num_rows))
     return pc.sort_indices(places, [(name, "ascending") for name in (*names, "place")])
+
+
+def _sort_by(numbers: Iterable[int]) -> pa.Array:
+    """Return the order of rows by the numbers of their accounts; those of equal ones stay."""
+    return pc.sort_indices(_pack("I", numbers))  # a stable sort
 
 
 def _count(rows: int) -> pa.Array:
@@ -162,6 +168,7 @@ class _Composer:
         newest = list({number: row for row, number in enumerate(of_state)}.values())
         held = states.take(_pack("I", newest))
         of_held = [of_state[row] for row in newest]
+        write_bags(self._writer, rows["boc"].take(_sort_by(numbers)))
         self._list_rows(list(accounts), [numbers, of_held, of_action])
         self._writer.add("transactions.account", _pack("I", numbers))
         self._rank(held, of_held)
@@ -185,8 +192,7 @@ class _Composer:
             for number in listed:
                 counts[number] += 1
             add(f"account.{name}", _pack("I", accumulate(counts)))
-        order = pc.sort_indices(_pack("I", owners[0]))  # a stable sort
-        add("account.transaction", pc.cast(order, pa.uint32()))
+        add("account.transaction", pc.cast(_sort_by(owners[0]), pa.uint32()))
 
     def _add_messages(self, rows: pa.Table, around: Sequence[Sequence[Any]]) -> list[bytes]:
         """Add messages, and return the copies of transactions, with theirs and the states around.

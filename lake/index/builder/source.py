@@ -23,9 +23,7 @@ SOURCES = frozenset({*INDEXED, "transaction_traces"})
 """Tables that segments are built from."""
 
 _COLUMNS: dict[str, tuple[str, ...]] = {
-    "transactions": tuple(
-        name for name in TABLES["transactions"].names if name not in {"time", "boc"}
-    ),
+    "transactions": tuple(name for name in TABLES["transactions"].names if name != "time"),
     "messages": ("tx_hash", "mc_seqno", *MESSAGE_COLUMNS),
     "account_states": ("workchain", "account", "block_seqno", *STATE_COLUMNS),
     "transaction_traces": ("hash", "mc_seqno", "trace_id", "parent_hash"),

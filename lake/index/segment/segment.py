@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from tonlake.lake.index.segment.bags import SegmentBags
 from tonlake.lake.index.segment.declared import (
     ACCOUNT_STATES,
     ACCOUNTS,
@@ -78,6 +79,11 @@ class SegmentAccounts:
         """Return the rows of an account's transactions, which ascend by logical time."""
         places = self.rows_of(TRANSACTIONS.name, number)
         return self._transactions[places.start : places.stop]
+
+    def place_of(self, number: int, row: int) -> int:
+        """Return the place of an account's transaction in the order of accounts."""
+        places = self.rows_of(TRANSACTIONS.name, number)
+        return bisect_left(self._transactions, row, places.start, places.stop)
 
 
 class Segment:
@@ -154,6 +160,7 @@ class SegmentTransactions:
         self._traces, self._parents = (
             file.numbers(f"transactions.{name}") for name in ("trace", "parent")
         )
+        self._bags = SegmentBags(file)
         self._by_hash = Postings(file, "transactions.hash")
         self._by_trace = Postings(file, "transactions.trace_id")
         self.failed = file.numbers("transactions.failed")
@@ -247,6 +254,11 @@ class SegmentTransactions:
             states = (before and make_row(Facts, before), after and make_row(Facts, after))
             records.append(make_row(Record, (make_row(Transaction, values), messages, *states)))
         return records
+
+    def read_bags(self, rows: Sequence[int]) -> list[bytes | None]:
+        """Return the bags of cells of rows, in the same order."""
+        place_of, accounts = self._segment.accounts.place_of, self._accounts
+        return self._bags.read([place_of(accounts[row], row) for row in rows])
 
     def read_messages(self, places: Sequence[tuple[int, int]]) -> list[Any]:
         """Return messages by row and place among those of the transaction."""
