@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -33,8 +34,25 @@ It is longer than that of proxies (60 s): otherwise a request could arrive on a 
 just being closed, and get no response.
 """
 
+MAPPED_BYTES = 1 << 18
+"""Blocks of memory from this size on go back to the system as soon as they are released.
+
+glibc raises its own limit to 32 MiB once such blocks come and go, and keeps what large responses
+leave among smaller blocks: 200 clients that read none of 6 MB each left 442 MiB, not 332.
+"""
+
+_M_MMAP_THRESHOLD = -3
+"""The option's number in glibc's ``malloc.h``."""
+
 HANG_UP_S = 2
 """How long requests may take to notice that their clients are gone."""
+
+
+def return_memory() -> None:
+    """Let the C library return large blocks at once (``mallopt(3)``), if it is glibc."""
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if set_option is not None:
+        set_option(_M_MMAP_THRESHOLD, MAPPED_BYTES)
 
 
 def configure_server(app: ASGIApp, connections: Connections) -> uvicorn.Config:
@@ -69,6 +87,7 @@ class StreamingServer(uvicorn.Server):
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until shutdown."""
         sys.setswitchinterval(SWITCH_S)
+        return_memory()
         raise_file_limit()  # a connection is a file, too
         for listener in sockets or ():
             limit_stalls(listener)
