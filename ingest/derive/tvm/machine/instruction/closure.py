@@ -199,21 +199,31 @@ def _pop_and_save(number: int) -> Step:
     return run
 
 
-def _save(number: int, *, places: tuple[int, ...]) -> Step:
-    """Return SAVECTR, SAVEALTCTR or SAVEBOTHCTR."""
+def _save(number: int, *, place: int) -> Step:
+    """Return SAVECTR or SAVEALTCTR."""
 
     def run(machine: Machine) -> None:
-        value = machine.c[number]
-        made = [_define(machine, machine.c[place], number, value) for place in places]
-        for place, target in zip(places, made, strict=True):
-            machine.c[place] = target
+        machine.c[place] = _define(machine, machine.c[place], number, machine.c[number])
 
     return run
 
 
-maker("SAVECTR")(partial(_save, places=(0,)))
-maker("SAVEALTCTR")(partial(_save, places=(1,)))
-maker("SAVEBOTHCTR")(partial(_save, places=(0, 1)))
+maker("SAVECTR")(partial(_save, place=0))
+maker("SAVEALTCTR")(partial(_save, place=1))
+
+
+@maker("SAVEBOTHCTR")
+def _save_both(number: int) -> Step:
+    """Return SAVEBOTHCTR, which leaves filled slots alone in every version."""
+
+    def run(machine: Machine) -> None:
+        value = machine.c[number]
+        for place in (0, 1):
+            target = machine.c[place].with_data()
+            target.define(number, value)
+            machine.c[place] = target
+
+    return run
 
 
 @step("PUSHCTRX")

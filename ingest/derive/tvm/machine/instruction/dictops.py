@@ -256,8 +256,8 @@ def _store(machine: Machine) -> None:
 def _load(machine: Machine, *, keeps: bool, quiet: bool, leaves: str) -> None:
     """Read a dictionary; ``leaves`` it as a "root", a "slice", or not at all ("")."""
     part = machine.pop_slice()
-    size = part.peek(1) if part.bits else 2
-    if size > part.ref_count:
+    size = part.peek(1) if part.bits else None
+    if size is None or size > part.ref_count:
         if not quiet:
             raise VmError(CELL_UNDERFLOW)
         machine.stack += (part, 0) if keeps else (0,)
