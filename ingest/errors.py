@@ -12,7 +12,7 @@ IngestError
 ├── ActionUnreadable     a message body that the decoder of its protocol cannot parse
 ├── RecordingMalformed   a line of recorded traces that cannot be read as rows
 ├── TvmError             a get-method could not be run
-│   ├── TvmMissing       no TVM is installed on this machine
+│   ├── TvmMissing       no engine is installed for this on this machine
 │   ├── TvmBusy          too many calls are waiting
 │   ├── TvmTimeout       the run exceeded its time limit
 │   ├── TvmCrash         the process of the TVM died during the call

@@ -242,7 +242,7 @@ def _read_filter(table: ScannedTable, name: str, values: list[Value]) -> Filter:
     kind = _find_column(known, name).type
     workchain, is_list = name_workchain(name), pa.types.is_list(kind)
     if kind == _HASH and workchain in known.names and None not in values:
-        return Filter(name, _match_accounts(name, workchain, values))
+        return Filter(name, _match_accounts(name, workchain, values), workchain)
     if name in table.addresses:
         values = [None if value is None else str(parse_address(str(value))) for value in values]
     kind = kind.value_type if is_list else kind

@@ -122,6 +122,8 @@ class Filter(NamedTuple):
 
     column: str
     condition: str
+    workchain: str | None = None
+    """The column of workchains that the condition names, too."""
 
 
 def locate(name: str) -> str:
@@ -182,7 +184,9 @@ class ScannedTable(NamedTuple):
         """The joins that columns and filters need, with the columns that they need."""
         if self.is_body:
             return {}
-        needed = [*self.schema.names, *(one.column for each in self.selections for one in each)]
+        filters = [one for each in self.selections for one in each]
+        needed = [*self.schema.names, *(one.column for one in filters)]
+        needed += [one.workchain for one in filters if one.workchain is not None]
         joins = list_joins(self.table)
         if any(name.startswith("interface.") for name in needed):
             needed += [own for own, _ in joins["interface"].keys if own.startswith("state.")]

@@ -167,6 +167,7 @@ class Chain:
             "account": account,
             "mc_seqno": mc_seqno,
             "block_seqno": mc_seqno,
+            "utime": FIRST_UTIME + mc_seqno,
             "balance": self.rng.randrange(5),
             "last_trans_lt": lt,
             "last_trans_hash": last,

@@ -98,13 +98,16 @@ def test_without_an_address(patient: Asker) -> None:
     assert (answer.status_code, answer.json()) == (401, {"error": "address is required"})
 
 
-def test_without_a_machine(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tonlake.ingest.derive.tvm.process.find_spec", lambda _name: None)
+def test_without_an_emulator(
+    demo_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tonpy.py").write_text('raise ImportError("no wheel for this computer")\n')
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with TestClient(create_app(demo_lake, PATIENT)) as client:
         for path in ("/api/v2/estimateFee", "/api/v3/estimateFee"):
             answer = client.post(path, json={"address": UNUSED, "body": EMPTY})
             assert answer.status_code == 503
-            assert "no TVM is installed" in answer.json()["error"]
+            assert "messages cannot be emulated" in answer.json()["error"]
 
 
 @settings(max_examples=25, deadline=None)
