@@ -90,6 +90,10 @@ class LakeCorrupt(LakeError):
         self.advice = advice
         super().__init__(f"lake file {file}: {reason}; {advice}")
 
+    def explain(self) -> str:
+        """Return the reason, with the advice if it is not to restore the file."""
+        return self.reason if self.advice == RESTORE else f"{self.reason}; {self.advice}"
+
     @classmethod
     def unreadable(cls, file: str, error: OSError) -> LakeCorrupt:
         """Return the error of an unreadable file; missing permissions are not damage."""

@@ -207,8 +207,8 @@ def find_differences(lake_dir: Path) -> Iterator[tuple[str, str]]:
     """
     advice = "tonlake rebuild delta writes it again"
     if not (lake_dir / POSITION_FILE).exists():
-        for name in TABLES:
-            if (lake_dir / name / FOLDER).exists():
+        for name in TABLES:  # with first versions alone, the first publication was interrupted
+            if (lake_dir / name / FOLDER / f"{1:020}.json").exists():
                 yield f"{name}/{FOLDER}", f"{POSITION_FILE} is missing; {advice}"
         return
     known = _find_position(lake_dir, read_state(lake_dir))

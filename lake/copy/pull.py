@@ -377,7 +377,7 @@ class Puller:
                 newer = self._read_on(after)
                 live = {file.path for file in (*newer.state.files, *newer.state.segments)}
                 if newer.state.number == after.state.number or error.file in live:
-                    raise SourceRefused(error.file, error.reason) from error
+                    raise SourceRefused(error.file, error.explain()) from error
                 after = newer
             else:
                 return after, files

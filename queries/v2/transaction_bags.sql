@@ -4,7 +4,7 @@
 -- $first_lt bigint  lowest logical time among them
 -- $last_lt  bigint  highest logical time among them
 --
--- returns: hash, boc; boc is NULL if an earlier version did not store it
+-- returns: hash, boc, in no order; boc is NULL if an earlier version did not store it
 select
     hash,
     boc

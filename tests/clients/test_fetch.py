@@ -44,5 +44,6 @@ def test_httpx_reads_compressed_answers(server: str) -> None:
         for path in PATHS:
             plain = client.get(path, headers={"Accept-Encoding": "identity"})
             answer = client.get(path)
-            assert answer.headers["content-encoding"] == "gzip"
+            # httpx asks for zstd where the package is installed, as it is for tonlake.
+            assert answer.headers["content-encoding"] == "zstd"
             assert answer.content == plain.content

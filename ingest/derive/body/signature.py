@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 65_536
 """Maximum length of a signature."""
 
-MAX_CONSTRUCTORS, MAX_INLINE, MAX_NESTED = 500, 1000, 12
+MAX_CONSTRUCTORS, MAX_INLINE, MAX_NESTED, MAX_LINKED = 500, 1000, 12, 50
 """Maximum constructors, types in one cell when fully expanded, and levels of nested types."""
 
 MAX_SHOWN, MAX_ERROR = 60, 300
@@ -150,6 +150,15 @@ def _check(constructors: Iterable[Constructor], known: Iterable[Constructor]) ->
         checker.check_links()
 
 
+def _check_depth(of: Type) -> None:
+    """Raise SignatureInvalid for a reference to a reference to a reference, and so on."""
+    depth = 0
+    while isinstance(of, Linked):
+        of, depth = of.of, depth + 1
+        if depth > MAX_LINKED:
+            raise SignatureInvalid(f"references are nested too deeply: more than {MAX_LINKED}")
+
+
 class _Checker:
     """Counts the types in a cell, with every type expanded where it is used."""
 
@@ -182,6 +191,7 @@ class _Checker:
 
     def _count(self, name: str, of: Type) -> int:
         if isinstance(of, Linked):
+            _check_depth(of)
             self._linked.append((name, of.of))
             return 1
         if isinstance(of, Group):

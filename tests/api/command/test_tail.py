@@ -67,8 +67,6 @@ def test_the_whole_product_in_one_command(demo_node: Path, tmp_path: Path) -> No
             os.kill(first, signal.SIGKILL)
             second = _wait_for(lambda: (pid := read_pid()) != first and pid)
             assert read_ready() is not None
-            for pid in (server.pid, second):
-                assert "/pandas/" not in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
             environment = Path(f"/proc/{second}/environ").read_bytes().split(b"\0")
             assert b"ARROW_DEFAULT_MEMORY_POOL=system" in environment
             server.send_signal(signal.SIGTERM)
