@@ -117,7 +117,9 @@ def test_both_ways_give_the_same_rows(doors: list[Door], name: str) -> None:
     for door in doors:
         if not can_ask(name, door.asking):
             continue
-        for _ in range(DRAWS):
+        for drawn in range(4 * DRAWS):
+            if drawn >= DRAWS and found:
+                break
             parameters = door.asking.draw(name, query)
             wanted = door.plain.rows(name, **parameters)
             for _ in range(2):  # by a repeated request the row groups may be decoded
