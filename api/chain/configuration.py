@@ -25,7 +25,7 @@ ELECTOR, TIMES, COUNTS, STAKES = 1, 15, 16, 17
 NAMES = {
     -1000: "Code of the configuration contract",
     -999: "Key that may change parameters alone",
-    -90: "Kept by validators, of no published form",
+    -90: "No published form",
     -71: "Ethereum bridge, before parameter 71",
     0: "Configuration contract",
     1: "Elector contract",
