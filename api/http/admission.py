@@ -143,7 +143,7 @@ class Queues(NamedTuple):
 
 
 def make_queues(threads: int, wait_s: float) -> Queues:
-    """Return queues with so many threads for small and for large requests.
+    """Return queues with ``threads`` threads each for small and for large requests.
 
     ``wait_s`` is the longest time in a queue, in seconds.
     """

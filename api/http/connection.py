@@ -135,7 +135,7 @@ class Connection(HttpToolsProtocol):
         self._head_bytes, self.silent_since_s = 0, None
 
     def on_response_complete(self) -> None:
-        """Time the rest of a body that nobody waits for any more."""
+        """Start the clock for the rest of a body whose request is already answered."""
         super().on_response_complete()
         if not self._is_between and self.silent_since_s is None:
             self.silent_since_s = self._connections.read_clock()

@@ -1,7 +1,7 @@
 """Bytes in transit: bodies being received, made, cached for a client or sent, within one limit.
 
 A request's bytes count from the moment they exist until its response is sent or its client is gone,
-whoever holds them meanwhile. A request body has a deadline, a minimum rate and a memory limit;
+in every layer they pass. A request body has a deadline, a minimum rate and a memory limit;
 until it is complete, the request does not count as in flight and takes no thread. A response is
 sent in pieces, as fast as its client reads.
 """

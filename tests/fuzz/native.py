@@ -36,11 +36,11 @@ from tonlake.ingest.errors import BocError, IngestError
 from tonlake.lake.account import MASTERCHAIN
 
 CHECK_DECLINED = 16
-"""One of so many declined cases goes through the reference."""
+"""Every n-th declined case goes through the reference."""
 TOGETHER = 100
 """Accepted blocks that are compared in one call: their rows meet in one order."""
 BLOCK_EVERY = 20
-"""One of so many cases is a block; the others are bags, which take a fraction of the time."""
+"""Every n-th case is a block; the others are bags, which take a fraction of the time."""
 REPORT_EVERY_S = 30
 
 

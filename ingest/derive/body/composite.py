@@ -130,7 +130,7 @@ class Repeat(WrappingCodec):
         return f"[{','.join(self.decode_items(source, work, self._count or 0))}]"
 
     def decode_items(self, source: CellSlice, work: Work, count: int) -> list[str]:
-        """Read ``count`` values; raise BodyError if no cell has so many."""
+        """Read ``count`` values; raise BodyError if a cell cannot hold them."""
         if count > MAX_REPEATED:
             raise BodyError(f"{count} values where a cell has at most {MAX_REPEATED} bits")
         return [self.inner.decode(source, work) for _ in range(count)]

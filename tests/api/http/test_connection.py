@@ -40,7 +40,7 @@ SILENT = {
     "head": b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ",
     "after an answer": REQUEST % b"/1" + b"GET /",
     "empty lines": b"\r\n\r\n",
-    "body that nobody reads": b"POST /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx",
+    "body that no handler reads": b"POST /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx",
 }
 
 

@@ -242,7 +242,7 @@ class Slice:
         return cell.value >> cell.bits - end & (1 << bits) - 1
 
     def has(self, bits: int, refs: int = 0) -> bool:
-        """Return whether there are so many bits and references."""
+        """Return whether at least ``bits`` bits and ``refs`` references are left."""
         return self.end - self.start >= bits and self.ref_end - self.ref >= refs
 
     def skip(self, bits: int, refs: int = 0) -> Slice:
@@ -278,7 +278,7 @@ class Builder:
         self.refs = refs
 
     def fits(self, bits: int, refs: int = 0) -> bool:
-        """Return whether so many bits and references can be stored."""
+        """Return whether ``bits`` more bits and ``refs`` more references have room."""
         return self.bits + bits <= MAX_BITS and len(self.refs) + refs <= MAX_REFS
 
     def store(self, value: int, bits: int, refs: tuple[Cell, ...] = ()) -> Builder:

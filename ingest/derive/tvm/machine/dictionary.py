@@ -1,6 +1,6 @@
 """Dictionaries of the machine: HashmapE and PfxHashmapE, with the gas of each cell they touch.
 
-A key is a number of ``left`` bits. A change loads the path from the root, then builds it anew from
+A key is a number of ``left`` bits. A change loads the path from the root, then rebuilds it from
 the bottom up; both cost gas in the order of ``crypto/vm/dict.cpp``.
 """
 
@@ -134,7 +134,7 @@ def _descend(machine: Machine, root: Cell | None, key: int, bits: int) -> Path:
 
 
 def _rebuild(machine: Machine, steps: list[Step], cell: Cell, head: Content = (0, 0, ())) -> Cell:
-    """Build the forks above a changed node anew; ``head`` is stored after each label."""
+    """Rebuild the forks above a changed node; ``head`` is stored after each label."""
     for each in reversed(steps):
         pair = (each.children[0], cell) if each.side else (cell, each.children[1])
         label = store_label(each.label, each.length, each.left)

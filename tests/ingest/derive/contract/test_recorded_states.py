@@ -92,17 +92,17 @@ def run(
 def test_states_are_read_as_recorded(recorded: list[Row], world: World) -> None:
     rows = {row["account"].hex(): row for row in world.tables["account_states"].to_pylist()}
     for one in recorded:
-        row, told = rows[one["account"].split(":")[1]], one["expected"]
+        row, answers = rows[one["account"].split(":")[1]], one["expected"]
         assert (row["account_status"], row["last_trans_lt"]) == (
-            told["status"],
-            told["last_trans_lt"],
+            answers["status"],
+            answers["last_trans_lt"],
         )
         assert (str(row["balance"]), row["last_trans_hash"].hex()) == (
-            told["balance"],
-            told["last_trans_hash"],
+            answers["balance"],
+            answers["last_trans_hash"],
         )
         for name in ("code_hash", "data_hash"):
-            assert base64.b64encode(row[name]).decode() == told[name]
+            assert base64.b64encode(row[name]).decode() == answers[name]
     assert len(recorded) == 89
 
 
@@ -136,12 +136,12 @@ def test_every_state_gets_the_interface_of_its_code(
         ):
             if not session.has_method(state.code_hash, method):
                 continue
-            told = run(world, session, state, method)
-            assert told is not None
+            answers = run(world, session, state, method)
+            assert answers is not None
             known = finding.fields[column]
             size = 1 << 32
             wanted = int.from_bytes(known, "big") if column == "public_key" else known % size
-            assert told[0] % (size if column != "public_key" else 1 << 256) == wanted
+            assert answers[0] % (size if column != "public_key" else 1 << 256) == wanted
     assert len(wallets) + 4 == len(recorded)
 
 
@@ -180,8 +180,8 @@ def ask_wallet(world: World, state: AccountState) -> list[Any]:
     assert code is not None
     assert data is not None
     assert reader is not None
-    told = reader(Subject(state.address, code, data, ()))
-    return [told[0], *(load_address(value.copy()) for value in told[1:3])]
+    answers = reader(Subject(state.address, code, data, ()))
+    return [answers[0], *(load_address(value.copy()) for value in answers[1:3])]
 
 
 class Deployment(NamedTuple):
@@ -222,7 +222,7 @@ def test_deployed_wallets_show_owner_and_master(
     Codes in a library cannot be run, as the library is missing; some of their data are read.
     """
     deployments, cells = read_deployments(shared)
-    told_by = Counter[str]()
+    answers_by = Counter[str]()
     with (
         closing(KnownLake(tmp_path, SETTINGS)) as lake,
         closing(CellFinder(tmp_path, SETTINGS)) as finder,
@@ -235,9 +235,9 @@ def test_deployed_wallets_show_owner_and_master(
                 owner, jetton = (load_address(value.copy()) for value in stack[1:3])
                 wanted = tuple(parse_address(record[name]) for name in ("owner", "jetton"))
                 assert (owner, jetton) == wanted
-                told_by[name] += 1
-    assert told_by["data"] > 30
-    assert told_by["code"] > 10, told_by
+                answers_by[name] += 1
+    assert answers_by["data"] > 30
+    assert answers_by["code"] > 10, answers_by
 
 
 def answer_twice(
@@ -248,13 +248,13 @@ def answer_twice(
     code, data = world.find_cell(state.code_hash), world.find_cell(state.data_hash)
     assert code is not None
     assert data is not None
-    told: dict[str, list[Any]] = {}
+    answers: dict[str, list[Any]] = {}
     question = Question(state.address, "get_wallet_data")
     if session.has_method(state.code_hash, question.method):
         ran = run(world, session, state, question.method)
-        told |= {} if ran is None else {"code": ran}
+        answers |= {} if ran is None else {"code": ran}
     reader = find_reader(state.code_hash, question.method)
     if reader is not None:
-        told["data"] = reader(Subject(state.address, code, data, ()))
-    assert len({make_key(stack) for stack in told.values()}) < 2
-    return told
+        answers["data"] = reader(Subject(state.address, code, data, ()))
+    assert len({make_key(stack) for stack in answers.values()}) < 2
+    return answers

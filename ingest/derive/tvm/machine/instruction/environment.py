@@ -207,13 +207,15 @@ def _get_unpacked(machine: Machine, place: int) -> Slice:
     return found
 
 
-class _Fields:
-    """Reads the fields of a parameter one after another."""
+class Fields:
+    """Reads the fields of a slice one after another; raises VmError at its end."""
 
     def __init__(self, part: Slice) -> None:
+        """Start with the first field."""
         self.part = part
 
     def uint(self, bits: int) -> int:
+        """Read an unsigned integer."""
         value = self.part.peek(bits)
         self.part = self.part.skip(bits)
         return value
@@ -234,7 +236,7 @@ def _push_global_id(machine: Machine) -> None:
 
 def _read_gas_prices(part: Slice) -> tuple[int, int, int]:
     """Return flat limit, flat price and price (in units of 2^-16) of GasLimitsPrices."""
-    fields = _Fields(part)
+    fields = Fields(part)
     tag = fields.uint(8)
     flat_limit = flat_price = 0
     if tag == 0xD1:  # noqa: PLR2004 - gas_flat_pfx
@@ -262,7 +264,7 @@ def round_up(value: int) -> int:
 
 def get_forward_prices(machine: Machine, is_masterchain: bool) -> ForwardPrices:  # noqa: FBT001
     """Return the forward prices of the masterchain or of other workchains."""
-    fields = _Fields(_get_unpacked(machine, _FORWARD + (not is_masterchain)))
+    fields = Fields(_get_unpacked(machine, _FORWARD + (not is_masterchain)))
     if fields.uint(8) != 0xEA:  # noqa: PLR2004 - msg_forward_prices
         raise VmError(CELL_UNDERFLOW)
     return ForwardPrices(*(fields.uint(bits) for bits in (64, 64, 64, 32, 16)))
@@ -300,7 +302,7 @@ def _storage_fee(machine: Machine) -> None:
         return
     if found.__class__ is not Slice:
         raise VmError(TYPE_CHECK)
-    fields = _Fields(found)
+    fields = Fields(found)
     if fields.uint(8) != 0xCC:  # noqa: PLR2004 - StoragePrices
         raise VmError(CELL_UNDERFLOW)
     fields.uint(32)
@@ -310,24 +312,25 @@ def _storage_fee(machine: Machine) -> None:
     machine.push_int(round_up((bit * bits + cell * cells) * seconds))
 
 
-@step("GETFORWARDFEE")
-def _forward_fee(machine: Machine) -> None:
+def _pop_forward_fee(machine: Machine) -> tuple[int, int]:
+    """Return the lump price and the price of the bits and cells on the stack."""
     machine.need(3)
     is_masterchain = machine.pop_bool()
     bits = machine.pop_range(_MAX_UINT63)
     cells = machine.pop_range(_MAX_UINT63)
     prices = get_forward_prices(machine, is_masterchain)
-    machine.push_int(prices.lump + round_up(prices.bit * bits + prices.cell * cells))
+    return prices.lump, round_up(prices.bit * bits + prices.cell * cells)
+
+
+@step("GETFORWARDFEE")
+def _forward_fee(machine: Machine) -> None:
+    lump, fee = _pop_forward_fee(machine)
+    machine.push_int(lump + fee)
 
 
 @step("GETFORWARDFEESIMPLE")
 def _simple_forward_fee(machine: Machine) -> None:
-    machine.need(3)
-    is_masterchain = machine.pop_bool()
-    bits = machine.pop_range(_MAX_UINT63)
-    cells = machine.pop_range(_MAX_UINT63)
-    prices = get_forward_prices(machine, is_masterchain)
-    machine.push_int(round_up(prices.bit * bits + prices.cell * cells))
+    machine.push_int(_pop_forward_fee(machine)[1])
 
 
 @step("GETORIGINALFWDFEE")
@@ -355,7 +358,7 @@ def _extra_balance(machine: Machine) -> None:
     if found is None:
         machine.stack.append(0)
         return
-    fields = _Fields(found)
+    fields = Fields(found)
     machine.stack.append(fields.uint(fields.uint(5) * 8))
 
 

@@ -13,6 +13,7 @@ from tonlake.ingest.derive.tvm.machine.fault import (
     VmError,
 )
 from tonlake.ingest.derive.tvm.machine.instruction.environment import (
+    Fields,
     get_forward_prices,
     get_parameter,
     round_up,
@@ -53,16 +54,8 @@ class _Message(NamedTuple):
     body: Slice | Cell
 
 
-class _Parser:
-    """Reads the fields of a message; raises VmError at its end."""
-
-    def __init__(self, part: Slice) -> None:
-        self.part = part
-
-    def uint(self, bits: int) -> int:
-        value = self.part.peek(bits)
-        self.part = self.part.skip(bits)
-        return value
+class _Parser(Fields):
+    """Reads the fields of a message."""
 
     def amount(self) -> int:
         return self.uint(self.uint(4) * 8)
