@@ -170,7 +170,7 @@ class Account:
         Raises:
             TypeError, AddressInvalid: an argument is none of these.
             LiteServerError: the state, the configuration or a library is not in the lake.
-            TvmMissing, TvmError: the TVM is not installed, or the run failed.
+            TvmMissing, TvmError: the library of the settings cannot be loaded, or the run failed.
         """
         number = method if isinstance(method, int) else method_id(method)
         stack = (*map(read_argument, arguments), number)

@@ -113,7 +113,7 @@ def read_history(
 
     Raises:
         RequestInvalid: there are too many points in time.
-        TvmMissing: the TVM is not installed.
+        TvmMissing: the library named in the settings cannot be loaded.
     """
     found = opened.reader().ask(_MOMENTS, {"every": str(every), "first": first, "last": last})
     moments = list(zip(*(found[name].to_pylist() for name in ("time", "seqno")), strict=True))

@@ -170,7 +170,7 @@ class Lake:
         Raises:
             AddressInvalid, AnswerNotFound: as ``account``.
             RequestInvalid: there are too many times.
-            TvmMissing: the TVM is not installed.
+            TvmMissing: the library named in the settings cannot be loaded.
         """
         with self._opened.source.naming_faults():
             addresses = [find_address(self._opened, name) for name in accounts]
