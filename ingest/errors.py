@@ -10,7 +10,7 @@ IngestError
 ├── ChainUnproven        the available proofs do not lead to a block of the lake
 ├── WorkerLost           a worker process of an ingest died
 ├── ActionUnreadable     a message body that the decoder of its protocol cannot parse
-├── RecordingMalformed   a line of recorded traces that cannot be read as rows
+├── RecordingMalformed   a line of recorded traces that cannot be read
 ├── TvmError             a get-method could not be run
 │   ├── TvmMissing       no engine is installed for this on this machine
 │   ├── TvmBusy          too many calls are waiting
@@ -104,7 +104,7 @@ class ActionUnreadable(IngestError):
 
 
 class RecordingMalformed(IngestError):
-    """A line of recorded traces cannot be read as rows; the message names the file and the line."""
+    """A line of recorded traces cannot be read; the message names the file and the line."""
 
 
 class SignatureInvalid(IngestError):

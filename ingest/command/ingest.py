@@ -18,7 +18,6 @@ from rich.progress import Progress as ProgressBar
 
 from tonlake.ingest.command.dataset import bring_days, print_day
 from tonlake.ingest.command.node import choose_node, keep_apart, node_option
-from tonlake.ingest.command.recording import replay_recording
 from tonlake.ingest.command.state import bring_baseline, print_baseline, remind_of_baseline
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.heap import give_arrow_its_heap
@@ -55,7 +54,6 @@ Examples:
   tonlake ingest --node /var/ton-work/db --lake mainnet.lake --follow
   tonlake ingest --packs archive/packages/arch0000 --lake old.lake
   tonlake ingest --liteserver global.config.json --lake laptop.lake --range=-100: --follow
-  tonlake ingest --traces recorded.jsonl.zst --lake recorded.lake
   tonlake ingest --dataset s3://aws-public-blockchain/v1.1/ton --days 2026-11-01 --lake day.lake
 
 Ranges are of masterchain blocks, both ends included: 1000:2000, 1000:, :2000, 1500, and -1000:
@@ -71,11 +69,6 @@ File = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--packs", type=Folder(), help="Folder of archive packages, without a node.")
 @click.option(
     "--liteserver", type=File, help="Configuration of a network: blocks from its servers."
-)
-@click.option(
-    "--traces",
-    type=File,
-    help="File of recorded traces, .jsonl or .jsonl.zst; each message with its cell (msg_boc).",
 )
 @click.option(
     "--dataset",
@@ -104,7 +97,6 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     node: Path | None,
     packs: Path | None,
     liteserver: Path | None,
-    traces: Path | None,
     dataset: Path | str | None,
     days: str | None,
     lake: Path,
@@ -120,19 +112,17 @@ def ingest_command(  # noqa: PLR0913 - one for each option
 
     Without a node, blocks come from the lite servers in a network's configuration file.
     """
-    node = choose_node(node, elsewhere=any((packs, liteserver, traces, dataset)))
+    node = choose_node(node, elsewhere=any((packs, liteserver, dataset)))
     is_partial = any((span, first, last, workers, follow))
-    _check_source([node, packs, liteserver, traces, dataset], state=state)
-    _check_rows(traces or dataset, is_partial=is_partial)
+    _check_source([node, packs, liteserver, dataset], state=state)
+    if dataset is not None and is_partial:
+        raise click.UsageError("--dataset takes no ranges of blocks and no workers")
     keep_apart(lake, node, packs)
     range_text = _join_range(span, first, last, follow=follow)
     origin = Origin(node, packs, liteserver)
     give_arrow_its_heap()
     try:
         settings = read_settings(IngestSections)
-        if traces is not None:
-            replay_recording(traces, lake, settings, as_json=as_json)
-            return
         if dataset is not None:
             _bring_dataset(dataset, days, lake, settings, as_json=as_json)
             return
@@ -155,11 +145,6 @@ def ingest_command(  # noqa: PLR0913 - one for each option
         sys.exit(EXIT_PARTIAL)
 
 
-def _check_rows(source: Path | str | None, *, is_partial: bool) -> None:
-    if source is not None and is_partial:
-        raise click.UsageError("--traces and --dataset take no ranges of blocks and no workers")
-
-
 def _bring_dataset(
     place: Path | str, days: str | None, lake: Path, settings: IngestSections, *, as_json: bool
 ) -> None:
@@ -177,8 +162,7 @@ def _bring_dataset(
 def _check_source(named: list[Path | str | None], *, state: bool) -> None:
     if named.count(None) != len(named) - 1:
         raise click.UsageError(
-            "name one source: --node DIR, --packs DIR, --liteserver FILE, --dataset URL or"
-            " --traces FILE"
+            "name one source: --node DIR, --packs DIR, --liteserver FILE or --dataset URL"
         )
     if state and named[0] is None:
         raise click.UsageError("--state reads the state of a node: name it with --node DIR")

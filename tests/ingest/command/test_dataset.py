@@ -57,7 +57,7 @@ def test_a_missing_day_is_a_partial_result(dataset: Path, tmp_path: Path) -> Non
     [
         ((), "needs --days"),
         (("--days", "yesterday"), "write a day"),
-        (("--days", "2026-11-21", "--range", "1:2"), "take no ranges"),
+        (("--days", "2026-11-21", "--range", "1:2"), "takes no ranges"),
         (("--days", "2026-11-21", "--packs", "."), "name one source"),
     ],
 )

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 from duckdb import DuckDBPyConnection
 
-from tonlake.ingest.derive.recording.replay import replay_traces
-from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.derive.action.classifier import classify
+from tonlake.ingest.derive.action.recording import read_traces
+from tonlake.ingest.derive.action.table import ActionRows
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
@@ -183,7 +184,17 @@ def test_the_median_is_of_the_trades_around(tmp_path: Path) -> None:
 def recorded(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake of traces recorded on the main network, with swaps and sales in them."""
     lake = tmp_path_factory.mktemp("recorded")
-    replay_traces(shared / "data/classifier/traces.jsonl.zst", lake, IngestSections())
+    rows = ActionRows()
+    for _key, trace, interfaces in read_traces(shared / "data/classifier/traces.jsonl.zst"):
+        rows.add(trace, classify(trace, interfaces).actions)
+    commit_range(
+        lake,
+        rows.tables(),
+        first_mc_seqno=1,
+        last_mc_seqno=10**8,
+        day="2023-11-14",
+        source={},
+    )
     return lake
 
 

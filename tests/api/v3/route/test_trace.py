@@ -19,8 +19,6 @@ from tonlake.api.request.params import parse_shard
 from tonlake.api.settings import Settings
 from tonlake.api.v3.route import trace as trace_routes
 from tonlake.ingest.decode.block.transaction import decode_transaction
-from tonlake.ingest.derive.recording.replay import join_overlapping, replay_traces
-from tonlake.ingest.derive.recording.trace import Recorded
 from tonlake.ingest.derive.stages import derive_in_order
 from tonlake.ingest.derive.trace.derivation import TraceFiles
 from tonlake.lake.commit.commit import commit_range
@@ -222,7 +220,7 @@ def recorded(shared: Path) -> list[Trace]:
     return [trace for file in files for trace in json.loads(file.read_text())["traces"]]
 
 
-def _decode_recorded(trace: Trace, bocs: dict[str, bytes]) -> Recorded:
+def _decode_recorded(trace: Trace, bocs: dict[str, bytes]) -> dict[str, pa.Table]:
     """Return the rows of a recorded trace: from its cells, and from what only blocks know."""
     transactions, messages = [], []
     for tx_hash, answer in trace["transactions"].items():
@@ -237,15 +235,10 @@ def _decode_recorded(trace: Trace, bocs: dict[str, bytes]) -> Recorded:
         transactions.append(row)
         place = {"tx_workchain": block["workchain"], "mc_seqno": seqno}
         messages += [message | place for message in own]
-    return Recorded(
-        first_mc_seqno=int(trace["mc_seqno_start"]),
-        last_mc_seqno=int(trace["mc_seqno_end"]),
-        day="2025-01-01",
-        tables={
-            "transactions": pa.Table.from_pylist(transactions, schema=TRANSACTIONS.arrow),
-            "messages": pa.Table.from_pylist(messages, schema=MESSAGES.arrow),
-        },
-    )
+    return {
+        "transactions": pa.Table.from_pylist(transactions, schema=TRANSACTIONS.arrow),
+        "messages": pa.Table.from_pylist(messages, schema=MESSAGES.arrow),
+    }
 
 
 @pytest.fixture(scope="module")
@@ -258,16 +251,16 @@ def ask_recorded(
         pairs = [json.loads(line) for line in stream.read().splitlines()]
     bocs = {pair["tx_hash"]: base64.b64decode(pair["boc"]) for pair in pairs}
     lake_dir = tmp_path_factory.mktemp("answers")
-    for group in join_overlapping(_decode_recorded(trace, bocs) for trace in recorded):
-        commit_range(
-            lake_dir,
-            group.tables,
-            first_mc_seqno=group.first_mc_seqno,
-            last_mc_seqno=group.last_mc_seqno,
-            day=group.day,
-            source={},
-            derive=derive_in_order({"traces": TraceFiles(lake_dir)}),
-        )
+    parts = [_decode_recorded(trace, bocs) for trace in recorded]
+    commit_range(
+        lake_dir,
+        {name: pa.concat_tables([part[name] for part in parts]) for name in parts[0]},
+        first_mc_seqno=min(int(trace["mc_seqno_start"]) for trace in recorded),
+        last_mc_seqno=max(int(trace["mc_seqno_end"]) for trace in recorded),
+        day="2025-01-01",
+        source={},
+        derive=derive_in_order({"traces": TraceFiles(lake_dir)}),
+    )
     with TestClient(create_app(lake_dir, PATIENT)) as client:
         yield Asker(client)
 
@@ -287,18 +280,3 @@ def test_recorded_traces_are_equal(ask_recorded: Asker, recorded: list[Trace]) -
         for tx_hash, transaction in answer["transactions"].items():
             for name in ("trace_id", "mc_block_seqno", "block_ref", "lt", "account", "now"):
                 assert ours["transactions"][tx_hash].get(name) == transaction.get(name), name
-
-
-def test_a_lake_of_recorded_traces_answers_with_nulls(shared: Path, tmp_path: Path) -> None:
-    replay_traces(shared / "data" / "classifier" / "traces.jsonl.zst", tmp_path, Settings())
-    with TestClient(create_app(tmp_path, PATIENT)) as client:
-        ask = Asker(client)
-        found = all_traces(ask)
-        assert len(found) == 73
-        assert {trace["trace_info"]["trace_state"] for trace in found} == {"complete"}
-        sample = next(iter(found[0]["transactions"].values()))
-        assert sample["block_ref"]["shard"] is None
-        assert sample["account_state_before"]["balance"] is None
-        assert "storage_ph" not in sample["description"]
-        by_message = ask("messages", msg_hash=sample["in_msg"]["hash"])["messages"]
-        assert by_message[0]["hash"] == sample["in_msg"]["hash"]

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from tonlake.ingest.command.action import classify_recording
-from tonlake.ingest.derive.recording.trace import read_lines
+from tonlake.ingest.derive.action.recording import read_lines
 
 Shown = dict[str, Any]
 

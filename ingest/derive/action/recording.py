@@ -1,7 +1,6 @@
-"""Reads recorded traces with the interfaces of their accounts for the classifier.
+"""Reads recorded traces, a JSON object per line, for the classifier.
 
-Lines have the form of ``recording.trace`` with two more fields: ``trace``, the row of the trace,
-and ``interfaces``, which maps account to interface to its fields.
+``interfaces`` of a line maps account to interface to its fields; hashes and bags are base64.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import pyarrow as pa
 
 from tonlake.ingest.derive.action.body import read_body
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.model import Message, Trace, Transaction
-from tonlake.ingest.derive.recording.trace import read_lines
 from tonlake.ingest.errors import IngestError, RecordingMalformed
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _OPCODE_MASK = 0xFFFFFFFF
-_CLOCK = "tick_tock"
 
 
 class LineMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +78,21 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     interfaces: dict[str, dict[str, Any]] = {}
 
 
+def read_lines(path: Path) -> list[bytes]:
+    """Return the lines of a ``.jsonl`` or ``.jsonl.zst`` file.
+
+    Raises:
+        RecordingMalformed: the file cannot be read.
+    """
+    compression = "zstd" if path.suffix == ".zst" else None
+    try:
+        with pa.input_stream(str(path), compression=compression) as stream:
+            lines: list[bytes] = stream.read().splitlines()
+    except OSError as error:
+        raise RecordingMalformed(f"{path.name} cannot be read: {error}") from error
+    return lines
+
+
 def read_traces(path: Path) -> Iterator[tuple[str, Trace, Interfaces]]:
     """Yield key, trace and interfaces of each line of a ``.jsonl`` or ``.jsonl.zst`` file.
 
@@ -127,7 +140,7 @@ def _make_transaction(line: LineTransaction) -> Transaction:
         orig_status=line.orig_status,
         end_status=line.end_status,
         aborted=bool(line.aborted),
-        is_tick_tock=line.descr == _CLOCK,
+        is_tick_tock=line.descr == "tick_tock",
         exit_code=line.compute_exit_code,
         skip_reason=line.skipped_reason,
         in_msg=None if line.in_msg is None else _make_message(line.in_msg),

@@ -12,7 +12,7 @@ from tests.ingest.derive.action.protocol.test_jetton import MASTER, OWNER, RECEI
 from tests.ingest.derive.action.scene import Scene
 from tonlake.ingest.command.action import classify_command
 from tonlake.ingest.derive.action.model import Message, Transaction
-from tonlake.ingest.derive.recording.action import read_traces
+from tonlake.ingest.derive.action.recording import read_traces
 from tonlake.ingest.errors import RecordingMalformed
 
 

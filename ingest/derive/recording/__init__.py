@@ -1,1 +1,0 @@
-"""Decodes recorded traces into rows, for classification without a node."""
