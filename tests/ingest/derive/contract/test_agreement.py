@@ -107,6 +107,7 @@ def test_a_reported_burn_has_its_row(shared: Path) -> None:
     assert row["amount"] == 250000000000
     decoded = decode_message_body(boc, external_in=False)
     assert decoded.own_name == "jetton_burn"
+    assert decoded.value is not None
     assert decoded.value["amount"]["value"] == "250000000000"
 
 
