@@ -12,8 +12,7 @@ import duckdb
 from tonlake.lake.duck.answer import ask, naming_the_fault
 from tonlake.lake.duck.connection import choose_views, find_damage_behind
 from tonlake.lake.duck.database import list_tables
-from tonlake.lake.duck.watch import WATCH
-from tonlake.lake.duck.work import count_work
+from tonlake.lake.duck.limit import WATCH, count_work
 from tonlake.lake.errors import QueryError as QueryRefused
 from tonlake.lake.index.answer import ANSWERS, find_answer
 from tonlake.queries.composed import find_composed

@@ -27,7 +27,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import SourceError
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.commit.fetched import keep_fetched
+from tonlake.lake.commit.rewrite import keep_fetched
 from tonlake.lake.copy.pull import STAGING_FOLDER
 from tonlake.lake.errors import LakeError
 from tonlake.lake.schema import ACCOUNT_STATES, FETCHED_ACCOUNTS

@@ -6,7 +6,7 @@ import signal
 import sys
 from typing import Any
 
-from tonlake.lake.process.memory import share_with_arrow
+from tonlake.lake.process import share_with_arrow
 
 
 def start(**options: Any) -> None:  # noqa: ANN401 - those of click

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import uvicorn
 
 from tonlake.api.http.connection import Connection, Connections, limit_stalls
-from tonlake.lake.process.limit import raise_file_limit
+from tonlake.lake.process import raise_file_limit
 
 if TYPE_CHECKING:
     import socket

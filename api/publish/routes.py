@@ -19,7 +19,7 @@ from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads 
 from tonlake.lake.index.builder.place import range_of
 from tonlake.lake.log.own import DEFINITIONS_FILE
 from tonlake.lake.log.place import read_place
-from tonlake.lake.log.selection import SELECTION_FILE
+from tonlake.lake.log.snapshot import SELECTION_FILE
 from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, DataFile
 from tonlake.lake.schema import TABLES
 

@@ -15,9 +15,8 @@ from tonlake.api.python.result import Result
 from tonlake.api.python.scan import ScanBatch
 from tonlake.api.request.table_format import ARROW, MEDIA_TYPES
 from tonlake.api.scan.query import convert_scan
-from tonlake.queries.literal import fill_query, put_values
 from tonlake.queries.loader import find_query
-from tonlake.queries.parameter import read_values
+from tonlake.queries.parameter import fill_query, put_values, read_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -19,8 +19,7 @@ from tonlake.lake.duck.remote import RemoteViews
 from tonlake.lake.index.index import open_index
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.storage.log import open_remote
-from tonlake.lake.storage.storage import is_url, open_storage
+from tonlake.lake.storage.storage import is_url, open_remote, open_storage
 from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from tonlake.ingest.blocks import McHead
 from tonlake.ingest.errors import SourceError, SourceForeign
 from tonlake.ingest.span import Span, missing_spans
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.file.rows import read_rows
-from tonlake.lake.file.values import iter_tuples
+from tonlake.lake.file.rows import iter_tuples, read_rows
 from tonlake.lake.log.place import list_files_between, read_place
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.schema import BLOCKS

@@ -20,7 +20,7 @@ from tonlake.ingest.errors import MissingCell
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeNotFound
-from tonlake.lake.file.values import iter_tuples
+from tonlake.lake.file.rows import iter_tuples
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import LIBRARIES
 

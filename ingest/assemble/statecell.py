@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.file.values import iter_tuples
+from tonlake.lake.file.rows import iter_tuples
 from tonlake.lake.log.ranges import merge_ranges, subtract_ranges
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot

@@ -27,7 +27,7 @@ from tonlake.lake.commit.delta import publish
 from tonlake.lake.copy.follow import follow_source
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.selection import Selection, parse_days, select_tables
+from tonlake.lake.log.snapshot import Selection, parse_days, select_tables
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.settings import LakeSections
 

@@ -24,7 +24,7 @@ from tonlake.ingest.decode.piece import Hole, Piece
 from tonlake.ingest.decode.rows import Row, make_table
 from tonlake.ingest.errors import BlockNeverHad, DecodeError, SourceError
 from tonlake.ingest.span import Span
-from tonlake.lake.file.values import iter_dicts
+from tonlake.lake.file.rows import iter_dicts
 from tonlake.lake.log.disk import TEMPORARY_PREFIX
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.schema import (

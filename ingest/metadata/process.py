@@ -12,7 +12,7 @@ from tonlake.ingest.metadata.download import Downloader
 from tonlake.ingest.metadata.fetching import describe_report, fetch_metadata
 from tonlake.ingest.settings import IngestSections, decode_sections
 from tonlake.lake.errors import LakeError, LakeNotFound
-from tonlake.lake.process.child import run_child
+from tonlake.lake.process import run_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable

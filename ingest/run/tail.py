@@ -12,7 +12,7 @@ from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections, decode_sections, encode_sections
 from tonlake.ingest.source.origin import Origin
 from tonlake.lake.errors import LakeError
-from tonlake.lake.process.child import run_child
+from tonlake.lake.process import run_child
 
 EXIT_REFUSED = 1
 

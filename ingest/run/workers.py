@@ -32,7 +32,7 @@ from tonlake.ingest.span import Span
 from tonlake.lake.log.disk import TEMPORARY_PREFIX, make_folder
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import LOG_FOLDER
-from tonlake.lake.process.limit import raise_file_limit
+from tonlake.lake.process import raise_file_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

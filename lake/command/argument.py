@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tonlake.lake.duck.root import name_root
+from tonlake.lake.duck.statement import name_root
 from tonlake.lake.errors import PERMIT, LakeMisplaced
 from tonlake.lake.storage.storage import is_url
 from tonlake.lake.storage.web import is_web

@@ -14,7 +14,7 @@ from tonlake.lake.command.cli import (
     read_settings,
     show_progress,
 )
-from tonlake.lake.commit.validation import is_day
+from tonlake.lake.commit.commit import is_day
 from tonlake.lake.maintenance.prune import PruneReport, prune_lake
 from tonlake.lake.settings import LakeSections
 

@@ -10,11 +10,10 @@ from rich.table import Table
 
 from tonlake.lake.index.builder.place import is_current, is_readable, range_of
 from tonlake.lake.log.following import Lag, measure_lag
-from tonlake.lake.log.network import Network
 from tonlake.lake.log.own import read_definitions, read_own_state
 from tonlake.lake.log.ranges import Range, subtract_ranges
-from tonlake.lake.log.selection import WHOLE, Selection, read_selection
-from tonlake.lake.log.state import Baseline, Commit, Undoing
+from tonlake.lake.log.snapshot import WHOLE, Selection, read_selection
+from tonlake.lake.log.state import Baseline, Commit, Network, Undoing
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES, TRANSACTIONS
 from tonlake.lake.unanswered import Unanswered, count_unanswered
 

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from tonlake.lake.commit.commit import check_rows
 from tonlake.lake.commit.rewrite import commit_maintenance
-from tonlake.lake.commit.validation import check_rows
 from tonlake.lake.errors import CommitConflict
 from tonlake.lake.file.writer import encode_parquet
-from tonlake.lake.log.crash import reach
 from tonlake.lake.log.disk import (
     LOCK_FILE,
     NewFiles,
     hold_lock,
     make_folder,
     naming_full_disk,
+    reach,
     sync_folders,
     write_file,
 )

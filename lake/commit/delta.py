@@ -32,9 +32,15 @@ from tonlake.lake.log.disk import (
     write_file,
 )
 from tonlake.lake.log.envelope import encode_entry, read_body
-from tonlake.lake.log.groups import name_table, sum_changes
 from tonlake.lake.log.place import find_newest_day, read_place
-from tonlake.lake.log.state import LOG_FOLDER, DataFile, read_commit, read_state
+from tonlake.lake.log.state import (
+    LOG_FOLDER,
+    DataFile,
+    name_table,
+    read_commit,
+    read_state,
+    sum_changes,
+)
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES, Column
 
 if TYPE_CHECKING:

@@ -21,7 +21,6 @@ from pyarrow.fs import FileType
 from tonlake.lake.commit.commit import CHECKPOINT_COMMITS, list_surplus
 from tonlake.lake.copy.source import ANOTHER, ORIGIN, SourceLog, fetch_body
 from tonlake.lake.errors import CommitConflict, CopyRefused, LakeCorrupt, SourceRefused
-from tonlake.lake.log.crash import reach
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.disk import (
     LOCK_FILE,
@@ -29,13 +28,13 @@ from tonlake.lake.log.disk import (
     hold_lock,
     make_folder,
     naming_full_disk,
+    reach,
     sync_folder,
 )
 from tonlake.lake.log.envelope import encode_entry
 from tonlake.lake.log.own import DEFINITIONS_FILE, OwnTables, check_name
 from tonlake.lake.log.ranges import Range
-from tonlake.lake.log.selection import SELECTION_FILE, WHOLE, Selection, read_selection
-from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.snapshot import SELECTION_FILE, WHOLE, Selection, Snapshot, read_selection
 from tonlake.lake.log.state import (
     LOG_FOLDER,
     SEGMENT_FOLDER,
@@ -46,8 +45,7 @@ from tonlake.lake.log.state import (
     read_commit,
     read_state,
 )
-from tonlake.lake.storage.log import fetch_log, list_log_names
-from tonlake.lake.storage.storage import open_storage, work_through
+from tonlake.lake.storage.storage import fetch_log, list_log_names, open_storage, work_through
 from tonlake.lake.storage.web import WebFolder, is_web
 
 if TYPE_CHECKING:

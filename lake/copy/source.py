@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from tonlake.lake.commit.validation import is_day
+from tonlake.lake.commit.commit import is_day
 from tonlake.lake.errors import CopyRefused, LakeCorrupt, NetworkMismatch, SourceRefused
 from tonlake.lake.index.builder.place import range_of, segment_path
 from tonlake.lake.log.envelope import encode_entry, parse_body
-from tonlake.lake.log.network import join_networks
 from tonlake.lake.log.place import path_at, read_place
 from tonlake.lake.log.ranges import merge_ranges, overlaps, subtract_ranges
-from tonlake.lake.log.selection import WHOLE
-from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, Commit, entry_name
+from tonlake.lake.log.snapshot import WHOLE
+from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, Commit, entry_name, join_networks
 from tonlake.lake.schema import TABLES
 from tonlake.lake.storage.storage import work_through
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from tonlake.lake.log.place import Place
     from tonlake.lake.log.ranges import Range
-    from tonlake.lake.log.selection import Selection
+    from tonlake.lake.log.snapshot import Selection
     from tonlake.lake.log.state import DataFile, LogState
     from tonlake.lake.storage.storage import Source
 

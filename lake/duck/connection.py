@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from tonlake.lake.duck.engine import DEFAULTS, begin_database, lock_database
 from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.own import add_own_views, own_folder
-from tonlake.lake.duck.root import name_root
-from tonlake.lake.duck.statement import join_scripts, quote, quote_name
+from tonlake.lake.duck.statement import join_scripts, name_root, quote, quote_name
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.schema.contract import HISTORY_TABLES
 from tonlake.lake.schema.view_catalogue import VIEWS

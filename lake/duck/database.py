@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 from tonlake.lake.duck.connection import VIEWED_TABLES, list_views, read_macros, render_views
 from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.labels import render_labels
-from tonlake.lake.duck.root import name_root
-from tonlake.lake.duck.statement import Name, fill_statement
+from tonlake.lake.duck.statement import Name, fill_statement, name_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

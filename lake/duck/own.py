@@ -10,8 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from tonlake.lake.duck.engine import begin_database, lock_database
-from tonlake.lake.duck.root import name_root
-from tonlake.lake.duck.statement import join_scripts, quote, quote_name
+from tonlake.lake.duck.statement import join_scripts, name_root, quote, quote_name
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.own import OWN_FOLDER, OwnState, read_definitions, read_own_state

@@ -41,8 +41,7 @@ from tonlake.lake.log.own import (
 )
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
-from tonlake.lake.storage.log import open_remote
-from tonlake.lake.storage.storage import open_storage
+from tonlake.lake.storage.storage import open_remote, open_storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

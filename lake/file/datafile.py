@@ -9,16 +9,15 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.lake.file.writer import PLAIN_ROWS, encode_parquet
-from tonlake.lake.log.crash import reach
 from tonlake.lake.log.disk import (
     NewFiles,
     begin_grace,
     make_folder,
+    reach,
     sync_folders,
     write_temporary,
 )
-from tonlake.lake.log.groups import find_paths
-from tonlake.lake.log.state import DataFile
+from tonlake.lake.log.state import DataFile, find_paths
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:

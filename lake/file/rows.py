@@ -1,10 +1,10 @@
-"""Reads the rows of one data file and verifies its digest; used wherever files are rewritten."""
+"""Reads the rows of a data file, verifying its digest, and converts columns to Python values."""
 
 from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
     from tonlake.lake.log.state import DataFile
+
 
 _FEW_ROWS = 1_000
 _FEW_BYTES = 1 << 20
@@ -105,3 +106,45 @@ def _fill_fields(rows: pa.Table | pa.RecordBatch, fields: pa.Schema) -> pa.Table
         for field in fields
     ]
     return pa.table(columns, schema=fields)
+
+
+_FEW = 16
+"""Up to this many values, a cast takes longer than it saves."""
+
+
+def list_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
+    """Return the values of a column, None for NULL: like ``to_pylist``, but faster for hashes."""
+    if len(column) > _FEW:
+        if pa.types.is_fixed_size_binary(column.type):
+            column = column.cast(pa.binary())
+        elif column.type == _HASHES:
+            column = column.cast(pa.list_(pa.binary()))
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+_HASHES = pa.list_(pa.binary(32))
+
+
+def iter_tuples(rows: pa.Table, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of the columns ``names``, row by row."""
+    if not rows.num_rows:
+        return iter(())
+    return zip(*(list_values(rows[name]) for name in names), strict=True)
+
+
+def iter_dicts(rows: pa.Table) -> Iterator[dict[str, Any]]:
+    """Yield each row as a dict: like ``to_pylist``, but faster for hashes."""
+    names = rows.column_names
+    return (dict(zip(names, values, strict=True)) for values in iter_tuples(rows, names))
+
+
+def item_bytes(values: pa.Array | pa.ChunkedArray) -> memoryview:
+    """Return the raw bytes of fixed-width values without NULLs."""
+    joined = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    width = joined.type.bit_width // 8
+    first = joined.offset * width
+    buffer = joined.buffers()[1]
+    if buffer is None:
+        return memoryview(b"")
+    return memoryview(buffer)[first : first + len(joined) * width]

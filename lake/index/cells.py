@@ -10,8 +10,7 @@ import threading
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from tonlake.lake.file.rows import read_rows
-from tonlake.lake.file.values import item_bytes
+from tonlake.lake.file.rows import item_bytes, read_rows
 from tonlake.lake.schema import STATE_CELLS
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import io
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.file.rows import read_rows
-from tonlake.lake.file.values import iter_dicts
+from tonlake.lake.file.rows import iter_dicts, read_rows
 from tonlake.lake.index.builder.compose import compose
 from tonlake.lake.index.builder.place import (
     count_rows,

@@ -10,21 +10,112 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
-from tonlake.lake.log import groups
+from tonlake.lake.errors import LakeCorrupt, LakeNotFound, NetworkMismatch, SnapshotNotFound
 from tonlake.lake.log.envelope import read_body
-from tonlake.lake.log.network import Network, join_networks
 from tonlake.lake.log.ranges import Range, merge_ranges, subtract_ranges
 from tonlake.lake.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
+
+
+Groups = dict[str, tuple["DataFile", ...]]
+"""Files by table or by place; no group is empty."""
+
+
+def name_table(path: str) -> str:
+    """Return the table of a data file's path."""
+    return path[: path.find("/")]
+
+
+def name_place(path: str) -> str:
+    """Return the name of the place in a data file's path, such as ``day=2026-11-23/1-500``."""
+    return path[path.find("/") + 1 : path.rfind("-")]
+
+
+def change_groups(
+    before: Groups,
+    removed: Collection[str],
+    added: Iterable[DataFile],
+    name: Callable[[str], str],
+) -> Groups:
+    """Return the groups without the ``removed`` paths, with ``added`` files appended."""
+    found = dict(before)
+    gone: defaultdict[str, set[str]] = defaultdict(set)
+    for path in removed:
+        gone[name(path)].add(path)
+    for group, paths in gone.items():
+        kept = leave_out(found.pop(group, ()), paths)
+        if kept:
+            found[group] = kept
+    more: defaultdict[str, list[DataFile]] = defaultdict(list)
+    for file in added:
+        more[name(file.path)].append(file)
+    for group, files in more.items():
+        found[group] = (*found.get(group, ()), *files)
+    return found
+
+
+def find_paths(by_place: Groups, paths: Collection[str]) -> set[str]:
+    """Return the ``paths`` that are live; only files at their places are compared."""
+    named = {name_place(path) for path in paths}
+    known = (file.path for place in named for file in by_place.get(place, ()))
+    return {path for path in known if path in paths}
+
+
+def sum_changes(commits: Iterable[Commit]) -> tuple[set[str], tuple[DataFile, ...]]:
+    """Return the net change of consecutive commits: paths they remove, and files they add."""
+    removed: set[str] = set()
+    added: dict[str, DataFile] = {}
+    for commit in commits:
+        removed.update(path for path in commit.removed if added.pop(path, None) is None)
+        added.update((file.path, file) for file in commit.added)
+    return removed, tuple(added.values())
+
+
+def leave_out(files: tuple[DataFile, ...], removed: Collection[str]) -> tuple[DataFile, ...]:
+    """Return ``files`` without the ``removed`` paths, most of which are near the end."""
+    missing, at = set(removed), len(files)
+    while missing and at:
+        at -= 1
+        missing.discard(files[at].path)
+    return files[:at] + tuple(file for file in files[at:] if file.path not in removed)
+
+
+class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The network of some rows; hashes are hex, and None if its zero state is unknown."""
+
+    global_id: int
+    zero_state_root_hash: str | None = None
+    zero_state_file_hash: str | None = None
+
+
+def join_networks(known: Network | None, new: Network | None) -> Network | None:
+    """Return the union of two descriptions of a network.
+
+    Raises:
+        NetworkMismatch: they describe different networks.
+    """
+    if known is None or new is None:
+        return known or new
+    joined = {}
+    for name in Network.__struct_fields__:
+        old_value, new_value = getattr(known, name), getattr(new, name)
+        if None not in (old_value, new_value) and old_value != new_value:
+            raise NetworkMismatch(
+                f"the lake has {name} {old_value} and the rows have {new_value}: "
+                "rows of another network need a separate lake"
+            )
+        joined[name] = new_value if old_value is None else old_value
+    return Network(**joined)
+
 
 LOG_FOLDER = "_log"
 REPORTED_KIND = "dataset"
@@ -145,7 +236,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
         return merge_ranges((*self.pruned_ranges, *at, *self.ranges))
 
     @cached_property
-    def by_table(self) -> groups.Groups:
+    def by_table(self) -> Groups:
         """The live files of each table, in the order of ``files``."""
         found: dict[str, list[DataFile]] = {}
         for file in self.files:
@@ -153,15 +244,15 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
         return {table: tuple(files) for table, files in found.items()}
 
     @cached_property
-    def by_place(self) -> groups.Groups:
+    def by_place(self) -> Groups:
         """The live files of each place; see ``lake.log.place``."""
-        return groups.change_groups({}, (), self.files, groups.name_place)
+        return change_groups({}, (), self.files, name_place)
 
     def add(self, *entries: tuple[Commit, str]) -> LogState:
         """Return the state after more commits, each with the digest of its entry."""
         if not entries:
             return self
-        removed, added = groups.sum_changes(commit for commit, _digest in entries)
+        removed, added = sum_changes(commit for commit, _digest in entries)
         ranges, undoings, network = self.ranges, self.undoings, self.network
         segments, pruned, baseline = self.segments, self.pruned, self.baseline
         reported = self.reported_ranges
@@ -184,7 +275,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
         state = LogState(
             number=entries[-1][0].number,
             digest=entries[-1][1],
-            files=groups.leave_out(self.files, removed) + added,
+            files=leave_out(self.files, removed) + added,
             ranges=ranges,
             network=network,
             segments=segments,
@@ -193,9 +284,9 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
             baseline=baseline,
             reported=reported or msgspec.UNSET,
         )
-        names = {"by_table": groups.name_table, "by_place": groups.name_place}
+        names = {"by_table": name_table, "by_place": name_place}
         for name in names.keys() & self.__dict__:
-            changed = groups.change_groups(self.__dict__[name], removed, added, names[name])
+            changed = change_groups(self.__dict__[name], removed, added, names[name])
             state.__dict__[name] = changed
         return state
 

@@ -24,20 +24,28 @@ the last, in the folder of the last one's day: queries find them as if all other
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from contextlib import closing, contextmanager
+from functools import partial, reduce
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.file.merge import merge_rows
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.errors import LakeFull
 from tonlake.lake.file.rows import read_rows, stream_rows
-from tonlake.lake.log.disk import sync_folders
-from tonlake.lake.log.place import is_open, read_place
-from tonlake.lake.maintenance.cells import find_used_cells
+from tonlake.lake.file.writer import merge_rows
+from tonlake.lake.log.digest import find_damage
+from tonlake.lake.log.disk import TEMPORARY_PREFIX, sync_folders
+from tonlake.lake.log.place import NewFile, is_open, list_files, read_place
+from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.state import LOG_FOLDER, LogState
 from tonlake.lake.maintenance.compact import (
     MEMORY_ROWS,
     keep_first,
@@ -45,8 +53,6 @@ from tonlake.lake.maintenance.compact import (
     remove_unless_live,
     write_stream,
 )
-from tonlake.lake.maintenance.newest import keep_ends, keep_newest
-from tonlake.lake.maintenance.unfinished import find_unfinished
 from tonlake.lake.schema import (
     ACCOUNT_STATES,
     CONFIG_PARAMS,
@@ -56,6 +62,7 @@ from tonlake.lake.schema import (
     OFFCHAIN_METADATA,
     SHARD_BLOCKS,
     STATE_CELLS,
+    TRACES,
     TRANSACTION_TRACES,
     TRANSACTIONS,
 )
@@ -63,12 +70,14 @@ from tonlake.lake.schema.contract import HISTORY_TABLES, INTERFACES, UNANSWERED_
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
+
+    from duckdb import DuckDBPyConnection
 
     from tonlake.lake.log.place import Place
-    from tonlake.lake.log.state import DataFile, LogState
+    from tonlake.lake.log.state import DataFile
     from tonlake.lake.schema import Table
     from tonlake.lake.settings import LakeSettings
+
 
 _PREVIOUS, _STEP = 16, 100
 """A get-method may read the last 16 masterchain blocks, the last 16 whose seqno is a multiple of
@@ -272,3 +281,176 @@ def _among(column: str, values: pa.ChunkedArray) -> Keep:
 
 def _is_in(values: pa.ChunkedArray, known: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.is_in(values, known.combine_chunks())
+
+
+def keep_newest(
+    pieces: Iterable[pa.Table],
+    key: Sequence[str],
+    is_other: Callable[[pa.Table], pa.ChunkedArray] | None = None,
+) -> Iterator[pa.Table]:
+    """Yield the last row of each key, and rows for which ``is_other`` holds, from sorted rows."""
+    for rows, _is_first, is_last in _mark_ends(pieces, key):
+        yield rows.filter(is_last if is_other is None else pc.or_(is_last, is_other(rows)))
+
+
+def keep_ends(pieces: Iterable[pa.Table], key: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield the first and the last row of each key from sorted rows."""
+    for rows, is_first, is_last in _mark_ends(pieces, key):
+        yield rows.filter(pc.or_(is_first, is_last))
+
+
+def _mark_ends(
+    pieces: Iterable[pa.Table], key: Sequence[str]
+) -> Iterator[tuple[pa.Table, pa.Array, pa.Array]]:
+    """Yield sorted rows, each with whether it is the first and the last of its key."""
+    held, is_first = None, pa.array([True])
+    for piece in pieces:
+        # Hold back the last row until its successor is known.
+        rows = piece if held is None else pa.concat_tables([held, piece])
+        rows = rows.combine_chunks()
+        count = rows.num_rows - 1
+        head, held = rows.slice(0, count), rows.slice(count)
+        differs = (pc.not_equal(head[name], rows[name].slice(1)) for name in key)
+        is_last = reduce(pc.or_, differs).combine_chunks()
+        begins = pa.concat_arrays([is_first, is_last])
+        yield head, begins.slice(0, count), is_last
+        is_first = begins.slice(count)
+    if held is not None:
+        yield held, is_first, pa.array([True])
+
+
+_READ = (ACCOUNT_STATES.name, LIBRARIES.name, STATE_CELLS.name)
+
+_OLD = """
+create table old_cells as
+select hash, refs
+from state_cell_copies
+where mc_seqno < $border
+"""
+_ROOTS = """
+create table frontier as
+select distinct hash
+from old_cells
+where hash in (
+    select unnest([code_hash, data_hash, library_hash, extra_currencies_hash])
+    from account_states
+    union all
+    select hash from libraries
+    union all
+    select unnest(refs) from state_cell_copies where mc_seqno >= $border
+)
+"""
+_REACHED = "create table reached as from frontier"
+_CHILDREN = """
+create or replace table frontier as
+select hash from old_cells
+where hash in (
+    select unnest(refs) from old_cells where hash in (from frontier)
+)
+except
+from reached
+"""
+_COUNT = "select count(*) from frontier"
+_ADD = "insert into reached from frontier"
+_STAYING = """
+select hash, mc_seqno, cell, refs
+from state_cell_copies
+where mc_seqno < $border and hash in (from reached)
+"""
+
+
+def find_used_cells(
+    lake_dir: Path, files: Sequence[DataFile], border: int, settings: LakeSettings
+) -> Iterator[pa.Table]:
+    """Yield the rows of ``state_cells`` from before a border that are still used, unordered.
+
+    ``files`` are all files of cells, and those of the remaining account states and libraries.
+    DuckDB spills data beyond its memory limit to a folder beside the log.
+
+    Raises:
+        LakeCorrupt: one of the files is damaged.
+        LakeFull: no room.
+    """
+    for damage in find_damage(lake_dir, files, trust_earlier=True):
+        raise damage
+    snapshot = Snapshot(lake_dir, LogState(files=tuple(files)))
+    with (
+        _naming_shortage(lake_dir),
+        tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=lake_dir / LOG_FOLDER) as spill,
+        closing(connect(snapshot, settings, tables=_READ, spill=Path(spill))) as connection,
+    ):
+        _reach_cells(connection, border)
+        staying = connection.sql(_STAYING, params={"border": border})
+        for batch in staying.to_arrow_reader(settings.row_group_rows):
+            yield pa.Table.from_batches([batch]).cast(STATE_CELLS.arrow)
+
+
+@contextmanager
+def _naming_shortage(lake_dir: Path) -> Iterator[None]:
+    """Turn DuckDB's out-of-memory and disk-full errors into LakeFull."""
+    try:
+        yield
+    except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
+        raise LakeFull(
+            f"no room to find the state cells in use in {lake_dir} ({error}); nothing was pruned: "
+            "free some space or raise [lake] duckdb_memory_mib, then run the same command again"
+        ) from error
+
+
+def _reach_cells(connection: DuckDBPyConnection, border: int) -> None:
+    """Fill the table ``reached`` with the hashes of used old cells, level by level."""
+    connection.execute(_OLD, {"border": border})
+    connection.execute(_ROOTS, {"border": border})
+    connection.execute(_REACHED)
+    while True:
+        connection.execute(_CHILDREN)
+        if connection.execute(_COUNT).fetchall() == [(0,)]:
+            return
+        connection.execute(_ADD)
+
+
+def find_unfinished(lake_dir: Path, state: LogState, border: int) -> pa.ChunkedArray:
+    """Return the traces that began before a border and end after it, or may still continue.
+
+    Raises:
+        LakeCorrupt: a file of traces is damaged.
+    """
+    began = pc.field("mc_seqno_start") < border
+    crossing = began & (pc.field("mc_seqno_end") >= border)
+    found = [TRACES.empty.select(["trace_id"])]
+    for file in list_files(state, TRACES.name):
+        if is_open(file.path):
+            waiting = began & ~_is_dead(border)
+            found.append(read_rows(lake_dir, file).filter(waiting).select(["trace_id"]))
+        elif read_place(file.path).last >= border:
+            found.append(read_rows(lake_dir, file, ("trace_id",), crossing))
+    return pa.concat_tables(found)["trace_id"]
+
+
+def _is_dead(border: int) -> pc.Expression:
+    """Return the predicate: incomplete, ended before a border, waits only for blocks before it."""
+    is_over = (pc.field("state") == "broken") & (pc.field("pending_messages") == 0)
+    return is_over & (pc.field("mc_seqno_end") < border)
+
+
+def drop_dead_traces(
+    lake_dir: Path, state: LogState, border: int
+) -> tuple[list[NewFile], frozenset[str]]:
+    """Return the open files without traces that can never complete, and the paths they replace.
+
+    Raises:
+        LakeCorrupt: an open file is damaged.
+    """
+    files = {file.table: file for file in state.files if is_open(file.path)}
+    if TRACES.name not in files:
+        return [], frozenset()
+    traces = read_rows(lake_dir, files[TRACES.name])
+    dead = traces.filter(_is_dead(border))["trace_id"].combine_chunks()
+    if not len(dead):
+        return [], frozenset()
+    made = []
+    for name, file in files.items():
+        rows = traces if name == TRACES.name else read_rows(lake_dir, file)
+        stays = pc.invert(pc.is_in(rows["trace_id"], dead))
+        made.append(NewFile(name, read_place(file.path), rows.filter(stays)))
+    return made, frozenset(file.path for file in files.values())

@@ -7,8 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tonlake.lake.commit.delta import FOLDER, list_published
-from tonlake.lake.log.crash import reach
-from tonlake.lake.log.disk import LOCK_FILE, TEMPORARY_PREFIX, hold_lock, sync_folder
+from tonlake.lake.log.disk import LOCK_FILE, TEMPORARY_PREFIX, hold_lock, reach, sync_folder
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER
 from tonlake.lake.schema import TABLES

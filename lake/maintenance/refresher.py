@@ -21,7 +21,7 @@ from tonlake.lake.errors import LakeError
 from tonlake.lake.log.own import DEFINITIONS_FILE
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.maintenance.own import refresh_tables
-from tonlake.lake.process.child import run_child
+from tonlake.lake.process import run_child
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:

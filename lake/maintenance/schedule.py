@@ -25,8 +25,7 @@ from tonlake.lake.log.reader import LogReader
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.prune import prune_old_days
 from tonlake.lake.maintenance.refresher import Refresher
-from tonlake.lake.process.child import run_child
-from tonlake.lake.process.memory import read_peak_mib
+from tonlake.lake.process import read_peak_mib, run_child
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:

@@ -9,25 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tonlake.lake.commit.commit import append_commit
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.errors import UndoRefused
 from tonlake.lake.file.datafile import remove_files, write_changes
+from tonlake.lake.file.rows import read_rows, stream_rows
+from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.index.builder.place import range_of
-from tonlake.lake.log.disk import LOCK_FILE, begin_grace, hold_lock
+from tonlake.lake.log.disk import LOCK_FILE, begin_grace, hold_lock, sync_folders
 from tonlake.lake.log.place import Derivation, is_open, list_places, read_place
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import Commit, read_state
-from tonlake.lake.maintenance.cut import cut_files
+from tonlake.lake.maintenance.compact import write_stream
+from tonlake.lake.schema import TABLES, TRACES
+from tonlake.lake.schema.action import ACTION_RANGES, ACTIONS
+from tonlake.lake.schema.contract import INTERFACES
+from tonlake.lake.schema.transaction import ACCOUNT_STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tonlake.lake.log.place import NewFile
-    from tonlake.lake.log.state import LogState
+    from tonlake.lake.log.ranges import Range
+    from tonlake.lake.log.state import DataFile, LogState
     from tonlake.lake.settings import LakeSettings
 
 
@@ -122,3 +132,110 @@ def _check_border(state: LogState, last_kept: int, max_mc_blocks: int) -> str:
             f" {max_mc_blocks}); if the node is the wrong one, name another"
         )
     return kept[-1].day
+
+
+_MC_SEQNO = {TRACES.name: "mc_seqno_end"}
+"""Column with a row's masterchain block, if it is not ``mc_seqno``."""
+
+
+def cut_files(
+    lake_dir: Path, files: Sequence[DataFile], kept: Range, settings: LakeSettings
+) -> list[DataFile]:
+    """Rewrite the files of one place with the rows of the blocks ``kept``, and return them.
+
+    The new files are at the place of ``kept``. A file without rows in it has no successor. With
+    block 0, the zero state, ``kept`` begins before the place.
+
+    Raises:
+        LakeCorrupt: a file is missing or damaged.
+        LakeFull: no room.
+    """
+    made: list[DataFile] = []
+    with ExitStack() as undo:
+        undo.callback(lambda: remove_files(lake_dir, made))
+        for file in files:
+            written = _cut_file(lake_dir, file, files, kept, settings)
+            made.append(written)
+            if not written.rows:
+                remove_files(lake_dir, [made.pop()])
+        sync_folders((lake_dir / file.path).parent for file in made)
+        undo.pop_all()
+    return made
+
+
+def _cut_file(
+    lake_dir: Path,
+    file: DataFile,
+    files: Sequence[DataFile],
+    kept: Range,
+    settings: LakeSettings,
+) -> DataFile:
+    if file.table == ACTION_RANGES.name:
+        pieces = iter([_cut_ranges(lake_dir, file, files, kept)])
+    elif file.table == INTERFACES.name:
+        pieces = iter([_cut_interfaces(lake_dir, file, files, kept)])
+    else:
+        pieces = _keep_within(lake_dir, file, kept, settings)
+    old = read_place(file.path)
+    place = old._replace(first=max(old.first, kept[0]), last=min(old.last, kept[1]))
+    return write_stream(lake_dir, TABLES[file.table], place, pieces, file.rows, settings)
+
+
+def _keep_within(
+    lake_dir: Path, file: DataFile, kept: Range, settings: LakeSettings
+) -> Iterator[pa.Table]:
+    column = _MC_SEQNO.get(file.table, "mc_seqno")
+    for rows in stream_rows(lake_dir, file, settings.row_group_rows):
+        yield rows.filter((pc.field(column) >= kept[0]) & (pc.field(column) <= kept[1]))
+
+
+def _cut_ranges(lake_dir: Path, file: DataFile, files: Sequence[DataFile], kept: Range) -> pa.Table:
+    """Return the rows of ``action_ranges``; a range that spans the border is shortened."""
+    found: list[dict[str, Any]] = []
+    for row in read_rows(lake_dir, file).to_pylist():
+        old = row["first_mc_seqno"], row["last_mc_seqno"]
+        span = max(old[0], kept[0]), min(old[1], kept[1])
+        if span[0] > span[1]:
+            continue
+        if span != old:
+            row |= {
+                "first_mc_seqno": span[0],
+                "last_mc_seqno": span[1],
+                "traces": _count(lake_dir, files, TRACES.name, span),
+                "actions": _count(lake_dir, files, ACTIONS.name, span),
+            }
+        found.append(row)
+    return pa.Table.from_pylist(found, schema=ACTION_RANGES.arrow)
+
+
+def _count(lake_dir: Path, files: Sequence[DataFile], table: str, span: Range) -> int:
+    """Return the number of rows of a table in a range of masterchain blocks."""
+    column = _MC_SEQNO.get(table, "mc_seqno")
+    inside = (pc.field(column) >= span[0]) & (pc.field(column) <= span[1])
+    return sum(
+        read_rows(lake_dir, file, (column,), inside).num_rows
+        for file in files
+        if file.table == table
+    )
+
+
+def _cut_interfaces(
+    lake_dir: Path, file: DataFile, files: Sequence[DataFile], kept: Range
+) -> pa.Table:
+    """Return the codes of the remaining account states, each with its first block among them."""
+    columns = ("code_hash", "mc_seqno")
+    inside = (pc.field("mc_seqno") >= kept[0]) & (pc.field("mc_seqno") <= kept[1])
+    states = [
+        read_rows(lake_dir, each, columns, inside)
+        for each in files
+        if each.table == ACCOUNT_STATES.name
+    ]
+    states = pa.concat_tables([ACCOUNT_STATES.empty.select(columns), *states])
+    rows = read_rows(lake_dir, file)
+    first = states.group_by("code_hash").aggregate([("mc_seqno", "min")])
+    at = pc.index_in(first["code_hash"], value_set=rows["code_hash"].combine_chunks())
+    is_known = pc.is_valid(at)
+    found = rows.take(at.filter(is_known))
+    begun = first["mc_seqno_min"].filter(is_known)
+    column = INTERFACES.names.index("mc_seqno")
+    return sort_rows(found.set_column(column, found.schema.field(column), begun), INTERFACES)

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from tonlake.lake.commit.delta import find_differences
 from tonlake.lake.duck.own import list_own_files
-from tonlake.lake.duck.seal import find_changed
+from tonlake.lake.duck.views import find_changed
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.own import read_definitions, read_own_state

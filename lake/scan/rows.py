@@ -19,8 +19,7 @@ from tonlake.lake.duck.body_table import MESSAGE_COLUMNS, MISFITS, Misfits, add_
 from tonlake.lake.duck.connection import read_macros, render_rows
 from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.remote import describe_files
-from tonlake.lake.duck.root import name_root
-from tonlake.lake.duck.statement import join_scripts, quote, quote_name
+from tonlake.lake.duck.statement import join_scripts, name_root, quote, quote_name
 from tonlake.lake.errors import LakeCorrupt, QueryError
 from tonlake.lake.log.place import list_files_between, read_place
 from tonlake.lake.scan.plan import HEIGHT, HELD_HEIGHT, ScannedTable

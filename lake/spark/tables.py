@@ -15,8 +15,13 @@ from tonlake.lake.errors import EngineError, LakeNotFound
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.schema import TABLES
-from tonlake.lake.storage.log import list_needed, open_remote
-from tonlake.lake.storage.storage import find_endpoint, is_url, open_storage
+from tonlake.lake.storage.storage import (
+    find_endpoint,
+    is_url,
+    list_needed,
+    open_remote,
+    open_storage,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

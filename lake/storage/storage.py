@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,12 +14,27 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import pyarrow as pa
 from pyarrow import fs
 
-from tonlake.lake.errors import LakeCorrupt, QueryError, StorageError
+from tonlake.lake.errors import (
+    LakeCorrupt,
+    LakeNotFound,
+    QueryError,
+    SnapshotNotFound,
+    StorageError,
+)
 from tonlake.lake.log.disk import make_folder, open_temporary, seal_file, sync_folder
+from tonlake.lake.log.snapshot import SELECTION_FILE, Snapshot, list_lacking
+from tonlake.lake.log.state import (
+    LOG_FOLDER,
+    checkpoint_name,
+    entry_name,
+    number_names,
+    read_state,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+
 
 _NO_BUCKET = (
     "there is no such bucket at {endpoint}: create it, or correct the URL or AWS_ENDPOINT_URL"
@@ -280,3 +296,57 @@ def work_through(
             yield from pool.map(work, items)
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def list_log_names(storage: Storage) -> list[str]:
+    """Return the names of the files of a log; none if there is no lake.
+
+    Raises:
+        StorageError: object storage does not answer.
+    """
+    return [path.rpartition("/")[2] for path in storage.list_files([LOG_FOLDER])]
+
+
+def list_needed(names: Collection[str], number: int | None) -> list[str]:
+    """Return the log files that a state needs: the newest checkpoint, and the entries after it."""
+    entries, checkpoints = number_names(names)
+    last = max(entries, default=0) if number is None else number
+    newest = max((at for at in checkpoints if at <= last), default=0)
+    found = [entry_name(at) for at in entries if newest <= at <= last]
+    return [checkpoint_name(newest), *found] if newest else found
+
+
+def fetch_log(storage: Storage, names: Collection[str], number: int, folder: Path) -> None:
+    """Copy into a folder what ``read_state`` and ``read_selection`` need of a log.
+
+    Raises:
+        StorageError: object storage does not answer.
+    """
+    (folder / LOG_FOLDER).mkdir(exist_ok=True)
+    needed = [f"{LOG_FOLDER}/{name}" for name in list_needed(names, number)]
+    needed += [SELECTION_FILE] if SELECTION_FILE.rpartition("/")[2] in names else []
+    for path, data in zip(needed, work_through(storage.read, needed, storage), strict=True):
+        (folder / path).write_bytes(data)
+
+
+def open_remote(storage: Storage, number: int | None = None) -> Snapshot:
+    """Open a lake in storage as of commit ``number``, the newest by default.
+
+    Digests of data files are not verified; ``lake.copy`` does that.
+
+    Raises:
+        LakeNotFound: there is none; SnapshotNotFound: it has no commit of this number.
+        LakeCorrupt: the log is damaged.
+        StorageError: object storage does not answer.
+    """
+    names = list_log_names(storage)
+    entries = number_names(names)[0]
+    if not entries:
+        raise LakeNotFound(f"{storage.name} holds no lake: no commit in {LOG_FOLDER}/")
+    number = entries[-1] if number is None else number
+    if number > entries[-1]:
+        raise SnapshotNotFound(f"{storage.name} has commits 1 to {entries[-1]}, and no {number}")
+    with tempfile.TemporaryDirectory(prefix="tonlake-log-") as name:
+        folder = Path(name)
+        fetch_log(storage, names, number, folder)
+        return Snapshot(Path(storage.root), read_state(folder, number), list_lacking(folder))

@@ -22,7 +22,7 @@ from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.log.selection import WHOLE, Selection
+from tonlake.lake.log.snapshot import WHOLE, Selection
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake

@@ -25,8 +25,8 @@ from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.index import open_index
 from tonlake.lake.log.following import Following, measure_lag, write_following
-from tonlake.lake.log.network import Network
 from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import Network
 from tonlake.lake.schema import BLOCKS, SHARD_BLOCKS
 from tonlake.queries.reader import Reader
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.attack.crowd import Crowd, ask
-from tonlake.lake.process.limit import raise_file_limit
+from tonlake.lake.process import raise_file_limit
 
 pytestmark = pytest.mark.attack
 

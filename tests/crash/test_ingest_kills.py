@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tonlake.lake.errors import LakeNotFound
-from tonlake.lake.log.crash import POINTS
+from tonlake.lake.log.disk import POINTS
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema.contract import CONTRACT_TABLES

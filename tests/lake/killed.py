@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tonlake.lake.log.crash import VARIABLE
+from tonlake.lake.log.disk import VARIABLE
 
 KILLED = "killed"
 

@@ -14,7 +14,7 @@ import pytest
 from tests.lake.rows import file_bytes
 from tests.lake.victim import RANGES, commit_ranges
 from tonlake.lake.errors import LakeNotFound
-from tonlake.lake.log.crash import POINTS
+from tonlake.lake.log.disk import POINTS
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
@@ -135,7 +135,7 @@ def test_killed_at_random_times(
 def test_reach_kills_only_where_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     killed: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "kill", lambda *args: killed.append(args))
-    from tonlake.lake.log.crash import VARIABLE, reach  # noqa: PLC0415 - under the patch
+    from tonlake.lake.log.disk import VARIABLE, reach  # noqa: PLC0415 - under the patch
 
     monkeypatch.delenv(VARIABLE, raising=False)
     reach("log.linked")

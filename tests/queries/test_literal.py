@@ -3,7 +3,7 @@
 import duckdb
 import pytest
 
-from tonlake.queries.literal import put_values
+from tonlake.queries.parameter import put_values
 
 
 @pytest.mark.parametrize(

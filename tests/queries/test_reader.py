@@ -11,7 +11,7 @@ import tonlake.queries.reader
 from tests.lake.rows import commit_rows, flip_value
 from tonlake.api.text.address import Address, render_friendly
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.duck.work import PAGES
+from tonlake.lake.duck.limit import PAGES
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.snapshot import FileWatch, open_snapshot
 from tonlake.lake.schema import TABLES

@@ -30,7 +30,7 @@ from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.command.status import read_status
-from tonlake.lake.duck.root import name_root
+from tonlake.lake.duck.statement import name_root
 from tonlake.lake.errors import PERMIT, LakeError, LakeMisplaced, LakeNotFound
 from tonlake.lake.log.following import find_lateness
 from tonlake.lake.log.snapshot import open_snapshot

@@ -18,7 +18,7 @@ from tonlake.ingest.derive.action.account.facts import NAMES_BY_CODE, READERS, s
 from tonlake.ingest.derive.action.interface import Facts, Interfaces
 from tonlake.ingest.derive.action.model import Message, Trace, Transaction
 from tonlake.ingest.derive.action.protocol import telegram
-from tonlake.lake.file.values import iter_dicts, iter_tuples
+from tonlake.lake.file.rows import iter_dicts, iter_tuples
 from tonlake.lake.schema import MESSAGES, TRANSACTION_TRACES, TRANSACTIONS
 from tonlake.lake.schema.contract import (
     DEX_POOLS,

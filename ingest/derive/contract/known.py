@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from tonlake.ingest.assemble.statecell import LakeCache
 from tonlake.ingest.derive.contract.stack import Address
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.file.rows import read_rows
-from tonlake.lake.file.values import iter_tuples
+from tonlake.lake.file.rows import iter_tuples, read_rows
 from tonlake.lake.index.newest import NewestStates
 from tonlake.lake.log.place import list_files, list_files_between, read_place
 from tonlake.lake.log.ranges import subtract_ranges

@@ -23,7 +23,7 @@ from tonlake.ingest.derive.contract.stack import (
     load_any_address,
 )
 from tonlake.ingest.errors import BocError
-from tonlake.lake.file.values import iter_dicts, iter_tuples, list_values
+from tonlake.lake.file.rows import iter_dicts, iter_tuples, list_values
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS
 from tonlake.lake.schema.contract import (
     JETTON_BURNS,

@@ -24,7 +24,7 @@ from tonlake.ingest.derive.tvm.context import (
     make_version_param,
 )
 from tonlake.ingest.errors import BocError, MissingCell
-from tonlake.lake.file.values import iter_tuples
+from tonlake.lake.file.rows import iter_tuples
 from tonlake.lake.schema import ACCOUNT_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES, STATE_CELLS
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from tonlake.ingest.derive.tvm.context import VERSION_PARAM, NetworkConfig
 from tonlake.ingest.derive.tvm.machine.run import VERSION
 from tonlake.ingest.derive.tvm.probe import find_library_version
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.file.rows import read_rows
-from tonlake.lake.file.values import iter_tuples
+from tonlake.lake.file.rows import iter_tuples, read_rows
 from tonlake.lake.log.place import read_place
 from tonlake.lake.schema import CONFIG_PARAMS
 

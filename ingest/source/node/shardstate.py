@@ -16,7 +16,7 @@ from tonlake.ingest.decode.wholestate import WholeState
 from tonlake.ingest.errors import BlockUnavailable, SourceError
 from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.file.values import iter_tuples
+from tonlake.lake.file.rows import iter_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.lake.file.values import list_values
+from tonlake.lake.file.rows import list_values
 from tonlake.lake.index.segment.bags import write_bags
 from tonlake.lake.index.segment.declared import (
     ABSENT,

@@ -19,7 +19,6 @@ from tonlake.lake.index.builder.place import (
 from tonlake.lake.index.builder.plan import plan_missing
 from tonlake.lake.index.builder.source import Read, Source
 from tonlake.lake.index.segment.file import SEGMENT_FORMAT
-from tonlake.lake.log.crash import reach
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.disk import (
     LOCK_FILE,
@@ -27,6 +26,7 @@ from tonlake.lake.log.disk import (
     hold_lock,
     make_folder,
     open_temporary,
+    reach,
     seal_file,
     sync_folder,
 )

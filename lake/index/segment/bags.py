@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 import zstandard
 
-from tonlake.lake.file.values import list_values
+from tonlake.lake.file.rows import list_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.lake.file.values import item_bytes
+from tonlake.lake.file.rows import item_bytes
 from tonlake.lake.index.segment.file import HASH_BYTES
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 import zstandard
 
-from tonlake.lake.file.values import list_values
+from tonlake.lake.file.rows import list_values
 from tonlake.lake.index.segment.file import HASH_BYTES
 from tonlake.lake.schema import TABLES
 

@@ -18,7 +18,7 @@ from tonlake.api.app import create_app
 from tonlake.api.publish.routes import is_published
 from tonlake.lake.copy.pull import copy_lake, open_pull
 from tonlake.lake.errors import StorageError
-from tonlake.lake.log.selection import Selection
+from tonlake.lake.log.snapshot import Selection
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.verify import verify_lake
 

@@ -20,7 +20,7 @@ from tonlake.api.command.main import main
 from tonlake.lake.commit import delta
 from tonlake.lake.commit.delta import FOLDER, POSITION_FILE, find_differences, publish
 from tonlake.lake.errors import LakeFull
-from tonlake.lake.log.crash import POINTS
+from tonlake.lake.log.disk import POINTS
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance import compact

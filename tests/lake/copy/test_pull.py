@@ -31,13 +31,11 @@ from tonlake.lake.errors import (
 )
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_index
-from tonlake.lake.log.crash import POINTS
-from tonlake.lake.log.disk import LOCK_FILE, hold_lock
+from tonlake.lake.log.disk import LOCK_FILE, POINTS, hold_lock
 from tonlake.lake.log.envelope import encode_entry
 from tonlake.lake.log.following import read_following
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.selection import SELECTION_FILE, Selection, read_selection
-from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.snapshot import SELECTION_FILE, Selection, open_snapshot, read_selection
 from tonlake.lake.log.state import list_log, read_commit, read_state
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.prune import prune_lake

@@ -27,14 +27,12 @@ from tonlake.lake.errors import (
     StorageError,
 )
 from tonlake.lake.log.own import OwnTable
-from tonlake.lake.log.selection import Selection
-from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.snapshot import Selection, open_snapshot
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.own import add_table
 from tonlake.lake.settings import LakeSettings
-from tonlake.lake.storage.log import open_remote
-from tonlake.lake.storage.storage import open_storage
+from tonlake.lake.storage.storage import open_remote, open_storage
 from tonlake.queries.loader import load_queries
 from tonlake.queries.reader import bind_parameters
 

@@ -1,5 +1,7 @@
 """Snapshots: a reader's view, damage to single files, one digest check per file."""
 
+from __future__ import annotations
+
 import os
 import random
 from io import FileIO
@@ -14,10 +16,9 @@ from tests.made.files import TABLES_MADE, ManyFiles
 from tonlake.lake.duck.connection import connect, find_damage_behind
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
 from tonlake.lake.log import digest
-from tonlake.lake.log.network import Network
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.snapshot import Snapshot, open_snapshot
-from tonlake.lake.log.state import read_state
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot, parse_days
+from tonlake.lake.log.state import Network, read_state
 from tonlake.lake.schema import TABLES
 
 
@@ -242,3 +243,25 @@ def test_views_may_be_of_some_tables_alone(read_lake: Path) -> None:
         assert connection.execute("select count(*) from blocks").fetchall() == [(25,)]
         with pytest.raises(duckdb.CatalogException, match="messages"):
             connection.execute("from messages")
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        ("2024-01-01..2024-02-03", ("2024-01-01", "2024-02-03")),
+        ("2024-01-01..", ("2024-01-01", None)),
+        ("..2024-01-01", (None, "2024-01-01")),
+        ("..", (None, None)),
+        ("2024-01-01", ("2024-01-01", "2024-01-01")),
+    ],
+)
+def test_days(text: str, days: tuple[str | None, str | None]) -> None:
+    assert parse_days(text) == days
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "2024-01-01..x", "2024-13-01", "2024-02-02..2024-02-01", "1..2", "2024-01"]
+)
+def test_no_days(text: str) -> None:
+    with pytest.raises(ValueError, match=r"day|ends before"):
+        parse_days(text)

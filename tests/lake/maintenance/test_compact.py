@@ -26,14 +26,13 @@ from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_segments
-from tonlake.lake.log.crash import POINTS
+from tonlake.lake.log.disk import POINTS
 from tonlake.lake.log.place import list_places
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import DataFile, LogState, read_state
 from tonlake.lake.maintenance import compact
-from tonlake.lake.maintenance.compact import compact_lake
+from tonlake.lake.maintenance.compact import compact_lake, plan_merges
 from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
-from tonlake.lake.maintenance.plan import plan_merges
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
 
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tonlake.lake.index.kept import KeptRows
-    from tonlake.lake.maintenance.plan import Merge
+    from tonlake.lake.maintenance.compact import Merge
 
 DAY = "2024-01-01"
 OPTIONS = LakeSettings(compact_rows=38, row_group_rows=16)

@@ -26,7 +26,7 @@ from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit, read_state
 from tonlake.lake.maintenance import prune
-from tonlake.lake.maintenance.newest import keep_ends, keep_newest
+from tonlake.lake.maintenance.kept import keep_ends, keep_newest
 from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
 from tonlake.lake.maintenance.prune import PruneReport, prune_lake
 from tonlake.lake.maintenance.schedule import maintain_once

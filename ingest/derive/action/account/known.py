@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.derive.action.account.facts import READERS, show_address
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.file.values import iter_dicts
+from tonlake.lake.file.rows import iter_dicts
 from tonlake.lake.log.snapshot import Snapshot
 
 if TYPE_CHECKING:

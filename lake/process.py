@@ -1,15 +1,14 @@
-"""Runs a child process of a server.
-
-It ends on SIGTERM, or when its parent, which holds the other end of its standard input, is gone.
-"""
+"""Child processes, their memory and their open files."""
 
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -45,3 +44,25 @@ def _watch_parent() -> None:
     closed.register(sys.stdin.fileno(), 0)  # hang-up only: other code reads the input
     closed.poll()
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def raise_file_limit() -> None:
+    """Let this process and its children open as many files as the system allows."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def share_with_arrow() -> None:
+    """Make Arrow use malloc, like all other code here; call this before Arrow is loaded.
+
+    By default Arrow has its own allocator, which keeps tens of megabytes of free memory.
+    ``pa.set_memory_pool`` comes too late: it does not affect Parquet readers. Child processes
+    inherit this; a value set before is kept.
+    """
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+
+def read_peak_mib() -> float:
+    """Return the peak memory of this process in MiB (``VmHWM`` of proc(5))."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024

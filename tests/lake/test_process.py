@@ -5,7 +5,7 @@ import sys
 
 _RAISED = """
 import resource
-from tonlake.lake.process.limit import raise_file_limit
+from tonlake.lake.process import raise_file_limit
 
 _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, most))

@@ -1,11 +1,13 @@
-"""The query watchdog: queries past their limit are interrupted, whenever they began; no others."""
+"""Time limits of queries."""
+
+from __future__ import annotations
 
 import threading
 
 import duckdb
 import pytest
 
-from tonlake.lake.duck.watch import Watch
+from tonlake.lake.duck.limit import Watch
 
 ENDLESS = "with recursive t as (select 1 as n union all select n from t) select count(*) from t"
 HANGS_S = 120

@@ -1,1 +1,0 @@
-"""Child processes and their memory."""
