@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
     from tonlake.api.request.call import ApiRequest
     from tonlake.api.settings import HttpSettings, Settings
-    from tonlake.ingest.source.liteserver.account import StateServers
+    from tonlake.ingest.source.liteserver.query import StateServers
 
 LOG = logging.getLogger("tonlake.api")
 RETRY_AFTER_S = "1"

@@ -6,6 +6,10 @@ from typing import Protocol
 
 import msgspec
 
+from tonlake.lake.account import MASTERCHAIN
+
+MASTERCHAIN_SHARD = -(1 << 63)
+
 
 class BlockId(msgspec.Struct, frozen=True, order=True):
     """Full id of a block (``tonNode.blockIdExt``); ``shard`` is signed 64-bit."""
@@ -19,6 +23,11 @@ class BlockId(msgspec.Struct, frozen=True, order=True):
     def __str__(self) -> str:
         """Return the short form that node files use, such as ``(-1,8000000000000000,100)``."""
         return f"({self.workchain},{self.shard & 0xFFFFFFFFFFFFFFFF:016x},{self.seqno})"
+
+
+def name_mc_block(mc_seqno: int) -> BlockId:
+    """Return the id of a masterchain block with unknown hashes."""
+    return BlockId(MASTERCHAIN, MASTERCHAIN_SHARD, mc_seqno, b"", b"")
 
 
 class RawBlock(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.text.native import NATIVE
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.cell.record import assemble_boc
+from tonlake.ingest.decode.cell.packed import assemble_boc
 from tonlake.ingest.decode.cell.writer import add_crc32c, serialize_depth_first
 from tonlake.ingest.errors import MissingCell
 

@@ -22,7 +22,7 @@ from tonlake.api.chain.place import (
     list_ancestors,
 )
 from tonlake.ingest.blocks import BlockId
-from tonlake.ingest.decode.block.account import StateAt, Touched, make_row, read_account
+from tonlake.ingest.decode.block.state import StateAt, Touched, make_row, read_account
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import SourceError
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tonlake.api.request.call import Call
     from tonlake.api.settings import Settings
     from tonlake.api.text.address import Address
-    from tonlake.ingest.source.liteserver.account import StateServers
+    from tonlake.ingest.source.liteserver.query import StateServers
 
 LOG = logging.getLogger("tonlake.api")
 

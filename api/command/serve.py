@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tonlake.api.settings import Settings
-    from tonlake.ingest.source.liteserver.account import StateServers
+    from tonlake.ingest.source.liteserver.query import StateServers
 
 EXIT_DATA = 1
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -131,7 +131,7 @@ def _open_servers(config: Path, settings: Settings) -> StateServers:
     """Return the lite servers of a configuration; exit with an error if it is invalid."""
     # Loading takes half a second, which other commands do without.
     from tonlake.api.chain.fetched import TIMEOUT_MS  # noqa: PLC0415
-    from tonlake.ingest.source.liteserver.account import open_state_servers  # noqa: PLC0415
+    from tonlake.ingest.source.liteserver.query import open_state_servers  # noqa: PLC0415
 
     try:
         return open_state_servers(

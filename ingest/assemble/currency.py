@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.decode.block.currency import read_extra_currencies
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.cell.record import assemble_boc
+from tonlake.ingest.decode.cell.packed import assemble_boc
 from tonlake.ingest.errors import MissingCell
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.file.datafile import write_changes

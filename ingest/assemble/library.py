@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.decode.cell.record import assemble_boc
+from tonlake.ingest.decode.cell.packed import assemble_boc
 from tonlake.ingest.errors import MissingCell
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.duck.connection import connect

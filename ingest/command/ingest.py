@@ -16,9 +16,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
-from tonlake.ingest.command.dataset import bring_days, print_day
 from tonlake.ingest.command.node import choose_node, keep_apart, node_option
 from tonlake.ingest.command.state import bring_baseline, print_baseline, remind_of_baseline
+from tonlake.ingest.dataset.files import DataSet, parse_days
+from tonlake.ingest.dataset.pipeline import ingest_days
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.heap import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError
@@ -31,7 +32,9 @@ from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import SpanError, choose_span
 from tonlake.lake.command.argument import Folder, FolderOrURL, make_lake_option
 from tonlake.lake.command.cli import describe_error, read_settings
+from tonlake.lake.commit.delta import publish
 from tonlake.lake.errors import LakeError
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.maintenance.orphan import sweep_orphans
@@ -40,6 +43,47 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tonlake.ingest.blocks import BlockSource
+    from tonlake.ingest.dataset.pipeline import DayReport
+
+
+def bring_days(
+    place: Path | str,
+    days: str,
+    lake_dir: Path,
+    settings: IngestSections,
+    show: Callable[[Progress], None],
+) -> Iterator[DayReport]:
+    """Add days to the lake, yield a report of each, and index them.
+
+    Raises:
+        UsageError: ``days`` is no range of days.
+        IngestError, LakeError: what came before is in the lake.
+    """
+    try:
+        chosen = parse_days(days)
+    except ValueError as error:
+        raise click.UsageError(f"--days {error}") from error
+    sweep_orphans(lake_dir, settings.lake.orphan_grace_s)
+    with closing(DataSet(place)) as dataset:
+        yield from ingest_days(dataset, chosen, lake_dir, settings, on_progress=show)
+    log = LogReader(lake_dir)
+    if log.read().number:
+        if settings.lake.build_index:
+            rebuild_index(lake_dir)
+        publish(log, settings.lake)
+
+
+def print_day(report: DayReport, show: Callable[[IngestReport], None], *, as_json: bool) -> bool:
+    """Print the report of a day by ``show``, or as JSON; return whether the day is complete."""
+    if as_json:
+        click.echo(msgspec.json.encode(report).decode())
+    elif report.ingest is not None:
+        click.echo(f"{report.day}:")
+        show(report.ingest)
+    else:
+        what = ", ".join(report.lacking) or "masterchain block"
+        click.echo(f"{report.day}: the data set has no {what} of this day", err=True)
+    return report.ingest is not None and not report.ingest.holes
 
 
 EXIT_DATA, EXIT_PARTIAL = 1, 3

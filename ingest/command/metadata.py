@@ -31,7 +31,7 @@ not even after a redirect. With [metadata] enabled, tonlake serve keeps fetching
 def name_fetcher(lake: Path, settings: IngestSections) -> list[str]:
     """Return the command line of a process that fetches on behalf of a server."""
     options = ["--lake", str(lake), "--settings", encode_sections(settings)]
-    return [sys.executable, "-P", "-m", "tonlake.ingest.metadata.process", *options]
+    return [sys.executable, "-P", "-m", "tonlake.ingest.metadata.fetching", *options]
 
 
 @click.command("fetch-metadata", epilog=EXAMPLES)

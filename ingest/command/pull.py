@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.blocks import MASTERCHAIN_SHARD, BlockId
 from tonlake.ingest.errors import ChainUnproven, SourceError
 from tonlake.ingest.run.proven import ProofChecker
-from tonlake.ingest.source.node.handle import MASTERCHAIN_SHARD
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.command.argument import SOURCE, Folder, FolderOrURL, lake_option
 from tonlake.lake.command.cli import (

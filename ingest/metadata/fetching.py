@@ -6,10 +6,13 @@ undone together with these. No lock is held during requests.
 
 from __future__ import annotations
 
+import argparse
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 import msgspec
 import pyarrow as pa
@@ -17,21 +20,22 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.errors import ContentInvalid, FetchError, FetchFailed, FetchRefused
 from tonlake.ingest.metadata.download import MAX_URI_CHARS, Document, Downloader
+from tonlake.ingest.settings import IngestSections, decode_sections
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.duck.connection import connect
+from tonlake.lake.errors import LakeError, LakeNotFound
 from tonlake.lake.file.datafile import write_changes
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock
 from tonlake.lake.log.place import Derivation, NewFile, Place, list_places, read_place
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
+from tonlake.lake.process import run_child
 from tonlake.lake.schema import OFFCHAIN_METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
-    from tonlake.ingest.settings import IngestSections
     from tonlake.lake.log.state import DataFile
     from tonlake.lake.settings import LakeSettings
 
@@ -232,3 +236,61 @@ def _merge_files(
             is_kept = pc.invert(pc.is_in(old["uri"], value_set=new["uri"].combine_chunks()))
             new = pa.concat_tables([old.filter(is_kept), new])
         yield NewFile(OFFCHAIN_METADATA.name, place, new)
+
+
+POLL_S = 60
+"""Seconds between searches for token content to fetch."""
+
+EXIT_REFUSED = 1
+
+
+def keep_fetching(
+    lake_dir: Path,
+    settings: IngestSections,
+    *,
+    on_report: Callable[[FetchReport], None],
+    wait: Callable[[float], object] = time.sleep,
+    is_over: Callable[[], bool] = lambda: False,
+    downloader: Fetcher | None = None,
+) -> None:
+    """Fetch what is due, pause, and repeat; the lake need not exist yet.
+
+    Raises:
+        LakeError: the lake is damaged or the disk is full.
+    """
+    fetcher = downloader or Downloader(settings.metadata)
+    while not is_over():
+        try:
+            report = fetch_metadata(lake_dir, settings, downloader=fetcher)
+        except LakeNotFound:
+            report = None
+        if report is not None and report.asked:
+            on_report(report)
+        wait(POLL_S)
+
+
+def _report(text: str) -> None:
+    sys.stderr.write(f"fetch: {text}\n")
+    sys.stderr.flush()
+
+
+def main() -> NoReturn:
+    """Run the process."""
+    parser = argparse.ArgumentParser(description="Fetch token content for a server.")
+    parser.add_argument("--lake", type=Path, required=True)
+    parser.add_argument("--settings", type=decode_sections, required=True)
+    options = parser.parse_args()
+    run_child(lambda: _fetch(options.lake, options.settings))
+
+
+def _fetch(lake: Path, settings: IngestSections) -> int:
+    """Fetch until SIGTERM; return the exit code after an error of the lake."""
+    try:
+        keep_fetching(lake, settings, on_report=lambda report: _report(describe_report(report)))
+    except LakeError as error:
+        _report(str(error))
+    return EXIT_REFUSED
+
+
+if __name__ == "__main__":
+    main()

@@ -3,23 +3,32 @@
 A step polls the node once: it ingests new blocks, undoes blocks that are no longer in the node's
 chain, and retries blocks that could not be read. Each step starts from the state of the lake, so a
 failed step is reported and leaves nothing to clean up.
+
+A node started with ``--db-event-fifo PATH`` writes an event of 84 bytes to that named pipe whenever
+a block was applied (ton_api.tl: the constructor, then tonNode.blockIdExt). Events only end a wait:
+the block itself is read from the node's files.
 """
 
 from __future__ import annotations
 
+import os
+import select
+import stat
 import time
 from contextlib import nullcontext, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tonlake.ingest.assemble.chain import check_network, find_last_common, read_heads
 from tonlake.ingest.derive.trace.derivation import reopen_traces
 from tonlake.ingest.errors import BlockPruned, IngestError, SourceError, SourceForeign
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline
-from tonlake.ingest.run.status import FollowerStatus
-from tonlake.ingest.run.wakeup import Wakeup
 from tonlake.ingest.span import Span
 from tonlake.lake import errors as lake_errors
 from tonlake.lake.errors import LakeError, NetworkMismatch, UndoRefused
+from tonlake.lake.log.following import Following, read_following, write_following
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
 from tonlake.lake.maintenance.schedule import Maintenance
@@ -28,7 +37,6 @@ from tonlake.lake.maintenance.undo import undo_after
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from tonlake.ingest.blocks import BlockSource, McHead
     from tonlake.ingest.run.workers import Workers
@@ -36,6 +44,122 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import LogState
 
     StartWorkers = Callable[[Span], AbstractContextManager[Workers | None]]
+
+WRITE_EVERY_S = 0.5
+"""Seconds between writes of the status while nothing changes."""
+
+RIVAL_S = 60.0
+"""Seconds for which another follower of the same lake is reported after its last status."""
+
+
+class FollowerStatus:
+    """Keeps the status file of one follower up to date."""
+
+    def __init__(self, lake_dir: Path) -> None:
+        """Start without observations."""
+        self._lake_dir = lake_dir
+        self._note = Following(os.getpid(), 0.0)
+        self._is_new = True
+        self._written_s = 0.0
+        self._rival: int | None = None
+        self._rival_seen_s = 0.0
+
+    @property
+    def problem(self) -> str | None:
+        """The last problem reported."""
+        return self._note.problem
+
+    def observe(
+        self, node_last: int, theirs: McHead | None, lake_last: int, ours: McHead | None
+    ) -> None:
+        """Record the newest blocks of the node and of the lake."""
+        self._note = msgspec.structs.replace(
+            self._note,
+            node_last_mc_seqno=node_last,
+            lake_last_mc_seqno=lake_last,
+            node_last_utime=None if theirs is None else theirs.gen_utime,
+            lake_last_utime=None if ours is None else ours.gen_utime,
+        )
+        self._is_new = True
+
+    def find_rival(self) -> str | None:
+        """Return a message about another process that follows into the same lake; None if none.
+
+        A status older than the first one of this process belongs to a finished process.
+        """
+        now_s = time.monotonic()
+        found = read_following(self._lake_dir) if self._written_s else None
+        if found is not None and found.looked_at > self._note.looked_at:
+            self._rival, self._rival_seen_s = found.pid, now_s
+        elif now_s - self._rival_seen_s > RIVAL_S:
+            self._rival = None
+        if self._rival is None:
+            return None
+        name = f"another follower (process {self._rival})"
+        return f"{name} adds the same blocks to this lake: stop one of the two"
+
+    def write(self, problem: str | None, *, has_looked: bool = True, stopped: bool = False) -> None:
+        """Write the status if it is due; after a failed poll the time of the last one is kept."""
+        now_s = time.monotonic()
+        is_due = self._is_new or stopped or problem != self._note.problem
+        if not is_due and now_s - self._written_s < WRITE_EVERY_S:
+            return
+        looked_at = time.time() if has_looked else self._note.looked_at
+        self._note = msgspec.structs.replace(
+            self._note, looked_at=looked_at, problem=problem, stopped=stopped
+        )
+        if self._lake_dir.is_dir():
+            write_following(self._lake_dir, self._note)
+            self._is_new, self._written_s = False, now_s
+
+
+_READ_BYTES = 1 << 16
+
+
+class Wakeup:
+    """Waits for events or a timeout; close it after use."""
+
+    def __init__(self, pipe: str) -> None:
+        """Use the node's pipe, empty for none; the pipe may be deleted and created again."""
+        self._path = Path(pipe) if pipe else None
+        self._pipe: int | None = None
+
+    def close(self) -> None:
+        """Close the pipe."""
+        if self._pipe is not None:
+            os.close(self._pipe)
+            self._pipe = None
+
+    def wait(self, seconds: float) -> None:
+        """Return when the node writes an event, or after ``seconds``."""
+        if self._pipe is None or not self._is_same():
+            self.close()
+            self._open()
+        if self._pipe is None:
+            time.sleep(seconds)
+            return
+        if select.select([self._pipe], [], [], seconds)[0]:
+            # Drain the pipe: one poll of the node covers all events.
+            with suppress(BlockingIOError):
+                while len(os.read(self._pipe, _READ_BYTES)) == _READ_BYTES:
+                    pass
+
+    def _open(self) -> None:
+        """Open the pipe, if any; for writing, too, else a close by the node ends every wait."""
+        if self._path is None:
+            return
+        with suppress(OSError):
+            if stat.S_ISFIFO(self._path.stat().st_mode):
+                self._pipe = os.open(self._path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def _is_same(self) -> bool:
+        """Return whether the open pipe is still the one at the path."""
+        if self._path is None or self._pipe is None:
+            return False
+        with suppress(OSError):
+            return os.path.samestat(self._path.stat(), os.fstat(self._pipe))
+        return False
+
 
 HEAL_S = 600
 """Seconds between attempts to fill holes while following."""

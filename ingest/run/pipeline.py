@@ -29,13 +29,13 @@ from tonlake.ingest.assemble.library import LibraryRegistry
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.piece import Hole, join_tables
 from tonlake.ingest.decode.rows import keep_first_cells
-from tonlake.ingest.decode.zerostate import decode_zero_states
+from tonlake.ingest.decode.wholestate import decode_zero_states
 from tonlake.ingest.derive.action.derivation import ActionFiles
 from tonlake.ingest.derive.body.derivation import derive_bodies
 from tonlake.ingest.derive.contract.derivation import ContractFinder
 from tonlake.ingest.derive.stages import STAGES, derive_in_order, rebuild
 from tonlake.ingest.derive.trace.derivation import TraceFiles
-from tonlake.ingest.run.reading import read_pieces
+from tonlake.ingest.run.workers import read_pieces
 from tonlake.ingest.span import Scope, Span, list_shared, missing_spans
 from tonlake.ingest.spread import HERE
 from tonlake.lake.account import MASTERCHAIN

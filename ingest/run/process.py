@@ -1,28 +1,318 @@
-"""A process that runs functions, one at a time, over its own channel.
+"""Runs functions in other processes, and transfers values between them.
 
-Such processes share no queue and no lock: one that is killed at any moment, even while it sends a
-result, closes its pipe and does not disturb the others.
+Each process has its own channel. They share no queue and no lock: one that is killed at any moment,
+even while it sends a result, closes its pipe and does not disturb the others.
+
+The buffers of tables are in files. A pipe copies bytes five times, in pieces of 64 KiB: sending 61
+MB of rows takes 0.5 s of CPU time, and 0.04 s through a file that the receiver maps. The file is
+unlinked as soon as it is mapped; the files of killed processes are removed together with the
+temporary files of the lake. The coordinator keeps its files open: rows from one worker are passed
+on to other workers without being written again.
 """
 
 from __future__ import annotations
 
+import io
+import mmap
 import multiprocessing
 import os
 import pickle
+import secrets
+import threading
 import traceback
+import weakref
+from bisect import bisect_right
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+import pyarrow as pa
 
 from tonlake.ingest.errors import WorkerLost
-from tonlake.ingest.run.channel import BufferFiles, Channel
 from tonlake.lake.errors import LakeFull
+from tonlake.lake.log.disk import naming_full_disk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from multiprocessing.connection import Connection
     from pathlib import Path
 
+    Place = tuple[int, int, int]
+    """Number of a file, offset, size in bytes."""
+    Locate = Callable[[pa.Buffer], "Place | bytes"]
+    """Returns where a buffer is, or the bytes of a small one."""
+    Layout = tuple[int, int, int, list[Place | bytes | None], "Layout | None"]
+    """Of an array: length, offset, number of NULLs, buffers, and the values of a list."""
     Begin = Callable[..., None]
+
+
+class TablePickler(pickle.Pickler):
+    """Pickles values without the large buffers of the tables in them."""
+
+    def __init__(self, stream: io.BytesIO, locate: Locate) -> None:
+        """Write to ``stream``; ``locate`` returns where a buffer is."""
+        super().__init__(stream, protocol=5)
+        self._locate = locate
+
+    def persistent_id(self, value: object) -> Any:  # noqa: ANN401 - None or a persistent id
+        """Return the persistent id of a table; None for any other value."""
+        if not isinstance(value, pa.Table):
+            return None
+        columns = [self._describe(column) for column in value.columns]
+        return value.schema.serialize().to_pybytes(), pickle.dumps(columns, protocol=5)
+
+    def _describe(self, column: pa.ChunkedArray) -> list[Layout] | pa.ChunkedArray:
+        """Return the layouts of a column's chunks, or the column itself if its type is rare."""
+        kind = column.type
+        if pa.types.is_list(kind):
+            kind = kind.value_type
+        if pa.types.is_nested(kind) or not kind.num_buffers or pa.types.is_dictionary(kind):
+            return column
+        return [self._lay_out(chunk) for chunk in column.chunks]
+
+    def _lay_out(self, array: pa.Array) -> Layout:
+        buffers, values = array.buffers(), None
+        if isinstance(array, pa.ListArray):
+            buffers, values = buffers[:2], self._lay_out(array.values)
+        places = [each if each is None else self._locate(each) for each in buffers]
+        return len(array), array.offset, array.null_count, places, values
+
+
+class TableUnpickler(pickle.Unpickler):
+    """Reads values written by ``TablePickler``."""
+
+    def __init__(self, data: bytes, files: list[pa.Buffer]) -> None:
+        """Read ``data``; ``files`` are all files with buffers, by number."""
+        super().__init__(io.BytesIO(data))
+        self._files = files
+
+    def persistent_load(self, pid: Any) -> pa.Table:  # noqa: ANN401 - made by the pickler
+        """Return the table of a persistent id; its buffers are slices of the files."""
+        schema, described = _read_schema(pid[0]), pickle.loads(pid[1])  # noqa: S301 - our own bytes
+        columns = [
+            column
+            if isinstance(column, pa.ChunkedArray)
+            else pa.chunked_array([self._build(kind, layout) for layout in column], kind)
+            for kind, column in zip(schema.types, described, strict=True)
+        ]
+        return pa.Table.from_arrays(columns, schema=schema)
+
+    def _build(self, kind: pa.DataType, layout: Layout) -> pa.Array:
+        length, offset, nulls, places, values = layout
+        children = None if values is None else [self._build(kind.value_type, values)]
+        buffers = [each if each is None else self._find(each) for each in places]
+        return pa.Array.from_buffers(kind, length, buffers, nulls, offset, children)
+
+    def _find(self, place: Place | bytes) -> pa.Buffer:
+        if isinstance(place, bytes):
+            return pa.py_buffer(place)
+        number, at, size_bytes = place
+        return self._files[number].slice(at, size_bytes)
+
+
+@lru_cache(256)
+def _read_schema(data: bytes) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(data))
+
+
+T = TypeVar("T")
+
+_FEW_BYTES = 1 << 10
+"""Buffers up to this size are part of the pickled value."""
+
+_ALIGNMENT = 64
+"""Alignment of Arrow buffers."""
+
+_FRESH = ""
+"""Placeholder path of the file written for the value."""
+
+
+class Packed(NamedTuple):
+    """A pickled value, and the paths of the files with large buffers of its tables, by number."""
+
+    data: bytes
+    paths: list[str]
+    fresh: str | None
+    """Name of the file written only for this value (``_FRESH`` in ``paths``); None if none."""
+
+
+class _Mapping(NamedTuple):
+    """Address range of a mapped file, and a path to it that is valid as long as it is mapped."""
+
+    start: int
+    end: int
+    path: str
+    mapped: weakref.ref[mmap.mmap]
+
+
+class BufferFiles:
+    """Files of buffers in one folder, as used by one process."""
+
+    def __init__(self, folder: Path, *, keeps: bool = False) -> None:
+        """Use ``folder``; ``keeps`` means that buffers in mapped files are sent by reference."""
+        self.folder, self._keeps = folder, keeps
+        self._mappings: tuple[_Mapping, ...] = ()  # by address; replaced as a whole
+        self._lock = threading.RLock()  # a mapping may end at any time, even while this is held
+
+    def pack(self, value: object) -> Packed:
+        """Return a pickled value to be sent; keep ``value`` until it is unpacked.
+
+        Raises:
+            LakeFull: the disk is full.
+        """
+        mappings = self._list_mapped()
+        starts = [mapping.start for mapping in mappings]
+        numbers: dict[str, int] = {}
+        fresh: list[pa.Buffer] = []
+        size_bytes = 0
+
+        def locate(buffer: pa.Buffer) -> Place | bytes:
+            nonlocal size_bytes
+            address = buffer.address
+            near = bisect_right(starts, address) - 1
+            if near >= 0 and address < mappings[near].end:
+                number = numbers.setdefault(mappings[near].path, len(numbers))
+                return number, address - starts[near], buffer.size
+            if buffer.size <= _FEW_BYTES:
+                return bytes(buffer)
+            at = size_bytes
+            fresh.append(buffer)
+            size_bytes += buffer.size + -buffer.size % _ALIGNMENT
+            return numbers.setdefault(_FRESH, len(numbers)), at, buffer.size
+
+        stream = BytesIO()
+        TablePickler(stream, locate).dump(value)
+        return Packed(stream.getvalue(), [*numbers], self._write(fresh) if fresh else None)
+
+    def unpack(self, packed: Packed) -> Any:  # noqa: ANN401 - any value
+        """Return the value; its buffers stay mapped as long as they are referenced."""
+        known = {mapping.path: mapping.mapped() for mapping in self._mappings}
+        files = [
+            self._map_fresh(str(packed.fresh))
+            if path == _FRESH
+            else pa.py_buffer(known.get(path) or _map(path))
+            for path in packed.paths
+        ]
+        return TableUnpickler(packed.data, files).load()
+
+    def keep(self, packed: Packed) -> tuple[Packed, pa.Buffer | None]:
+        """Return a value that any process can unpack as long as the returned buffer is kept."""
+        if packed.fresh is None:
+            return packed, None
+        whole = self._map_fresh(packed.fresh)
+        (kept,) = (each.path for each in self._list_mapped() if each.start == whole.address)
+        return Packed(packed.data, [path or kept for path in packed.paths], None), whole
+
+    def _list_mapped(self) -> list[_Mapping]:
+        """Return the files that are still mapped; the addresses of others may be reused."""
+        return [mapping for mapping in self._mappings if mapping.mapped() is not None]
+
+    def _write(self, buffers: Sequence[pa.Buffer]) -> str:
+        """Write buffers one after another, and return the file's name."""
+        name = f"{os.getpid()}-{secrets.token_hex(8)}"
+        path = self.folder / name
+        with naming_full_disk(path):
+            self.folder.mkdir(exist_ok=True)  # a sweep may have removed it as a dead process's
+            try:
+                with path.open("xb", buffering=0) as stream:
+                    for buffer in buffers:
+                        rest = memoryview(buffer)
+                        while rest:
+                            rest = rest[stream.write(rest) :]
+                        stream.seek(-stream.tell() % _ALIGNMENT, os.SEEK_CUR)
+                    stream.truncate()
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
+        return name
+
+    def _map_fresh(self, name: str) -> pa.Buffer:
+        """Map a file that was written for this process, and unlink it."""
+        path = self.folder / name
+        mapped = _map(path)
+        whole = pa.py_buffer(mapped)
+        if self._keeps:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            start, shown = whole.address, f"/proc/{os.getpid()}/fd/{descriptor}"
+            mapping = _Mapping(start, start + whole.size, shown, weakref.ref(mapped))
+            weakref.finalize(mapped, self._forget, mapping, descriptor)
+            with self._lock:
+                self._mappings = tuple(sorted((*self._mappings, mapping)))
+        path.unlink()  # from now on no sweep can remove the file
+        return whole
+
+    def _forget(self, mapping: _Mapping, descriptor: int) -> None:
+        with self._lock:
+            self._mappings = tuple(each for each in self._mappings if each is not mapping)
+        os.close(descriptor)
+
+
+def _map(path: Path | str) -> mmap.mmap:
+    with open(path, "rb") as stream:  # noqa: PTH123 - mostly a path of proc(5)
+        return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+class SharedValue(Generic[T]):
+    """A value pickled once for all receivers; its tables are in files."""
+
+    def __init__(self, files: BufferFiles, value: T) -> None:
+        """Pack ``value``; ``files`` must keep its mapped files.
+
+        Raises:
+            LakeFull: the disk is full.
+        """
+        self._files, self._value = files, value
+        self._packed, self._whole = files.keep(files.pack(value))
+
+    def __reduce__(self) -> tuple[Callable[..., SentValue], Packed]:
+        """Pickle as a ``SentValue``, which can be opened as long as this object is kept."""
+        return SentValue, self._packed
+
+    def open(self) -> T:
+        """Return an equal value, with its tables in files."""
+        value: T = self._files.unpack(self._packed)
+        return value
+
+
+class SentValue(Packed):
+    """A value in files of another process."""
+
+    __slots__ = ()
+
+    def open(self) -> Any:  # noqa: ANN401 - any value
+        """Map the files and return the value."""
+        return TableUnpickler(self.data, [pa.py_buffer(_map(path)) for path in self.paths]).load()
+
+
+class Channel:
+    """One end of a pipe between two processes that share a folder."""
+
+    def __init__(self, pipe: Connection, files: BufferFiles) -> None:
+        """Use one end of a pipe, and the files of this process."""
+        self._pipe, self._files = pipe, files
+
+    def send(self, value: object) -> None:
+        """Pickle and send a value; keep it until the other end has received it.
+
+        Raises:
+            LakeFull: the disk is full.
+            OSError: the other end is closed.
+        """
+        self._pipe.send(tuple(self._files.pack(value)))
+
+    def receive(self) -> Any:  # noqa: ANN401 - any value
+        """Return the next value.
+
+        Raises:
+            EOFError, OSError: the other end is closed.
+        """
+        return self._files.unpack(Packed(*self._pipe.recv()))
+
+    def close(self) -> None:
+        """Close this end."""
+        self._pipe.close()
+
 
 _CONTEXT = multiprocessing.get_context("spawn")
 """Spawned, not forked: RocksDB and Arrow have threads that do not survive a fork."""

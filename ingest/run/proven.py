@@ -14,13 +14,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.ingest.blocks import BlockId
-from tonlake.ingest.decode.block.header import read_info, read_parts, read_state_hash
-from tonlake.ingest.decode.block.proof import check_proof, open_header
-from tonlake.ingest.decode.block.shard import read_shard_tops
-from tonlake.ingest.decode.block.validator import (
+from tonlake.ingest.decode.block.header import (
+    read_info,
+    read_parts,
+    read_shard_tops,
+    read_state_hash,
+)
+from tonlake.ingest.decode.block.proof import (
     ProofInvalid,
     Validator,
+    check_proof,
     check_signature_set,
+    open_header,
     read_validators,
 )
 from tonlake.ingest.errors import BocError, ChainUnproven, DecodeError

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tonlake.ingest.assemble.chunk import VersionRegistry
 from tonlake.ingest.decode.piece import Hole, Piece
 from tonlake.ingest.run.pipeline import Pipeline
-from tonlake.ingest.run.reading import cut_span, read_pieces
+from tonlake.ingest.run.workers import cut_span, read_pieces
 from tonlake.ingest.span import Span
 
 if TYPE_CHECKING:

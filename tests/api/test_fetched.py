@@ -16,7 +16,7 @@ from tests.ingest.source.liteserver.test_follow import write_config
 from tests.patience import PATIENT, patient
 from tonlake.api.app import create_app
 from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.liteserver.account import open_state_servers
+from tonlake.ingest.source.liteserver.query import open_state_servers
 from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span

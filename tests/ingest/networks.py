@@ -13,7 +13,7 @@ from tonlake.ingest.blocks import BlockId, McBundle, RawBlock, ZeroState
 from tonlake.ingest.decode.block.block import decode_bundles
 from tonlake.ingest.decode.block.header import BlockHeader, read_header, read_parts
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.zerostate import decode_zero_states
+from tonlake.ingest.decode.wholestate import decode_zero_states
 
 Cells = dict[bytes, tuple[bytes, list[bytes]]]
 Row = dict[str, Any]

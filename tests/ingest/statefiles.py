@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import read_label, store_label
-from tonlake.ingest.decode.cell.packed import Loaded
-from tonlake.ingest.decode.cell.record import append_packed
+from tonlake.ingest.decode.cell.packed import Loaded, append_packed
 from tonlake.ingest.decode.cell.tree import CellTree, read_bits
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.decode.wholestate import Branch, WholeState

@@ -9,8 +9,7 @@ from tests.ingest.source.node.nodewriter import NodeWriter
 from tests.made.blocks import DATA, read_packs, unpack_demo
 from tests.made.template import Link, Place, Template
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
-from tonlake.ingest.decode.block.header import read_header
-from tonlake.ingest.decode.block.shard import read_shard_tops
+from tonlake.ingest.decode.block.header import read_header, read_shard_tops
 from tonlake.ingest.decode.cell.boc import parse_boc
 
 DEMO_BLOCK = "the largest block of the demo node"

@@ -4,10 +4,14 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tonlake.ingest.decode.block.account import _skip_address
-from tonlake.ingest.decode.block.header import read_extra, read_parts
-from tonlake.ingest.decode.block.shard import _iter_shards, read_mc_extra, skip_currencies
-from tonlake.ingest.decode.block.state import iter_shard_accounts, read_state
+from tonlake.ingest.decode.block.header import (
+    _iter_shards,
+    read_extra,
+    read_mc_extra,
+    read_parts,
+    skip_currencies,
+)
+from tonlake.ingest.decode.block.state import _skip_address, iter_shard_accounts, read_state
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap, iter_hashmap_slice
 from tonlake.ingest.decode.cell.exotic import ORDINARY

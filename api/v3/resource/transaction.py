@@ -16,7 +16,7 @@ from tonlake.api.v3.layout.native import (
     make_writer,
 )
 from tonlake.api.v3.layout.transaction import AccountState, Transaction
-from tonlake.ingest.decode.block.account import NONEXIST_HASH
+from tonlake.ingest.decode.block.state import NONEXIST_HASH
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.lake.account import MASTERCHAIN
 

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 from msgspec.structs import astuple
 
 from tonlake.ingest.decode import native
-from tonlake.ingest.decode.block.account import Touched
 from tonlake.ingest.decode.block.config import config_rows
-from tonlake.ingest.decode.block.header import read_extra, read_header, read_parts
-from tonlake.ingest.decode.block.shard import read_shard_tops, skip_currencies
-from tonlake.ingest.decode.block.state import StateCells
+from tonlake.ingest.decode.block.header import (
+    read_extra,
+    read_header,
+    read_parts,
+    read_shard_tops,
+    skip_currencies,
+)
+from tonlake.ingest.decode.block.state import StateCells, Touched, decode_update
 from tonlake.ingest.decode.block.transaction import BlockPlace, TransactionDecoder
-from tonlake.ingest.decode.block.update import decode_update
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap, iter_hashmap_slice
 from tonlake.ingest.decode.heap import without_collector

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from tonlake.ingest.blocks import BlockId, KeyMark
 from tonlake.ingest.decode.block.currency import sign_int32
-from tonlake.ingest.decode.block.header import check_tag, read_own_info, read_parts
-from tonlake.ingest.decode.block.shard import read_mc_extra
+from tonlake.ingest.decode.block.header import check_tag, read_mc_extra, read_own_info, read_parts
 from tonlake.ingest.decode.block.state import read_config, read_state
 from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap

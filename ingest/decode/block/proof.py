@@ -1,32 +1,180 @@
-"""Verifies a node's proof of a block, reads its signatures, and cuts Merkle proofs from it.
+"""Verifies proofs of blocks and the signatures in them, and cuts Merkle proofs from them.
 
 TL-B: block_proof#c3 proof_for:BlockIdExt root:^Cell signatures:(Maybe ^BlockSignatures),
 block_signatures#11 validator_info:ValidatorBaseInfo pure_signatures:BlockSignaturesPure,
 block_signatures_pure#_ sig_count:uint32 sig_weight:uint64 signatures:(HashmapE 16
 CryptoSignaturePair), sign_pair$_ node_id_short:bits256 sign:CryptoSignature, ed25519_signature#5;
-block_signatures_simplex#12, see ``simplex``.
+block_signatures_simplex#12 … session_id:bits256 slot:uint32 candidate_data:^Cell, whose data are a
+snake of cells with the boxed TL value consensus.CandidateHashData; a constructor's number is the
+CRC-32 of its line in the schema. validators#11, validators_ext#12 (config param 34, or 35 if there
+are temporary ones), validator#53, validator_addr#73, ed25519_pubkey#8e81278a. The signed bytes are
+the TL object ton.blockId with both hashes, or a vote of Simplex consensus. Key blocks name the
+validators of the blocks after them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import binascii
+import hashlib
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+from nacl.exceptions import BadSignatureError
+from nacl.signing import VerifyKey
 
 from tonlake.ingest.blocks import BlockId
-from tonlake.ingest.decode.block.header import read_own_info, read_parts, read_shard_ident
-from tonlake.ingest.decode.block.simplex import SimplexVote, read_snake
+from tonlake.ingest.decode.block.header import (
+    check_tag,
+    read_mc_extra,
+    read_own_info,
+    read_parts,
+    read_shard_ident,
+)
+from tonlake.ingest.decode.block.state import read_config, read_state
 from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft_cell
-from tonlake.ingest.decode.cell.dictionary import build_hashmap, iter_hashmap
+from tonlake.ingest.decode.cell.dictionary import build_hashmap, iter_hashmap, iter_hashmap_slice
 from tonlake.ingest.decode.cell.exotic import PRUNED
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.decode.native import hash_root
-from tonlake.ingest.errors import DecodeError
+from tonlake.ingest.errors import BocError, DecodeError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from tonlake.ingest.blocks import RawBlock
     from tonlake.ingest.decode.cell.slice import CellSlice
+
+
+def _number(line: str) -> bytes:
+    return binascii.crc32(line.encode("ascii")).to_bytes(4, "little")
+
+
+_ORDINARY = _number(
+    "consensus.candidateHashDataOrdinary block:tonNode.blockIdExt collated_file_hash:int256 "
+    "parent:consensus.CandidateParent = consensus.CandidateHashData"
+)
+_EMPTY = _number(
+    "consensus.candidateHashDataEmpty block:tonNode.blockIdExt parent:consensus.candidateId "
+    "= consensus.CandidateHashData"
+)
+_CANDIDATE_ID = _number("consensus.candidateId slot:int hash:int256 = consensus.CandidateId")
+_PARENT = _number("consensus.candidateParent id:consensus.CandidateId = consensus.CandidateParent")
+_NO_PARENT = _number("consensus.candidateWithoutParents = consensus.CandidateParent")
+_FINALIZE = _number(
+    "consensus.simplex.finalizeVote id:consensus.CandidateId = consensus.simplex.UnsignedVote"
+)
+_DATA_TO_SIGN = _number("consensus.dataToSign session_id:int256 data:bytes = consensus.DataToSign")
+_ID_BYTES, _CANDIDATE_ID_BYTES, _HASH_BYTES, _TAG_BYTES = 80, 36, 32, 4
+_MAX_BYTES = 4096
+"""Upper bound of a candidate's description, which has 160 bytes at most today."""
+
+
+class SimplexVote(msgspec.Struct, frozen=True):
+    """What validators voted to finalize: session, slot, and the description of a candidate.
+
+    ``candidate`` is the boxed TL value consensus.CandidateHashData.
+    """
+
+    session_id: bytes
+    slot: int
+    candidate: bytes
+
+    def check(self, target: BlockId) -> None:
+        """Verify that the candidate is a block.
+
+        Raises:
+            DecodeError: it is another block, or the description is malformed.
+        """
+        found = read_candidate_block(self.candidate)
+        if found != target:
+            raise DecodeError(f"the signatures are of another block, {found}")
+
+    def message(self) -> bytes:
+        """Return the signed bytes: consensus.dataToSign of a finalizeVote."""
+        slot = self.slot.to_bytes(4, "little")
+        candidate_id = _CANDIDATE_ID + slot + hashlib.sha256(self.candidate).digest()
+        vote = _FINALIZE + candidate_id
+        body = bytes((len(vote),)) + vote  # TL bytes: the length, the data, zeros up to 4 bytes
+        return _DATA_TO_SIGN + self.session_id + body + bytes(-len(body) % 4)
+
+
+def read_candidate_block(candidate: bytes) -> BlockId:
+    """Return the block that a candidate's description names.
+
+    Raises:
+        DecodeError: it is not a whole consensus.CandidateHashData.
+    """
+    tag, rest = candidate[:_TAG_BYTES], candidate[_TAG_BYTES + _ID_BYTES :]
+    if tag == _ORDINARY:
+        parent = rest[_HASH_BYTES:]
+        is_whole = parent == _NO_PARENT or (
+            parent[: 2 * _TAG_BYTES] == _PARENT + _CANDIDATE_ID
+            and len(parent) == 2 * _TAG_BYTES + _CANDIDATE_ID_BYTES
+        )
+    else:
+        is_whole = tag == _EMPTY and len(rest) == _CANDIDATE_ID_BYTES
+    if not is_whole:
+        raise DecodeError("the candidate of the signatures has an unknown form")
+    block = candidate[_TAG_BYTES:]
+    workchain, shard, seqno = (
+        int.from_bytes(block[start:end], "little", signed=True)
+        for start, end in ((0, 4), (4, 12), (12, 16))
+    )
+    return BlockId(workchain, shard, seqno, block[16:48], block[48:80])
+
+
+def write_candidate(fields: Mapping[str, Any]) -> bytes:
+    """Return the boxed bytes of a consensus.CandidateHashData that a TL library has parsed.
+
+    Raises:
+        DecodeError: a field is missing or has another form.
+    """
+    try:
+        block, parent = fields["block"], fields["parent"]
+        data: bytes = (
+            block["workchain"].to_bytes(4, "little", signed=True)
+            + block["shard"].to_bytes(8, "little", signed=True)
+            + block["seqno"].to_bytes(4, "little", signed=True)
+            + bytes.fromhex(block["root_hash"])
+            + bytes.fromhex(block["file_hash"])
+        )
+        if fields["@type"] == "consensus.candidateHashDataEmpty":
+            return _EMPTY + data + _write_candidate_id(parent)
+        data = _ORDINARY + data + bytes.fromhex(fields["collated_file_hash"])
+        if parent["@type"] == "consensus.candidateWithoutParents":
+            return data + _NO_PARENT
+        return data + _PARENT + _CANDIDATE_ID + _write_candidate_id(parent["id"])
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise DecodeError(
+            f"the candidate of the signatures has an unknown form: {error}"
+        ) from error
+
+
+def _write_candidate_id(fields: Mapping[str, Any]) -> bytes:
+    slot: int = fields["slot"]
+    return slot.to_bytes(4, "little", signed=True) + bytes.fromhex(fields["hash"])
+
+
+def read_snake(tree: CellTree, cell: int) -> bytes:
+    """Return the bytes of a chain of cells, the next one in the only reference.
+
+    Raises:
+        DecodeError: a cell has odd bits or several references, or the chain is too long.
+    """
+    data = bytearray()
+    while True:
+        start = tree.slice(cell)
+        if start.bits_left % 8 or start.refs_left > 1:
+            raise DecodeError("the candidate of the signatures is not a chain of bytes")
+        data += start.load_bytes(start.bits_left // 8)
+        if len(data) > _MAX_BYTES:
+            raise DecodeError(f"the candidate of the signatures has over {_MAX_BYTES:,} bytes")
+        if not start.refs_left:
+            return bytes(data)
+        cell = start.load_ref()
+
 
 _PROOF_TAG, _SIGNATURES_TAG, _SIMPLEX_TAG, _ED25519_TAG = 0xC3, 0x11, 0x12, 0x5
 _SHARD_IDENT_BITS, _SHARD_MASK = 104, (1 << 64) - 1
@@ -267,3 +415,177 @@ def _read_block_id(start: CellSlice) -> BlockId:
     return BlockId(
         workchain, shard, start.load_uint(32), start.load_bytes(32), start.load_bytes(32)
     )
+
+
+SIGNED_TAG, KEY_TAG = bytes.fromhex("706e0bc5"), bytes.fromhex("c6b41348")
+_TEMPORARY, _CURRENT = 35, 34
+_PARAM_BITS, _INDEX_BITS = 32, 16
+_VALIDATORS, _VALIDATORS_EXT = 0x11, 0x12
+_VALIDATOR_TAGS, _PUBLIC_KEY_TAG = (0x53, 0x73), 0x8E81278A
+
+
+class ProofInvalid(Exception):
+    """Signatures, or a link between blocks, prove nothing; the message says why."""
+
+
+class Validator(NamedTuple):
+    """A validator of the masterchain: its public key and its weight."""
+
+    key: bytes
+    weight: int
+
+
+def check_signatures(
+    target: BlockId,
+    validators: Iterable[Validator],
+    signatures: Iterable[tuple[bytes, bytes]],
+    vote: SimplexVote | None = None,
+) -> int:
+    """Verify that more than two thirds of the validators, by weight, signed a block.
+
+    ``vote`` is what they signed in Simplex consensus; without it, they signed the block's id.
+
+    Returns:
+        The weight of the signers.
+
+    Raises:
+        ProofInvalid: a signature is wrong, unknown or repeated, or the weight is too low.
+    """
+    by_id = {hashlib.sha256(KEY_TAG + one.key).digest(): one for one in validators}
+    total = sum(one.weight for one in by_id.values())
+    message = SIGNED_TAG + target.root_hash + target.file_hash
+    if vote is not None:
+        try:
+            vote.check(target)
+        except DecodeError as error:
+            raise ProofInvalid(f"{target}: {error}") from error
+        message = vote.message()
+    weight = 0
+    for node_id, signature in signatures:
+        validator = by_id.pop(node_id, None)
+        if validator is None:
+            raise ProofInvalid(f"{target} is signed by {node_id.hex()}, not one of its validators")
+        try:
+            VerifyKey(validator.key).verify(message, signature)
+        except (BadSignatureError, ValueError, TypeError) as error:
+            raise ProofInvalid(f"a signature of {target} is wrong") from error
+        weight += validator.weight
+    if weight * 3 <= total * 2:
+        raise ProofInvalid(f"{target} is signed by {weight} of {total}, not by two thirds")
+    return weight
+
+
+def check_signature_set(
+    target: BlockId, validators: Sequence[Validator], found: SignatureSet
+) -> None:
+    """Verify the signatures in the proof of a block, and the weight that it declares.
+
+    Raises:
+        ProofInvalid: as ``check_signatures``, or the weight is another.
+    """
+    signed = ((one.node_id_short, one.signature) for one in found.signatures)
+    weight = check_signatures(target, validators, signed, found.vote)
+    if weight != found.weight:
+        raise ProofInvalid(
+            f"the signatures of {target} have weight {weight}, but declare {found.weight}"
+        )
+
+
+def read_validators(tree: CellTree, known: BlockId) -> list[Validator]:
+    """Return the masterchain's validators according to a key block or the zero state.
+
+    Raises:
+        DecodeError, BocError: the tree is neither, or does not contain them.
+    """
+    if known.seqno:
+        config = read_mc_extra(tree).config
+    else:
+        config = read_config(tree, read_state(tree, tree.roots[0]))
+    if config is None:
+        raise DecodeError("it has no configuration")
+    params = dict(iter_hashmap(tree, config, _PARAM_BITS, skip_pruned=True))
+    value = params.get(_TEMPORARY) or params.get(_CURRENT)
+    if value is None:
+        raise DecodeError("its configuration has no validators")
+    start = tree.slice(value.load_ref())
+    tag = start.load_uint(8)
+    if tag not in (_VALIDATORS, _VALIDATORS_EXT):
+        raise DecodeError(f"validators have the unknown form {tag:02x}")
+    start.skip(32 + 32 + 16)  # utime_since, utime_until, total
+    main = start.load_uint(16)
+    if tag == _VALIDATORS:
+        listed = iter_hashmap_slice(start, _INDEX_BITS)
+    else:
+        start.skip(64)  # total_weight
+        root = start.load_maybe_ref()
+        listed = iter(()) if root is None else iter_hashmap(tree, root, _INDEX_BITS)
+    # Shuffling changes the order of validators, not which ones they are.
+    return [_read_validator(one) for index, one in listed if index < main]
+
+
+def _read_validator(cell: CellSlice) -> Validator:
+    tag = cell.load_uint(8)
+    if tag not in _VALIDATOR_TAGS:
+        raise DecodeError(f"a validator has the unknown form {tag:02x}")
+    check_tag(cell, 32, _PUBLIC_KEY_TAG, "public key")
+    return Validator(cell.load_bytes(32), cell.load_uint(64))
+
+
+KEYS_KEPT = 4
+
+
+class Signers:
+    """Validators by key block, each read once; verifies their signatures."""
+
+    def __init__(self, read_key_block: Callable[[int], RawBlock | None]) -> None:
+        """Start empty.
+
+        ``read_key_block`` returns a verified masterchain block by seqno, the zero state for 0;
+        None if the source does not have it.
+        """
+        self._read_key_block = read_key_block
+        self._validators: dict[int, list[Validator] | None] = {}
+
+    def forget(self) -> None:
+        """Read key blocks again, for example after a roll-back."""
+        self._validators.clear()
+
+    def check(self, block: RawBlock, key_seqno: int) -> bool:
+        """Verify the signatures in the proof of a masterchain block, if it has any.
+
+        They must be from the validators named by key block ``key_seqno``; if that block is missing,
+        only the form of the proof is checked.
+
+        Returns:
+            Whether the signatures were verified.
+
+        Raises:
+            DecodeError, BocError: see ``check_proof``; or a signature is invalid.
+        """
+        if block.proof is None:
+            return False
+        found = check_proof(block.proof, block.id)
+        validators = self._find(key_seqno)
+        if found is None or validators is None:
+            return False
+        try:
+            check_signature_set(block.id, validators, found)
+        except ProofInvalid as error:
+            raise DecodeError(str(error)) from error
+        return True
+
+    def _find(self, key_seqno: int) -> list[Validator] | None:
+        if key_seqno not in self._validators:
+            if len(self._validators) >= KEYS_KEPT:
+                self._validators.clear()
+            self._validators[key_seqno] = self._read(key_seqno)
+        return self._validators[key_seqno]
+
+    def _read(self, key_seqno: int) -> list[Validator] | None:
+        block = self._read_key_block(key_seqno)
+        if block is None:
+            return None
+        try:
+            return read_validators(parse_boc(block.data, check_crc=False), block.id)
+        except (BocError, DecodeError):
+            return None  # reported when that block is read

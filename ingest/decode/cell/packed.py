@@ -1,7 +1,7 @@
 """Packed cells: descriptors and data of a cell, then the handles of its children, all of one size.
 
 A store returns cells by handle, a hash or a number. Trees may be larger than memory, so subtrees
-are loaded level by level.
+are loaded level by level. The rows of ``state_cells`` are packed cells, one per hash.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from tonlake.ingest.decode.cell.envelope import NATIVE
-from tonlake.ingest.errors import BocError, IngestError, SourceError
+from tonlake.ingest.decode.cell.exotic import MERKLE_PROOF, MERKLE_UPDATE
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.errors import BocError, IngestError, MissingCell, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 _core = NATIVE if hasattr(NATIVE, "decode_branch") else None
 HASH_BYTES = 32
@@ -97,3 +100,77 @@ class Loaded:
         """Return descriptors with data, and the children's handles, by handle."""
         cells = (split_packed(each, self.width) for each in self.packed)
         return dict(zip(self.handles, cells, strict=True))
+
+
+_DESCRIPTOR_BYTES = 2
+
+
+def pack_cell(tree: CellTree, cell: int, level: int = 0) -> tuple[bytes, list[bytes]]:
+    """Return the descriptors and data of a cell, and the hashes of its children.
+
+    ``level`` is the Merkle depth of the cell in the state that the tree proves or updates: 0, and
+    one more below every Merkle cell of the state itself. The result is the cell as in the
+    complete state, so ``tree.hash(cell, level)`` is its representation hash there.
+    """
+    head = tree.cells[cell]
+    below = level + 1 if tree.kind(cell) in (MERKLE_PROOF, MERKLE_UPDATE) else level
+    mask = head[0] >> 5 & ((1 << level) - 1)
+    if head[0] >> 5 != mask:
+        head = bytes((head[0] & 0x1F | mask << 5,)) + head[1:]
+    return head, [tree.hash(child, below) for child in tree.links[cell]]
+
+
+def assemble_boc(
+    root_hash: bytes, cells: Mapping[bytes, tuple[bytes, Sequence[bytes]]], *, crc32c: bool = False
+) -> bytes:
+    """Return the bag of the cell with this hash, assembled from packed cells by hash.
+
+    Raises:
+        MissingCell: a cell is not in ``cells``.
+        BocError: a packed cell does not have the hash that is its key.
+    """
+    tree = CellTree()
+    return serialize_boc(tree, [append_packed(tree, root_hash, cells, {})], crc32c=crc32c)
+
+
+def append_packed(
+    tree: CellTree,
+    root_hash: bytes,
+    cells: Mapping[bytes, tuple[bytes, Sequence[bytes]]],
+    places: dict[bytes, int],
+    *,
+    by_hash: bool = True,
+) -> int:
+    """Append the cell with this hash and all its descendants to a tree; return its index.
+
+    ``places`` maps hashes to cells already in the tree; appended cells are added to it. Without
+    ``by_hash`` keys are not hashes, and are not verified.
+
+    Raises:
+        MissingCell, BocError: see ``assemble_boc``; descendants may have been appended.
+    """
+    opened: set[bytes] = set()
+    todo = [root_hash]
+    while todo:
+        cell_hash = todo[-1]
+        if cell_hash in places:
+            todo.pop()
+            continue
+        if cell_hash not in cells:
+            raise MissingCell(cell_hash)
+        head, children = cells[cell_hash]
+        if len(head) < _DESCRIPTOR_BYTES or head[0] & 7 != len(children):
+            raise BocError(f"the cell stored as {cell_hash.hex()} is not a valid cell")
+        missing = [child for child in children if child not in places]
+        if missing:
+            if cell_hash in opened:
+                raise BocError(f"the cell stored as {cell_hash.hex()} is its own descendant")
+            opened.add(cell_hash)
+            todo += missing
+            continue
+        todo.pop()
+        place = tree.append(head, tuple(places[child] for child in children))
+        if by_hash and tree.hash(place) != cell_hash:
+            raise BocError(f"the cell stored as {cell_hash.hex()} has another hash")
+        places[cell_hash] = place
+    return places[root_hash]

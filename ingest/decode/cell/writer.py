@@ -1,7 +1,13 @@
-"""Writes bags of cells in the generic form, with the node's order of cells (module ``order``).
+"""Writes bags of cells in the generic form, with the node's order of cells.
 
 The bytes equal those of the node's ``std_boc_serialize``, which TON Center returns. The time is
 linear in the number of cells, however often they are shared.
+
+In the order (``BagOfCells::reorder_cells``) parents come before children. The weight of a cell is
+the size of its subtree, counting shared cells every time, at most 255. The children of a cell share
+a weight of 63; if one exceeds its share, the parts below it may exceed theirs, and it becomes
+*special*: its subtree is placed before the rest. All walks use an explicit stack and visit a cell
+once.
 """
 
 from __future__ import annotations
@@ -10,12 +16,174 @@ from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.decode.cell.envelope import crc32c as compute_crc32c
-from tonlake.ingest.decode.cell.order import canonical_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tonlake.ingest.decode.cell.tree import CellTree
+
+    Links = Mapping[int, tuple[int, ...]] | Sequence[tuple[int, ...]]
+
+_SHARED_WEIGHT = 63
+_MAX_WEIGHT = 255
+# Below a cell of weight 48 no cell is special: a child is cut only if it is heavier than the weight
+# left by its lighter siblings, divided by the number of the others; two such children (at least 16
+# and 17, of four) that are so unequal need 50 cells together.
+_LIGHT = 48
+
+_SEARCH, _VISIT, _PLACE_CHILDREN = 0, 1, 3
+
+
+class CellOrder(NamedTuple):
+    """Cells in the order of the bag; ``twins`` maps omitted duplicates to the cells kept."""
+
+    cells: list[int]
+    twins: dict[int, int]
+
+
+def canonical_order(tree: CellTree, roots: Sequence[int]) -> CellOrder:
+    """Return the cells under ``roots`` in the node's order, without duplicates."""
+    order = _order_light_tree(tree, roots[0]) if len(roots) == 1 else []
+    hash_of = tree.hash
+    if not order:
+        order = _Placing(tree.links).place(roots)
+    is_known = all(tree.is_distinct(root) for root in roots)
+    if is_known or len({hash_of(cell) for cell in order}) == len(order):
+        return CellOrder(order, {})
+    first: dict[bytes, int] = {}
+    twins = {cell: first.setdefault(hash_of(cell), cell) for cell in order}
+    links = {cell: tuple([twins[child] for child in tree.links[cell]]) for cell in order}
+    order = _Placing(links).place([twins[root] for root in roots])
+    return CellOrder(order, twins)
+
+
+def _order_light_tree(tree: CellTree, root: int) -> list[int]:
+    """Return the order of a light tree without shared cells; empty for any other tree.
+
+    Without special cells the children of the root come first, then the descendants of the first
+    child in the same manner, then those of the second, and so on.
+    """
+    links = tree.links
+    order = [root]
+    todo = [root]
+    while todo:
+        children = links[todo.pop()]
+        if children:
+            order += children
+            todo += children[::-1]
+            if len(order) > _LIGHT:
+                return []
+    return order if len(set(order)) == len(order) else []
+
+
+class _Placing:
+    """Places the cells of one bag, from its end to its start as the node does."""
+
+    def __init__(self, links: Links) -> None:
+        self._links = links
+        self._weights: dict[int, int] = {}
+        self._special: set[int] = set()
+        self._guides: set[int] = set()
+        """Ancestors of special cells that were not searched yet."""
+        self._placed: dict[int, None] = {}
+        self._visited: set[int] = set()
+
+    def place(self, roots: Sequence[int]) -> list[int]:
+        """Return the cells under ``roots`` in the order of the bag."""
+        self._find_special(self._weigh(roots))
+        for root in roots:
+            self._run(root << 2 | _SEARCH)
+            self._run(root << 2 | _VISIT)
+        for root in roots:
+            self._placed.setdefault(root)
+        return list(self._placed)[::-1]
+
+    def _weigh(self, roots: Sequence[int]) -> list[int]:
+        """Weigh the cells under ``roots``; return those with children, parents last."""
+        links, weights = self._links, self._weights
+        listed = []
+        todo = list(reversed(roots))
+        while todo:
+            cell = todo.pop()
+            if cell < 0:
+                total = 1
+                for child in links[~cell]:
+                    total += weights[child]
+                weights[~cell] = min(_MAX_WEIGHT, total)
+                listed.append(~cell)
+            elif cell not in weights:
+                weights[cell] = 1
+                children = links[cell]
+                if children:
+                    todo.append(~cell)
+                    todo += children[::-1]
+        return listed
+
+    def _find_special(self, listed: Sequence[int]) -> None:
+        """Distribute weights from the roots down, then sum them up again from the leaves."""
+        links, weights = self._links, self._weights
+        cut: dict[int, int] = {}
+        heavy = [cell for cell in listed if weights[cell] > _LIGHT]
+        for cell in reversed(heavy):
+            self._share(links[cell], cut)
+        if any(weights[cell] <= _LIGHT for cell in cut):
+            heavy = [cell for cell in listed if weights[cell] > 1]
+        special, guides = self._special, self._guides
+        for cell in heavy:
+            children = [child for child in links[cell] if child not in special]
+            total = 1 + sum([cut.get(child, weights[child]) for child in children])
+            if total > cut.get(cell, weights[cell]):
+                special.add(cell)
+            cut[cell] = total
+            if len(children) < len(links[cell]) or not guides.isdisjoint(children):
+                guides.add(cell)
+
+    def _share(self, children: Sequence[int], cut: dict[int, int]) -> None:
+        """Cut the weights of the children of one cell so that their sum stays below 64."""
+        rest = _SHARED_WEIGHT
+        heavy = []
+        for place, child in enumerate(children):
+            weight = cut.get(child, self._weights[child])
+            if weight <= (_SHARED_WEIGHT + place) // len(children):
+                rest -= weight
+            else:
+                heavy.append(child)
+        for child in heavy:
+            limit = rest // len(heavy)
+            if cut.get(child, self._weights[child]) > limit:
+                cut[child] = limit
+            rest += 1
+
+    def _run(self, first: int) -> None:
+        """Run a step (cell and kind of step) and all steps that follow from it.
+
+        A search descends, last child first, until it finds special cells, which are visited. A
+        visit places the descendants of the children of a cell, then the children.
+        """
+        links, special, guides = self._links, self._special, self._guides
+        placed, visited = self._placed, self._visited
+        todo = [first]
+        while todo:
+            step = todo.pop()
+            cell = step >> 2
+            if step & 3 == _PLACE_CHILDREN:
+                for child in reversed(links[cell]):
+                    placed.setdefault(child)
+                visited.add(cell)
+            elif cell in visited:
+                continue
+            elif step & 3 == _VISIT:
+                todo.append(step | _PLACE_CHILDREN)
+                todo += [child << 2 | _VISIT for child in links[cell] if links[child]]
+                if cell in special:
+                    todo.append(cell << 2 | _SEARCH)
+            elif cell in guides:
+                guides.remove(cell)  # one search is enough
+                children = [child for child in links[cell] if links[child]]
+                todo += [
+                    child << 2 | (_VISIT if child in special else _SEARCH) for child in children
+                ]
+
 
 _MAGIC = bytes.fromhex("b5ee9c72")
 _CRC_FLAG = 0x40

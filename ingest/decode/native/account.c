@@ -1,6 +1,6 @@
 /* Decodes account cells to columns of `account_states`. TL-B: account$1, storage_info$_,
    account_storage$_, account_uninit$00, account_frozen$01, account_active$1, StateInit. Both forms
-   of StorageInfo are supported: see ingest/decode/block/account.py. */
+   of StorageInfo are supported: see ingest/decode/block/state.py. */
 #include "decoder.h"
 
 #define STORAGE_EXTRA_VERSION 11

@@ -1,5 +1,5 @@
 /* Computes hashes and depths of cells at every level, also of cells appended to a tree.
-   Levels follow the node's DataCell: see ingest/decode/cell/digest.py. */
+   Levels follow the node's DataCell: see ingest/decode/cell/tree.py. */
 #include "tree.h"
 
 #define DEPTH_BYTES 2

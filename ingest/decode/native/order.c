@@ -1,7 +1,7 @@
 #include "order.h"
 
 #define SHARED_WEIGHT 63
-/* Below a cell of weight 48 no cell is special: see ingest/decode/cell/order.py. */
+/* Below a cell of weight 48 no cell is special: see ingest/decode/cell/writer.py. */
 #define LIGHT 48
 
 enum { LISTED = 1, SPECIAL = 2, VISITED = 4, SEARCHED = 8, PLACED = 16 };

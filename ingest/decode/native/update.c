@@ -1,6 +1,6 @@
 /* Decodes a block's Merkle update: states of touched accounts and new cells. TL-B:
    !merkle_update#04, shard_state#9023afe2, split_state#5f327da5, ShardAccounts, account_descr$_.
-   Like ingest/decode/block/update.py and state.py; a block that changes public libraries is left to
+   Like ingest/decode/block/state.py and state.py; a block that changes public libraries is left to
    them. */
 #include "decoder.h"
 

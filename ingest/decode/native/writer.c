@@ -1,5 +1,5 @@
 /* Orders the cells of a bag as the node does (BagOfCells::reorder_cells): see
-   ingest/decode/cell/order.py. Small trees without duplicates have a short cut. */
+   ingest/decode/cell/writer.py. Small trees without duplicates have a short cut. */
 #include "writer.h"
 
 #include "order.h"
@@ -7,7 +7,7 @@
 #define MAGIC 0xb5ee9c72
 #define MAX_HEAD_BYTES 32
 
-/* Below a cell of weight 48 no cell is special: see ingest/decode/cell/order.py. */
+/* Below a cell of weight 48 no cell is special: see ingest/decode/cell/writer.py. */
 #define LIGHT 48
 
 static unsigned count_bytes(uint64_t value)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tonlake.ingest.decode.cell.build import CellBuilder, pack_head
-from tonlake.ingest.decode.cell.digest import hash_plain
 from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.tree import hash_plain
 from tonlake.ingest.derive.contract.stack import Address, Cell, Mismatch, Value, load_address
 
 TRUE, FALSE = -1, 0

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import UnsetType
 
-from tonlake.ingest.decode.cell.record import append_packed
+from tonlake.ingest.decode.cell.packed import append_packed
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.known import STATE_COLUMNS, AccountState
 from tonlake.ingest.derive.contract.stack import Address, Cell

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.ingest.decode.block.account import read_account
 from tonlake.ingest.decode.block.message import MessageDecoder
+from tonlake.ingest.decode.block.state import read_account
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, graft

@@ -9,72 +9,174 @@ blocks and later shard blocks.
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-from tonlake.ingest.blocks import BlockId, McBundle, McHead, ZeroState
+import msgspec
+
+from tonlake.ingest.blocks import BlockId, McBundle, McHead, RawBlock, ZeroState, name_mc_block
 from tonlake.ingest.decode.block.config import find_zero_states
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.errors import BlockNotYet, BlockUnavailable, ServerRefusal, SourceError
-from tonlake.ingest.source.liteserver.pool import ServerPool
+from tonlake.ingest.errors import (
+    BlockCorrupt,
+    BlockNeverHad,
+    BlockNotYet,
+    BlockUnavailable,
+    BocError,
+    DecodeError,
+    ServerFault,
+    ServerRefusal,
+    SourceError,
+)
+from tonlake.ingest.source.liteserver.pool import Background, ServerPool
 from tonlake.ingest.source.liteserver.query import LiteServerQueries
-from tonlake.ingest.source.liteserver.window import WindowReader
-from tonlake.ingest.source.node.handle import name_mc_block
+from tonlake.ingest.source.node.archive import Tops, read_previous, read_tops
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Iterable
     from concurrent.futures import Future
-    from typing import Any
 
     from tonlake.ingest.settings import LiteServerSettings
     from tonlake.ingest.source.liteserver.config import NetworkConfig
-    from tonlake.ingest.source.liteserver.window import Window
-
 
 T = TypeVar("T")
 
+SHARD_BLOCKS_LIMIT = 10_000
+"""Most shard blocks of one masterchain block; 256 lagging shards have far fewer."""
 
-class Background:
-    """Runs coroutines in one thread, so that connections stay open between calls."""
+Window = dict[int, McBundle | BlockUnavailable]
+"""Bundles by masterchain seqno, or the error of an unavailable one."""
 
-    def __init__(self) -> None:
-        """Start the thread."""
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="loop", daemon=True)
-        self._thread.start()
 
-    def start(self, asked: Coroutine[Any, Any, T]) -> Future[T]:
-        """Schedule a coroutine."""
-        return asyncio.run_coroutine_threadsafe(asked, self._loop)
+class _McBlock(msgspec.Struct, frozen=True):
+    """A masterchain block, the id of its predecessor, and the shard tops it names."""
 
-    def wait(self, future: Future[T]) -> T:
-        """Return the result of ``future``; cancel it if the wait is interrupted."""
+    raw: RawBlock
+    before: BlockId
+    tops: Tops
+
+
+class WindowReader:
+    """Fetches bundles, and verifies that their masterchain blocks link to each other."""
+
+    def __init__(
+        self, queries: LiteServerQueries, known: Iterable[BlockId], *, proofs: bool = False
+    ) -> None:
+        """Fetch by ``queries``; compare with the trusted blocks ``known``.
+
+        With ``proofs``, validators must have signed the newest block of each window, proven from
+        the last of the known blocks.
+        """
+        self._queries = queries
+        self._known = tuple(known)
+        self._key_block = self._known[-1] if proofs else None
+
+    async def ask(self, first: int, last: int) -> Window:
+        """Return the bundles of masterchain blocks, or the error of each unavailable one.
+
+        Raises:
+            SourceError: no server answers, or they serve different chains.
+        """
+        seqnos = range(max(1, first - 1), last + 1)
+        found = await asyncio.gather(*(_keep(self._ask_mc_block, seqno) for seqno in seqnos))
+        blocks = dict(zip(seqnos, found, strict=True))
+        for seqno in seqnos:
+            self._check_link(blocks.get(seqno - 1), blocks[seqno])
+        for one, after in zip(found, [*found[1:], None], strict=True):
+            # A block that has a successor here is proven by the hash in the successor.
+            if isinstance(one, _McBlock) and not isinstance(after, _McBlock):
+                await self._prove(one.raw.id)
+        bundles = [_keep(self._ask_bundle, blocks, seqno) for seqno in range(first, last + 1)]
+        return dict(zip(range(first, last + 1), await asyncio.gather(*bundles), strict=True))
+
+    async def _ask_mc_block(self, mc_seqno: int) -> _McBlock:
+        name = name_mc_block(mc_seqno)
+        block_id, _head = await _ask(name, self._queries.find_mc_block, mc_seqno)
+        data = await _ask(block_id, self._queries.ask_block, block_id, mc_seqno)
+        raw = RawBlock(block_id, data)
         try:
-            return future.result()
-        finally:
-            future.cancel()
+            (before,) = read_previous(raw)
+            return _McBlock(raw, before, read_tops(data, mc_seqno))
+        except (BocError, DecodeError) as error:
+            raise BlockCorrupt(str(error), block=block_id) from error
 
-    def run(self, asked: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine to its end and return its result."""
-        return self.wait(self.start(asked))
-
-    def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Cancel all coroutines, run ``last``, and stop the thread."""
-        if self._loop.is_closed():
+    def _check_link(
+        self, before: _McBlock | BlockUnavailable | None, block: _McBlock | BlockUnavailable
+    ) -> None:
+        if isinstance(block, BlockUnavailable):
             return
-        self.run(_cancel_others())
-        self.run(last())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        block_id = block.raw.id
+        if isinstance(before, _McBlock) and before.raw.id.root_hash != block.before.root_hash:
+            raise SourceError(
+                f"the lite servers have different chains: {block_id} does not follow"
+                f" {before.raw.id}, which they name as the block before it"
+            )
+        for known in self._known:
+            for one in (block_id, block.before):
+                if known.seqno == one.seqno and known != one:
+                    raise SourceError(
+                        f"the lite servers' {one} has root hash {one.root_hash.hex()}, and the"
+                        f" configuration names {known.root_hash.hex()}: another chain"
+                    )
+
+    async def _prove(self, block_id: BlockId) -> None:
+        """Verify the signatures of a block newer than the trusted one, if proofs are on."""
+        known = self._key_block
+        if known is not None and block_id.seqno > known.seqno:
+            self._key_block = await self._queries.prove(known, block_id)
+
+    async def _ask_bundle(
+        self, blocks: dict[int, _McBlock | BlockUnavailable], mc_seqno: int
+    ) -> McBundle:
+        block, before = blocks[mc_seqno], blocks.get(mc_seqno - 1)
+        if isinstance(block, BlockUnavailable):
+            raise block
+        if isinstance(before, BlockUnavailable):
+            reason = f"its shard blocks are unknown without the block before it. {before}"
+            raise type(before)(reason, block=name_mc_block(mc_seqno))
+        earlier = set() if before is None else set(before.tops.committed_by)
+        shards = await self._ask_shards(block.tops.new, earlier, mc_seqno)
+        return McBundle(mc_seqno, (block.raw, *shards), block.tops.mark)
+
+    async def _ask_shards(
+        self, tops: Iterable[BlockId], earlier: set[BlockId], mc_seqno: int
+    ) -> list[RawBlock]:
+        """Return the shard blocks after ``earlier`` up to ``tops``, by workchain, shard, seqno."""
+        found: dict[BlockId, RawBlock] = {}
+        todo = set(tops) - earlier
+        while todo:
+            if len(found) + len(todo) > SHARD_BLOCKS_LIMIT:
+                reason = f"more than {SHARD_BLOCKS_LIMIT} shard blocks lead to it"
+                raise BlockCorrupt(reason, block=name_mc_block(mc_seqno))
+            asked = [_ask(one, self._queries.ask_block, one, mc_seqno) for one in todo]
+            sent = zip(todo, await asyncio.gather(*asked), strict=True)
+            new = {one: RawBlock(one, data) for one, data in sent}
+            found |= new
+            named = {one for block in new.values() for one in read_previous(block)}
+            todo = {one for one in named if one.seqno > 0} - earlier - found.keys()
+        return [found[one] for one in sorted(found)]
 
 
-async def _cancel_others() -> None:
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+async def _ask(block: object, ask: Callable[..., Awaitable[T]], *asked: object) -> T:
+    """Await a query; turn errors of servers into errors of the block."""
+    try:
+        return await ask(*asked)
+    except ServerRefusal as error:
+        if not error.is_unknown:
+            raise
+        raise BlockNeverHad(f"no lite server has it: {error}", block=block) from error
+    except ServerFault as error:
+        if not error.is_wrong:
+            raise
+        raise BlockCorrupt(str(error), block=block) from error
+
+
+async def _keep(ask: Callable[..., Awaitable[T]], *asked: object) -> T | BlockUnavailable:
+    """Await a query; return the error of an unavailable block."""
+    try:
+        return await ask(*asked)
+    except BlockUnavailable as error:
+        return error
 
 
 TIMEOUT_MS = 10_000

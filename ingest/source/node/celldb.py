@@ -28,8 +28,7 @@ import msgspec
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.cell.envelope import NATIVE
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.source.node.rocks import FrozenStore
-from tonlake.ingest.source.node.scratch import Scratch
+from tonlake.ingest.source.node.rocks import FrozenStore, Scratch
 from tonlake.ingest.source.node.tl import (
     BLOCK_ID,
     CELLDB_VALUE,

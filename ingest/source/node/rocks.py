@@ -2,11 +2,14 @@
 
 rocksdict writes a file into every folder that it opens, even in read-only mode. So each store is
 opened through a private folder with links to CURRENT and the manifest, while table files and
-write-ahead logs are read in place (``db_paths``, ``wal_dir``).
+write-ahead logs are read in place (``db_paths``, ``wal_dir``). The private folders of a process are
+in one folder of the system's temporary directory, which is locked as long as the process lives;
+those of killed processes are removed by the next one.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -26,7 +29,65 @@ from tonlake.lake.file.regular import check_regular, read_regular
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tonlake.ingest.source.node.scratch import Scratch
+PREFIX = "tonlake-node-"
+
+
+class Scratch:
+    """Creates private folders, and removes all of them in the end."""
+
+    def __init__(self) -> None:
+        """Remove the folders of dead processes, and create the one of this process."""
+        root = Path(tempfile.gettempdir())
+        for left_over in root.glob(f"{PREFIX}*"):
+            _remove_if_dead(left_over)
+        self.folder = root
+        self._lock = -1
+        while self._lock < 0:
+            self.folder, self._lock = _make_locked_folder(root)
+
+    def new_folder(self) -> Path:
+        """Create an empty folder."""
+        return Path(tempfile.mkdtemp(dir=self.folder))
+
+    def close(self) -> None:
+        """Remove all folders."""
+        if self._lock >= 0:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            os.close(self._lock)
+            self._lock = -1
+
+
+def _make_locked_folder(root: Path) -> tuple[Path, int]:
+    """Return a new folder and the file descriptor that locks it.
+
+    The descriptor is -1 if another process removed the folder before it was locked.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=root))
+    try:
+        lock = os.open(folder, os.O_RDONLY)
+    except FileNotFoundError:
+        return folder, -1
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    if folder.exists():
+        return folder, lock
+    os.close(lock)
+    return folder, -1
+
+
+def _remove_if_dead(folder: Path) -> None:
+    """Remove ``folder`` unless a running process has locked it or it belongs to another user."""
+    try:
+        lock = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    except BlockingIOError:
+        return
+    finally:
+        os.close(lock)
+
 
 CURRENT = "CURRENT"
 LOG_SUFFIX = ".log"
@@ -235,3 +296,80 @@ def write_merge_options(folder: Path) -> None:
     operator = r"\1merge_operator={id=StringAppendOperator;delimiter=}"
     edited = re.sub(r"(?m)^(\s*)merge_operator=.*$", operator, text)
     (folder / path.name).write_text(edited, encoding="utf-8")
+
+
+TRIES = 200
+"""Attempts to open a store that keeps changing: two seconds in all."""
+
+
+class FollowedStore(Store):
+    """A small store that the node may be writing; ``catch_up`` makes new values visible.
+
+    It is opened as a RocksDB secondary, which reads only what was added since the last time.
+    """
+
+    def __init__(self, folder: Path, name: str, scratch: Scratch) -> None:
+        """Open the store."""
+        super().__init__(folder, name, scratch)
+        self._seen: StoreFiles | None = None
+        self.catch_up()
+
+    def catch_up(self) -> bool:
+        """Make the node's new writes visible; return False if its files did not change.
+
+        Only additions to a log are read incrementally. When files were created or deleted, the
+        store is reopened, since a secondary would prefer old values of a log to newer ones of
+        tables. The set of files must not change meanwhile: a log deleted during opening would
+        leave a gap.
+        """
+        failure, unchanged = None, 0
+        for _ in range(TRIES):
+            before = self.look()
+            if before == self._seen:
+                return False
+            if self._seen is None or self._seen.shape != before.shape:
+                self.close()
+            try:
+                self._read_on(before.manifest)
+            except SourceError as error:  # the node replaced files meanwhile
+                self.close()
+                failure = error
+            stable = self.look().shape == before.shape
+            if stable and self._db is not None:
+                self._seen = before
+                return True
+            self._seen = None
+            unchanged += stable
+            if unchanged >= TRIES_UNCHANGED:
+                break
+            time.sleep(PAUSE_S)
+        self.close()
+        raise failure or SourceError(f"{self.name}: its files change faster than they can be read")
+
+    def close(self) -> None:
+        """Close the store and remove its private folder."""
+        super().close()
+        self._seen = None
+
+    def _read_on(self, manifest: str) -> None:
+        self._link_manifest(manifest)
+        if self._db is None:
+            self._open_followed()
+        with self._named_errors():
+            self._opened().try_catch_up_with_primary()
+
+    def _open_followed(self) -> None:
+        """Open as a secondary, and verify that it is not behind a strict read-only opening.
+
+        A secondary that finds a damaged table silently falls back to an older state.
+        """
+        self._open(Options(raw_mode=True), AccessType.read_only(error_if_log_file_exist=False))
+        newest = self._opened().latest_sequence_number()
+        self._opened().close()
+        secondary = str(self._private_folder() / "secondary")
+        options = Options(raw_mode=True)
+        options.set_max_file_opening_threads(1)  # each catch-up starts them all, needlessly
+        self._open(options, AccessType.secondary(secondary))
+        found = self._opened().latest_sequence_number()
+        if found < newest:
+            raise SourceError(f"{self.name}: its files are damaged: write {found} of {newest}")

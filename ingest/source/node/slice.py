@@ -6,32 +6,38 @@ commit. Its packages cover ``slice_size`` masterchain blocks each; there are thr
     new      ``shard_split_depth`` is set: one file for the masterchain and one per shard prefix
     old      one file per package for all shards
     oldest   ``status`` is a number: one file for the whole slice
+
+``files/globalindex`` lists the slices, and whether each was deleted. A block's handle
+(``db.block.info``) is its id, 32 flag bits, and those fields whose flag is set.
 """
 
 from __future__ import annotations
 
+import bisect
 import hashlib
 import re
 import struct
 from collections import OrderedDict
+from enum import IntFlag
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
+from tonlake.ingest.blocks import MASTERCHAIN_SHARD, BlockId
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.source.node.followed import FollowedStore
-from tonlake.ingest.source.node.handle import (
-    MASTERCHAIN_SHARD,
-    BlockHandle,
-    HandleFlag,
-    pack_handle_key,
-    pack_handle_prefix,
-    read_handle,
-    unpack_handle_key,
-)
 from tonlake.ingest.source.node.package import EntryPlace
+from tonlake.ingest.source.node.rocks import FollowedStore
 from tonlake.ingest.source.node.tl import (
     BLOCK_FILE_KEY,
+    BLOCK_HANDLE_KEY,
+    BLOCK_INFO,
+    BOOL_FALSE,
+    INDEX_KEY,
+    INDEX_VALUE,
     LT_DESC_KEY,
     LT_DESC_VALUE,
+    PACKAGE_KEY,
+    PACKAGE_VALUE,
     PROOF_KEY,
     PROOF_LINK_KEY,
     TlReader,
@@ -44,8 +50,93 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tonlake.ingest.blocks import BlockId
-    from tonlake.ingest.source.node.scratch import Scratch
+    from tonlake.ingest.source.node.rocks import Scratch
+
+HANDLE_PREFIX = pack_constructor(BLOCK_HANDLE_KEY)
+
+
+class HandleFlag(IntFlag):
+    """The bits of ``db.block.info.flags`` (``validator/block-handle.hpp``) used here."""
+
+    PREV_LEFT = 1 << 1
+    PREV_RIGHT = 1 << 2
+    NEXT_LEFT = 1 << 3
+    NEXT_RIGHT = 1 << 4
+    LT_KNOWN = 1 << 13
+    TIME_KNOWN = 1 << 14
+    STATE_HASH_KNOWN = 1 << 17
+    ARCHIVED = 1 << 21
+    MASTERCHAIN_REF_KNOWN = 1 << 23
+
+
+class BlockHandle(msgspec.Struct, frozen=True):
+    """A block's position in the chain and its processing status in the node.
+
+    ``lt`` is the block's end_lt, ``unixtime`` its gen_utime, ``state_root_hash`` the root hash of
+    the state after it; each is None while the node does not know it.
+    """
+
+    id: BlockId
+    flags: HandleFlag
+    prev: tuple[BlockId, ...]
+    next: tuple[BlockId, ...]
+    lt: int | None
+    unixtime: int | None
+    state_root_hash: bytes | None
+    stored_masterchain_ref: int | None
+
+    @property
+    def masterchain_ref(self) -> int | None:
+        """Seqno of the masterchain block that commits this block; its own if it is one."""
+        if self.id.workchain == MASTERCHAIN:
+            return self.id.seqno
+        return self.stored_masterchain_ref
+
+
+def pack_handle_key(block_id: BlockId) -> bytes:
+    """Return the key of a block's handle: boxed ``db.blockdb.key.value``."""
+    return HANDLE_PREFIX + pack_block_id(block_id)
+
+
+def unpack_handle_key(key: bytes, what: str) -> BlockId:
+    """Return the block id in the key of a handle; ``what`` names the store in errors."""
+    reader = TlReader(key, f"{what}: key of a handle")
+    reader.read_constructor(BLOCK_HANDLE_KEY)
+    block_id = reader.read_block_id()
+    reader.expect_end()
+    return block_id
+
+
+def pack_handle_prefix(workchain: int, shard: int, seqno: int) -> bytes:
+    """Return the common prefix of the handle keys of this workchain, shard and seqno."""
+    return pack_handle_key(BlockId(workchain, shard, seqno, b"", b""))[:20]
+
+
+def read_handle(data: bytes, what: str) -> BlockHandle:
+    """Read a boxed ``db.block.info``; ``what`` names the value in errors."""
+    reader = TlReader(data, what)
+    reader.read_constructor(BLOCK_INFO)
+    block_id = reader.read_block_id()
+    flags = HandleFlag(reader.read_uint())
+
+    def read_ids(left: HandleFlag, right: HandleFlag) -> tuple[BlockId, ...]:
+        return tuple(reader.read_block_id() for bit in (left, right) if bit in flags)
+
+    handle = BlockHandle(
+        id=block_id,
+        flags=flags,
+        prev=read_ids(HandleFlag.PREV_LEFT, HandleFlag.PREV_RIGHT),
+        next=read_ids(HandleFlag.NEXT_LEFT, HandleFlag.NEXT_RIGHT),
+        lt=reader.read_long() if HandleFlag.LT_KNOWN in flags else None,
+        unixtime=reader.read_uint() if HandleFlag.TIME_KNOWN in flags else None,
+        state_root_hash=reader.read_bytes(32) if HandleFlag.STATE_HASH_KNOWN in flags else None,
+        stored_masterchain_ref=(
+            reader.read_uint() if HandleFlag.MASTERCHAIN_REF_KNOWN in flags else None
+        ),
+    )
+    reader.expect_end()
+    return handle
+
 
 PACKAGES_FOLDER = "archive/packages"
 SLICES_PER_FOLDER = 100_000
@@ -280,3 +371,76 @@ class SliceCache:
         """Close all slices."""
         while self._open:
             self._open.popitem()[1].close()
+
+
+_FIRST_BLOCK = struct.Struct("<iqiIq")
+"""``db.files.package.firstBlock``: workchain, shard, seqno, unixtime, lt."""
+
+
+class SliceRecord(msgspec.Struct, frozen=True):
+    """The record of one slice (``db.files.package.value``)."""
+
+    id: int
+    first_mc_seqno: int
+    """The first masterchain block of the slice, at least 1: seqno 0 is the zero state."""
+    deleted: bool
+
+
+class GlobalIndex:
+    """The slices of the archive by id; an id is the seqno of a masterchain block."""
+
+    def __init__(self, store: FollowedStore) -> None:
+        """Read the list of slices."""
+        self.store = store
+        self.slice_ids: list[int] = []
+        self._records: dict[int, SliceRecord] = {}
+        self._read()
+
+    def refresh(self) -> None:
+        """Catch up with slices that were added or deleted."""
+        if self.store.catch_up():
+            self._read()
+
+    def find_slice(self, mc_seqno: int) -> SliceRecord | None:
+        """Return the slice that covers a masterchain block and its shard blocks; None if none."""
+        place = bisect.bisect_right(self.slice_ids, mc_seqno)
+        return self.record(self.slice_ids[place - 1]) if place else None
+
+    def record(self, slice_id: int) -> SliceRecord:
+        """Return the record of a listed slice."""
+        if slice_id not in self._records:
+            self._records[slice_id] = self._read_record(slice_id)
+        return self._records[slice_id]
+
+    def _read(self) -> None:
+        self._records.clear()
+        value = self.store.get(pack_constructor(INDEX_KEY))
+        if value is None:
+            raise SourceError(f"{self.store.name}: no list of packages: an empty node?")
+        reader = TlReader(value, f"{self.store.name}: db.files.index")
+        reader.read_constructor(INDEX_VALUE)
+        self.slice_ids = sorted(reader.read_vector(reader.read_int))
+        reader.read_vector(reader.read_int)  # packages of key blocks
+        reader.read_vector(reader.read_int)  # temporary packages
+        reader.expect_end()
+
+    def _read_record(self, slice_id: int) -> SliceRecord:
+        key = struct.pack("<Ii", PACKAGE_KEY, slice_id) + BOOL_FALSE + BOOL_FALSE
+        value = self.store.get(key)
+        if value is None:
+            raise SourceError(f"{self.store.name}: slice {slice_id} is listed without a record")
+        reader = TlReader(value, f"{self.store.name}: slice {slice_id}")
+        reader.read_constructor(PACKAGE_VALUE)
+        found_id, _key, _temp = reader.read_int(), reader.read_bool(), reader.read_bool()
+        if found_id != slice_id:
+            raise reader.fail(f"the record of slice {found_id}")
+
+        # db.files.package.firstBlock: workchain, shard, seqno, unixtime, lt
+        first_blocks = reader.read_vector(
+            lambda: _FIRST_BLOCK.unpack(reader.read_bytes(_FIRST_BLOCK.size))
+        )
+        stored = [seqno for workchain, _, seqno, _, _ in first_blocks if workchain == MASTERCHAIN]
+        first = max(1, min(stored, default=slice_id))
+        record = SliceRecord(slice_id, first, deleted=reader.read_bool())
+        reader.expect_end()
+        return record

@@ -1,5 +1,7 @@
-"""Reads persistent states: whole shard states that a node has written to files as bags of cells.
+"""Reads the states that a node has written to files as bags of cells.
 
+archive/states/zerostate_<workchain>_<KEY>             KEY = SHA-256 of db.filedb.key.zeroStateFile
+static/<FILE HASH>                                     a zero state as provided by the operator
 archive/states/state_<mc seqno>_<workchain>_<shard>_<KEY>                        a whole state
 archive/states/statesplit_<mc seqno>_<workchain>_<shard>_<KEY>                   head of a split one
 archive/states/stateaccount_<mc seqno>_<workchain>_<shard>_<part's shard>_<KEY>  a part
@@ -7,33 +9,344 @@ archive/states/stateaccount_<mc seqno>_<workchain>_<shard>_<part's shard>_<KEY> 
 Shards are in hexadecimal. The head is the state, or a Merkle proof of it, with branches of the
 accounts pruned; a part contains the accounts of one shard prefix. Its root is the branch, or the
 same node with the whole prefix in its label, or refers to one of these; the hash decides which.
+
+A bag may be larger than memory: the file is mapped, and cells have numbers. When it is opened, the
+offset, hash and depth of each of its cells are computed, children first, and stored in mapped files
+of a private folder, 42 bytes a cell. For a cell above pruned branches these are its hash and depth
+at level 0: those in the tree from which the branches were pruned.
 """
 
 from __future__ import annotations
 
+import hashlib
+import mmap
 import re
 from contextlib import ExitStack, closing, contextmanager
-from functools import partial
+from functools import partial, reduce
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from operator import or_
+from struct import Struct
+from typing import TYPE_CHECKING, NamedTuple
 
+from tonlake.ingest.blocks import MASTERCHAIN_SHARD, BlockId, RawBlock, ZeroState
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import read_label, store_label
-from tonlake.ingest.decode.cell.exotic import MERKLE_PROOF
+from tonlake.ingest.decode.cell.envelope import NATIVE, read_envelope
+from tonlake.ingest.decode.cell.exotic import MERKLE_PROOF, exotic_mask
 from tonlake.ingest.decode.cell.packed import naming, split_packed
-from tonlake.ingest.decode.cell.tree import read_bits
+from tonlake.ingest.decode.cell.tree import CellTree, read_bits
 from tonlake.ingest.decode.wholestate import Branch, WholeState, list_pruned
-from tonlake.ingest.errors import IngestError, SourceError
-from tonlake.ingest.source.node.bag import BagCells, StateBag
+from tonlake.ingest.errors import BocError, IngestError, SourceError
+from tonlake.ingest.source.node.rocks import Scratch
 from tonlake.ingest.source.node.shardstate import OpenState, StatePart
+from tonlake.ingest.source.node.tl import ZERO_STATE_FILE_KEY, pack_block_id, pack_constructor
+from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.file.regular import check_regular, read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from tonlake.ingest.source.node.shardstate import NamedState, NamedStates
 
 STATES_FOLDER = "archive/states"
+STATIC_FOLDER = "static"
+_ZERO_NAME = re.compile(r"zerostate_(-?\d+)_([0-9A-F]{64})")
+
+
+def read_zero_states(db_dir: Path, known: Iterable[BlockId]) -> tuple[ZeroState, ...]:
+    """Return the zero states of a node's folder by workchain, the masterchain's first.
+
+    A damaged file is skipped if another file has the same state.
+
+    Args:
+        db_dir: The node's folder.
+        known: Ids of zero states (seqno 0) for which the node has handles; they locate files
+            that are only under ``static``.
+
+    Raises:
+        SourceError: a file's bytes do not match its name.
+    """
+    found: dict[int, ZeroState] = {}
+    damage: dict[int, SourceError] = {}
+    for path, name, workchain, is_right in _list_files(db_dir, known):
+        if workchain in found:
+            continue
+        try:
+            state = _read_state(path, name, workchain)
+        except SourceError as error:
+            damage.setdefault(workchain, error)
+            continue
+        if is_right(state):
+            found[workchain] = state
+        else:
+            reason = f"{name}: the bytes are not those of the state it is named after"
+            damage.setdefault(workchain, SourceError(reason))
+    for workchain in damage.keys() - found.keys():
+        raise damage[workchain]
+    return tuple(found[workchain] for workchain in sorted(found))
+
+
+def _list_files(
+    db_dir: Path, known: Iterable[BlockId]
+) -> Iterator[tuple[Path, str, int, Callable[[ZeroState], bool]]]:
+    """Yield path, name and workchain of each file, and a predicate that verifies its state."""
+    folder = db_dir / STATES_FOLDER
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if match := _ZERO_NAME.fullmatch(path.name):
+            name = f"{STATES_FOLDER}/{path.name}"
+            yield path, name, int(match[1]), partial(_has_key, match[2])
+    for block_id in known:
+        name = f"{STATIC_FOLDER}/{block_id.file_hash.hex().upper()}"
+        if (path := db_dir / name).exists():
+            yield path, name, block_id.workchain, partial(_has_hashes, block_id)
+
+
+def read_zero_block(db_dir: Path, known: Iterable[BlockId]) -> RawBlock | None:
+    """Return the masterchain's zero state in the form of a block; None if the folder has none.
+
+    Raises:
+        SourceError: see ``read_zero_states``.
+    """
+    for one in read_zero_states(db_dir, known):
+        if one.workchain == MASTERCHAIN:
+            hashes = one.root_hash, one.file_hash
+            return RawBlock(BlockId(MASTERCHAIN, MASTERCHAIN_SHARD, 0, *hashes), one.data)
+    return None
+
+
+def _read_state(path: Path, name: str, workchain: int) -> ZeroState:
+    try:
+        data = read_regular(path)
+        tree = parse_boc(data)
+        root_hash = tree.hash(tree.roots[0])
+    except OSError as error:
+        raise SourceError(f"{name}: {error.strerror}") from error
+    except BocError as error:
+        raise SourceError(f"{name}: {error}") from error
+    return ZeroState(workchain, root_hash, hashlib.sha256(data).digest(), data)
+
+
+def _has_key(digest: str, state: ZeroState) -> bool:
+    block_id = BlockId(state.workchain, MASTERCHAIN_SHARD, 0, state.root_hash, state.file_hash)
+    key = pack_constructor(ZERO_STATE_FILE_KEY) + pack_block_id(block_id)
+    return hashlib.sha256(key).hexdigest().upper() == digest
+
+
+def _has_hashes(block_id: BlockId, state: ZeroState) -> bool:
+    return (state.file_hash, state.root_hash) == (block_id.file_hash, block_id.root_hash)
+
+
+MAX_LEVELED = 1 << 16
+"""Most cells under a Merkle cell: as many as an account may have (ConfigParam 43)."""
+
+_HANDLE, _START, _DIGEST = Struct(">Q"), Struct("=Q"), Struct(">32sH")
+_HASHES_BIT, _MAX_REFS = 0x10, 4
+_STORED_BYTES = 34
+_HASH_AT, _HASH_BYTES, _DEPTH_BYTES = 4, 32, 2
+_core = NATIVE if hasattr(NATIVE, "read_cells") else None
+
+
+class BagPlace(NamedTuple):
+    """An indexed bag: its file, the file of cell offsets, and the bytes of a reference."""
+
+    path: Path
+    name: str
+    starts: Path
+    ref_bytes: int
+
+
+class BagCells:
+    """The cells of a bag, packed (tonlake.ingest.decode.cell.packed); a handle is a cell number."""
+
+    width = _HANDLE.size
+
+    def __init__(self, place: BagPlace) -> None:
+        """Map the files."""
+        self.place, self.name = place, place.name
+        self._data, self._starts = (_map_file(path) for path in (place.path, place.starts))
+        self.count = len(self._starts) // _START.size
+
+    def fetch(self, handles: list[bytes]) -> list[bytes]:
+        """Return the packed cells of ``handles``.
+
+        Raises:
+            SourceError: a cell is damaged.
+        """
+        ref_bytes = self.place.ref_bytes
+        if _core is not None:
+            found: list[bytes] = _core.read_cells(self._data, self._starts, ref_bytes, handles)
+            if None not in found:
+                return found
+        with naming(self.name):
+            return [self._pack(handle) for handle in handles]
+
+    def read(self, cell: int) -> tuple[bytes, list[int]]:
+        """Return descriptors and data of a cell, and the numbers of its children.
+
+        Raises:
+            BocError: a reference does not point to a later cell.
+        """
+        (at,) = _START.unpack_from(self._starts, cell * _START.size)
+        data, width = self._data, self.place.ref_bytes
+        d1, d2 = data[at], data[at + 1]
+        begin = at + 2 + _stored_bytes(d1)
+        end = begin + (d2 + 1 >> 1)
+        refs = [
+            int.from_bytes(data[ref : ref + width], "big")
+            for ref in range(end, end + (d1 & 7) * width, width)
+        ]
+        if refs and not cell < min(refs) <= max(refs) < self.count:
+            raise BocError(f"cell {cell} has references that do not lead forward", at)
+        return bytes((d1 & ~_HASHES_BIT, d2)) + data[begin:end], refs
+
+    def digest(self, digests: mmap.mmap, before: int) -> int:
+        """Compute digests in C, downwards from cell ``before - 1``; return how many are left."""
+        if _core is None:
+            return before
+        behind: int = _core.digest_cells(
+            self._data, self._starts, self.place.ref_bytes, digests, before
+        )
+        return behind
+
+    def close(self) -> None:
+        """Close the files."""
+        self._data.close()
+        self._starts.close()
+
+    def _pack(self, handle: bytes) -> bytes:
+        body, refs = self.read(*_HANDLE.unpack(handle))
+        return body + b"".join(map(_HANDLE.pack, refs))
+
+
+class StateBag:
+    """A bag with the hashes of all its cells; closing it removes its temporary files."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        """Read and hash all cells.
+
+        Raises:
+            SourceError: the file is not a valid bag of cells.
+        """
+        self.name = name
+        self._scratch = Scratch()
+        self._open: list[mmap.mmap | BagCells] = []
+        try:
+            self._read(path)
+        except (OSError, ValueError, BocError) as error:
+            self.close()
+            raise SourceError(f"{name}: {error}") from error
+
+    def _read(self, path: Path) -> None:
+        folder = self._scratch.new_folder()
+        data = _map_file(path)
+        self._open.append(data)
+        envelope = read_envelope(data, check_crc=False)  # type: ignore[arg-type]
+        count = envelope.cell_count
+        starts = self._make_map(folder / "starts", count * _START.size)
+        found, end = _find_starts(data, envelope.first, envelope.end, envelope.ref_bytes, starts)
+        if found != count or end != envelope.end:
+            raise BocError(f"{found} of {count} cells end where they should", end)
+        self._digests = self._make_map(folder / "digests", count * _DIGEST.size)
+        self.cells = BagCells(BagPlace(path, self.name, folder / "starts", envelope.ref_bytes))
+        self._open.append(self.cells)
+        self.root = _HANDLE.pack(envelope.roots[0])
+        before = self.cells.digest(self._digests, count)
+        while before:
+            digest = self._digest(before - 1)
+            _DIGEST.pack_into(self._digests, (before - 1) * _DIGEST.size, *digest)
+            before = self.cells.digest(self._digests, before - 1)
+
+    def get_digest(self, handle: bytes) -> tuple[bytes, int]:
+        """Return the hash and depth of a cell."""
+        (cell,) = _HANDLE.unpack(handle)
+        digest, depth = _DIGEST.unpack_from(self._digests, cell * _DIGEST.size)
+        return digest, depth
+
+    def close(self) -> None:
+        """Close the file, and remove the temporary files."""
+        for each in self._open:
+            each.close()
+        self._scratch.close()
+
+    def _make_map(self, path: Path, size: int) -> mmap.mmap:
+        with path.open("w+b") as stream:
+            stream.truncate(size)
+            mapped = mmap.mmap(stream.fileno(), size)
+        self._open.append(mapped)
+        return mapped
+
+    def _digest(self, cell: int) -> tuple[bytes, int]:
+        """Compute hash and depth of a cell whose children already have theirs."""
+        body, refs = self.cells.read(cell)
+        if body[0] & _EXOTIC_BIT:
+            if refs:
+                return self._digest_merkle(cell)
+            mask = exotic_mask(body, ())
+            if mask:
+                depth_at = _HASH_AT + mask.bit_count() * _HASH_BYTES
+                depth = int.from_bytes(body[depth_at : depth_at + _DEPTH_BYTES], "big")
+                return body[_HASH_AT : _HASH_AT + _HASH_BYTES], depth
+        mask = reduce(or_, (self.cells.read(ref)[0][0] >> 5 for ref in refs), 0)
+        if not body[0] & _EXOTIC_BIT and body[0] >> 5 != mask:
+            raise BocError(f"cell {cell} claims level mask {body[0] >> 5}, but has {mask}")
+        below = [self.get_digest(_HANDLE.pack(ref)) for ref in refs]
+        depths = b"".join(each[1].to_bytes(_DEPTH_BYTES, "big") for each in below)
+        hashes = b"".join(each[0] for each in below)
+        digest = sha256(bytes((body[0] & 0x1F,)) + body[1:] + depths + hashes).digest()
+        return digest, 1 + max((each[1] for each in below), default=-1)
+
+    def _digest_merkle(self, cell: int) -> tuple[bytes, int]:
+        """Compute hash and depth at level 0 of a Merkle cell; its children have a higher level."""
+        found: dict[int, tuple[bytes, list[int]]] = {}
+        todo = [cell]
+        while todo:
+            each = todo.pop()
+            if each not in found:
+                found[each] = self.cells.read(each)
+                todo += found[each][1]
+            if len(found) > MAX_LEVELED:
+                raise BocError(f"more than {MAX_LEVELED} cells under Merkle cell {cell}")
+        tree = CellTree()
+        places: dict[int, int] = {}
+        for each in sorted(found, reverse=True):
+            body, refs = found[each]
+            places[each] = tree.append(body, tuple(places[ref] for ref in refs))
+        return tree.hash(places[cell], 0), tree.depth(places[cell], 0)
+
+
+def _map_file(path: Path) -> mmap.mmap:
+    with path.open("rb") as stream:
+        check_regular(path, path.stat().st_mode)
+        return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _find_starts(
+    data: mmap.mmap, first: int, end: int, ref_bytes: int, starts: mmap.mmap
+) -> tuple[int, int]:
+    """Write the offsets of cells to ``starts``; return their number, and the end of the last."""
+    if _core is not None:
+        found: tuple[int, int] = _core.find_starts(data, first, end, ref_bytes, starts)
+        return found
+    at = first
+    count = len(starts) // _START.size
+    for cell in range(count):
+        if at + 2 > end or data[at] & 7 > _MAX_REFS:
+            return cell, at
+        d1, d2 = data[at], data[at + 1]
+        behind = at + 2 + _stored_bytes(d1) + (d2 + 1 >> 1) + (d1 & 7) * ref_bytes
+        if behind > end:
+            return cell, at
+        _START.pack_into(starts, cell * _START.size, at)
+        at = behind
+    return count, at
+
+
+def _stored_bytes(d1: int) -> int:
+    """Return the size of the hashes and depths stored in a cell, in bytes."""
+    return ((d1 >> 5).bit_count() + 1) * _STORED_BYTES if d1 & _HASHES_BIT else 0
+
 
 _NAME = re.compile(r"state(?:split)?_(\d+)_(-?\d+)_([0-9A-Fa-f]{1,16})_[0-9A-F]{64}")
 _PART_NAME = re.compile(

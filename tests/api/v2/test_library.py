@@ -13,7 +13,7 @@ from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.ingest.decode.block.block import decode_bundles
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.cell.record import pack_cell
+from tonlake.ingest.decode.cell.packed import pack_cell
 from tonlake.ingest.source.node.source import open_node
 from tonlake.lake.commit.commit import Network, commit_range
 from tonlake.lake.schema import TABLES

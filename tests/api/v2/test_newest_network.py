@@ -15,7 +15,7 @@ from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.api.settings import Settings
 from tonlake.api.text.stack import encode_legacy
-from tonlake.ingest.decode.block.simplex import write_candidate
+from tonlake.ingest.decode.block.proof import write_candidate
 from tonlake.ingest.derive.tvm.stack import StackLimits
 from tonlake.ingest.derive.tvm.vmstack import read_stack
 from tonlake.ingest.run.pipeline import ingest

@@ -13,7 +13,7 @@ from tests.patience import compose
 from tonlake.ingest.assemble.currency import CurrencyRegistry
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.record import pack_cell
+from tonlake.ingest.decode.cell.packed import pack_cell
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node

@@ -11,7 +11,7 @@ from tests.ingest.hashmaps import build_hashmap
 from tonlake.ingest.assemble.library import LibraryRegistry
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.record import pack_cell
+from tonlake.ingest.decode.cell.packed import pack_cell
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.schema import LIBRARIES, STATE_CELLS
 from tonlake.lake.settings import LakeSettings

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonlake.ingest.dataset.chain import Tops, find_child, find_parent
+from tonlake.ingest.dataset.pipeline import Tops, find_child, find_parent
 from tonlake.lake.schema import BLOCKS, SHARD_BLOCKS
 
 WHOLE = -(1 << 63)

@@ -14,8 +14,7 @@ from tests.ingest.dataset.generate import TABLES as GENERATED
 from tests.ingest.dataset.generate import Row, read_table, write_dataset, write_rows
 from tests.lake.killed import run_killed
 from tonlake.api.settings import Settings
-from tonlake.ingest.dataset.files import DataSet
-from tonlake.ingest.dataset.form import FORM, LACKING, LACKING_TABLES, TIMES
+from tonlake.ingest.dataset.files import FORM, LACKING, LACKING_TABLES, TIMES, DataSet
 from tonlake.ingest.dataset.pipeline import DayReport, ingest_days
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.run.pipeline import ingest

@@ -13,11 +13,11 @@ from pytoniq_core.boc.hashmap import HashMap
 
 from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.decode.block.header import read_parts
-from tonlake.ingest.decode.cell.bagindex import BagIndex
 from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.envelope import BagIndex
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.decode.queue import list_queue_sizes, read_queue_size
+from tonlake.ingest.decode.piece import list_queue_sizes, read_queue_size
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.ingest.source.node.source import open_node
 from tonlake.lake.duck.connection import connect

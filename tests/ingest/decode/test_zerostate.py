@@ -9,8 +9,8 @@ import pytest
 from tests.ingest.networks import Network, find_cells, read_zero_states
 from tonlake.ingest.blocks import ZeroState
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.cell.record import assemble_boc
-from tonlake.ingest.decode.zerostate import TABLES, decode_states, decode_zero_states
+from tonlake.ingest.decode.cell.packed import assemble_boc
+from tonlake.ingest.decode.wholestate import TABLES, decode_states, decode_zero_states
 from tonlake.ingest.errors import BlockCorrupt, DecodeError
 from tonlake.lake.schema import TABLES as SCHEMA
 

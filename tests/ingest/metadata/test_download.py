@@ -13,8 +13,7 @@ import pytest
 from tests.ingest.metadata.conftest import be_silent, drip, redirect, send
 from tonlake.ingest.errors import ContentInvalid, FetchError, FetchFailed, FetchRefused
 from tonlake.ingest.metadata import download
-from tonlake.ingest.metadata.download import Downloader
-from tonlake.ingest.metadata.network import Guard, parse_networks
+from tonlake.ingest.metadata.download import Downloader, Guard, parse_networks
 from tonlake.ingest.settings import MetadataSettings
 
 if TYPE_CHECKING:

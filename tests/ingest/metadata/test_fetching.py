@@ -22,8 +22,7 @@ from tonlake.api.command.main import main
 from tonlake.api.settings import Settings
 from tonlake.ingest.metadata import fetching
 from tonlake.ingest.metadata.download import Downloader
-from tonlake.ingest.metadata.fetching import FetchReport, fetch_metadata
-from tonlake.ingest.metadata.process import keep_fetching
+from tonlake.ingest.metadata.fetching import FetchReport, fetch_metadata, keep_fetching
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tonlake.ingest.errors import FetchFailed, FetchRefused
-from tonlake.ingest.metadata.network import Guard, is_public, parse_networks
+from tonlake.ingest.metadata.download import Guard, is_public, parse_networks
 from tonlake.lake.errors import SettingsError
 
 INTERNAL = [

@@ -23,9 +23,8 @@ from tests.patience import PATIENT
 from tonlake.ingest.decode import wholestate
 from tonlake.ingest.decode.wholestate import cut_branches, decode_accounts, load_branch
 from tonlake.ingest.errors import IngestError, SourceError
-from tonlake.ingest.run.baseline import BaselineReport, ingest_state
+from tonlake.ingest.run.baseline import BaselineReport, StateReader, StateTask, ingest_state
 from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.run.statepart import StateReader, StateTask
 from tonlake.ingest.run.workers import start_workers
 from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.ingest.source.node.rocks import Store

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tonlake.ingest.run.channel import BufferFiles, Channel, SharedValue
+from tonlake.ingest.run.process import BufferFiles, Channel, SharedValue
 from tonlake.lake.errors import LakeFull
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonlake.ingest.run.layout import TablePickler, TableUnpickler
+from tonlake.ingest.run.process import TablePickler, TableUnpickler
 
 KINDS: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
     (pa.bool_(), st.booleans()),

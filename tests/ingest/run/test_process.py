@@ -16,8 +16,7 @@ import pyarrow as pa
 import pytest
 
 from tonlake.ingest.errors import BlockCorrupt, SourceError, WorkerLost
-from tonlake.ingest.run.channel import BufferFiles
-from tonlake.ingest.run.process import AT_END, TaskProcess
+from tonlake.ingest.run.process import AT_END, BufferFiles, TaskProcess
 from tonlake.lake.errors import LakeCorrupt, LakeFull
 
 LARGE = 8 << 20

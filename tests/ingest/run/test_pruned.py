@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.patience import compose
+from tonlake.ingest.command.rebuild import upgrade_lake
 from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.run.upgrade import upgrade_lake
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tonlake.ingest.decode.piece import Piece
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.run.readahead import Part, ReadAhead
-from tonlake.ingest.run.reading import cut_span
+from tonlake.ingest.run.workers import Part, ReadAhead, cut_span
 from tonlake.ingest.span import Span
 
 PART_MC_BLOCKS, BLOCK_BYTES = 3, 10

@@ -16,9 +16,8 @@ from tests.ingest.bags import read_bags
 from tests.ingest.facts import ask
 from tests.patience import compose
 from tonlake.api.command.loading import compose_settings
-from tonlake.ingest.command.rebuild import upgrade_command
+from tonlake.ingest.command.rebuild import upgrade_command, upgrade_lake
 from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.run.upgrade import upgrade_lake
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tonlake.ingest.run.wakeup import Wakeup
+from tonlake.ingest.run.follow import Wakeup
 
 EVENT = bytes(84)
 FOREVER_S = 3_600.0

@@ -9,7 +9,7 @@ from tests.api.v2.conftest import Asker
 from tests.api.v3.scene import MASTER_SHARD, Scene
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
-from tonlake.ingest.decode.queue import list_queue_sizes
+from tonlake.ingest.decode.piece import list_queue_sizes
 from tonlake.ingest.source.node.source import open_node
 
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.ingest.hashmaps import build_hashmap
-from tonlake.ingest.decode.block.account import (
+from tonlake.ingest.decode.block.state import (
     NONEXIST,
     NONEXIST_HASH,
     AccountState,

@@ -8,8 +8,7 @@ from tests.ingest.hashmaps import build_hashmap
 from tests.ingest.networks import Network
 from tonlake.ingest.blocks import KeyMark
 from tonlake.ingest.decode.block.config import config_rows, find_version, read_mark, read_params
-from tonlake.ingest.decode.block.header import read_header
-from tonlake.ingest.decode.block.shard import read_mc_extra
+from tonlake.ingest.decode.block.header import read_header, read_mc_extra
 from tonlake.ingest.decode.block.state import read_config, read_state
 from tonlake.ingest.decode.cell.boc import CellTree, parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.ingest.networks import Network
-from tonlake.ingest.decode.block.shard import _iter_shards, read_mc_extra, read_shard_tops
+from tonlake.ingest.decode.block.header import _iter_shards, read_mc_extra, read_shard_tops
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.errors import DecodeError

@@ -14,13 +14,16 @@ from hypothesis import strategies as st
 
 from tonlake.ingest.blocks import BlockId, RawBlock
 from tonlake.ingest.decode.block.header import read_own_info, read_parts
-from tonlake.ingest.decode.block.proof import check_proof, read_signatures
-from tonlake.ingest.decode.block.simplex import SimplexVote, read_candidate_block, write_candidate
-from tonlake.ingest.decode.block.validator import (
+from tonlake.ingest.decode.block.proof import (
     ProofInvalid,
     Signers,
+    SimplexVote,
+    check_proof,
     check_signatures,
+    read_candidate_block,
+    read_signatures,
     read_validators,
+    write_candidate,
 )
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import BocError, DecodeError

@@ -10,7 +10,7 @@ from tonlake.ingest.decode.block.state import StateCells, iter_cells
 from tonlake.ingest.decode.cell.boc import CellTree, parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.exotic import LIBRARY
-from tonlake.ingest.decode.cell.record import assemble_boc
+from tonlake.ingest.decode.cell.packed import assemble_boc
 from tonlake.ingest.decode.rows import Row
 from tonlake.ingest.errors import MissingCell
 

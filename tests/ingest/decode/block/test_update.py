@@ -13,15 +13,22 @@ from tests.ingest.networks import Network, Row, find_cells
 from tonlake.ingest.assemble.currency import CurrencyRegistry
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
-from tonlake.ingest.decode.block.account import NONEXIST_HASH, Touched, read_account
 from tonlake.ingest.decode.block.block import decode_bundle, decode_bundles, decode_in_python
 from tonlake.ingest.decode.block.header import read_header, read_parts
-from tonlake.ingest.decode.block.state import CellAt, StateCells, iter_cells, read_state_sides
-from tonlake.ingest.decode.block.update import decode_update
+from tonlake.ingest.decode.block.state import (
+    NONEXIST_HASH,
+    CellAt,
+    StateCells,
+    Touched,
+    decode_update,
+    iter_cells,
+    read_account,
+    read_state_sides,
+)
 from tonlake.ingest.decode.cell.boc import CellTree, parse_boc
-from tonlake.ingest.decode.cell.record import assemble_boc
+from tonlake.ingest.decode.cell.packed import assemble_boc
 from tonlake.ingest.decode.rows import RowSet
-from tonlake.ingest.decode.zerostate import decode_states
+from tonlake.ingest.decode.wholestate import decode_states
 from tonlake.ingest.errors import DecodeError
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.celldb import open_celldb

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from tests.ingest.hashmaps import build_hashmap, store_hashmap
 from tests.ingest.networks import Network
 from tests.ingest.updates import make_update
-from tonlake.ingest.decode.block.update import read_library_changes
+from tonlake.ingest.decode.block.state import read_library_changes
 from tonlake.ingest.decode.cell.boc import CellTree
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.record import assemble_boc
+from tonlake.ingest.decode.cell.packed import assemble_boc
 
 Libraries = dict[int, tuple[int, ...]]
 """Number of a library -> its publishers."""

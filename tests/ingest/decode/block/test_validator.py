@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tonlake.ingest.blocks import BlockId, RawBlock
-from tonlake.ingest.decode.block.validator import Signers
+from tonlake.ingest.decode.block.proof import Signers
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.ingest.source.node.source import open_node
 

@@ -12,9 +12,8 @@ from tonlake.ingest.decode.cell import envelope
 from tonlake.ingest.decode.cell.boc import MAX_ROOTS, BocError, parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.build import append_cell
 from tonlake.ingest.decode.cell.envelope import crc32c
-from tonlake.ingest.decode.cell.order import canonical_order
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.decode.cell.writer import add_crc32c
+from tonlake.ingest.decode.cell.writer import add_crc32c, canonical_order
 
 EMPTY = bytes.fromhex("b5ee9c72010101010002000000")
 

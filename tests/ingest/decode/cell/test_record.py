@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from tests.ingest.decode.cell.samples import store_proof, store_pruned, trees
 from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.build import append_cell
-from tonlake.ingest.decode.cell.record import append_packed, assemble_boc, pack_cell
+from tonlake.ingest.decode.cell.packed import append_packed, assemble_boc, pack_cell
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import BocError, MissingCell
 

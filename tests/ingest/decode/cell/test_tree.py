@@ -18,8 +18,7 @@ from tonlake.ingest.decode.cell.boc import (
     serialize_boc,
 )
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
-from tonlake.ingest.decode.cell.digest import MAX_DEPTH
-from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.tree import MAX_DEPTH, CellTree
 from tonlake.ingest.errors import BocError
 
 

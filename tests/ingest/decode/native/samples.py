@@ -9,8 +9,8 @@ from tests.ingest.hashmaps import build_hashmap, store_hashmap
 from tests.ingest.updates import end_update
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode import native
-from tonlake.ingest.decode.block.account import NONEXIST_HASH
 from tonlake.ingest.decode.block.block import decode_in_python
+from tonlake.ingest.decode.block.state import NONEXIST_HASH
 from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
 from tonlake.ingest.decode.cell.tree import CellTree

@@ -12,8 +12,8 @@ from tests.ingest.decode.cell.test_fuzz import list_seeds, mutate
 from tests.ingest.networks import Network
 from tonlake.ingest.decode.cell import tree as cell_tree
 from tonlake.ingest.decode.cell.boc import BocError, parse_boc
-from tonlake.ingest.decode.cell.order import canonical_order
 from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import canonical_order
 
 pytestmark = pytest.mark.skipif(cell_tree.NATIVE is None, reason="the extension is not built")
 

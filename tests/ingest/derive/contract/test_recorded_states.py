@@ -13,8 +13,7 @@ import pytest
 
 from tests.patience import compose
 from tonlake.ingest.assemble.statecell import CellFinder
-from tonlake.ingest.decode.block.account import StateAt, Touched, make_row, read_account
-from tonlake.ingest.decode.block.state import StateCells
+from tonlake.ingest.decode.block.state import StateAt, StateCells, Touched, make_row, read_account
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.derive.contract.detection import ContractDetection

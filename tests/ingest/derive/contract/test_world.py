@@ -9,7 +9,7 @@ import pytest
 
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.record import pack_cell
+from tonlake.ingest.decode.cell.packed import pack_cell
 from tonlake.ingest.derive.contract.known import KnownLake
 from tonlake.ingest.derive.contract.world import CellCache, World
 from tonlake.ingest.settings import IngestSections

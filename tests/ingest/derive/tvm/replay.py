@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from tests.ingest.bags import read_bags
-from tonlake.ingest.decode.block.account import NONEXIST_HASH
+from tonlake.ingest.decode.block.state import NONEXIST_HASH
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import graft
 from tonlake.ingest.decode.cell.dictionary import build_hashmap
-from tonlake.ingest.decode.cell.record import assemble_boc
+from tonlake.ingest.decode.cell.packed import assemble_boc
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import (

@@ -13,7 +13,7 @@ from tests.ingest.source.liteserver.conftest import LAST
 from tests.ingest.source.liteserver.server import Chain, SimulatedServer, make_chain
 from tests.patience import compose
 from tonlake.ingest.blocks import BlockId, McBundle
-from tonlake.ingest.decode.block.validator import (
+from tonlake.ingest.decode.block.proof import (
     KEY_TAG,
     SIGNED_TAG,
     ProofInvalid,

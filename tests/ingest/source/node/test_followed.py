@@ -13,9 +13,7 @@ from rocksdict import WriteBatch
 from tests.ingest.source.node.conftest import fingerprint
 from tests.ingest.source.node.nodewriter import open_store
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.source.node.followed import FollowedStore
-from tonlake.ingest.source.node.rocks import FrozenStore, Store
-from tonlake.ingest.source.node.scratch import Scratch
+from tonlake.ingest.source.node.rocks import FollowedStore, FrozenStore, Scratch, Store
 
 
 @pytest.fixture
@@ -192,7 +190,7 @@ def test_what_a_killed_process_left_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = (
-        "import os; from tonlake.ingest.source.node.scratch import Scratch;"
+        "import os; from tonlake.ingest.source.node.rocks import Scratch;"
         "s = Scratch(); s.new_folder();"
     )
     left = subprocess.run(

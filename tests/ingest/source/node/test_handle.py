@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from tests.ingest.source.node.nodewriter import encode_id
 from tests.ingest.source.node.test_tl import BLOCK_IDS, HASH
-from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.blocks import BlockId, name_mc_block
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.source.node.handle import (
+from tonlake.ingest.source.node.slice import (
     HandleFlag,
-    name_mc_block,
     pack_handle_key,
     pack_handle_prefix,
     read_handle,

@@ -12,8 +12,7 @@ from tests.ingest.source.node.conftest import fingerprint, read_expected
 from tests.ingest.source.node.nodewriter import encode_entry, entry_name
 from tonlake.ingest.blocks import BlockId, McBundle
 from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockNotYet, SourceError
-from tonlake.ingest.source.node.packgroup import list_packages
-from tonlake.ingest.source.node.packs import PackSource
+from tonlake.ingest.source.node.packs import PackSource, list_packages
 
 MAGIC = bytes.fromhex("01dd8fae")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tonlake.ingest.source.node.scratch import Scratch
+from tonlake.ingest.source.node.rocks import Scratch
 
 CHURN = """
-from tonlake.ingest.source.node.scratch import Scratch
+from tonlake.ingest.source.node.rocks import Scratch
 for _ in range(200):
     scratch = Scratch()
     scratch.new_folder()
@@ -18,7 +18,7 @@ for _ in range(200):
 """
 LEAVE = """
 import os
-from tonlake.ingest.source.node.scratch import Scratch
+from tonlake.ingest.source.node.rocks import Scratch
 print(Scratch().folder)
 os._exit(9)
 """

@@ -13,7 +13,7 @@ from tests.ingest.source.node.nodewriter import NodeWriter, open_store
 from tests.ingest.source.node.test_handle import FILE, ROOT
 from tonlake.ingest.blocks import BlockId, McBundle
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.source.node.scratch import Scratch
+from tonlake.ingest.source.node.rocks import Scratch
 from tonlake.ingest.source.node.slice import Slice, SliceCache, name_index, shard_prefix
 from tonlake.ingest.source.node.tl import BLOCK_FILE_KEY, pack_block_id, pack_constructor
 
