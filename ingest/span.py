@@ -78,11 +78,7 @@ def _explain_empty(found: re.Match[str], *, oldest: int, newest: int) -> str:
 
 
 def choose_span(source: BlockSource, text: str) -> Span:
-    """Return the span of ``source`` that ``text`` names; ``:`` means all of it.
-
-    Raises:
-        SpanError: see ``parse_span``.
-    """
+    """Return the span of ``source`` that ``text`` names; ``:`` means all of it."""
     oldest, newest = source.first_mc_seqno(), source.last_mc_seqno()
     return Span(oldest, newest) if text == ":" else parse_span(text, oldest=oldest, newest=newest)
 

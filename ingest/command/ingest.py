@@ -53,12 +53,7 @@ def bring_days(
     settings: IngestSections,
     show: Callable[[Progress], None],
 ) -> Iterator[DayReport]:
-    """Add days to the lake, yield a report of each, and index them.
-
-    Raises:
-        UsageError: ``days`` is no range of days.
-        IngestError, LakeError: what came before is in the lake.
-    """
+    """Add days to the lake, yield a report of each, and index them."""
     try:
         chosen = parse_days(days)
     except ValueError as error:
@@ -265,9 +260,6 @@ def _follow(
     """Ingest every new masterchain block until the process is interrupted.
 
     With ``reminds``, a missing baseline is reported once, after the first blocks.
-
-    Raises:
-        NetworkMismatch, SourceForeign, UndoRefused, PermissionError: the operator has to act.
     """
 
     def show(report: IngestReport) -> None:

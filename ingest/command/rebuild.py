@@ -41,12 +41,6 @@ def upgrade_lake(lake_dir: Path, settings: IngestSections) -> Iterator[tuple[str
 
     Nothing is done twice: a lake of this version yields no commit, and a stopped run can be
     resumed.
-
-    Raises:
-        LakeNotFound: the folder has no lake.
-        LakeTooNew: a later version has written to it.
-        LakeCorrupt: a file is damaged.
-        LakeFull: the disk is full; earlier commits are kept.
     """
     for stage in STAGES:
         scope = Scope()

@@ -96,11 +96,7 @@ class StateReader:
         self._roots: set[bytes] = set()
 
     def read(self, row: Mapping[str, Any]) -> list[Row]:
-        """Return the rows of ``state_cells`` of an account state.
-
-        Raises:
-            DecodeError: a bag is not one, or has another hash than the row.
-        """
+        """Return the rows of ``state_cells`` of an account state."""
         found: list[Row] = []
         for name in ("code", "data"):
             expected, bag = row[f"{name}_hash"], row[f"{name}_boc"]
@@ -193,11 +189,7 @@ class Day:
     """The rows of one day; close it after use, which removes them from the disk."""
 
     def __init__(self, dataset: DataSet, day: date, lake_dir: Path, settings: LakeSettings) -> None:
-        """Find the masterchain blocks of the day; all other rows are loaded on demand.
-
-        Raises:
-            SourceError: a file is damaged, or has other columns than the data set.
-        """
+        """Find the masterchain blocks of the day; all other rows are loaded on demand."""
         self._dataset, self._day = dataset, day
         self._settings = settings
         begin_s = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
@@ -226,11 +218,7 @@ class Day:
         return Span(min(self.heads), max(self.heads)) if self.heads else None
 
     def read(self, span: Span, tops: Tops) -> Iterator[list[Piece | Hole]]:
-        """Yield the pieces and holes of a span of the day, in order.
-
-        Raises:
-            SourceError: a file is damaged, or has other columns than the data set.
-        """
+        """Yield the pieces and holes of a span of the day, in order."""
         self._load()
         for first in range(span.first, span.last + 1, _CHUNK):
             yield self._read_chunk(Span(first, min(span.last, first + _CHUNK - 1)), tops)

@@ -111,11 +111,7 @@ _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
 
 
 def check_columns(file: str, table: str, found: pa.Schema) -> None:
-    """Compare the columns of a file with the form; columns that are not read may be there.
-
-    Raises:
-        SourceError: a column is missing, or has another type; the message names all of them.
-    """
+    """Compare the columns of a file with the form; columns that are not read may be there."""
     form = FORM[table]
     lacking = [name for name in form if name not in found.names]
     other = [
@@ -144,11 +140,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 def parse_days(text: str) -> list[date]:
-    """Return the UTC days of ``2026-11-01..2026-11-03``, both ends included, or of one day.
-
-    Raises:
-        ValueError: the text is not such a range.
-    """
+    """Return the UTC days of ``2026-11-01..2026-11-03``, both ends included, or of one day."""
     first_text, dots, last_text = text.partition("..")
     try:
         first = date.fromisoformat(first_text)
@@ -164,12 +156,7 @@ class DataSet:
     """The files of a data set by table and day."""
 
     def __init__(self, place: Path | str) -> None:
-        """List the folders of every table.
-
-        Raises:
-            SourceError: it lacks a table, or has no day.
-            StorageError: it cannot be reached.
-        """
+        """List the folders of every table."""
         self.name = str(place).rstrip("/")
         amazon = _AMAZON.fullmatch(self.name)
         if amazon is not None:
@@ -198,9 +185,6 @@ class DataSet:
         """Return the columns that are read of a table's rows, days after days.
 
         Row groups without rows of the Unix seconds ``times`` are left out.
-
-        Raises:
-            SourceError: a file has other columns, or is damaged, raised by the reader, too.
         """
         paths = [path for day in days for path in self._files[table].get(day, ())]
         batches = self._read_files(table, paths, times)

@@ -74,11 +74,7 @@ class Tops:
     def add(
         self, mc_seqno: int, blocks: Iterable[Mapping[str, Any]]
     ) -> tuple[list[Row], list[Row]]:
-        """Add the blocks of a masterchain block; return rows of ``blocks`` and ``shard_blocks``.
-
-        Raises:
-            ValueError: a shard block is missing; the tops are unknown then.
-        """
+        """Add the blocks of a masterchain block; return rows of ``blocks`` and ``shard_blocks``."""
         if mc_seqno != self._last + 1:
             self._tops.clear()
         self._last = mc_seqno
@@ -225,12 +221,7 @@ def ingest_days(
     *,
     on_progress: Callable[[Progress], None] = lambda _progress: None,
 ) -> Iterator[DayReport]:
-    """Ingest days in order, and yield a report of each; what the lake has is skipped.
-
-    Raises:
-        SourceError: a file is damaged or has other columns, or the lake is of another network;
-            the days and masterchain blocks before are in the lake.
-    """
+    """Ingest days in order, and yield a report of each; what the lake has is skipped."""
     make_folder(lake_dir / LOG_FOLDER)
     pipeline: DatasetPipeline | None = None
     try:

@@ -57,11 +57,7 @@ def list_queue_sizes(bundles: Sequence[McBundle]) -> pa.Table:
 
 
 def read_queue_size(data: bytes) -> int | None:
-    """Return the size of the outbound queue after a block (bag of cells); None if unknown.
-
-    Raises:
-        BocError, DecodeError: ``data`` is no block.
-    """
+    """Return the size of the outbound queue after a block (bag of cells); None if unknown."""
     try:
         return _read_indexed(BagIndex(data))
     except BocError:

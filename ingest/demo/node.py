@@ -38,11 +38,7 @@ def ingest_archive(
     settings: IngestSections,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> IngestReport:
-    """Unpack a node database into a temporary folder, and ingest all of it.
-
-    Raises:
-        SourceError: the file cannot be unpacked, or contains no node database.
-    """
+    """Unpack a node database into a temporary folder, and ingest all of it."""
     with tempfile.TemporaryDirectory(prefix="tonlake-demo-") as folder:
         database = _unpack(archive, Path(folder))
         with closing(open_node(database, proofs=settings.ingest.block_proofs)) as source:

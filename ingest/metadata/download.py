@@ -60,11 +60,7 @@ that are not meant to be public."""
 
 
 def parse_networks(text: str) -> tuple[Network, ...]:
-    """Parse comma-separated networks such as ``10.1.0.0/16,fd00::/8``.
-
-    Raises:
-        SettingsError: an item is not a network.
-    """
+    """Parse comma-separated networks such as ``10.1.0.0/16,fd00::/8``."""
     try:
         return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
     except ValueError as error:
@@ -99,23 +95,14 @@ class Guard:
         self._resolve = resolve
 
     def find_addresses(self, host: str, port: int, timeout_s: float) -> list[str]:
-        """Return the addresses of a host after checking all of them.
-
-        Raises:
-            FetchRefused: connections to one of them are not allowed.
-            FetchFailed: the name has no address, or was not resolved in time.
-        """
+        """Return the addresses of a host after checking all of them."""
         found = self._look_up(host, port, timeout_s)
         for text in found:
             self.check(text, port)
         return found
 
     def check(self, text: str, port: int) -> None:
-        """Reject internal addresses, and ports other than 443.
-
-        Raises:
-            FetchRefused: connections to the address are not allowed.
-        """
+        """Reject internal addresses, and ports other than 443."""
         address = ip_address(text)
         plain = getattr(address, "ipv4_mapped", None) or address
         if any(plain in network for network in self._allowed):
@@ -154,11 +141,7 @@ class _Deadline:
         self._end_s = time.monotonic() + timeout_s
 
     def left_s(self, timeout: float | None = None) -> float:
-        """Return the seconds left, at most ``timeout``.
-
-        Raises:
-            FetchFailed: the time is over.
-        """
+        """Return the seconds left, at most ``timeout``."""
         left = self._end_s - time.monotonic()
         if left <= 0:
             raise FetchFailed("the time limit was exceeded")
@@ -213,13 +196,7 @@ class CheckedBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        """Resolve, check and connect to the first address that accepts.
-
-        Raises:
-            FetchRefused: connections to an address of the host are not allowed.
-            FetchFailed: it has no address, or the time is over.
-            httpcore.ConnectError, httpcore.ConnectTimeout: no address accepted.
-        """
+        """Resolve, check and connect to the first address that accepts."""
         addresses = self._guard.find_addresses(host, port, self._deadline.left_s())
         failure: httpcore.NetworkError | httpcore.TimeoutException | None = None
         for address in addresses:
@@ -292,9 +269,6 @@ class Downloader:
         """Use ``guard`` to check IP addresses, and ``trust`` to verify certificates.
 
         Without ``trust`` the system's certificates are used (or those in ``SSL_CERT_FILE``).
-
-        Raises:
-            SettingsError: the setting ``networks`` cannot be parsed.
         """
         self._settings = settings
         self._guard = guard or Guard(parse_networks(settings.networks))
@@ -313,12 +287,7 @@ class Downloader:
         return Document(_read_object(body), url)
 
     def fetch_picture(self, uri: str) -> Picture:
-        """Return the picture at ``uri``.
-
-        Raises:
-            FetchRefused, FetchFailed: see ``fetch``.
-            ContentInvalid: the response is not a supported picture, or too large.
-        """
+        """Return the picture at ``uri``."""
         return read_picture(self._load(uri, PICTURE)[0])
 
     def _load(self, uri: str, accepted: Accepted) -> tuple[bytes, str]:

@@ -253,11 +253,7 @@ def keep_fetching(
     is_over: Callable[[], bool] = lambda: False,
     downloader: Fetcher | None = None,
 ) -> None:
-    """Fetch what is due, pause, and repeat; the lake need not exist yet.
-
-    Raises:
-        LakeError: the lake is damaged or the disk is full.
-    """
+    """Fetch what is due, pause, and repeat; the lake need not exist yet."""
     fetcher = downloader or Downloader(settings.metadata)
     while not is_over():
         try:

@@ -32,11 +32,7 @@ class Picture(NamedTuple):
 
 
 def read_picture(body: bytes) -> Picture:
-    """Return a picture after checking its header.
-
-    Raises:
-        ContentInvalid: it has an unsupported type, is damaged, or has too many pixels.
-    """
+    """Return a picture after checking its header."""
     for start, kind, measure in _FORMATS:
         if body.startswith(start):
             try:

@@ -83,12 +83,7 @@ class StateReader:
         self._open.close()
 
     def write(self, task: StateTask, store: CellStore | None = None) -> Part:
-        """Write a part unless a previous run did, and return it; ``store`` is an open store.
-
-        Raises:
-            SourceError: a cell is missing or damaged.
-            LakeError: the part cannot be written, or the lake cannot be read.
-        """
+        """Write a part unless a previous run did, and return it; ``store`` is an open store."""
         known = self._folder.read(task.number)
         if known is not None:
             return known

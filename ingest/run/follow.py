@@ -232,11 +232,7 @@ class Follower:
             self._wakeup.wait(pause_s)
 
     def step(self) -> float:
-        """Poll the node once, handle changes, and return the pause before the next step in seconds.
-
-        Raises:
-            NetworkMismatch, SourceForeign, UndoRefused: the operator has to act.
-        """
+        """Poll the node once, handle changes, and return the seconds until the next step."""
         try:
             problem = self._advance()
         except (NetworkMismatch, SourceForeign, UndoRefused):

@@ -49,11 +49,7 @@ class Indexing:
         self._building: list[tuple[LogState, Future[DataFile]]] = []
 
     def advance(self) -> None:
-        """Start building the segments that are due, after committing those started before.
-
-        Raises:
-            LakeCorrupt, LakeFull, WorkerLost: one of those could not be built.
-        """
+        """Start building the segments that are due, after committing those started before."""
         due = list_due(self._log.read(), self._ahead, MAX_ROWS, self._easy_rows)
         if not due:
             return
@@ -65,11 +61,7 @@ class Indexing:
         self._ahead = due
 
     def finish(self) -> None:
-        """Commit the segments started before, and index the remaining blocks.
-
-        Raises:
-            LakeNotFound, LakeCorrupt, LakeFull, WorkerLost: a segment could not be built.
-        """
+        """Commit the segments started before, and index the remaining blocks."""
         self._name()
         before = sum(each.rows for each in self._log.find().segments)
         rows = choose_rows(before, MAX_ROWS, self._easy_rows)

@@ -12,7 +12,6 @@ on to other workers without being written again.
 
 from __future__ import annotations
 
-import io
 import mmap
 import multiprocessing
 import os
@@ -23,8 +22,6 @@ import traceback
 import weakref
 from bisect import bisect_right
 from contextlib import ExitStack
-from functools import lru_cache
-from io import BytesIO
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -38,82 +35,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from pathlib import Path
 
-    Place = tuple[int, int, int]
-    """Number of a file, offset, size in bytes."""
-    Locate = Callable[[pa.Buffer], "Place | bytes"]
-    """Returns where a buffer is, or the bytes of a small one."""
-    Layout = tuple[int, int, int, list[Place | bytes | None], "Layout | None"]
-    """Of an array: length, offset, number of NULLs, buffers, and the values of a list."""
     Begin = Callable[..., None]
-
-
-class TablePickler(pickle.Pickler):
-    """Pickles values without the large buffers of the tables in them."""
-
-    def __init__(self, stream: io.BytesIO, locate: Locate) -> None:
-        """Write to ``stream``; ``locate`` returns where a buffer is."""
-        super().__init__(stream, protocol=5)
-        self._locate = locate
-
-    def persistent_id(self, value: object) -> Any:  # noqa: ANN401 - None or a persistent id
-        """Return the persistent id of a table; None for any other value."""
-        if not isinstance(value, pa.Table):
-            return None
-        columns = [self._describe(column) for column in value.columns]
-        return value.schema.serialize().to_pybytes(), pickle.dumps(columns, protocol=5)
-
-    def _describe(self, column: pa.ChunkedArray) -> list[Layout] | pa.ChunkedArray:
-        """Return the layouts of a column's chunks, or the column itself if its type is rare."""
-        kind = column.type
-        if pa.types.is_list(kind):
-            kind = kind.value_type
-        if pa.types.is_nested(kind) or not kind.num_buffers or pa.types.is_dictionary(kind):
-            return column
-        return [self._lay_out(chunk) for chunk in column.chunks]
-
-    def _lay_out(self, array: pa.Array) -> Layout:
-        buffers, values = array.buffers(), None
-        if isinstance(array, pa.ListArray):
-            buffers, values = buffers[:2], self._lay_out(array.values)
-        places = [each if each is None else self._locate(each) for each in buffers]
-        return len(array), array.offset, array.null_count, places, values
-
-
-class TableUnpickler(pickle.Unpickler):
-    """Reads values written by ``TablePickler``."""
-
-    def __init__(self, data: bytes, files: list[pa.Buffer]) -> None:
-        """Read ``data``; ``files`` are all files with buffers, by number."""
-        super().__init__(io.BytesIO(data))
-        self._files = files
-
-    def persistent_load(self, pid: Any) -> pa.Table:  # noqa: ANN401 - made by the pickler
-        """Return the table of a persistent id; its buffers are slices of the files."""
-        schema, described = _read_schema(pid[0]), pickle.loads(pid[1])  # noqa: S301 - our own bytes
-        columns = [
-            column
-            if isinstance(column, pa.ChunkedArray)
-            else pa.chunked_array([self._build(kind, layout) for layout in column], kind)
-            for kind, column in zip(schema.types, described, strict=True)
-        ]
-        return pa.Table.from_arrays(columns, schema=schema)
-
-    def _build(self, kind: pa.DataType, layout: Layout) -> pa.Array:
-        length, offset, nulls, places, values = layout
-        children = None if values is None else [self._build(kind.value_type, values)]
-        buffers = [each if each is None else self._find(each) for each in places]
-        return pa.Array.from_buffers(kind, length, buffers, nulls, offset, children)
-
-    def _find(self, place: Place | bytes) -> pa.Buffer:
-        if isinstance(place, bytes):
-            return pa.py_buffer(place)
-        number, at, size_bytes = place
-        return self._files[number].slice(at, size_bytes)
-
-
-@lru_cache(256)
-def _read_schema(data: bytes) -> pa.Schema:
-    return pa.ipc.read_schema(pa.py_buffer(data))
 
 
 T = TypeVar("T")
@@ -129,9 +51,10 @@ _FRESH = ""
 
 
 class Packed(NamedTuple):
-    """A pickled value, and the paths of the files with large buffers of its tables, by number."""
+    """A pickled value, and where its large buffers are: number of a file, offset and size."""
 
     data: bytes
+    places: list[tuple[int, int, int]]
     paths: list[str]
     fresh: str | None
     """Name of the file written only for this value (``_FRESH`` in ``paths``); None if none."""
@@ -156,34 +79,31 @@ class BufferFiles:
         self._lock = threading.RLock()  # a mapping may end at any time, even while this is held
 
     def pack(self, value: object) -> Packed:
-        """Return a pickled value to be sent; keep ``value`` until it is unpacked.
-
-        Raises:
-            LakeFull: the disk is full.
-        """
+        """Return a pickled value to be sent; keep ``value`` until it is unpacked."""
         mappings = self._list_mapped()
         starts = [mapping.start for mapping in mappings]
         numbers: dict[str, int] = {}
+        places: list[tuple[int, int, int]] = []
         fresh: list[pa.Buffer] = []
         size_bytes = 0
 
-        def locate(buffer: pa.Buffer) -> Place | bytes:
+        def is_small(pickled: pickle.PickleBuffer) -> bool:
             nonlocal size_bytes
-            address = buffer.address
-            near = bisect_right(starts, address) - 1
-            if near >= 0 and address < mappings[near].end:
-                number = numbers.setdefault(mappings[near].path, len(numbers))
-                return number, address - starts[near], buffer.size
-            if buffer.size <= _FEW_BYTES:
-                return bytes(buffer)
-            at = size_bytes
-            fresh.append(buffer)
-            size_bytes += buffer.size + -buffer.size % _ALIGNMENT
-            return numbers.setdefault(_FRESH, len(numbers)), at, buffer.size
+            buffer = pa.py_buffer(pickled)
+            near = bisect_right(starts, buffer.address) - 1
+            if near >= 0 and buffer.address < mappings[near].end:
+                path, at = mappings[near].path, buffer.address - starts[near]
+            elif buffer.size <= _FEW_BYTES:
+                return True
+            else:
+                path, at = _FRESH, size_bytes
+                fresh.append(buffer)
+                size_bytes += buffer.size + -buffer.size % _ALIGNMENT
+            places.append((numbers.setdefault(path, len(numbers)), at, buffer.size))
+            return False
 
-        stream = BytesIO()
-        TablePickler(stream, locate).dump(value)
-        return Packed(stream.getvalue(), [*numbers], self._write(fresh) if fresh else None)
+        data = pickle.dumps(value, protocol=5, buffer_callback=is_small)
+        return Packed(data, places, [*numbers], self._write(fresh) if fresh else None)
 
     def unpack(self, packed: Packed) -> Any:  # noqa: ANN401 - any value
         """Return the value; its buffers stay mapped as long as they are referenced."""
@@ -194,7 +114,7 @@ class BufferFiles:
             else pa.py_buffer(known.get(path) or _map(path))
             for path in packed.paths
         ]
-        return TableUnpickler(packed.data, files).load()
+        return _load(packed, files)
 
     def keep(self, packed: Packed) -> tuple[Packed, pa.Buffer | None]:
         """Return a value that any process can unpack as long as the returned buffer is kept."""
@@ -202,7 +122,7 @@ class BufferFiles:
             return packed, None
         whole = self._map_fresh(packed.fresh)
         (kept,) = (each.path for each in self._list_mapped() if each.start == whole.address)
-        return Packed(packed.data, [path or kept for path in packed.paths], None), whole
+        return packed._replace(paths=[path or kept for path in packed.paths], fresh=None), whole
 
     def _list_mapped(self) -> list[_Mapping]:
         """Return the files that are still mapped; the addresses of others may be reused."""
@@ -253,15 +173,16 @@ def _map(path: Path | str) -> mmap.mmap:
         return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
 
 
+def _load(packed: Packed, files: list[pa.Buffer]) -> Any:  # noqa: ANN401 - any value
+    buffers = [files[number].slice(at, size_bytes) for number, at, size_bytes in packed.places]
+    return pickle.loads(packed.data, buffers=buffers)  # noqa: S301 - our own bytes
+
+
 class SharedValue(Generic[T]):
     """A value pickled once for all receivers; its tables are in files."""
 
     def __init__(self, files: BufferFiles, value: T) -> None:
-        """Pack ``value``; ``files`` must keep its mapped files.
-
-        Raises:
-            LakeFull: the disk is full.
-        """
+        """Pack ``value``; ``files`` must keep its mapped files."""
         self._files, self._value = files, value
         self._packed, self._whole = files.keep(files.pack(value))
 
@@ -282,7 +203,7 @@ class SentValue(Packed):
 
     def open(self) -> Any:  # noqa: ANN401 - any value
         """Map the files and return the value."""
-        return TableUnpickler(self.data, [pa.py_buffer(_map(path)) for path in self.paths]).load()
+        return _load(self, [pa.py_buffer(_map(path)) for path in self.paths])
 
 
 class Channel:
@@ -293,20 +214,11 @@ class Channel:
         self._pipe, self._files = pipe, files
 
     def send(self, value: object) -> None:
-        """Pickle and send a value; keep it until the other end has received it.
-
-        Raises:
-            LakeFull: the disk is full.
-            OSError: the other end is closed.
-        """
+        """Pickle and send a value; keep it until the other end has received it."""
         self._pipe.send(tuple(self._files.pack(value)))
 
     def receive(self) -> Any:  # noqa: ANN401 - any value
-        """Return the next value.
-
-        Raises:
-            EOFError, OSError: the other end is closed.
-        """
+        """Return the next value."""
         return self._files.unpack(Packed(*self._pipe.recv()))
 
     def close(self) -> None:
@@ -339,13 +251,7 @@ class TaskProcess:
         self.is_busy = False
 
     def run(self, work: Callable[..., Any], *values: object) -> Any:  # noqa: ANN401 - any result
-        """Return ``work(*values)``; function, values and result are pickled.
-
-        Raises:
-            WorkerLost: the process died.
-            LakeFull: the disk is full.
-            Exception: the error that the function raised.
-        """
+        """Return ``work(*values)``; function, values and result are pickled."""
         self.is_busy = True
         try:
             self._channel.send((work, values))

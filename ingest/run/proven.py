@@ -83,12 +83,7 @@ class ProofChecker:
         self._proven_keys: set[int] = set()
 
     def check(self) -> ProvenReport:
-        """Verify the newest snapshot; start over only if earlier blocks were added or undone.
-
-        Raises:
-            ChainUnproven: a block has no proof, or its row differs; the message names it.
-            LakeError: the lake cannot be read.
-        """
+        """Verify the newest snapshot; start over only if earlier blocks were added or undone."""
         snapshot = open_snapshot(self._lake_dir)
         if not _is_extended(self._checked, snapshot.state):
             self._start_over()

@@ -223,12 +223,7 @@ class Workers:
         self._folder.cleanup()
 
     def read(self, span: Span, settings: IngestSettings) -> Iterator[list[Piece | Hole]]:
-        """Yield the pieces and holes of a span in order, read ahead of the commits.
-
-        Raises:
-            SourceError: the source cannot be read.
-            WorkerLost: a process died.
-        """
+        """Yield the pieces and holes of a span in order, read ahead of the commits."""
         yield from ReadAhead(
             lambda part: self.submit(partial(_read_part, settings=settings), part),
             cut_span(span, settings.mc_blocks_per_chunk),
@@ -237,21 +232,13 @@ class Workers:
         )
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Yield ``work(item)`` for each item, in order; function and items are pickled.
-
-        Raises:
-            WorkerLost: a process died.
-        """
+        """Yield ``work(item)`` for each item, in order; function and items are pickled."""
         futures = deque(self.submit(work, item) for item in items)
         while futures:
             yield futures.popleft().result()
 
     def share(self, value: T) -> Shared[T]:
-        """Return a handle by which processes open ``value``; see ``Spread``.
-
-        Raises:
-            LakeFull: the disk is full.
-        """
+        """Return a handle by which processes open ``value``; see ``Spread``."""
         return SharedValue(self._files, value)
 
     def submit(self, work: Callable[[T], R], item: T) -> Future[R]:

@@ -82,11 +82,7 @@ class SimplexVote(msgspec.Struct, frozen=True):
     candidate: bytes
 
     def check(self, target: BlockId) -> None:
-        """Verify that the candidate is a block.
-
-        Raises:
-            DecodeError: it is another block, or the description is malformed.
-        """
+        """Verify that the candidate is a block."""
         found = read_candidate_block(self.candidate)
         if found != target:
             raise DecodeError(f"the signatures are of another block, {found}")
@@ -101,11 +97,7 @@ class SimplexVote(msgspec.Struct, frozen=True):
 
 
 def read_candidate_block(candidate: bytes) -> BlockId:
-    """Return the block that a candidate's description names.
-
-    Raises:
-        DecodeError: it is not a whole consensus.CandidateHashData.
-    """
+    """Return the block that a candidate's description names."""
     tag, rest = candidate[:_TAG_BYTES], candidate[_TAG_BYTES + _ID_BYTES :]
     if tag == _ORDINARY:
         parent = rest[_HASH_BYTES:]
@@ -126,11 +118,7 @@ def read_candidate_block(candidate: bytes) -> BlockId:
 
 
 def write_candidate(fields: Mapping[str, Any]) -> bytes:
-    """Return the boxed bytes of a consensus.CandidateHashData that a TL library has parsed.
-
-    Raises:
-        DecodeError: a field is missing or has another form.
-    """
+    """Return the boxed bytes of a consensus.CandidateHashData that a TL library has parsed."""
     try:
         block, parent = fields["block"], fields["parent"]
         data: bytes = (
@@ -158,11 +146,7 @@ def _write_candidate_id(fields: Mapping[str, Any]) -> bytes:
 
 
 def read_snake(tree: CellTree, cell: int) -> bytes:
-    """Return the bytes of a chain of cells, the next one in the only reference.
-
-    Raises:
-        DecodeError: a cell has odd bits or several references, or the chain is too long.
-    """
+    """Return the bytes of a chain of cells, the next one in the only reference."""
     data = bytearray()
     while True:
         start = tree.slice(cell)
@@ -240,12 +224,7 @@ def check_proof(proof: bytes, block_id: BlockId) -> SignatureSet | None:
 
 
 def read_signatures(proof: bytes) -> SignatureSet:
-    """Return the signatures of a masterchain block, in the order of its validators.
-
-    Raises:
-        DecodeError: the proof has none, or has them in another form.
-        BocError: it is not a bag of cells, or a cell ends too early.
-    """
+    """Return the signatures of a masterchain block, in the order of its validators."""
     tree = parse_boc(proof)
     start = _open_proof(tree)
     start.load_ref()
@@ -447,9 +426,6 @@ def check_signatures(
 
     Returns:
         The weight of the signers.
-
-    Raises:
-        ProofInvalid: a signature is wrong, unknown or repeated, or the weight is too low.
     """
     by_id = {hashlib.sha256(KEY_TAG + one.key).digest(): one for one in validators}
     total = sum(one.weight for one in by_id.values())
@@ -478,11 +454,7 @@ def check_signatures(
 def check_signature_set(
     target: BlockId, validators: Sequence[Validator], found: SignatureSet
 ) -> None:
-    """Verify the signatures in the proof of a block, and the weight that it declares.
-
-    Raises:
-        ProofInvalid: as ``check_signatures``, or the weight is another.
-    """
+    """Verify the signatures in the proof of a block, and the weight that it declares."""
     signed = ((one.node_id_short, one.signature) for one in found.signatures)
     weight = check_signatures(target, validators, signed, found.vote)
     if weight != found.weight:
@@ -492,11 +464,7 @@ def check_signature_set(
 
 
 def read_validators(tree: CellTree, known: BlockId) -> list[Validator]:
-    """Return the masterchain's validators according to a key block or the zero state.
-
-    Raises:
-        DecodeError, BocError: the tree is neither, or does not contain them.
-    """
+    """Return the masterchain's validators according to a key block or the zero state."""
     if known.seqno:
         config = read_mc_extra(tree).config
     else:
@@ -558,9 +526,6 @@ class Signers:
 
         Returns:
             Whether the signatures were verified.
-
-        Raises:
-            DecodeError, BocError: see ``check_proof``; or a signature is invalid.
         """
         if block.proof is None:
             return False

@@ -115,11 +115,7 @@ def iter_shard_accounts(tree: CellTree, cell: int) -> Iterator[ShardAccount]:
 
 
 def find_account(tree: CellTree, cell: int, account: bytes) -> ShardAccount | None:
-    """Return the entry of an account in ShardAccounts; None if there is none.
-
-    Raises:
-        BocError: the tree is a proof that does not contain the path to it.
-    """
+    """Return the entry of an account in ShardAccounts; None if there is none."""
     if tree.kind(cell) != ORDINARY:
         raise BocError("the accounts of the state are pruned")
     root = tree.slice(cell).load_maybe_ref()
@@ -436,10 +432,6 @@ def decode_update(
 
     ``touched`` lists every account with transactions in the block. Libraries are only read from
     masterchain blocks.
-
-    Raises:
-        DecodeError: a touched account's state is not in the update, or does not follow TL-B.
-        BocError: a cell ends too early, or hashes do not match.
     """
     parts = read_parts(tree)
     old, new = tree.refs(parts.state_update)

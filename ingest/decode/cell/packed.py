@@ -52,11 +52,7 @@ def naming(name: str) -> Iterator[None]:
 
 
 def split_packed(packed: bytes, width: int) -> tuple[bytes, list[bytes]]:
-    """Return descriptors with data, and the handles of the children.
-
-    Raises:
-        BocError: ``packed`` is too short or too long.
-    """
+    """Return descriptors with data, and the handles of the children."""
     refs = packed[0] & 7
     size = 2 + (packed[1] + 1 >> 1)
     if len(packed) != size + refs * width:
@@ -123,12 +119,7 @@ def pack_cell(tree: CellTree, cell: int, level: int = 0) -> tuple[bytes, list[by
 def assemble_boc(
     root_hash: bytes, cells: Mapping[bytes, tuple[bytes, Sequence[bytes]]], *, crc32c: bool = False
 ) -> bytes:
-    """Return the bag of the cell with this hash, assembled from packed cells by hash.
-
-    Raises:
-        MissingCell: a cell is not in ``cells``.
-        BocError: a packed cell does not have the hash that is its key.
-    """
+    """Return the bag of the cell with this hash, assembled from packed cells by hash."""
     tree = CellTree()
     return serialize_boc(tree, [append_packed(tree, root_hash, cells, {})], crc32c=crc32c)
 

@@ -49,11 +49,7 @@ _DEPTHS = [depth.to_bytes(DEPTH_BYTES, "big") for depth in range(0xFFFF + 1)]
 
 
 def hash_plain(head: bytes, *below: tuple[bytes, int]) -> tuple[bytes, int]:
-    """Return hash and depth of an ordinary cell of level 0 above children with these digests.
-
-    Raises:
-        BocError: it is deeper than the node accepts.
-    """
+    """Return hash and depth of an ordinary cell of level 0 above children with these digests."""
     depth = 1 + max((depth for _, depth in below), default=-1)
     if depth > MAX_DEPTH:
         raise BocError(f"a cell over a tree of depth {depth - 1}")

@@ -1,4 +1,4 @@
-/* Bags of cells for Python, in the form of ingest/decode/cell/tree.py and digest.py. */
+/* Bags of cells for Python, in the form of ingest/decode/cell/tree.py. */
 #include "cells.h"
 
 typedef PyObject *(*MakeItem)(const Tree *tree, uint32_t cell);

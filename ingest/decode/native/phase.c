@@ -1,6 +1,6 @@
 /* Reads the description of a transaction and its phases. TL-B: the seven constructors of
    TransactionDescr, tr_phase_storage, _credit, _compute_*, _action, _bounce_*, split_merge_info.
-   Like ingest/decode/block/transaction.py and phase.py. */
+   Like ingest/decode/block/transaction.py. */
 #include "decoder.h"
 
 /* VarUInteger 7 and 3: length fields of 3 and 2 bits; both fit int64. */

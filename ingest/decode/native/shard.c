@@ -1,6 +1,6 @@
 /* Reads data of masterchain blocks: the shard tops, and the configuration of key blocks.
    TL-B: masterchain_block_extra#cca5, ShardHashes = HashmapE 32 ^(BinTree ShardDescr), bt_leaf$0,
-   bt_fork$1, shard_descr#b, shard_descr_new#a, ConfigParams. Like shard.py and config.py. */
+   bt_fork$1, shard_descr#b, shard_descr_new#a, ConfigParams. Like header.py and config.py. */
 #include "decoder.h"
 
 #define MC_EXTRA_TAG 0xcca5

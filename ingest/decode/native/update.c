@@ -227,7 +227,7 @@ static Status drop_old(Block *block, const Heap *accounts, HashSet *pruned, bool
 }
 
 /* Add to `carried` the cells of the extra that are still wanted: parts of messages that were
-   waiting in the queue (see update.py). */
+   waiting in the queue (see state.py). */
 static Status find_carried(Block *block, const HashSet *pruned, Heap *carried)
 {
     Walk walk;

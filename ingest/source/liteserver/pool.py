@@ -95,12 +95,7 @@ class Connection:
         return time.monotonic() < self._avoided_until_s
 
     async def ask(self, name: str, data: Answer) -> Answer:
-        """Return the answer to ``liteServer.<name>``, with the field names of lite_api.tl.
-
-        Raises:
-            ServerRefusal: the server answers with an error.
-            ServerFault: it cannot be reached, times out, or sends an invalid answer.
-        """
+        """Return the answer to ``liteServer.<name>``, with the field names of lite_api.tl."""
         try:
             answer, expected = await self._exchange(name, data)
         except (OSError, EOFError, LiteClientError, TlError, AttributeError) as error:
@@ -241,10 +236,6 @@ class ServerPool:
 
         ``read`` raises ServerFault for an invalid answer; then the next server is asked.
         Servers without block ``mc_seqno`` come last.
-
-        Raises:
-            ServerRefusal: all reachable servers answer with errors.
-            ServerFault: no server can be reached, or their answers are wrong.
         """
         failures: list[ServerFault | ServerRefusal] = []
         for connection in self._list_in_turn(mc_seqno):
@@ -270,9 +261,6 @@ class ServerPool:
         """Return ``read(connection, answer)`` for every server that answers.
 
         Servers that failed recently are asked only if there are no others.
-
-        Raises:
-            ServerFault: no server answers.
         """
         steady = [one for one in self.connections if not one.is_avoided]
         connections = steady or self.connections
@@ -316,13 +304,7 @@ ERROR_KINDS = {
 
 
 def send_message(config: Path, boc: bytes, timeout_ms: int) -> None:
-    """Send an external message to the first lite server that accepts it.
-
-    Raises:
-        SourceError: the configuration cannot be read.
-        ServerRefusal: all reachable servers refuse it.
-        ServerFault: no server can be reached.
-    """
+    """Send an external message to the first lite server that accepts it."""
     asyncio.run(_send(read_config(config), boc, timeout_ms))
 
 

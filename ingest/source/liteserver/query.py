@@ -49,9 +49,6 @@ def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
     """Verify that the validators named by ``known`` signed ``target``.
 
     ``known`` is a key block or the zero state. Return whether ``target`` is a key block.
-
-    Raises:
-        ProofInvalid: the link does not prove it.
     """
     if link["@type"] != FORWARD:
         raise ProofInvalid(f"a link of the form {link['@type']}")
@@ -101,9 +98,6 @@ def open_proof(data: bytes, root_hash: bytes, at: int = 0) -> CellTree:
     """Return the tree that a Merkle proof contains, with the proven cell as its root.
 
     The proof is root number ``at`` of the bag.
-
-    Raises:
-        BocError: it is not a Merkle proof, or proves a cell with another hash.
     """
     tree = parse_boc(data)
     if at >= len(tree.roots):
@@ -233,11 +227,7 @@ def write_id(block_id: BlockId) -> Answer:
 
 
 def read_id(found: Answer, name: str) -> BlockId:
-    """Return the block id ``found`` in an answer to the query ``name``.
-
-    Raises:
-        ServerFault: its seqno is negative.
-    """
+    """Return the block id ``found`` in an answer to the query ``name``."""
     numbers = (found[key] for key in ("workchain", "shard", "seqno"))
     hashes = (bytes.fromhex(found[key]) for key in ("root_hash", "file_hash"))
     block_id = BlockId(*numbers, *hashes)
@@ -342,11 +332,7 @@ class StateServers:
 def read_account_answer(
     proof: bytes, state: bytes, root_hash: bytes, account: bytes
 ) -> ProvenAccount | None:
-    """Return an account after the block with ``root_hash``; None if it does not exist.
-
-    Raises:
-        BocError, DecodeError: the proof is of another block, or does not show the account.
-    """
+    """Return an account after the block with ``root_hash``; None if it does not exist."""
     hashed = open_proof(proof, root_hash)
     tree = open_proof(proof, read_state_hash(hashed), 1)
     entry = find_account(tree, read_state(tree, tree.roots[0]).accounts, account)
@@ -369,11 +355,7 @@ def _parse_whole(boc: bytes) -> CellTree:
 
 
 def open_state_servers(config: Path, *, timeout_ms: int, parallel_queries: int) -> StateServers:
-    """Return a client for the lite servers of a configuration file.
-
-    Raises:
-        SourceError: the file cannot be read.
-    """
+    """Return a client for the lite servers of a configuration file."""
     network = read_network_config(config)
     return StateServers(network, timeout_ms=timeout_ms, parallel_queries=parallel_queries)
 

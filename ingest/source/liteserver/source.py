@@ -72,11 +72,7 @@ class WindowReader:
         self._key_block = self._known[-1] if proofs else None
 
     async def ask(self, first: int, last: int) -> Window:
-        """Return the bundles of masterchain blocks, or the error of each unavailable one.
-
-        Raises:
-            SourceError: no server answers, or they serve different chains.
-        """
+        """Return the bundles of masterchain blocks, or the error of each unavailable one."""
         seqnos = range(max(1, first - 1), last + 1)
         found = await asyncio.gather(*(_keep(self._ask_mc_block, seqno) for seqno in seqnos))
         blocks = dict(zip(seqnos, found, strict=True))
@@ -190,11 +186,7 @@ class LiteSource:
     """The blocks of a network, read from its lite servers; follows the chain as it grows."""
 
     def __init__(self, config: NetworkConfig, settings: LiteServerSettings) -> None:
-        """Ask the servers for their newest block.
-
-        Raises:
-            SourceError: no server answers, or they belong to another network than the file.
-        """
+        """Ask the servers for their newest block."""
         self._config = config
         self._poll_s = settings.poll_ms / 1000
         self._background = Background()
@@ -243,14 +235,7 @@ class LiteSource:
         return self._newest.seqno
 
     def read_bundle(self, mc_seqno: int) -> McBundle:
-        """Return one masterchain block and the shard blocks it commits.
-
-        Raises:
-            BlockNotYet: it is newer than the newest block of the servers.
-            BlockNeverHad: no server has it, or one of its shard blocks.
-            BlockCorrupt: the servers send other bytes than those of the block.
-            SourceError: no server answers, or they serve different chains.
-        """
+        """Return one masterchain block and the shard blocks it commits."""
         if mc_seqno > self._newest.seqno:
             reason = f"the lite servers have masterchain blocks up to {self._newest.seqno}"
             raise BlockNotYet(reason, block=name_mc_block(mc_seqno))

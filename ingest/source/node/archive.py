@@ -59,12 +59,7 @@ def make_missing_error(block_id: BlockId, mc_seqno: int, opened: Slice) -> Block
 def read_block(
     opened: Slice, block_id: BlockId, mc_seqno: int, *, check_file: bool = True
 ) -> RawBlock:
-    """Return a block committed by ``mc_seqno``; ``check_file`` verifies its file hash.
-
-    Raises:
-        BlockNeverHad: the slice has no offset for it.
-        BlockCorrupt: its bytes are wrong, or the index contradicts itself.
-    """
+    """Return a block committed by ``mc_seqno``; ``check_file`` verifies its file hash."""
     with naming_corrupt(block_id):
         place = opened.locate(block_id, mc_seqno)
         if place is not None:
@@ -99,9 +94,6 @@ def check_signed(opened: Slice, block: RawBlock, signers: Signers, key_seqno: in
 
     Returns:
         Whether the signatures were verified.
-
-    Raises:
-        BlockCorrupt: see ``Signers.check``.
     """
     try:
         return signers.check(block, key_seqno)
@@ -134,12 +126,7 @@ def naming_corrupt(block: BlockId) -> Iterator[None]:
 def check_followers(
     opened: Slice, block_id: BlockId, committed: Iterable[BlockId], mc_seqno: int
 ) -> None:
-    """Verify that the blocks whose handles name ``block_id`` as predecessor do follow it.
-
-    Raises:
-        SourceError: a block does not.
-        BlockNeverHad, BlockCorrupt: see ``read_block``.
-    """
+    """Verify that the blocks whose handles name ``block_id`` as predecessor do follow it."""
     for follower in committed:
         handle = opened.find_handle(follower)
         if handle is None or block_id not in handle.prev:
@@ -172,11 +159,7 @@ class TopsCache(dict[int, Tops]):
     """Shard tops of the most recently read masterchain blocks, by seqno."""
 
     def read(self, mc_block: RawBlock, *, with_extra: bool = False) -> Tops:
-        """Return the shard tops of a masterchain block.
-
-        Raises:
-            BlockCorrupt: the bytes are not a masterchain block.
-        """
+        """Return the shard tops of a masterchain block."""
         mc_seqno = mc_block.id.seqno
         if mc_seqno not in self:
             with naming_corrupt(mc_block.id):
@@ -190,9 +173,6 @@ def read_tops(data: bytes, mc_seqno: int, *, with_extra: bool = False) -> Tops:
     """Read the shard tops of a masterchain block, without zero states.
 
     The CRC of ``data`` is not checked, since its file hash was.
-
-    Raises:
-        BocError, DecodeError: the bytes are not a masterchain block.
     """
     tree = parse_boc(data, check_crc=False)
     committed_by = {top.id: top.reg_mc_seqno for top in read_shard_tops(tree) if top.seqno > 0}
@@ -203,11 +183,7 @@ def read_tops(data: bytes, mc_seqno: int, *, with_extra: bool = False) -> Tops:
 
 
 def read_previous(block: RawBlock) -> tuple[BlockId, ...]:
-    """Return the ids of a block's predecessors; its file hash was verified, its CRC is not.
-
-    Raises:
-        BlockCorrupt: the bytes are not a block.
-    """
+    """Return the ids of a block's predecessors; its file hash was verified, its CRC is not."""
     try:
         return read_header(parse_boc(block.data, check_crc=False)).previous
     except (BocError, DecodeError) as error:
@@ -312,11 +288,6 @@ class Archive:
         """Return a masterchain block and the shard blocks it commits.
 
         Without ``check_files`` the file hashes of shard blocks are not verified.
-
-        Raises:
-            BlockPruned: its slice was deleted.
-            BlockNeverHad: it, or a block it commits, is not in the archive.
-            BlockCorrupt: the archive contradicts itself, or the bytes are wrong.
         """
         opened, mc_block = self._read_mc_block(mc_seqno)
         tops = self._read_tops(mc_block)
@@ -359,9 +330,6 @@ class Archive:
 
         Otherwise a node that keeps only some shards would look complete at a masterchain block that
         commits no block of the others.
-
-        Raises:
-            BlockUnavailable: see ``read_bundle``.
         """
         _opened, mc_block = self._read_mc_block(mc_seqno)
         for block_id, committed_by in self._read_tops(mc_block).committed_by.items():

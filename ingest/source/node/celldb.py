@@ -118,11 +118,7 @@ class CellDb:
         return None if value is None else read_cell_record(cell_hash, value)
 
     def fetch(self, handles: list[bytes]) -> list[bytes]:
-        """Return packed cells (tonlake.ingest.decode.cell.packed) by hash.
-
-        Raises:
-            SourceError: a cell is missing or damaged.
-        """
+        """Return packed cells (tonlake.ingest.decode.cell.packed) by hash."""
         values = self._store.get_many(handles)
         packed: list[bytes] | None = _core and _core.pack_records(handles, values)
         return packed or list(map(_pack, handles, values))
@@ -151,12 +147,7 @@ class CellDb:
 
 
 def open_celldb(db_dir: Path) -> CellDb:
-    """Open the celldb of a node's folder after a child process could read part of it.
-
-    Raises:
-        SourceError: it is missing, damaged, or in an unsupported format, or reading it crashes
-            RocksDB.
-    """
+    """Open the celldb of a node's folder after a child process could read part of it."""
     folder = db_dir / NAME
     if not folder.is_dir():
         raise SourceError(f"{NAME}: the node's folder has no celldb")

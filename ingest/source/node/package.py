@@ -69,11 +69,7 @@ def parse_entry_name(name: bytes) -> tuple[str, BlockId] | None:
 
 
 def read_block_entry(place: EntryPlace, block_id: BlockId, *, check_file: bool = True) -> bytes:
-    """Return the bytes of the block at ``place``.
-
-    Raises:
-        EntryFlaw: the file is missing or too short, or the entry there is not this block.
-    """
+    """Return the bytes of the block at ``place``."""
     data = _read_named_entry(place, format_entry_name(block_id))
     if check_file:
         check_file_hash(data, block_id, file=place.name, offset=FILE_HEADER_BYTES + place.offset)

@@ -118,11 +118,7 @@ class PackSource:
     """The blocks of the archive packages under a folder; follows growing files."""
 
     def __init__(self, folder: Path, *, open_groups: int = OPEN_INDEXES) -> None:
-        """List the packages; each is read on first use. Keep at most ``open_groups`` in memory.
-
-        Raises:
-            SourceError: the folder has no packages.
-        """
+        """List the packages; each is read on first use. Keep at most ``open_groups`` in memory."""
         self.folder = folder
         self._limit = open_groups
         self._groups: OrderedDict[int, PackGroup] = OrderedDict()
@@ -169,14 +165,7 @@ class PackSource:
         return self._last
 
     def read_bundle(self, mc_seqno: int) -> McBundle:
-        """Return one masterchain block and the shard blocks it commits.
-
-        Raises:
-            BlockNotYet: after the end of the newest packages, or cut off there.
-            BlockNeverHad: not in the packages, or the previous masterchain block, which
-                determines its shard blocks, is not.
-            BlockCorrupt: the bytes are wrong, or lost after wrong bytes.
-        """
+        """Return one masterchain block and the shard blocks it commits."""
         group = self._find_group(mc_seqno)
         mc_block = self._read_mc_block(group, mc_seqno)
         tops = self._tops.read(mc_block)

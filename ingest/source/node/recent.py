@@ -190,12 +190,7 @@ class RecentBlocks:
         return last
 
     def read_bundle(self, mc_seqno: int) -> McBundle | None:
-        """Return a masterchain block with the shard blocks it commits; None if it is not known.
-
-        Raises:
-            BlockNeverHad: a block that it commits is in no package.
-            BlockCorrupt: the bytes of a block are wrong.
-        """
+        """Return a masterchain block with the shard blocks it commits; None if it is not known."""
         block_id = self._ids.get(mc_seqno)
         if block_id is None:
             return None
@@ -308,11 +303,7 @@ class RecentBlocks:
         return block
 
     def _find(self, block_id: BlockId) -> RawBlock | None:
-        """Return a block from whichever package has it; None if none has.
-
-        Raises:
-            BlockCorrupt: every copy of it is damaged.
-        """
+        """Return a block from whichever package has it; None if none has."""
         flaw: BlockCorrupt | None = None
         for package in self._packages:
             try:

@@ -122,11 +122,7 @@ class CellDbStates:
 
 
 def name_states(source: BlockSource, mc_seqno: int) -> NamedStates:
-    """Return the root hashes of all shard states after a masterchain block.
-
-    Raises:
-        BlockUnavailable: the source does not have the block, or a block that it names.
-    """
+    """Return the root hashes of all shard states after a masterchain block."""
     found: dict[tuple[object, ...], bytes] = {}
     tables = decode_bundle(source.read_bundle(mc_seqno))
     tops = [

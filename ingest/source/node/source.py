@@ -226,14 +226,7 @@ class NodeSource:
         return self._last
 
     def read_bundle(self, mc_seqno: int) -> McBundle:
-        """Return one masterchain block and the shard blocks it commits.
-
-        Raises:
-            BlockNotYet: newer than the last complete block, or than the archive's end.
-            BlockPruned: deleted by the node.
-            BlockNeverHad: never stored, for example blocks of a shard it does not monitor.
-            BlockCorrupt: stored with wrong bytes, or the index points to missing bytes.
-        """
+        """Return one masterchain block and the shard blocks it commits."""
         return self._read(mc_seqno, check_files=True)
 
     def read_unchecked(self, mc_seqno: int) -> McBundle:

@@ -64,9 +64,6 @@ def read_zero_states(db_dir: Path, known: Iterable[BlockId]) -> tuple[ZeroState,
         db_dir: The node's folder.
         known: Ids of zero states (seqno 0) for which the node has handles; they locate files
             that are only under ``static``.
-
-    Raises:
-        SourceError: a file's bytes do not match its name.
     """
     found: dict[int, ZeroState] = {}
     damage: dict[int, SourceError] = {}
@@ -104,11 +101,7 @@ def _list_files(
 
 
 def read_zero_block(db_dir: Path, known: Iterable[BlockId]) -> RawBlock | None:
-    """Return the masterchain's zero state in the form of a block; None if the folder has none.
-
-    Raises:
-        SourceError: see ``read_zero_states``.
-    """
+    """Return the masterchain's zero state in the form of a block; None if the folder has none."""
     for one in read_zero_states(db_dir, known):
         if one.workchain == MASTERCHAIN:
             hashes = one.root_hash, one.file_hash
@@ -169,11 +162,7 @@ class BagCells:
         self.count = len(self._starts) // _START.size
 
     def fetch(self, handles: list[bytes]) -> list[bytes]:
-        """Return the packed cells of ``handles``.
-
-        Raises:
-            SourceError: a cell is damaged.
-        """
+        """Return the packed cells of ``handles``."""
         ref_bytes = self.place.ref_bytes
         if _core is not None:
             found: list[bytes] = _core.read_cells(self._data, self._starts, ref_bytes, handles)
@@ -183,11 +172,7 @@ class BagCells:
             return [self._pack(handle) for handle in handles]
 
     def read(self, cell: int) -> tuple[bytes, list[int]]:
-        """Return descriptors and data of a cell, and the numbers of its children.
-
-        Raises:
-            BocError: a reference does not point to a later cell.
-        """
+        """Return descriptors and data of a cell, and the numbers of its children."""
         (at,) = _START.unpack_from(self._starts, cell * _START.size)
         data, width = self._data, self.place.ref_bytes
         d1, d2 = data[at], data[at + 1]
@@ -224,11 +209,7 @@ class StateBag:
     """A bag with the hashes of all its cells; closing it removes its temporary files."""
 
     def __init__(self, path: Path, name: str) -> None:
-        """Read and hash all cells.
-
-        Raises:
-            SourceError: the file is not a valid bag of cells.
-        """
+        """Read and hash all cells."""
         self.name = name
         self._scratch = Scratch()
         self._open: list[mmap.mmap | BagCells] = []
@@ -386,11 +367,7 @@ class StateFiles:
 
     @contextmanager
     def open(self, named: NamedStates, state: NamedState) -> Iterator[OpenState]:
-        """Open one state, and verify its root hash against the one that the block names.
-
-        Raises:
-            SourceError: a file is damaged or belongs to another state, or a part is missing.
-        """
+        """Open one state, and verify its root hash against the one that the block names."""
         key = _name(named.mc_seqno, state)
         path = self._found[key]
         with ExitStack() as files:
