@@ -152,7 +152,7 @@ def test_the_protocol_that_is_added_as_an_example_works() -> None:
     names: dict[str, object] = {}
     module, test = re.findall(r"```python\n(.*?)```", read("adding-a-protocol.md"), re.DOTALL)
     exec(module, names)  # noqa: S102 - our own page
-    rule: Any = names["CLAIM_RULE"]
+    rule: Any = names["claim"]
 
     class Tried(Scene):
         def classify(self) -> list[Action]:

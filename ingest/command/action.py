@@ -11,13 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from click.core import ParameterSource
 
-from tonlake.ingest.derive.action.account.known import KnownContracts
 from tonlake.ingest.derive.action.classifier import classify
+from tonlake.ingest.derive.action.derivation import Slice, classify_known, classify_traces
 from tonlake.ingest.derive.action.explanation import explain
-from tonlake.ingest.derive.action.gathering import gather_sources
+from tonlake.ingest.derive.action.gathering import KnownContracts, gather_sources
 from tonlake.ingest.derive.action.recording import read_traces
 from tonlake.ingest.derive.action.row import show_actions
-from tonlake.ingest.derive.action.slicing import Slice, classify_known, classify_traces
 from tonlake.ingest.errors import IngestError
 from tonlake.lake.command.argument import LAKE_VARIABLE, Folder
 from tonlake.lake.command.cli import failing_cleanly

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from tonlake.api.v3.resource.action import render_action
 from tonlake.api.v3.resource.trace import render_trace
 from tonlake.api.v3.resource.transaction import render_transaction
-from tonlake.ingest.derive.action.slicing import classify_traces
+from tonlake.ingest.derive.action.derivation import classify_traces
 from tonlake.ingest.derive.action.stored import SOURCES, Rows
 from tonlake.lake import schema
 from tonlake.lake.schema import TABLES

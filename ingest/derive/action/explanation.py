@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.block import MARKERS, Block
 from tonlake.ingest.derive.action.classifier import find_blocks
-from tonlake.ingest.derive.action.node import build_nodes
+from tonlake.ingest.derive.action.model import build_nodes
 from tonlake.ingest.derive.action.protocol.telegram import is_gasless, read_opcode
+from tonlake.ingest.derive.action.rule import MARKERS, Block
 from tonlake.ingest.derive.body.body import decode_message_body, name_opcode, name_request
 from tonlake.ingest.derive.body.scheme import MIN_HASHED
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tonlake.ingest.derive.action.interface import Interfaces
-    from tonlake.ingest.derive.action.model import Message, Trace
-    from tonlake.ingest.derive.action.node import Node
+    from tonlake.ingest.derive.action.model import Message, Node, Trace
 
 Key = tuple[bytes, int, bool]
 Claims = dict[Key, list[Block]]

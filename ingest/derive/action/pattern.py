@@ -20,15 +20,15 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.block import CALL, TRANSFER, Block
+from tonlake.ingest.derive.action.rule import CALL, TRANSFER, Block, Head
 from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Self
 
-    from tonlake.ingest.derive.action.block import Head
     from tonlake.ingest.derive.action.interface import Interfaces
+
 
 EXCESS_OPCODE = 0xD53276DB
 BOUNCE_OPCODE, NEW_BOUNCE_OPCODE = 0xFFFFFFFF, 0xFFFFFFFE

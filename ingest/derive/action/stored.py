@@ -14,8 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.decode.cell.writer import serialize_single
-from tonlake.ingest.derive.action.account.facts import NAMES_BY_CODE, READERS, show_address
-from tonlake.ingest.derive.action.interface import Facts, Interfaces
+from tonlake.ingest.derive.action.interface import (
+    NAMES_BY_CODE,
+    READERS,
+    Facts,
+    Interfaces,
+    show_address,
+)
 from tonlake.ingest.derive.action.model import Message, Trace, Transaction
 from tonlake.ingest.derive.action.protocol import telegram
 from tonlake.lake.file.rows import iter_dicts, iter_tuples

@@ -13,7 +13,7 @@ from duckdb import DuckDBPyConnection
 
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.recording import read_traces
-from tonlake.ingest.derive.action.table import ActionRows
+from tonlake.ingest.derive.action.row import ActionRows
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.pattern import Pattern, call
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.pattern import Match, Pattern, call
+from tonlake.ingest.derive.action.rule import Block, Columns, Draft, Rule, rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonlake.ingest.derive.action.block import Block, Columns
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.pattern import Match
 
 WORKER_PAYOUT, LAST_WORKER_PAYOUT = 0xA040AD28, 0xF5F26A36
 WORKER_REQUEST, CLIENT_REQUEST = 0x4D725D2C, 0x65448FF4
@@ -51,126 +49,6 @@ def _is_aborted(block: Block | None) -> bool:
     return block is None or block.transaction.aborted
 
 
-def _make_worker_payout(match: Match) -> Draft:
-    """Draft a payout from the proxy to a worker's owner, through the worker's contract."""
-    request, payout = match["request"], match["payout"]
-    worker = request.message.arguments()
-    asked = match.block.message.arguments()
-    query_id = asked.uint(64)
-    worker.skip(64).address()
-    data = {
-        "payout_type": "last" if match.block.opcode == LAST_WORKER_PAYOUT else "regular",
-        "query_id": query_id,
-        "new_tokens": asked.uint(64),
-        "worker_state": worker.uint(2),
-        "worker_tokens": worker.uint(64),
-    }
-    excesses = match.get("excesses")
-    columns = {
-        "source": match.block.message.source if excesses is None else excesses.message.destination,
-        "source_secondary": request.message.source,
-        "destination": payout.message.destination,
-        "amount": payout.message.value,
-        "cocoon_worker_payout_data": data,
-    }
-    return Draft("cocoon_worker_payout", columns, failed=_is_aborted(payout))
-
-
-def _make_proxy_payout(match: Match) -> Draft:
-    """Draft a payout from a proxy to its owner."""
-    block, payout = match.block, match["payout"]
-    columns = {
-        "source": block.message.destination,
-        "destination": payout.message.destination,
-        "destination_secondary": match["excesses"].message.destination,
-        "cocoon_proxy_payout_data": {"query_id": block.message.arguments().uint(64)},
-    }
-    return Draft("cocoon_proxy_payout", columns, failed=_is_aborted(payout))
-
-
-def _make_proxy_charge(match: Match) -> Draft:
-    """Draft a charge by a proxy to a client; no coins move."""
-    body = match.block.message.arguments()
-    data = {"query_id": body.uint(64), **_read_signed(body, "new_tokens_used")}
-    columns = {
-        "source": match.block.message.destination,
-        "destination": match["request"].message.destination,
-        "amount": 0,
-        "cocoon_proxy_charge_data": data,
-    }
-    return Draft("cocoon_proxy_charge", columns, failed=_is_aborted(match.block))
-
-
-def _make_grant_refund(match: Match) -> Draft:
-    """Draft a refund of unused coins from a proxy to a client."""
-    request, payout = match["request"], match["payout"]
-    body = match.block.message.arguments()
-    data = {"query_id": body.uint(64), **_read_signed(body, "new_tokens_used")}
-    columns = {
-        "source": match.block.message.destination,
-        "source_secondary": request.message.destination,
-        "destination": payout.message.destination,
-        "amount": payout.message.value,
-        "cocoon_grant_refund_data": data,
-    }
-    return Draft("cocoon_grant_refund", columns, failed=_is_aborted(payout))
-
-
-def _make_top_up(match: Match) -> Draft:
-    """Draft a top-up of a client's account with a proxy."""
-    block = match.block
-    body = block.message.arguments()
-    columns = {
-        "source": block.message.source,
-        "destination": block.message.destination,
-        "destination_secondary": match["request"].message.destination,
-        "cocoon_client_top_up_data": {"query_id": body.uint(64)},
-        "amount": body.coins(),
-    }
-    return Draft("cocoon_client_top_up", columns, failed=_is_aborted(block))
-
-
-def _make_request_refund(match: Match) -> Draft:
-    """Draft a client's request for a refund, sent directly or through its wallet."""
-    block = match.block
-    data = {
-        "query_id": block.message.arguments().uint(64),
-        "via_wallet": "wrapper" in match or block.opcode == WALLET_SEND,
-    }
-    columns = {
-        "source": block.message.source,
-        "destination": block.message.destination,
-        "cocoon_client_request_refund_data": data,
-    }
-    return Draft("cocoon_client_request_refund", columns, failed=_is_aborted(block))
-
-
-def _make_withdraw(match: Match) -> Draft:
-    """Draft a withdrawal by a client's owner, paid by the proxy."""
-    block, amount = match.block, match["payout"].message.value
-    data = {"query_id": block.message.arguments().uint(64), "withdraw_amount": amount}
-    columns = {
-        "source": block.message.source,
-        "destination": block.message.destination,
-        "amount": amount,
-        "cocoon_client_withdraw_data": data,
-    }
-    return Draft("cocoon_client_withdraw", columns, failed=_is_aborted(block))
-
-
-def _make_proxy_change(match: Match) -> Draft:
-    """Draft the registration of a proxy with the root contract, or its removal."""
-    block = match.block
-    body = block.message.arguments()
-    data: Columns = {"query_id": body.uint(64)}
-    name = "cocoon_register_proxy"
-    if block.opcode == UNREGISTER_PROXY:
-        name = "cocoon_unregister_proxy"
-        data["seqno"] = body.uint(32)
-    columns = {"destination": block.message.destination, f"{name}_data": data}
-    return Draft(name, columns, failed=_is_aborted(block))
-
-
 def _owner_rule(name: str, opcode: int, fill: Callable[[Body, Columns], Columns]) -> Rule:
     """Return the rule of a request from a client's owner to the client's contract.
 
@@ -201,19 +79,166 @@ _PAYOUT = call(PAYOUT, name="payout")
 _REQUEST: Pattern = call(CLIENT_REQUEST, name="request")
 _REPLIES = (_EXCESSES, _REQUEST)
 
-RULES = (
-    Rule(
-        "cocoon.worker_payout",
-        call(WORKER_PAYOUT, LAST_WORKER_PAYOUT).then(
-            call(WORKER_REQUEST, name="request").then(_PAYOUT, _EXCESSES.maybe)
-        ),
-        _make_worker_payout,
+
+@rule(
+    "cocoon.worker_payout",
+    call(WORKER_PAYOUT, LAST_WORKER_PAYOUT).then(
+        call(WORKER_REQUEST, name="request").then(_PAYOUT, _EXCESSES.maybe)
     ),
-    Rule("cocoon.proxy_payout", call(PROXY_PAYOUT).then(_PAYOUT, _EXCESSES), _make_proxy_payout),
-    Rule("cocoon.proxy_charge", call(PROXY_CHARGE).then(*_REPLIES), _make_proxy_charge),
-    Rule("cocoon.client_top_up", call(TOP_UP).then(_REQUEST.then(_EXCESSES)), _make_top_up),
-    Rule("cocoon.register_proxy", call(REGISTER_PROXY).then(_EXCESSES), _make_proxy_change),
-    Rule("cocoon.unregister_proxy", call(UNREGISTER_PROXY).then(_EXCESSES), _make_proxy_change),
+)
+def worker_payout(match: Match) -> Draft:
+    """Draft a payout from the proxy to a worker's owner, through the worker's contract."""
+    request, payout = match["request"], match["payout"]
+    worker = request.message.arguments()
+    asked = match.block.message.arguments()
+    query_id = asked.uint(64)
+    worker.skip(64).address()
+    data = {
+        "payout_type": "last" if match.block.opcode == LAST_WORKER_PAYOUT else "regular",
+        "query_id": query_id,
+        "new_tokens": asked.uint(64),
+        "worker_state": worker.uint(2),
+        "worker_tokens": worker.uint(64),
+    }
+    excesses = match.get("excesses")
+    columns = {
+        "source": match.block.message.source if excesses is None else excesses.message.destination,
+        "source_secondary": request.message.source,
+        "destination": payout.message.destination,
+        "amount": payout.message.value,
+        "cocoon_worker_payout_data": data,
+    }
+    return Draft("cocoon_worker_payout", columns, failed=_is_aborted(payout))
+
+
+@rule("cocoon.proxy_payout", call(PROXY_PAYOUT).then(_PAYOUT, _EXCESSES))
+def proxy_payout(match: Match) -> Draft:
+    """Draft a payout from a proxy to its owner."""
+    block, payout = match.block, match["payout"]
+    columns = {
+        "source": block.message.destination,
+        "destination": payout.message.destination,
+        "destination_secondary": match["excesses"].message.destination,
+        "cocoon_proxy_payout_data": {"query_id": block.message.arguments().uint(64)},
+    }
+    return Draft("cocoon_proxy_payout", columns, failed=_is_aborted(payout))
+
+
+@rule("cocoon.proxy_charge", call(PROXY_CHARGE).then(*_REPLIES))
+def proxy_charge(match: Match) -> Draft:
+    """Draft a charge by a proxy to a client; no coins move."""
+    body = match.block.message.arguments()
+    data = {"query_id": body.uint(64), **_read_signed(body, "new_tokens_used")}
+    columns = {
+        "source": match.block.message.destination,
+        "destination": match["request"].message.destination,
+        "amount": 0,
+        "cocoon_proxy_charge_data": data,
+    }
+    return Draft("cocoon_proxy_charge", columns, failed=_is_aborted(match.block))
+
+
+@rule("cocoon.client_top_up", call(TOP_UP).then(_REQUEST.then(_EXCESSES)))
+def client_top_up(match: Match) -> Draft:
+    """Draft a top-up of a client's account with a proxy."""
+    block = match.block
+    body = block.message.arguments()
+    columns = {
+        "source": block.message.source,
+        "destination": block.message.destination,
+        "destination_secondary": match["request"].message.destination,
+        "cocoon_client_top_up_data": {"query_id": body.uint(64)},
+        "amount": body.coins(),
+    }
+    return Draft("cocoon_client_top_up", columns, failed=_is_aborted(block))
+
+
+@rule("cocoon.register_proxy", call(REGISTER_PROXY).then(_EXCESSES))
+def register_proxy(match: Match) -> Draft:
+    """Draft the registration of a proxy with the root contract, or its removal."""
+    block = match.block
+    body = block.message.arguments()
+    data: Columns = {"query_id": body.uint(64)}
+    name = "cocoon_register_proxy"
+    if block.opcode == UNREGISTER_PROXY:
+        name = "cocoon_unregister_proxy"
+        data["seqno"] = body.uint(32)
+    columns = {"destination": block.message.destination, f"{name}_data": data}
+    return Draft(name, columns, failed=_is_aborted(block))
+
+
+@rule("cocoon.unregister_proxy", call(UNREGISTER_PROXY).then(_EXCESSES))
+def unregister_proxy(match: Match) -> Draft:
+    """Draft the registration of a proxy with the root contract, or its removal."""
+    block = match.block
+    body = block.message.arguments()
+    data: Columns = {"query_id": body.uint(64)}
+    name = "cocoon_register_proxy"
+    if block.opcode == UNREGISTER_PROXY:
+        name = "cocoon_unregister_proxy"
+        data["seqno"] = body.uint(32)
+    columns = {"destination": block.message.destination, f"{name}_data": data}
+    return Draft(name, columns, failed=_is_aborted(block))
+
+
+@rule(
+    "cocoon.client_request_refund",
+    call(WALLET_SEND, REQUEST_REFUND)
+    .then(*_REPLIES)
+    .after(call(WALLET_SEND, name="wrapper").maybe),
+)
+def client_request_refund(match: Match) -> Draft:
+    """Draft a client's request for a refund, sent directly or through its wallet."""
+    block = match.block
+    data = {
+        "query_id": block.message.arguments().uint(64),
+        "via_wallet": "wrapper" in match or block.opcode == WALLET_SEND,
+    }
+    columns = {
+        "source": block.message.source,
+        "destination": block.message.destination,
+        "cocoon_client_request_refund_data": data,
+    }
+    return Draft("cocoon_client_request_refund", columns, failed=_is_aborted(block))
+
+
+@rule("cocoon.grant_refund", call(GRANT_REFUND).then(_REQUEST.then(_PAYOUT, _EXCESSES)))
+def grant_refund(match: Match) -> Draft:
+    """Draft a refund of unused coins from a proxy to a client."""
+    request, payout = match["request"], match["payout"]
+    body = match.block.message.arguments()
+    data = {"query_id": body.uint(64), **_read_signed(body, "new_tokens_used")}
+    columns = {
+        "source": match.block.message.destination,
+        "source_secondary": request.message.destination,
+        "destination": payout.message.destination,
+        "amount": payout.message.value,
+        "cocoon_grant_refund_data": data,
+    }
+    return Draft("cocoon_grant_refund", columns, failed=_is_aborted(payout))
+
+
+@rule("cocoon.client_withdraw", call(WITHDRAW).then(_REQUEST.then(_EXCESSES.maybe, _PAYOUT)))
+def client_withdraw(match: Match) -> Draft:
+    """Draft a withdrawal by a client's owner, paid by the proxy."""
+    block, amount = match.block, match["payout"].message.value
+    data = {"query_id": block.message.arguments().uint(64), "withdraw_amount": amount}
+    columns = {
+        "source": block.message.source,
+        "destination": block.message.destination,
+        "amount": amount,
+        "cocoon_client_withdraw_data": data,
+    }
+    return Draft("cocoon_client_withdraw", columns, failed=_is_aborted(block))
+
+
+RULES = (
+    worker_payout,
+    proxy_payout,
+    proxy_charge,
+    client_top_up,
+    register_proxy,
+    unregister_proxy,
     _owner_rule(
         "cocoon_client_register", REGISTER, lambda body, _columns: {"nonce": body.uint(64)}
     ),
@@ -222,23 +247,9 @@ RULES = (
         CHANGE_SECRET,
         lambda body, _columns: {"new_secret_hash": body.hex(256)},
     ),
-    Rule(
-        "cocoon.client_request_refund",
-        call(WALLET_SEND, REQUEST_REFUND)
-        .then(*_REPLIES)
-        .after(call(WALLET_SEND, name="wrapper").maybe),
-        _make_request_refund,
-    ),
-    Rule(
-        "cocoon.grant_refund",
-        call(GRANT_REFUND).then(_REQUEST.then(_PAYOUT, _EXCESSES)),
-        _make_grant_refund,
-    ),
+    client_request_refund,
+    grant_refund,
     _owner_rule("cocoon_client_increase_stake", INCREASE_STAKE, _fill_stake),
-    Rule(
-        "cocoon.client_withdraw",
-        call(WITHDRAW).then(_REQUEST.then(_EXCESSES.maybe, _PAYOUT)),
-        _make_withdraw,
-    ),
+    client_withdraw,
 )
 """In order of precedence."""

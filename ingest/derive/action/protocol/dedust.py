@@ -1,11 +1,21 @@
-"""DeDust: swaps of one or several hops, and withdrawals of liquidity."""
+"""DeDust: swaps of one or several hops, withdrawals of liquidity, and deposits.
+
+Deposits go side by side through a deposit contract into a pool.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.derive.action.pattern import Pattern, built, call, one_of, repeat
-from tonlake.ingest.derive.action.protocol.jetton import BURN, BURN_NOTIFICATION, JETTON_TRANSFER
+from tonlake.ingest.derive.action.pattern import Match, Pattern, built, call, one_of, repeat
+from tonlake.ingest.derive.action.protocol.jetton import (
+    BURN,
+    BURN_NOTIFICATION,
+    INTERNAL,
+    JETTON_TRANSFER,
+    NOTIFY,
+    TRANSFER,
+)
 from tonlake.ingest.derive.action.protocol.swap import (
     Hop,
     Leg,
@@ -15,11 +25,14 @@ from tonlake.ingest.derive.action.protocol.swap import (
     show_payouts,
     show_swap,
 )
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.rule import TRANSFER as TON_TRANSFER
+from tonlake.ingest.derive.action.rule import Block, Columns, Draft, rule, walk
 
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.block import Block, Columns
-    from tonlake.ingest.derive.action.pattern import Match
+    from collections.abc import Iterable
+
+    from tonlake.ingest.derive.action.interface import Interfaces
+
 
 SWAP_NATIVE, SWAP, SWAP_PEER, SWAP_LOG = 0xEA06185D, 0x61EE542D, 0x72ACA8AA, 0x9C610DE3
 PAYOUT_FROM_POOL, PAYOUT = 0xAD4EB6F5, 0x474F86CF
@@ -43,7 +56,23 @@ def _read_log(log: Block) -> Hop:
     return Hop(asset_in, body.coins(), asset_out, body.coins())
 
 
-def _make_swap(match: Match) -> Draft | None:
+def _pays(order: str, out: str) -> Pattern:
+    return call(PAYOUT_FROM_POOL, name=order).then(
+        one_of(built(JETTON_TRANSFER), call(PAYOUT)).named(out)
+    )
+
+
+_LOG = call(SWAP_LOG, name="log").maybe
+_OUT = _pays("order", "out")
+
+
+@rule(
+    "dedust.swap",
+    call(SWAP, name="first")
+    .then(one_of(_OUT, repeat(call(SWAP_PEER, SWAP, name="peer").then(_LOG), until=_OUT)), _LOG)
+    .after(one_of(built(JETTON_TRANSFER), call(SWAP_NATIVE)).named("in")),
+)
+def swap(match: Match) -> Draft | None:
     """Draft a swap; it failed if a pool did not log its hop.
 
     If there are several hops, all pools must be known.
@@ -60,7 +89,15 @@ def _make_swap(match: Match) -> Draft | None:
     return Draft("jetton_swap", columns, failed=len(hops) < swaps)
 
 
-def _make_withdraw(match: Match) -> Draft:
+@rule(
+    "dedust.withdraw_liquidity",
+    call(BURN).then(
+        call(BURN_NOTIFICATION, name="notification").then(
+            _pays("order_2", "out_2"), _pays("order_1", "out_1")
+        )
+    ),
+)
+def withdraw_liquidity(match: Match) -> Draft:
     """Draft a withdrawal: liquidity tokens burnt, both sides paid out; the last comes first."""
     message = match.block.message
     pool = match["notification"].message.destination
@@ -79,28 +116,197 @@ def _make_withdraw(match: Match) -> Draft:
     return Draft("dex_withdraw_liquidity", columns)
 
 
-def _pays(order: str, out: str) -> Pattern:
-    return call(PAYOUT_FROM_POOL, name=order).then(
-        one_of(built(JETTON_TRANSFER), call(PAYOUT)).named(out)
+DEPOSIT_NATIVE, ASK_FACTORY, INSTALL = 0xD55E4686, 0xF04EC526, 0x9B3AA3FA
+TOP_UP, DEPOSIT_ALL = 0x54240FE5, 0xB56B9598
+REJECT, FULFILL, PAY_BACK = 0xE1A36CD4, 0xAAE79256, 0x6B0B787F
+WHOLE, PARTIAL = "dedust_deposit_liquidity", "dedust_deposit_liquidity_partial"
+_SERVED = "dex_deposit_liquidity"
+_MERGED = 2
+
+
+class _Target(NamedTuple):
+    """The requested deposit, side by side."""
+
+    assets: tuple[str | None, str | None]
+    amounts: tuple[int, int]
+
+
+def _read_asked(block: Block) -> tuple[str | None, _Target]:
+    """Read the depositor and the requested target from f04ec526.
+
+    TL-B: query_id:uint64 proof:^Cell owner_addr:MsgAddress is_stable:Bool asset0:DedustAsset
+    asset1:DedustAsset ^[asset0_target_balance:Coins asset1_target_balance:Coins …].
+    """
+    body = block.message.arguments().skip(64)
+    body.ref()
+    owner = body.address()
+    assets = (read_asset(body.skip(1), ASSET_TAG_BITS), read_asset(body, ASSET_TAG_BITS))
+    inner = body.ref()
+    return owner, _Target(assets, (inner.coins(), inner.coins()))
+
+
+def _draft(match: Match, block_type: str, target: _Target | None, **more: object) -> Draft:
+    """Return the draft of one side of a deposit; ``target`` defaults to the requested one."""
+    (owner, asked), top_up = _read_asked(match["ask"]), match["top_up"]
+    target = target or asked
+    paid = top_up.message.arguments().skip(64)
+    transfer = match.get("transfer")
+    wallet = None if transfer is None else transfer.message.destination
+    is_shown = block_type == PARTIAL or match.interfaces.jetton_wallet(wallet) is not None
+    data: Columns = {
+        "dex": DEX,
+        "asset1": read_asset(paid, ASSET_TAG_BITS),
+        "amount1": paid.coins(),
+        "asset2": None,
+        "amount2": None,
+        "user_jetton_wallet_1": wallet if is_shown else None,
+        "user_jetton_wallet_2": None,
+        "lp_tokens_minted": None,
+        "target_asset_1": target.assets[0],
+        "target_amount_1": target.amounts[0],
+        "target_asset_2": target.assets[1],
+        "target_amount_2": target.amounts[1],
+        **more,
+    }
+    columns = {
+        "source": owner,
+        "destination_secondary": top_up.message.destination,
+        "dex_deposit_liquidity_data": data,
+    }
+    return Draft(block_type, columns, served=_SERVED)
+
+
+def _is_known(match: Match) -> bool:
+    """Return whether a side paid in jettons arrived at a known jetton wallet."""
+    internal = match.get("internal")
+    return (
+        internal is None or match.interfaces.jetton_wallet(internal.message.destination) is not None
     )
 
 
-_LOG = call(SWAP_LOG, name="log").maybe
-_OUT = _pays("order", "out")
+def _drop_unknown(match: Match) -> None:
+    """Leave out jettons that were returned to an unknown wallet."""
+    for back in match.all("back"):
+        sent = back.previous
+        if sent is not None and match.interfaces.jetton_wallet(back.message.destination) is None:
+            gone = set(walk([sent]))
+            match.blocks = [block for block in match.blocks if block not in gone]
+            match.names["excess"].remove(sent)
 
-SWAP_RULE = Rule(
-    "dedust.swap",
-    call(SWAP, name="first")
-    .then(one_of(_OUT, repeat(call(SWAP_PEER, SWAP, name="peer").then(_LOG), until=_OUT)), _LOG)
-    .after(one_of(built(JETTON_TRANSFER), call(SWAP_NATIVE)).named("in")),
-    _make_swap,
+
+def _read_deposited(block: Block) -> _Target:
+    """Read the deposited assets and amounts from b56b9598.
+
+    TL-B: query_id:uint64 proof:^Cell owner_addr:MsgAddress min_lp_amount:Coins ^[asset0:DedustAsset
+    asset0_amount:Coins asset1:DedustAsset asset1_amount:Coins].
+    """
+    body = block.message.arguments()
+    body.ref()
+    inner = body.ref()
+    first, first_amount = read_asset(inner, ASSET_TAG_BITS), inner.coins()
+    second, second_amount = read_asset(inner, ASSET_TAG_BITS), inner.coins()
+    return _Target((first, second), (first_amount, second_amount))
+
+
+def _read_excess(block: Block, interfaces: Interfaces) -> Columns:
+    """Return a refund of a vault: jettons, or the coins of the message."""
+    message = block.message
+    if block.opcode != TRANSFER:
+        return {"asset": None, "amount": message.value}
+    (received,) = (each for each in block.following if each.opcode == INTERNAL)
+    wallet = interfaces.jetton_wallet(received.message.destination)
+    amount = message.arguments().skip(64).coins()
+    return {"asset": None if wallet is None else wallet.jetton, "amount": amount}
+
+
+def merge_deposits(blocks: Iterable[Block]) -> list[Block]:
+    """Merge both sides of a deposit into one block; leave contracts with more sides unmerged."""
+    found = list(blocks)
+    by_contract: dict[str, list[Block]] = {}
+    for block in found:
+        contract = block.columns.get("destination_secondary")
+        if block.type in {WHOLE, PARTIAL} and contract is not None:
+            by_contract.setdefault(contract, []).append(block)
+    for sides in by_contract.values():
+        if len(sides) == _MERGED and any(side.type == WHOLE for side in sides):
+            found = [block for block in found if block not in sides]
+            found.append(_merge(sides))
+    return found
+
+
+def _merge(sides: list[Block]) -> Block:
+    """Return the block of both sides, in the order of the pool's assets."""
+    main = max(sides, key=lambda side: side.type == WHOLE)
+    data = dict(main.columns["dex_deposit_liquidity_data"])
+    for side in sides:
+        own = side.columns["dex_deposit_liquidity_data"]
+        number = 1 if own["asset1"] == data["target_asset_1"] else 2
+        for name in ("asset", "amount", "user_jetton_wallet_"):
+            data[f"{name}{number}"] = own[f"{name}1"]
+    columns = main.columns | {"dex_deposit_liquidity_data": data}
+    block = Block(
+        main.type, (), columns, served=main.served, failed=main.failed, rule="dedust.merge"
+    )
+    block.merge(sides)
+    return block
+
+
+_RECEIVED = one_of(
+    call(DEPOSIT_NATIVE),
+    call(NOTIFY).after(
+        call(INTERNAL, name="internal").after(call(TRANSFER, name="transfer").maybe).maybe
+    ),
 )
-WITHDRAW_RULE = Rule(
-    "dedust.withdraw_liquidity",
-    call(BURN).then(
-        call(BURN_NOTIFICATION, name="notification").then(
-            _pays("order_2", "out_2"), _pays("order_1", "out_1")
+_JETTONS_BACK = call(TRANSFER, name="excess").then(
+    call(INTERNAL, name="back").then(call(NOTIFY).maybe)
+)
+_BACK = call(PAY_BACK).then(one_of(_JETTONS_BACK, call(PAYOUT, name="excess")).maybe).maybe
+_REST = (built(TON_TRANSFER).maybe, _BACK, _BACK)
+
+
+@rule(
+    "dedust.deposit_liquidity",
+    call(DEPOSIT_ALL)
+    .then(
+        one_of(
+            call(INTERNAL, name="minted").then(call(NOTIFY).maybe),
+            call(REJECT, name="rejection").then(*_REST),
+        ),
+        call(FULFILL).then(*_REST).maybe,
+    )
+    .after(
+        call(TOP_UP, name="top_up").after(
+            call(ASK_FACTORY, name="ask").then(call(INSTALL).maybe).after(_RECEIVED)
         )
     ),
-    _make_withdraw,
 )
+def deposit_liquidity(match: Match) -> Draft | None:
+    """Draft a deposit whose second side has arrived: both go to the pool, or are returned."""
+    if not _is_known(match):
+        return None
+    minted = match.get("minted")
+    _drop_unknown(match)
+    draft = _draft(
+        match,
+        WHOLE,
+        _read_deposited(match.block),
+        lp_tokens_minted=None if minted is None else minted.message.arguments().skip(64).coins(),
+        # TON Center's order: last one first.
+        vault_excesses=[
+            _read_excess(each, match.interfaces) for each in reversed(match.all("excess"))
+        ],
+    )
+    draft.columns["destination"] = match.block.message.destination
+    return draft._replace(failed="rejection" in match)
+
+
+@rule(
+    "dedust.deposit_first_side",
+    call(TOP_UP, name="top_up").after(
+        call(ASK_FACTORY, name="ask").then(call(INSTALL)).after(_RECEIVED)
+    ),
+)
+def deposit_first_side(match: Match) -> Draft | None:
+    """Draft the payment of the first side, which does not reach the pool yet."""
+    goes_on = any(after.opcode in {DEPOSIT_ALL, REJECT} for after in match["top_up"].next)
+    return None if goes_on or not _is_known(match) else _draft(match, PARTIAL, None)

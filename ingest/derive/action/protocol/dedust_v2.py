@@ -1,28 +1,29 @@
-"""DeDust v2: swaps of any number of hops, and swaps refused by a pool.
+"""DeDust v2: swaps of any number of hops, swaps refused by a pool, and liquidity.
 
 A carrier brings coins (a5a7cbf8) or jettons (with cbc33949 as forward payload) directly to a pool,
 with an order as payload. The pool logs a swap and pays out, or pays into the next pool.
+
+A position is a separate contract in addition to the pool. A carrier brings one side of a deposit to
+the pool, which credits it to the deposit contract (dc5ddba1); after the second side that contract
+joins both to the pool (25251ee0).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.pattern import built, call, one_of, passes, repeat
+from tonlake.ingest.derive.action.pattern import Match, Pattern, built, call, one_of, passes, repeat
 from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER
-from tonlake.ingest.derive.action.protocol.swap import (
-    Hop,
-    Leg,
-    read_incoming,
-    show_swap,
-)
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.protocol.swap import Hop, Leg, read_incoming, show_swap
+from tonlake.ingest.derive.action.rule import Block, Columns, Draft, rule
+from tonlake.ingest.errors import ActionUnreadable
 
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.block import Block
+    from collections.abc import Iterable, Sequence
+
     from tonlake.ingest.derive.action.body import Body
     from tonlake.ingest.derive.action.interface import Interfaces
-    from tonlake.ingest.derive.action.pattern import Match, Pattern
+
 
 PAY_NATIVE, PAY_JETTON, PAYOUT = 0xA5A7CBF8, 0xCBC33949, 0x3216CA09
 SWAP, SWAP_LOG = 0xC442500F, 0x78E79BA4
@@ -123,7 +124,27 @@ def _is_failure(log: Block) -> bool:
     return log.transaction.aborted or log.transaction.exit_code not in {0, None}
 
 
-def _make_swap(match: Match) -> Draft | None:
+def _find_other_asset(interfaces: Interfaces, incoming: Leg) -> str | None:
+    """Return the other asset of a pool; None for coins and for unknown pools."""
+    facts = interfaces.find(incoming.destination, "DedustPool") or {}
+    assets = [asset["address"] for asset in facts.get("assets") or ()]
+    return next((asset for asset in assets if asset != incoming.asset), None)
+
+
+def carrier() -> Pattern:
+    """Return the pattern of coins or jettons sent to a pool, with excesses and bounces."""
+    return one_of(call(PAY_NATIVE).with_excesses, built(JETTON_TRANSFER).with_excesses)
+
+
+_CARRIER = carrier().where(_is_carrier).named("carrier")
+_OUT = one_of(call(PAYOUT), built(JETTON_TRANSFER).where(_is_last)).named("out")
+_LOG = call(SWAP_LOG, name="log")
+
+
+@rule(
+    "dedust_v2.swap", _CARRIER.where(_is_first).then(_LOG, repeat(_CARRIER.then(_LOG), until=_OUT))
+)
+def swap(match: Match) -> Draft | None:
     """Draft a swap with the amounts of its logs and the assets of its transfers."""
     out, logs = match["out"], match.all("log")
     if out.type == JETTON_TRANSFER and _is_swap(out):
@@ -146,7 +167,13 @@ def _make_swap(match: Match) -> Draft | None:
     return Draft("jetton_swap", columns, failed=any(map(_is_failure, logs)))
 
 
-def _make_refused(match: Match) -> Draft:
+@rule(
+    "dedust_v2.refused_swap",
+    carrier()
+    .where(_is_refused)
+    .then(one_of(call(PAYOUT), built(JETTON_TRANSFER)).where(_is_refund)),
+)
+def refused_swap(match: Match) -> Draft:
     """Draft a swap refused by the pool, which paid the incoming asset back."""
     incoming = read_incoming(match.block)
     other = _find_other_asset(match.interfaces, incoming)
@@ -155,31 +182,242 @@ def _make_refused(match: Match) -> Draft:
     return Draft("jetton_swap", columns, failed=True)
 
 
-def _find_other_asset(interfaces: Interfaces, incoming: Leg) -> str | None:
-    """Return the other asset of a pool; None for coins and for unknown pools."""
-    facts = interfaces.find(incoming.destination, "DedustPool") or {}
-    assets = [asset["address"] for asset in facts.get("assets") or ()]
-    return next((asset for asset in assets if asset != incoming.asset), None)
+WITHDRAW, TAKE_OUT, EXIT, WITHDRAW_LOG = 0x20B5EF89, 0xBC1531A9, 0xF6F6A3AA, 0xC0D77B54
+CLAIM_FEES, ASK_FEES, PAY_FEES = 0x5652F1DF, 0x25F19752, 0x29FF1BCF
+CLAIM_REWARD, ASK_REWARD, PAY_REWARD = 0x909FDB65, 0x2E0CCCBA, 0x9E17FBBE
+_NO_LEG = Leg(None, None, None, None, None, None)
 
 
-def carrier() -> Pattern:
-    """Return the pattern of coins or jettons sent to a pool, with excesses and bounces."""
-    return one_of(call(PAY_NATIVE).with_excesses, built(JETTON_TRANSFER).with_excesses)
+def _pair_legs(amounts: Sequence[int | None], legs: Sequence[Leg]) -> list[Leg]:
+    """Return the leg that paid each amount, an empty one where there is none."""
+    left = list(legs)
+    found = []
+    for amount in amounts:
+        leg = next((leg for leg in left if leg.amount == amount), _NO_LEG)
+        if leg is not _NO_LEG:
+            left.remove(leg)
+        found.append(leg)
+    return found
 
 
-_CARRIER = carrier().where(_is_carrier).named("carrier")
-_OUT = one_of(call(PAYOUT), built(JETTON_TRANSFER).where(_is_last)).named("out")
-_LOG = call(SWAP_LOG, name="log")
+def _show_sides(
+    match: Match, amounts: tuple[int | None, int | None], burnt: int | None, *, is_refund: bool
+) -> Columns:
+    """Return the columns of both sides paid out by a pool."""
+    legs = _pair_legs(amounts, [read_incoming(block) for block in match.all("leg")])
+    data: Columns = {"dex": DEX, "is_refund": is_refund, "lp_tokens_burnt": burnt}
+    for number, (amount, leg) in enumerate(zip(amounts, legs, strict=True), start=1):
+        data |= {
+            f"amount{number}": amount,
+            f"asset{number}_out": leg.asset,
+            f"user_jetton_wallet_{number}": leg.destination_wallet,
+            f"dex_jetton_wallet_{number}": leg.source_wallet,
+            f"dex_wallet_{number}": leg.source,
+        }
+    return data
 
-SWAP_RULE = Rule(
-    "dedust_v2.swap",
-    _CARRIER.where(_is_first).then(_LOG, repeat(_CARRIER.then(_LOG), until=_OUT)),
-    _make_swap,
+
+def _draft_claim(match: Match, action_type: str, amounts: tuple[int, int | None]) -> Draft:
+    message = match.block.message
+    columns = {
+        "source": message.source,
+        "destination": message.destination,
+        "destination_secondary": match["position"].message.destination,
+        "dex_withdraw_liquidity_data": _show_sides(match, amounts, None, is_refund=False),
+    }
+    return Draft(action_type, columns)
+
+
+def _leg() -> Pattern:
+    return one_of(call(PAYOUT), built(JETTON_TRANSFER)).named("leg").maybe
+
+
+@rule(
+    "dedust_v2.withdraw_liquidity",
+    call(EXIT)
+    .then(call(WITHDRAW_LOG, name="log").maybe, _leg(), _leg())
+    .after(call(TAKE_OUT).after(call(WITHDRAW, name="withdraw"))),
 )
-REFUSED_RULE = Rule(
-    "dedust_v2.refused_swap",
-    carrier()
-    .where(_is_refused)
-    .then(one_of(call(PAYOUT), built(JETTON_TRANSFER)).where(_is_refund)),
-    _make_refused,
+def withdraw_liquidity(match: Match) -> Draft | None:
+    """Draft a withdrawal of liquidity; it failed if the pool did not log it.
+
+    TL-B: withdraw#20b5ef89 query_id:uint64 liquidity:Coins min_x:Coins min_y:Coins auto_claim:Bool;
+    log c0d77b54 liquidity:Coins x_out:Coins y_out:Coins.
+    """
+    message, log = match["withdraw"].message, match.get("log")
+    asked = message.arguments().skip(64)
+    burnt = asked.coins()
+    asked.coins()
+    asked.coins()
+    if asked.bit():
+        return None
+    amounts: tuple[int | None, int | None] = (None, None)
+    if log is not None:
+        logged = log.message.arguments()
+        burnt, amounts = logged.coins(), (logged.coins(), logged.coins())
+    columns = {
+        "source": message.source,
+        "destination": message.destination,
+        "dex_withdraw_liquidity_data": _show_sides(match, amounts, burnt, is_refund=log is None),
+    }
+    return Draft("dex_withdraw_liquidity", columns, failed=log is None)
+
+
+@rule(
+    "dedust_v2.claim_fees",
+    call(CLAIM_FEES).then(
+        call(ASK_FEES, name="position").then(call(PAY_FEES, name="order").then(_leg(), _leg()))
+    ),
 )
+def claim_fees(match: Match) -> Draft:
+    """Draft a claim of fees. TL-B: 29ff1bcf query_id:uint64 x:Coins y:Coins owner:MsgAddress."""
+    body = match["order"].message.arguments().skip(64)
+    return _draft_claim(match, "dedust_v2_claim_fees", (body.coins(), body.coins()))
+
+
+@rule(
+    "dedust_v2.claim_reward",
+    call(CLAIM_REWARD).then(
+        call(ASK_REWARD, name="position").then(call(PAY_REWARD, name="order").then(_leg()))
+    ),
+)
+def claim_reward(match: Match) -> Draft:
+    """Draft a claim. TL-B: 9e17fbbe query_id:uint64 amount:Coins index:uint2 owner:MsgAddress."""
+    body = match["order"].message.arguments().skip(64)
+    return _draft_claim(match, "dedust_v2_claim_reward", (body.coins(), None))
+
+
+RULES = (withdraw_liquidity, claim_fees, claim_reward)
+
+
+DEPOSIT, CREDIT, JOIN = 0xC9A015DA, 0xDC5DDBA1, 0x25251EE0
+DEPOSIT_LOG, CREDIT_LIQUIDITY = 0x35DF2E12, 0x855AFCBD
+WHOLE, PARTIAL = "dedust_v2_deposit_liquidity", "dedust_v2_deposit_liquidity_partial"
+_SERVED, _DATA = "dex_deposit_liquidity", "dex_deposit_liquidity_data"
+_SIDE_FIELDS = ("asset", "amount", "user_jetton_wallet_", "target_asset_", "target_amount_")
+_MERGED = 2
+
+
+def _read_target(brought: Block) -> tuple[int, int]:
+    """Return the requested deposit: deposit#c9a015da x:Coins y:Coins min_liquidity:Coins.
+
+    Raises:
+        ActionUnreadable: the order of the carrier is another one.
+    """
+    order = read_order(brought)
+    if order.uint(32) != DEPOSIT:
+        raise ActionUnreadable("a side of a deposit has an order other than deposit")
+    return order.coins(), order.coins()
+
+
+def _show_side(match: Match) -> tuple[int, Columns]:
+    """Return the number of a side (1 is X) and its columns.
+
+    TL-B: credit#dc5ddba1 query_id:uint64 is_x:Bool amount:Coins.
+    """
+    credit, brought = match["credit"].message.arguments().skip(64), match["carrier"]
+    number = 1 if credit.bit() else 2
+    leg = read_incoming(brought)
+    return number, {
+        f"asset{number}": leg.asset,
+        f"amount{number}": credit.coins(),
+        f"user_jetton_wallet_{number}": leg.source_wallet,
+        f"target_asset_{number}": leg.asset,
+        f"target_amount_{number}": _read_target(brought)[number - 1],
+    }
+
+
+def _draft(match: Match, block_type: str, source: str | None, **more: object) -> Draft:
+    """Return the draft of a deposit with one known side."""
+    number, side = _show_side(match)
+    data: Columns = dict.fromkeys(f"{name}{each}" for name in _SIDE_FIELDS for each in (1, 2))
+    columns = {
+        "source": source,
+        "destination": match["credit"].message.source,
+        "destination_secondary": match["credit"].message.destination,
+        _DATA: data | side | {"dex": DEX, "lp_tokens_minted": None, "vault_excesses": []} | more,
+    }
+    return Draft(block_type, columns, served=_SERVED, notes={"side": number})
+
+
+def merge_sides(blocks: Iterable[Block]) -> list[Block]:
+    """Merge the first side of a deposit into the whole one, if they are the only two."""
+    found = list(blocks)
+    by_contract: dict[str, list[Block]] = {}
+    for block in found:
+        if block.type in {WHOLE, PARTIAL}:
+            by_contract.setdefault(block.columns["destination_secondary"], []).append(block)
+    for sides in by_contract.values():
+        if len(sides) == _MERGED and {side.type for side in sides} == {WHOLE, PARTIAL}:
+            found = [block for block in found if block not in sides]
+            found.append(_merge(sides))
+    return found
+
+
+def _merge(sides: list[Block]) -> Block:
+    """Return the block of a deposit with the columns that only its first side has."""
+    whole, first = sorted(sides, key=lambda side: side.type == PARTIAL)
+    number, own = first.notes["side"], first.columns[_DATA]
+    names = [f"{name}{number}" for name in ("asset", "user_jetton_wallet_", "target_asset_")]
+    data = whole.columns[_DATA] | {name: own[name] for name in names}
+    columns = whole.columns | {_DATA: data}
+    block = Block(
+        WHOLE, (), columns, served=whole.served, failed=whole.failed, rule="dedust_v2.merge"
+    )
+    block.merge(sides)
+    return block
+
+
+def _back() -> Pattern:
+    return one_of(call(PAYOUT), built(JETTON_TRANSFER)).named("back").maybe
+
+
+_SIDE = carrier().named("carrier")
+
+
+@rule(
+    "dedust_v2.deposit_liquidity",
+    call(JOIN)
+    .then(call(DEPOSIT_LOG, name="log").maybe, _back(), _back(), call(CREDIT_LIQUIDITY).maybe)
+    .after(call(CREDIT, name="credit").after(_SIDE)),
+)
+def deposit_liquidity(match: Match) -> Draft | None:
+    """Draft a deposit of both sides; the pool does not log it if it returns them.
+
+    TL-B: join#25251ee0 query_id:uint64 config:^Cell x:Coins y:Coins initiator:MsgAddress; log
+    35df2e12 x_in:Coins y_in:Coins liquidity:Coins ….
+    """
+    joined = match.block.message.arguments().skip(64)
+    joined.ref()
+    amounts = joined.coins(), joined.coins()
+    initiator, minted, log = joined.address(), None, match.get("log")
+    legs = [read_incoming(block) for block in match.all("back")]
+    if log is not None:
+        logged = log.message.arguments()
+        amounts, minted = (logged.coins(), logged.coins()), logged.coins()
+    elif not legs:
+        return None
+    target = _read_target(match["carrier"])
+    legs.sort(key=lambda leg: leg.source_wallet is None)  # Jettons first.
+    draft = _draft(
+        match,
+        WHOLE,
+        initiator,
+        amount1=amounts[0],
+        amount2=amounts[1],
+        target_amount_1=target[0],
+        target_amount_2=target[1],
+        lp_tokens_minted=minted,
+        vault_excesses=[
+            {"asset": leg.asset, "amount": leg.amount}
+            for leg in legs
+            if leg.destination == initiator
+        ],
+    )
+    return draft._replace(failed=log is None)
+
+
+@rule("dedust_v2.deposit_first_side", call(CREDIT, name="credit").with_excesses.after(_SIDE))
+def deposit_first_side(match: Match) -> Draft:
+    """Draft the payment of the first side."""
+    return _draft(match, PARTIAL, read_incoming(match["carrier"]).source)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.pattern import BOUNCES, call
-from tonlake.ingest.derive.action.protocol.trade import FILL_UP, find_item, is_domain
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.pattern import BOUNCES, Match, call
+from tonlake.ingest.derive.action.protocol.nft import FILL_UP, find_item, is_domain
+from tonlake.ingest.derive.action.rule import Columns, Draft, rule
 
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.block import Columns
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.pattern import Match
 
 CHANGE_RECORD, RELEASE = 0x4EB1F0F9, 0x4ED14B65
 _QUERY_BITS = 64
@@ -54,27 +52,8 @@ def _read_text(record: Body) -> str:
     return data.decode(errors="replace")
 
 
-def _make_change(match: Match) -> Draft:
-    """Draft the change of a record; without a value it is a deletion, and key 0 is a renewal."""
-    block = match.block
-    body = block.message.arguments().skip(64)
-    key = body.hex(256)
-    item = find_item(match.interfaces, block.message.destination)
-    columns: Columns = {
-        "source": block.message.source,
-        "destination": block.message.destination,
-        "asset": item.collection,
-    }
-    if not int(key, 16) and not body.refs_left:
-        return Draft("renew_dns", columns, failed=block.failed)
-    columns["change_dns_record_data"] = {"key": key}
-    if not body.refs_left:
-        return Draft("delete_dns", columns, failed=block.failed)
-    columns["change_dns_record_data"] |= read_record(body.ref())
-    return Draft("change_dns", columns, failed=block.failed)
-
-
-def _make_release(match: Match) -> Draft | None:
+@rule("dns.release", call(RELEASE))
+def release(match: Match) -> Draft | None:
     """Draft the release of a domain that was not renewed: a bid starts its auction."""
     block = match.block
     item = find_item(match.interfaces, block.message.destination)
@@ -94,7 +73,8 @@ def _make_release(match: Match) -> Draft | None:
     return Draft("dns_release", columns, failed=block.transaction.aborted)
 
 
-def _make_purchase(match: Match) -> Draft | None:
+@rule("dns.purchase", call(FILL_UP).after(call(name="cause").apart))
+def purchase(match: Match) -> Draft | None:
     """Draft the end of an auction: the first call after it makes the domain pay its collection."""
     block = match.block
     item = find_item(match.interfaces, block.message.source)
@@ -115,8 +95,22 @@ def _make_purchase(match: Match) -> Draft | None:
     return Draft("dns_purchase", columns, failed=block.transaction.aborted)
 
 
-RELEASE_RULE = Rule("dns.release", call(RELEASE), _make_release)
-PURCHASE_RULE = Rule("dns.purchase", call(FILL_UP).after(call(name="cause").apart), _make_purchase)
-CHANGE_RULE = Rule(
-    "dns.change_record", call(CHANGE_RECORD).then(call(*BOUNCES).maybe), _make_change
-)
+@rule("dns.change_record", call(CHANGE_RECORD).then(call(*BOUNCES).maybe))
+def change_record(match: Match) -> Draft:
+    """Draft the change of a record; without a value it is a deletion, and key 0 is a renewal."""
+    block = match.block
+    body = block.message.arguments().skip(64)
+    key = body.hex(256)
+    item = find_item(match.interfaces, block.message.destination)
+    columns: Columns = {
+        "source": block.message.source,
+        "destination": block.message.destination,
+        "asset": item.collection,
+    }
+    if not int(key, 16) and not body.refs_left:
+        return Draft("renew_dns", columns, failed=block.failed)
+    columns["change_dns_record_data"] = {"key": key}
+    if not body.refs_left:
+        return Draft("delete_dns", columns, failed=block.failed)
+    columns["change_dns_record_data"] |= read_record(body.ref())
+    return Draft("change_dns", columns, failed=block.failed)

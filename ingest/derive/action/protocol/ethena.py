@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tonlake.ingest.derive.action.pattern import built, call
+from tonlake.ingest.derive.action.pattern import Match, built, call
 from tonlake.ingest.derive.action.protocol.jetton import (
     INTERNAL,
     JETTON_TRANSFER,
@@ -12,10 +10,7 @@ from tonlake.ingest.derive.action.protocol.jetton import (
     NOTIFY,
     TRANSFER,
 )
-from tonlake.ingest.derive.action.rule import Draft, Rule
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.pattern import Match
+from tonlake.ingest.derive.action.rule import Draft, rule
 
 USDE = "0:086FA2A675F74347B08DD4606A549B8FDB98829CB282BC1949D3B12FBAED9DCC"
 TSUSDE = "0:D0E545323C7ACB7102653C073377F7E3C67F122EB94D430A250739F109D4A57D"
@@ -24,7 +19,15 @@ RELEASE = 0xB2583ED5
 PROVIDER = "ethena"
 
 
-def _make_withdrawal_request(match: Match) -> Draft | None:
+@rule(
+    "ethena.withdrawal_request",
+    call(TRANSFER).then(
+        call(INTERNAL, name="internal").then(
+            call(NOTIFY).then(call(MINT, name="mint").then(call(RELEASE, name="release")))
+        )
+    ),
+)
+def withdrawal_request(match: Match) -> Draft | None:
     """Draft a withdrawal request: tsUSDe return to their master, which releases USDe later.
 
     TL-B: release#b2583ed5 query_id:uint64 amount:Coins.
@@ -53,7 +56,13 @@ def _make_withdrawal_request(match: Match) -> Draft | None:
     return Draft("ethena_withdrawal_request", columns, served="stake_withdrawal_request")
 
 
-def _make_deposit(match: Match) -> Draft | None:
+@rule(
+    "ethena.deposit",
+    built(JETTON_TRANSFER)
+    .where(lambda block: block["asset"] == USDE)
+    .then(built("jetton_mint", name="minted")),
+)
+def deposit(match: Match) -> Draft | None:
     """Draft a deposit of USDe to the pool, for which tsUSDe are minted."""
     sent, minted = match.block, match["minted"]
     if minted["asset"] != TSUSDE:
@@ -68,21 +77,3 @@ def _make_deposit(match: Match) -> Draft | None:
         "staking_data": {"provider": PROVIDER, "tokens_minted": minted["amount"]},
     }
     return Draft("ethena_deposit", columns, served="stake_deposit")
-
-
-WITHDRAWAL_REQUEST_RULE = Rule(
-    "ethena.withdrawal_request",
-    call(TRANSFER).then(
-        call(INTERNAL, name="internal").then(
-            call(NOTIFY).then(call(MINT, name="mint").then(call(RELEASE, name="release")))
-        )
-    ),
-    _make_withdrawal_request,
-)
-DEPOSIT_RULE = Rule(
-    "ethena.deposit",
-    built(JETTON_TRANSFER)
-    .where(lambda block: block["asset"] == USDE)
-    .then(built("jetton_mint", name="minted")),
-    _make_deposit,
-)

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.block import CALL, TRANSFER
-from tonlake.ingest.derive.action.pattern import BOUNCES, Pattern, built, call, one_of
+from tonlake.ingest.derive.action.pattern import BOUNCES, Match, Pattern, built, call, one_of
 from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.rule import CALL, TRANSFER, Block, Columns, Draft, rule
 from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.block import Block, Columns
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.pattern import Match
 
 SUPPLY, WITHDRAW, LIQUIDATE = 0x1, 0x2, 0x3
 SUPPLY_USER, WITHDRAW_USER, LIQUIDATE_USER = 0x11, 0x21, 0x31
@@ -79,7 +76,59 @@ def _read_user(block: Block) -> Body:
     return body.skip(32 + 64)
 
 
-def _make_supply(match: Match) -> Draft:
+def _find_refusal(match: Match) -> str | None:
+    if "no_funds" in match:
+        return "withdraw_no_funds_excess"
+    refused = match.get("refused")
+    return None if refused is None else REFUSALS[refused.opcode or 0]
+
+
+def _read_satisfied(block: Block) -> tuple[int, str, int]:
+    """Return the repaid debt, the id of its asset, and the collateral paid for it."""
+    body = block.message.arguments().skip(64)
+    body.address()
+    body.address()
+    asset_id, inner = body.uint(256), body.ref()
+    debt = inner.skip(64).uint(64)
+    return debt, hex(asset_id), inner.skip(64 + 64 + 256 + 64).uint(64)
+
+
+def _find_failure(match: Match) -> str | None:
+    """Return the reason why a liquidation failed; None if it succeeded."""
+    if "success" in match:
+        return None
+    if "user" not in match:
+        return "immediate_rejection"
+    unsatisfied = match.get("unsatisfied")
+    if unsatisfied is None:
+        return "master_not_enough_liquidity"
+    inner = unsatisfied.message.arguments().skip(64)
+    inner.address()
+    inner.address()
+    error = inner.skip(256).ref().skip(64 + 256 + 64)
+    error.coins()
+    code = error.peek_opcode()
+    return "liquidation_error" if code is None else f"liquidation_error_0x{code:x}"
+
+
+_JETTONS_BACK = built(JETTON_TRANSFER)
+_FINISH = one_of(call(LIQUIDATE_REPORT, LIQUIDATE_FAIL), built(JETTON_TRANSFER)).named("report")
+_TEXT = built(TRANSFER).maybe
+
+
+@rule(
+    "evaa.supply",
+    one_of(call(SUPPLY), _asks_with_jettons(SUPPLY)).then(
+        _notifies_user(SUPPLY_USER, "user").then(
+            one_of(
+                call(SUPPLY_SUCCESS, name="success").then(_TEXT),
+                call(SUPPLY_FAIL).then(_TEXT),
+                _JETTONS_BACK,
+            )
+        )
+    ),
+)
+def supply(match: Match) -> Draft:
     """Draft a supply of coins or jettons, for the sender or for another account."""
     block, notice = match.block, match["user"]
     user = _read_user(notice)
@@ -116,7 +165,24 @@ def _make_supply(match: Match) -> Draft:
     return Draft("evaa_supply", columns, failed="success" not in match)
 
 
-def _make_withdraw(match: Match) -> Draft:
+@rule(
+    "evaa.withdraw",
+    call(WITHDRAW).then(
+        _notifies_user(WITHDRAW_USER, "user").then(
+            one_of(
+                call(WITHDRAW_COLLATERALIZED, name="granted").then(
+                    one_of(built(JETTON_TRANSFER), call(WITHDRAW_SUCCESS)).named("payout"),
+                    _notifies_user(WITHDRAW_SUCCESS).then(built(TRANSFER)),
+                ),
+                call(WITHDRAW_COLLATERALIZED, name="granted").then(
+                    _notifies_user(WITHDRAW_FAIL).then(call(WITHDRAW_NO_FUNDS, name="no_funds"))
+                ),
+                call(*REFUSALS, name="refused"),
+            )
+        )
+    ),
+)
+def withdraw(match: Match) -> Draft:
     """Draft a withdrawal or a loan of coins or jettons."""
     block, granted = match.block, match.get("granted")
     body = block.message.arguments().skip(64)
@@ -147,14 +213,27 @@ def _make_withdraw(match: Match) -> Draft:
     return Draft("evaa_withdraw", columns, failed=reason is not None)
 
 
-def _find_refusal(match: Match) -> str | None:
-    if "no_funds" in match:
-        return "withdraw_no_funds_excess"
-    refused = match.get("refused")
-    return None if refused is None else REFUSALS[refused.opcode or 0]
-
-
-def _make_liquidate(match: Match) -> Draft:
+@rule(
+    "evaa.liquidate",
+    one_of(call(LIQUIDATE), _asks_with_jettons(LIQUIDATE)).then(
+        one_of(
+            _notifies_user(LIQUIDATE_USER, "user").then(
+                one_of(
+                    call(LIQUIDATE_SATISFIED, name="satisfied").then(
+                        _notifies_user(LIQUIDATE_SUCCESS, "success").then(_TEXT), _FINISH
+                    ),
+                    call(LIQUIDATE_SATISFIED, name="satisfied").then(
+                        one_of(call(LIQUIDATE_FAIL), _notifies_user(LIQUIDATE_FAIL)), _FINISH
+                    ),
+                    call(LIQUIDATE_UNSATISFIED, name="unsatisfied").then(_FINISH),
+                )
+            ),
+            call(*BOUNCES),
+            _JETTONS_BACK,
+        )
+    ),
+)
+def liquidate(match: Match) -> Draft:
     """Draft a liquidation: a liquidator pays a debt and receives the collateral."""
     block = match.block
     is_jetton = block.type == JETTON_TRANSFER
@@ -174,90 +253,5 @@ def _make_liquidate(match: Match) -> Draft:
     return Draft("evaa_liquidate", columns, failed="success" not in match)
 
 
-def _read_satisfied(block: Block) -> tuple[int, str, int]:
-    """Return the repaid debt, the id of its asset, and the collateral paid for it."""
-    body = block.message.arguments().skip(64)
-    body.address()
-    body.address()
-    asset_id, inner = body.uint(256), body.ref()
-    debt = inner.skip(64).uint(64)
-    return debt, hex(asset_id), inner.skip(64 + 64 + 256 + 64).uint(64)
-
-
-def _find_failure(match: Match) -> str | None:
-    """Return the reason why a liquidation failed; None if it succeeded."""
-    if "success" in match:
-        return None
-    if "user" not in match:
-        return "immediate_rejection"
-    unsatisfied = match.get("unsatisfied")
-    if unsatisfied is None:
-        return "master_not_enough_liquidity"
-    inner = unsatisfied.message.arguments().skip(64)
-    inner.address()
-    inner.address()
-    error = inner.skip(256).ref().skip(64 + 256 + 64)
-    error.coins()
-    code = error.peek_opcode()
-    return "liquidation_error" if code is None else f"liquidation_error_0x{code:x}"
-
-
-_JETTONS_BACK = built(JETTON_TRANSFER)
-_FINISH = one_of(call(LIQUIDATE_REPORT, LIQUIDATE_FAIL), built(JETTON_TRANSFER)).named("report")
-_TEXT = built(TRANSFER).maybe
-
-RULES = (
-    Rule(
-        "evaa.supply",
-        one_of(call(SUPPLY), _asks_with_jettons(SUPPLY)).then(
-            _notifies_user(SUPPLY_USER, "user").then(
-                one_of(
-                    call(SUPPLY_SUCCESS, name="success").then(_TEXT),
-                    call(SUPPLY_FAIL).then(_TEXT),
-                    _JETTONS_BACK,
-                )
-            )
-        ),
-        _make_supply,
-    ),
-    Rule(
-        "evaa.withdraw",
-        call(WITHDRAW).then(
-            _notifies_user(WITHDRAW_USER, "user").then(
-                one_of(
-                    call(WITHDRAW_COLLATERALIZED, name="granted").then(
-                        one_of(built(JETTON_TRANSFER), call(WITHDRAW_SUCCESS)).named("payout"),
-                        _notifies_user(WITHDRAW_SUCCESS).then(built(TRANSFER)),
-                    ),
-                    call(WITHDRAW_COLLATERALIZED, name="granted").then(
-                        _notifies_user(WITHDRAW_FAIL).then(call(WITHDRAW_NO_FUNDS, name="no_funds"))
-                    ),
-                    call(*REFUSALS, name="refused"),
-                )
-            )
-        ),
-        _make_withdraw,
-    ),
-    Rule(
-        "evaa.liquidate",
-        one_of(call(LIQUIDATE), _asks_with_jettons(LIQUIDATE)).then(
-            one_of(
-                _notifies_user(LIQUIDATE_USER, "user").then(
-                    one_of(
-                        call(LIQUIDATE_SATISFIED, name="satisfied").then(
-                            _notifies_user(LIQUIDATE_SUCCESS, "success").then(_TEXT), _FINISH
-                        ),
-                        call(LIQUIDATE_SATISFIED, name="satisfied").then(
-                            one_of(call(LIQUIDATE_FAIL), _notifies_user(LIQUIDATE_FAIL)), _FINISH
-                        ),
-                        call(LIQUIDATE_UNSATISFIED, name="unsatisfied").then(_FINISH),
-                    )
-                ),
-                call(*BOUNCES),
-                _JETTONS_BACK,
-            )
-        ),
-        _make_liquidate,
-    ),
-)
+RULES = (supply, withdraw, liquidate)
 """In order of precedence."""

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.block import TRANSFER
-from tonlake.ingest.derive.action.pattern import call, comment, one_of
+from tonlake.ingest.derive.action.pattern import Match, call, comment, one_of
 from tonlake.ingest.derive.action.protocol.jetton import BURN, NOTIFY
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.rule import TRANSFER, Block, Columns, Draft, rule
 
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.block import Block, Columns
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.pattern import Match
 
 TREASURY = "0:8BC991CFE177BC7E9721433EFA3BEFD199485A55CFFD040A06C89AF026B71BCF"
 PARENT = "0:CF76AF318C0872B58A9F1925FC29C156211782B9FB01F56760D292E56123BF87"
@@ -59,7 +56,43 @@ def _calls(block: Block, opcode: int) -> list[Block]:
     return [after for after in block.following if after.opcode == opcode]
 
 
-def _make_deposit(match: Match) -> Draft | None:
+def _fill(
+    staker: str | None, wallet: Block | None, proxy: Block | None, amount: int | None, data: Columns
+) -> Columns:
+    return {
+        "source": staker,
+        "source_secondary": None if wallet is None else wallet.message.destination,
+        "destination": TREASURY,
+        "asset": PARENT if proxy is None else proxy.message.destination,
+        "amount": amount,
+        "staking_data": data,
+    }
+
+
+def _describe_request(minting: Block, tokens: int) -> Columns:
+    return {"provider": PROVIDER, "ts_nft": _find_bill(minting), "tokens_burnt": tokens}
+
+
+_BILL = call(MINT_BILL, name="bill")
+_MINTED = call(PROXY_MINTED, name="proxy").then(
+    call(MINTED, name="minted").then(call(NOTIFY).maybe)
+)
+_PAID = call(BURNED, name="burned").then(call(WITHDRAWN).maybe)
+_BILL_BURNED = call(BILL_BURNED, name="bill_burned").after(call(BURN_BILL).maybe)
+
+
+@rule(
+    "hipo.deposit",
+    one_of(call(DEPOSIT), comment("d", "D"))
+    .where(_is_to_treasury)
+    .then(
+        one_of(
+            _MINTED, call(PROXY_SAVED, name="proxy").then(call(SAVED, name="saved").maybe)
+        ).maybe,
+        _BILL.maybe,
+    ),
+)
+def deposit(match: Match) -> Draft | None:
     """Draft a deposit of coins for hGRAM, now or at the end of the round."""
     block = match.block
     message = block.message
@@ -81,20 +114,17 @@ def _make_deposit(match: Match) -> Draft | None:
     return Draft("hipo_stake_deposit", columns, failed=failed, served="stake_deposit")
 
 
-def _fill(
-    staker: str | None, wallet: Block | None, proxy: Block | None, amount: int | None, data: Columns
-) -> Columns:
-    return {
-        "source": staker,
-        "source_secondary": None if wallet is None else wallet.message.destination,
-        "destination": TREASURY,
-        "asset": PARENT if proxy is None else proxy.message.destination,
-        "amount": amount,
-        "staking_data": data,
-    }
-
-
-def _make_withdrawal(match: Match) -> Draft:
+@rule(
+    "hipo.withdraw",
+    call(BURN).then(
+        call(PROXY_RESERVE, name="proxy").then(
+            call(RESERVE, name="reserve")
+            .where(_is_to_treasury)
+            .then(one_of(call(PROXY_BURNED, name="paid").then(_PAID), _BILL))
+        )
+    ),
+)
+def withdraw(match: Match) -> Draft:
     """Draft a withdrawal for burnt hGRAM, at once or at the end of the round.
 
     A rollback is not an action.
@@ -120,11 +150,11 @@ def _make_withdrawal(match: Match) -> Draft:
     return Draft(kind, columns, failed=burn.failed, served="stake_withdrawal_request")
 
 
-def _describe_request(minting: Block, tokens: int) -> Columns:
-    return {"provider": PROVIDER, "ts_nft": _find_bill(minting), "tokens_burnt": tokens}
-
-
-def _make_round_deposit(match: Match) -> Draft:
+@rule(
+    "hipo.round_deposit",
+    call(MINT_TOKENS).where(_is_to_treasury).after(_BILL_BURNED.maybe).then(_MINTED),
+)
+def round_deposit(match: Match) -> Draft:
     """Draft the minting of hGRAM for a bill at the end of a round."""
     block, proxy = match.block, match["proxy"]
     body, minted = _read(block), _read(proxy)
@@ -142,7 +172,20 @@ def _make_round_deposit(match: Match) -> Draft:
     return Draft("hipo_stake_deposit", columns, failed=block.failed, served="stake_deposit")
 
 
-def _make_round_withdrawal(match: Match) -> Draft:
+@rule(
+    "hipo.round_withdraw",
+    call(BURN_TOKENS)
+    .where(_is_to_treasury)
+    .after(_BILL_BURNED.maybe)
+    .then(
+        one_of(
+            call(PROXY_BURNED, name="proxy").then(_PAID),
+            _BILL,
+            call(PROXY_ROLLBACK, name="returned").then(call(ROLLBACK, name="rollback").maybe),
+        )
+    ),
+)
+def round_withdraw(match: Match) -> Draft:
     """Draft the payout of a bill at the end of a round, its postponement or its rollback."""
     block = match.block
     body = _read(block)
@@ -172,59 +215,4 @@ def _make_round_withdrawal(match: Match) -> Draft:
     return Draft("hipo_stake_withdrawal", columns, failed=block.failed, served="stake_withdrawal")
 
 
-_BILL = call(MINT_BILL, name="bill")
-_MINTED = call(PROXY_MINTED, name="proxy").then(
-    call(MINTED, name="minted").then(call(NOTIFY).maybe)
-)
-_PAID = call(BURNED, name="burned").then(call(WITHDRAWN).maybe)
-_BILL_BURNED = call(BILL_BURNED, name="bill_burned").after(call(BURN_BILL).maybe)
-
-DEPOSIT_RULE = Rule(
-    "hipo.deposit",
-    one_of(call(DEPOSIT), comment("d", "D"))
-    .where(_is_to_treasury)
-    .then(
-        one_of(
-            _MINTED,
-            call(PROXY_SAVED, name="proxy").then(call(SAVED, name="saved").maybe),
-        ).maybe,
-        _BILL.maybe,
-    ),
-    _make_deposit,
-)
-WITHDRAW_RULE = Rule(
-    "hipo.withdraw",
-    call(BURN).then(
-        call(PROXY_RESERVE, name="proxy").then(
-            call(RESERVE, name="reserve")
-            .where(_is_to_treasury)
-            .then(
-                one_of(
-                    call(PROXY_BURNED, name="paid").then(_PAID),
-                    _BILL,
-                )
-            )
-        )
-    ),
-    _make_withdrawal,
-)
-ROUND_DEPOSIT_RULE = Rule(
-    "hipo.round_deposit",
-    call(MINT_TOKENS).where(_is_to_treasury).after(_BILL_BURNED.maybe).then(_MINTED),
-    _make_round_deposit,
-)
-ROUND_WITHDRAW_RULE = Rule(
-    "hipo.round_withdraw",
-    call(BURN_TOKENS)
-    .where(_is_to_treasury)
-    .after(_BILL_BURNED.maybe)
-    .then(
-        one_of(
-            call(PROXY_BURNED, name="proxy").then(_PAID),
-            _BILL,
-            call(PROXY_ROLLBACK, name="returned").then(call(ROLLBACK, name="rollback").maybe),
-        )
-    ),
-    _make_round_withdrawal,
-)
-RULES = (DEPOSIT_RULE, WITHDRAW_RULE, ROUND_DEPOSIT_RULE, ROUND_WITHDRAW_RULE)
+RULES = (deposit, withdraw, round_deposit, round_withdraw)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.derive.action.block import Block, Columns
 from tonlake.ingest.derive.action.body import Body, read_comment
 from tonlake.ingest.derive.action.pattern import Match, call, one_of
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.rule import Block, Columns, Draft, rule
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.interface import Interfaces
@@ -72,7 +71,55 @@ def asset_of(jetton: str | None) -> str | None:
     return None if jetton in PTON_MASTERS else jetton
 
 
-def _make_transfer(match: Match) -> Draft | None:
+def make_ghost(block: Block, interfaces: Interfaces) -> Block:
+    """Return the block of a transfer that was not sent; without asset if the wallet is unknown."""
+    wallet = interfaces.jetton_wallet(block.message.destination)
+    body = read_transfer(block.message)
+    roles = {
+        "source_secondary": block.message.destination,
+        "destination": body.destination,
+        "asset": None if wallet is None else wallet.jetton,
+    }
+    draft = _draft_transfer(Match(block), body, roles, failed=True)
+    return Block(draft.type, block.nodes, draft.columns)
+
+
+def _draft_transfer(match: Match, body: TransferBody, roles: Columns, *, failed: bool) -> Draft:
+    comment, is_encrypted = None, False
+    if body.forward_payload is not None:
+        comment, is_encrypted = read_comment(body.forward_payload)
+    data = {
+        "query_id": body.query_id,
+        "response_destination": body.response_destination,
+        "forward_amount": body.forward_amount,
+        "custom_payload": show_payload(body.custom_payload),
+        "forward_payload": show_payload(body.forward_payload),
+        "comment": comment,
+        "is_encrypted_comment": is_encrypted,
+    }
+    columns = {
+        "source": match.block.message.source,
+        **roles,
+        "amount": body.amount,
+        "jetton_transfer_data": data,
+    }
+    return Draft(
+        JETTON_TRANSFER,
+        columns,
+        failed=failed,
+        notes={
+            "payload": body.forward_payload,
+            "wallet": match.block.message.destination,
+            "has_notification": "notify" in match,
+        },
+    )
+
+
+_NOTIFY = call(NOTIFY, name="notify").maybe
+
+
+@rule("jetton.transfer", call(TRANSFER).then(call(INTERNAL, name="internal").then(_NOTIFY)))
+def transfer(match: Match) -> Draft | None:
     """Draft a transfer from the requesting owner to the owner of the receiving wallet.
 
     The amounts are those that arrived, which are lower than requested if the jetton charges a fee.
@@ -107,20 +154,8 @@ def _make_transfer(match: Match) -> Draft | None:
     return draft._replace(is_broken=known.owner != body.destination)
 
 
-def make_ghost(block: Block, interfaces: Interfaces) -> Block:
-    """Return the block of a transfer that was not sent; without asset if the wallet is unknown."""
-    wallet = interfaces.jetton_wallet(block.message.destination)
-    body = read_transfer(block.message)
-    roles = {
-        "source_secondary": block.message.destination,
-        "destination": body.destination,
-        "asset": None if wallet is None else wallet.jetton,
-    }
-    draft = _draft_transfer(Match(block), body, roles, failed=True)
-    return Block(draft.type, block.nodes, draft.columns)
-
-
-def _make_pton_transfer(match: Match) -> Draft | None:
+@rule("jetton.pton_transfer", call(TRANSFER).then(_NOTIFY))
+def pton_transfer(match: Match) -> Draft | None:
     """Draft a transfer of coins through a wallet of a jetton that represents TON."""
     block = match.block
     wallet = match.interfaces.jetton_wallet(block.message.destination)
@@ -140,38 +175,8 @@ def _make_pton_transfer(match: Match) -> Draft | None:
     )
 
 
-def _draft_transfer(match: Match, body: TransferBody, roles: Columns, *, failed: bool) -> Draft:
-    comment, is_encrypted = None, False
-    if body.forward_payload is not None:
-        comment, is_encrypted = read_comment(body.forward_payload)
-    data = {
-        "query_id": body.query_id,
-        "response_destination": body.response_destination,
-        "forward_amount": body.forward_amount,
-        "custom_payload": show_payload(body.custom_payload),
-        "forward_payload": show_payload(body.forward_payload),
-        "comment": comment,
-        "is_encrypted_comment": is_encrypted,
-    }
-    columns = {
-        "source": match.block.message.source,
-        **roles,
-        "amount": body.amount,
-        "jetton_transfer_data": data,
-    }
-    return Draft(
-        JETTON_TRANSFER,
-        columns,
-        failed=failed,
-        notes={
-            "payload": body.forward_payload,
-            "wallet": match.block.message.destination,
-            "has_notification": "notify" in match,
-        },
-    )
-
-
-def _make_burn(match: Match) -> Draft | None:
+@rule("jetton.burn", call(BURN).then(call(BURN_NOTIFICATION).maybe))
+def burn(match: Match) -> Draft | None:
     """Draft a burn requested by the owner of the wallet."""
     block = match.block
     body = block.message.arguments().skip(64)
@@ -187,7 +192,13 @@ def _make_burn(match: Match) -> Draft | None:
     return Draft("jetton_burn", columns, failed=block.failed)
 
 
-def _make_mint(match: Match) -> Draft | None:
+@rule(
+    "jetton.mint",
+    call(MINT, MINTER_MINT).then(
+        one_of(call(INTERNAL, name="internal").then(_NOTIFY), call(NOTIFY, name="notify")).maybe
+    ),
+)
+def mint(match: Match) -> Draft | None:
     """Draft a mint by the master; it failed if no wallet received the jettons."""
     block, internal = match.block, match.get("internal")
     body = block.message.arguments().skip(64)
@@ -213,25 +224,3 @@ def _make_mint(match: Match) -> Draft | None:
         "amount": internal.message.arguments().skip(64).coins(),
     }
     return Draft("jetton_mint", columns, failed=internal.failed)
-
-
-_NOTIFY = call(NOTIFY, name="notify").maybe
-
-TRANSFER_RULE = Rule(
-    "jetton.transfer",
-    call(TRANSFER).then(call(INTERNAL, name="internal").then(_NOTIFY)),
-    _make_transfer,
-)
-PTON_RULE = Rule("jetton.pton_transfer", call(TRANSFER).then(_NOTIFY), _make_pton_transfer)
-BURN_RULE = Rule(
-    "jetton.burn",
-    call(BURN).then(call(BURN_NOTIFICATION).maybe),
-    _make_burn,
-)
-MINT_RULE = Rule(
-    "jetton.mint",
-    call(MINT, MINTER_MINT).then(
-        one_of(call(INTERNAL, name="internal").then(_NOTIFY), call(NOTIFY, name="notify")).maybe
-    ),
-    _make_mint,
-)

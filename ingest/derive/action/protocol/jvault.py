@@ -6,17 +6,14 @@ import base64
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.derive.action.block import TRANSFER
 from tonlake.ingest.derive.action.body import Body, read_body
-from tonlake.ingest.derive.action.pattern import built, call, one_of, repeat
+from tonlake.ingest.derive.action.pattern import Match, built, call, one_of, repeat
 from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.rule import TRANSFER, Block, Columns, Draft, rule
 from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.block import Block, Columns
     from tonlake.ingest.derive.action.interface import Interfaces
-    from tonlake.ingest.derive.action.pattern import Match
 
 RECEIVE_JETTONS, CANCEL_STAKE, SET_DATA = 0xD68A4AC1, 0x9EADA1D9, 0x383411EA
 REQUEST_UPDATE, UPDATE_REWARDS = 0xF5C5BAA3, 0xAE9307CE
@@ -26,38 +23,9 @@ CLAIM, SEND_CLAIMED = 0x78D9F109, 0x44BC1FE3
 _ADDRESS_BITS = 267
 
 
-def _make_stake(match: Match) -> Draft:
-    """Draft a stake of jettons in a pool, which notifies the stake wallet of their owner."""
-    sent, received = match.block, match["received"]
-    data = {
-        "period": _read_period(sent["payload"]),
-        "minted_stake_jettons": None,
-        "stake_wallet": received.message.destination,
-    }
-    columns: Columns = {
-        name: sent[name] for name in ("source", "source_secondary", "destination", "asset")
-    }
-    columns |= {"amount": sent["amount"], "jvault_stake_data": data}
-    update = match.get("request")
-    failed = received.failed or update is None or update.failed
-    return Draft("jvault_stake", columns, failed=failed)
-
-
 def _read_period(payload: Body | None) -> int | None:
     """Return the lock period in seconds, which follows the payload's opcode."""
     return None if payload is None else payload.copy().skip(32).uint(32)
-
-
-def _make_unstake(match: Match) -> Draft | None:
-    """Draft an unstake; if the stake wallet refuses it, the action has its exit code."""
-    return _draft_unstake("jvault_unstake", match, failed=False)
-
-
-def _make_unstake_request(match: Match) -> Draft | None:
-    """Draft a request to unstake jettons at the end of their period."""
-    request = match.get("request")
-    failed = request is None or request.failed or match.block.failed
-    return _draft_unstake("jvault_unstake_request", match, failed=failed)
 
 
 def _draft_unstake(name: str, match: Match, *, failed: bool) -> Draft | None:
@@ -111,24 +79,6 @@ def _read_addresses(
         return None
 
 
-def _make_claim(match: Match) -> Draft:
-    """Draft a payout of rewards; jettons are identified by the pool's wallets."""
-    message, sending = match.block.message, match["sending"]
-    paid = [after for after in sending.following if after.type == JETTON_TRANSFER]
-    wallets = _read_claimed(match.block)
-    data = {
-        "claimed_jettons": wallets,
-        "claimed_amounts": [paid[0]["amount"]],
-    }
-    columns = {
-        "source": message.source,
-        "source_secondary": message.destination,
-        "destination": sending.message.destination,
-        "jvault_claim_data": data,
-    }
-    return Draft("jvault_claim", columns, more=paid)
-
-
 def _read_claimed(block: Block) -> list[str]:
     """Return the requested jetton wallets. TL-B: jettons_to_claim:(HashmapE 267 Bit)."""
     root = block.message.arguments().skip(64).maybe_ref()
@@ -149,40 +99,77 @@ _REFERRERS = repeat(call(REQUEST_REFERRER), until=call(UPDATE_REFERRER).maybe).m
 _UPDATE = call(UPDATE_REWARDS)
 _JETTONS = built(JETTON_TRANSFER)
 
-RULES = (
-    Rule(
-        "jvault.stake",
-        _JETTONS.then(
-            call(RECEIVE_JETTONS, name="received").then(
-                one_of(
-                    call(REQUEST_UPDATE, name="request").then(_REFERRERS, _UPDATE),
-                    call(CANCEL_STAKE).then(_JETTONS.maybe),
-                )
-            ),
-            call(SET_DATA).maybe,
+
+@rule(
+    "jvault.stake",
+    _JETTONS.then(
+        call(RECEIVE_JETTONS, name="received").then(
+            one_of(
+                call(REQUEST_UPDATE, name="request").then(_REFERRERS, _UPDATE),
+                call(CANCEL_STAKE).then(_JETTONS.maybe),
+            )
         ),
-        _make_stake,
-    ),
-    Rule(
-        "jvault.unstake",
-        call(UNSTAKE).then(
-            call(REQUEST_UPDATE, name="request")
-            .then(_REFERRERS, built(TRANSFER).maybe, _JETTONS, _UPDATE)
-            .maybe
-        ),
-        _make_unstake,
-    ),
-    Rule(
-        "jvault.claim",
-        call(CLAIM).then(call(SEND_CLAIMED, name="sending").then(_JETTONS, _UPDATE)),
-        _make_claim,
-    ),
-    Rule(
-        "jvault.unstake_request",
-        call(UNSTAKE_REQUEST).then(
-            call(REQUEST_UPDATE, name="request").then(_REFERRERS, _UPDATE).maybe
-        ),
-        _make_unstake_request,
+        call(SET_DATA).maybe,
     ),
 )
+def stake(match: Match) -> Draft:
+    """Draft a stake of jettons in a pool, which notifies the stake wallet of their owner."""
+    sent, received = match.block, match["received"]
+    data = {
+        "period": _read_period(sent["payload"]),
+        "minted_stake_jettons": None,
+        "stake_wallet": received.message.destination,
+    }
+    columns: Columns = {
+        name: sent[name] for name in ("source", "source_secondary", "destination", "asset")
+    }
+    columns |= {"amount": sent["amount"], "jvault_stake_data": data}
+    update = match.get("request")
+    failed = received.failed or update is None or update.failed
+    return Draft("jvault_stake", columns, failed=failed)
+
+
+@rule(
+    "jvault.unstake",
+    call(UNSTAKE).then(
+        call(REQUEST_UPDATE, name="request")
+        .then(_REFERRERS, built(TRANSFER).maybe, _JETTONS, _UPDATE)
+        .maybe
+    ),
+)
+def unstake(match: Match) -> Draft | None:
+    """Draft an unstake; if the stake wallet refuses it, the action has its exit code."""
+    return _draft_unstake("jvault_unstake", match, failed=False)
+
+
+@rule("jvault.claim", call(CLAIM).then(call(SEND_CLAIMED, name="sending").then(_JETTONS, _UPDATE)))
+def claim(match: Match) -> Draft:
+    """Draft a payout of rewards; jettons are identified by the pool's wallets."""
+    message, sending = match.block.message, match["sending"]
+    paid = [after for after in sending.following if after.type == JETTON_TRANSFER]
+    wallets = _read_claimed(match.block)
+    data = {"claimed_jettons": wallets, "claimed_amounts": [paid[0]["amount"]]}
+    columns = {
+        "source": message.source,
+        "source_secondary": message.destination,
+        "destination": sending.message.destination,
+        "jvault_claim_data": data,
+    }
+    return Draft("jvault_claim", columns, more=paid)
+
+
+@rule(
+    "jvault.unstake_request",
+    call(UNSTAKE_REQUEST).then(
+        call(REQUEST_UPDATE, name="request").then(_REFERRERS, _UPDATE).maybe
+    ),
+)
+def unstake_request(match: Match) -> Draft | None:
+    """Draft a request to unstake jettons at the end of their period."""
+    request = match.get("request")
+    failed = request is None or request.failed or match.block.failed
+    return _draft_unstake("jvault_unstake_request", match, failed=failed)
+
+
+RULES = (stake, unstake, claim, unstake_request)
 """In order of precedence."""

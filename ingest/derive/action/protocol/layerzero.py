@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.derive.action.block import TRANSFER
-from tonlake.ingest.derive.action.pattern import built, call
+from tonlake.ingest.derive.action.pattern import Match, built, call
 from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.rule import TRANSFER, Columns, Draft, rule
 from tonlake.ingest.errors import ActionUnreadable
 
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.block import Columns
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.pattern import Match
 
 _NAME_BITS, _FIELDS = 80, 15
 _NO_FIELD, _REFERENCE = 15, 9
@@ -149,7 +146,27 @@ _STATUSES = {0x3BBC306B: "succeeded"}
 """Status of a verification by its code."""
 
 
-def _make_send(match: Match) -> Draft:
+_EXCESSES = built(TRANSFER).maybe
+_EVENT = call(EVENT).maybe
+
+
+@rule(
+    "layerzero.send",
+    call(ENDPOINT_SEND).then(
+        call(CHANNEL_SEND, name="channel").then(
+            call(CONNECTION_SEND).then(
+                call(ULN_SEND, name="uln").then(
+                    call(SEND_CALLBACK, name="callback").then(
+                        call(EVENT, name="event"),
+                        *(_EXCESSES,) * 5,
+                        call(OAPP_CALLBACK).then(_EVENT, _EXCESSES),
+                    )
+                )
+            )
+        )
+    ),
+)
+def send(match: Match) -> Draft:
     """Draft the sending of a packet through endpoint, channel and message library."""
     block = match.block
     sent = read_record(match["callback"].message.arguments()).record(2)
@@ -171,7 +188,11 @@ def _make_send(match: Match) -> Draft:
     return Draft("layerzero_send", columns)
 
 
-def _make_send_tokens(match: Match) -> Draft:
+@rule(
+    "layerzero.send_tokens",
+    built("layerzero_send").after(built(JETTON_TRANSFER, name="jettons").then(call(EVENT))),
+)
+def send_tokens(match: Match) -> Draft:
     """Draft the sending of jettons to another chain through an application."""
     sent, jettons = match.block, match["jettons"]
     names = ("source", "source_secondary", "destination", "destination_secondary")
@@ -181,7 +202,18 @@ def _make_send_tokens(match: Match) -> Draft:
     return Draft("layerzero_send_tokens", columns)
 
 
-def _make_receive(match: Match) -> Draft:
+@rule(
+    "layerzero.receive",
+    call(RECEIVE_PREPARE).then(
+        _EXCESSES,
+        call(OAPP_PREPARE, name="prepare").then(
+            call(RECEIVE_LOCK).then(
+                call(RECEIVE_EXECUTE).then(_EVENT, call(EXECUTE_CALLBACK).then(_EVENT, _EXCESSES))
+            )
+        ),
+    ),
+)
+def receive(match: Match) -> Draft:
     """Draft the delivery of a packet to its application."""
     block, prepare = match.block, match["prepare"]
     columns = {
@@ -193,7 +225,19 @@ def _make_receive(match: Match) -> Draft:
     return Draft("layerzero_receive", columns)
 
 
-def _make_commit(match: Match) -> Draft:
+@rule(
+    "layerzero.commit_packet",
+    call(COMMIT).then(
+        call(CONNECTION_COMMIT, name="connection").then(
+            call(ENDPOINT_COMMIT, name="endpoint").then(
+                call(CHANNEL_COMMIT, name="channel").then(
+                    _EVENT, call(COMMIT_CALLBACK).then(_EXCESSES)
+                )
+            )
+        )
+    ),
+)
+def commit_packet(match: Match) -> Draft:
     """Draft the commit of a verified packet."""
     block, connection = match.block, match["connection"].message.destination
     packet = Record(read_record(block.message.arguments()).cell(0))
@@ -209,7 +253,19 @@ def _make_commit(match: Match) -> Draft:
     return Draft("layerzero_commit_packet", columns)
 
 
-def _make_verify(match: Match) -> Draft:
+@rule(
+    "layerzero.dvn_verify",
+    call(VERIFY).then(
+        call(PROXY_CALL, name="proxy").then(
+            call(ULN_VERIFY, name="uln").then(
+                call(CONNECTION_VERIFY, name="connection").then(
+                    _EVENT, call(VERIFY_CALLBACK, name="callback").then(_EXCESSES)
+                )
+            )
+        )
+    ),
+)
+def dvn_verify(match: Match) -> Draft:
     """Draft the verification of a packet by a verifier (DVN)."""
     block = match.block
     verdict = read_record(match["callback"].message.arguments()).record(0)
@@ -226,71 +282,5 @@ def _make_verify(match: Match) -> Draft:
     return Draft("layerzero_dvn_verify", columns)
 
 
-_EXCESSES = built(TRANSFER).maybe
-_EVENT = call(EVENT).maybe
-
-RULES = (
-    Rule(
-        "layerzero.send",
-        call(ENDPOINT_SEND).then(
-            call(CHANNEL_SEND, name="channel").then(
-                call(CONNECTION_SEND).then(
-                    call(ULN_SEND, name="uln").then(
-                        call(SEND_CALLBACK, name="callback").then(
-                            call(EVENT, name="event"),
-                            *(_EXCESSES,) * 5,
-                            call(OAPP_CALLBACK).then(_EVENT, _EXCESSES),
-                        )
-                    )
-                )
-            )
-        ),
-        _make_send,
-    ),
-    Rule(
-        "layerzero.send_tokens",
-        built("layerzero_send").after(built(JETTON_TRANSFER, name="jettons").then(call(EVENT))),
-        _make_send_tokens,
-    ),
-    Rule(
-        "layerzero.receive",
-        call(RECEIVE_PREPARE).then(
-            _EXCESSES,
-            call(OAPP_PREPARE, name="prepare").then(
-                call(RECEIVE_LOCK).then(
-                    call(RECEIVE_EXECUTE).then(
-                        _EVENT, call(EXECUTE_CALLBACK).then(_EVENT, _EXCESSES)
-                    )
-                )
-            ),
-        ),
-        _make_receive,
-    ),
-    Rule(
-        "layerzero.commit_packet",
-        call(COMMIT).then(
-            call(CONNECTION_COMMIT, name="connection").then(
-                call(ENDPOINT_COMMIT, name="endpoint").then(
-                    call(CHANNEL_COMMIT, name="channel").then(
-                        _EVENT, call(COMMIT_CALLBACK).then(_EXCESSES)
-                    )
-                )
-            )
-        ),
-        _make_commit,
-    ),
-    Rule(
-        "layerzero.dvn_verify",
-        call(VERIFY).then(
-            call(PROXY_CALL, name="proxy").then(
-                call(ULN_VERIFY, name="uln").then(
-                    call(CONNECTION_VERIFY, name="connection").then(
-                        _EVENT, call(VERIFY_CALLBACK, name="callback").then(_EXCESSES)
-                    )
-                )
-            )
-        ),
-        _make_verify,
-    ),
-)
+RULES = (send, send_tokens, receive, commit_packet, dvn_verify)
 """In order of precedence."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.block import TRANSFER
-from tonlake.ingest.derive.action.pattern import call, comment, one_of
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.pattern import Match, call, comment, one_of
+from tonlake.ingest.derive.action.rule import TRANSFER, Draft, rule
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.interface import Interfaces
-    from tonlake.ingest.derive.action.pattern import Match
 
 NEW_ORDER, INIT_ORDER = 0xF718510F, 0x9C73FBA2
 APPROVE, APPROVE_ACCEPTED, APPROVE_REJECTED = 0xA762230F, 0x82609BF6, 0xAFAF283E
@@ -26,7 +24,8 @@ def _find_signers(interfaces: Interfaces, order: str | None) -> list[str] | None
     return None if facts is None else [each for each in facts.get("signers") or () if each]
 
 
-def _make_create_order(match: Match) -> Draft | None:
+@rule("multisig.create_order", call(NEW_ORDER).then(call(INIT_ORDER, name="init")))
+def create_order(match: Match) -> Draft | None:
     """Draft the creation of an order. TL-B: new_order and order_init of multisig v2."""
     block, init = match.block, match["init"]
     signers = _find_signers(match.interfaces, init.message.destination)
@@ -56,7 +55,13 @@ def _make_create_order(match: Match) -> Draft | None:
     return Draft("multisig_create_order", columns, extra_accounts=signers)
 
 
-def _make_approve(match: Match) -> Draft | None:
+@rule(
+    "multisig.approve",
+    one_of(call(APPROVE), comment("approve")).then(
+        one_of(call(APPROVE_ACCEPTED), call(APPROVE_REJECTED, name="rejected"))
+    ),
+)
+def approve(match: Match) -> Draft | None:
     """Draft the approval of an order by a call or a comment; the order accepts or rejects it."""
     block, rejected = match.block, match.get("rejected")
     message = block.message
@@ -76,7 +81,8 @@ def _make_approve(match: Match) -> Draft | None:
     return Draft("multisig_approve", columns, failed=rejected is not None, extra_accounts=signers)
 
 
-def _make_execute(match: Match) -> Draft | None:
+@rule("multisig.execute", call(EXECUTE))
+def execute(match: Match) -> Draft | None:
     """Draft the execution of an approved order by the multisig wallet."""
     message = match.block.message
     signers = _find_signers(match.interfaces, message.source)
@@ -99,19 +105,5 @@ def _make_execute(match: Match) -> Draft | None:
     return Draft("multisig_execute", columns, failed=match.block.failed, extra_accounts=signers)
 
 
-RULES = (
-    Rule(
-        "multisig.create_order",
-        call(NEW_ORDER).then(call(INIT_ORDER, name="init")),
-        _make_create_order,
-    ),
-    Rule(
-        "multisig.approve",
-        one_of(call(APPROVE), comment("approve")).then(
-            one_of(call(APPROVE_ACCEPTED), call(APPROVE_REJECTED, name="rejected"))
-        ),
-        _make_approve,
-    ),
-    Rule("multisig.execute", call(EXECUTE), _make_execute),
-)
+RULES = (create_order, approve, execute)
 """In order of precedence."""

@@ -3,23 +3,74 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
-from tonlake.ingest.derive.action.block import CALL, DEPLOYING, Block, Columns
-from tonlake.ingest.derive.action.block import TRANSFER as TON_TRANSFER
-from tonlake.ingest.derive.action.pattern import EXCESS_OPCODE, built, call
+from tonlake.ingest.derive.action.interface import DNS_ITEM, Interfaces, NftItem
+from tonlake.ingest.derive.action.pattern import EXCESS_OPCODE, Match, built, call
 from tonlake.ingest.derive.action.protocol.jetton import show_payload
-from tonlake.ingest.derive.action.protocol.trade import (
-    FRAGMENT,
-    GETGEMS,
-    split_fill_ups,
-)
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.rule import CALL, DEPLOYING, Block, Columns, Draft, rule
+from tonlake.ingest.derive.action.rule import TRANSFER as TON_TRANSFER
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.interface import Interfaces, NftItem
     from tonlake.ingest.derive.action.model import Message
-    from tonlake.ingest.derive.action.pattern import Match
+
+
+GETGEMS, FRAGMENT = "getgems", "fragment"
+FILL_UP = 0x370FEC51
+"""Payment by the auction of an item: telemint and DNS items, op::fill_up."""
+OUTBID = 0x557CEA20
+CANCEL_AUCTION, FINISH_AUCTION = 0x5616C572, 0xB95616B6
+CLOSE_AUCTION = 0x20C9EB18
+"""Auctions of Getgems, version 4; 20c9eb18 ends one either way."""
+
+DNS_COLLECTION = "0:B774D95EB20543F186C06B371AB88AD704F7E256130CAF96189368A7D0CB6CCF"
+"""Collection of the domains under .ton."""
+DNS_ITEM_CODE = "i1/8nr/TkGTY1fVuRlnIJrt1k5I/XKSHKL5NYK9vUfk="
+"""Code hash of the items of that collection; other collections may use it too."""
+
+_TELEGRAM_HOST = "nft.fragment.com"
+
+
+def find_item(interfaces: Interfaces, account: str | None) -> NftItem:
+    """Return the item at an account; an unknown one has no collection."""
+    known = interfaces.nft_item(account)
+    return known or NftItem(account or "", None, None, None, {})
+
+
+def is_telegram_item(item: NftItem) -> bool:
+    """Return whether the metadata of an item are those of a Telegram username or number."""
+    uri = item.content.get("uri")
+    return isinstance(uri, str) and urlsplit(uri).hostname == _TELEGRAM_HOST
+
+
+def is_domain(interfaces: Interfaces, item: NftItem) -> bool:
+    """Return whether an item is a domain with its own auction, by its collection or code."""
+    facts = interfaces.find(item.address, "NftItem") or {}
+    return (
+        item.collection == DNS_COLLECTION
+        or interfaces.has(item.address, DNS_ITEM)
+        or facts.get("code_hash") == DNS_ITEM_CODE
+    )
+
+
+class FillUps(NamedTuple):
+    """Payments of an auction: to the beneficiary, and as royalty."""
+
+    payout: Block | None
+    royalty: Block | None
+
+
+def split_fill_ups(blocks: Iterable[Block]) -> FillUps:
+    """Return the payments of an auction by kind; of several, the first one sent is the royalty."""
+    found = [block for block in blocks if block.opcode == FILL_UP]
+    found.sort(key=lambda block: block.message.created_lt or 0)
+    if len(found) > 1:
+        return FillUps(found[1], found[0])
+    return FillUps(found[0] if found else None, None)
+
 
 TRANSFER, OWNERSHIP_ASSIGNED = 0x5FCC3D14, 0x05138D91
 GET_STATIC_DATA, REPORT_STATIC_DATA = 0x2FCB26A2, 0x8B771735
@@ -58,60 +109,6 @@ class Seller(NamedTuple):
     owner: str | None
     marketplace: str | None
     price: int | None
-
-
-def _make_mint(match: Match) -> Draft | None:
-    """Draft a mint: a message that deploys only an item."""
-    block = match.block
-    (address,) = block.deployments
-    item = match.interfaces.nft_item(address)
-    if item is None:
-        return None
-    columns: Columns = {
-        "source": block.columns["source"],
-        "destination": address,
-        "asset": item.collection,
-        "asset_secondary": address,
-        "opcode": block.message.opcode,
-        "nft_mint_data": {"nft_item_index": item.item_index},
-    }
-    return Draft("nft_mint", columns)
-
-
-def _make_transfer(match: Match) -> Draft | None:
-    """Draft a transfer of a known item; if a sale or auction sends it to a buyer, a purchase."""
-    block, assigned = match.block, match.get("assigned")
-    item = match.interfaces.nft_item(block.message.destination)
-    if item is None:
-        return None
-    body = read_transfer(block.message)
-    owner = block.message.source
-    if assigned is not None:
-        owner = assigned.message.arguments().skip(64).address() or owner
-    seller = _find_seller(match.interfaces, block.previous, body.new_owner, item)
-    is_purchase = seller is not None
-    data = _make_data(body) | {"is_purchase": is_purchase, "nft_item_index": item.item_index}
-    if seller is not None:
-        data |= {
-            "price": seller.price,
-            "marketplace": GETGEMS,
-            "marketplace_address": seller.marketplace,
-            "real_prev_owner": seller.owner,
-        }
-    return Draft(
-        "nft_transfer",
-        {
-            "source": owner,
-            "destination": body.new_owner,
-            "asset": item.collection,
-            "asset_secondary": item.address,
-            "nft_transfer_data": data,
-            "nft_listing_data": {"marketplace_fee_address": None, "royalty_address": None},
-        },
-        failed=block.failed,
-        notes={"seller": block.message.source, "payload": body.forward_payload},
-        more=[block.previous] if block.previous and is_purchase and _pays(block.previous) else (),
-    )
 
 
 def _pays(cause: Block) -> bool:
@@ -167,7 +164,82 @@ def _find_seller(
     return seller if is_sold and seller.owner != new_owner else None
 
 
-def _make_assignment(match: Match) -> Draft | None:
+def _is_external(block: Block) -> bool:
+    return block.type == CALL and block.columns.get("source") is None
+
+
+_AMOUNTS, _ADDRESSES = (
+    ("payout_amount", "royalty_amount"),
+    ("marketplace_fee_address", "royalty_address"),
+)
+
+
+def _is_sold_on_getgems(block: Block) -> bool:
+    data = block.columns["nft_transfer_data"]
+    return bool(data["is_purchase"]) and data["marketplace"] == GETGEMS
+
+
+@rule("nft.mint", built(DEPLOYING).where(lambda block: len(block.deployments) == 1))
+def mint(match: Match) -> Draft | None:
+    """Draft a mint: a message that deploys only an item."""
+    block = match.block
+    (address,) = block.deployments
+    item = match.interfaces.nft_item(address)
+    if item is None:
+        return None
+    columns: Columns = {
+        "source": block.columns["source"],
+        "destination": address,
+        "asset": item.collection,
+        "asset_secondary": address,
+        "opcode": block.message.opcode,
+        "nft_mint_data": {"nft_item_index": item.item_index},
+    }
+    return Draft("nft_mint", columns)
+
+
+@rule(
+    "nft.transfer",
+    call(TRANSFER).then(call(OWNERSHIP_ASSIGNED, name="assigned").maybe, call(EXCESS_OPCODE).maybe),
+)
+def transfer(match: Match) -> Draft | None:
+    """Draft a transfer of a known item; if a sale or auction sends it to a buyer, a purchase."""
+    block, assigned = match.block, match.get("assigned")
+    item = match.interfaces.nft_item(block.message.destination)
+    if item is None:
+        return None
+    body = read_transfer(block.message)
+    owner = block.message.source
+    if assigned is not None:
+        owner = assigned.message.arguments().skip(64).address() or owner
+    seller = _find_seller(match.interfaces, block.previous, body.new_owner, item)
+    is_purchase = seller is not None
+    data = _make_data(body) | {"is_purchase": is_purchase, "nft_item_index": item.item_index}
+    if seller is not None:
+        data |= {
+            "price": seller.price,
+            "marketplace": GETGEMS,
+            "marketplace_address": seller.marketplace,
+            "real_prev_owner": seller.owner,
+        }
+    return Draft(
+        "nft_transfer",
+        {
+            "source": owner,
+            "destination": body.new_owner,
+            "asset": item.collection,
+            "asset_secondary": item.address,
+            "nft_transfer_data": data,
+            "nft_listing_data": {"marketplace_fee_address": None, "royalty_address": None},
+        },
+        failed=block.failed,
+        notes={"seller": block.message.source, "payload": body.forward_payload},
+        more=[block.previous] if block.previous and is_purchase and _pays(block.previous) else (),
+    )
+
+
+@rule("nft.assignment", call(OWNERSHIP_ASSIGNED))
+def assignment(match: Match) -> Draft | None:
     """Draft a change of owner without a transfer, as at the end of the item's own auction.
 
     Payload at the end of an auction. TL-B: teleitem_bid_info#38127de1 bid:Coins bid_ts:uint32.
@@ -218,17 +290,8 @@ def _make_assignment(match: Match) -> Draft | None:
     return Draft("nft_transfer", columns, more=more)
 
 
-def _is_external(block: Block) -> bool:
-    return block.type == CALL and block.columns.get("source") is None
-
-
-_AMOUNTS, _ADDRESSES = (
-    ("payout_amount", "royalty_amount"),
-    ("marketplace_fee_address", "royalty_address"),
-)
-
-
-def _make_purchase(match: Match) -> Draft | None:
+@rule("nft.getgems_purchase", built("nft_transfer").where(_is_sold_on_getgems))
+def getgems_purchase(match: Match) -> Draft | None:
     """Draft a purchase on Getgems: the transfer, with the payment to the previous owner."""
     transfer = match.block
     data = transfer.columns["nft_transfer_data"]
@@ -259,7 +322,8 @@ def _make_purchase(match: Match) -> Draft | None:
     return Draft("nft_purchase", columns, notes=transfer.notes, more=[payout])
 
 
-def _make_discovery(match: Match) -> Draft:
+@rule("nft.discovery", call(GET_STATIC_DATA).then(call(REPORT_STATIC_DATA, name="report")))
+def discovery(match: Match) -> Draft:
     """Draft a request to an item for its index and collection."""
     block, report = match.block, match["report"]
     body = report.message.arguments().skip(64)
@@ -272,27 +336,3 @@ def _make_discovery(match: Match) -> Draft:
         "nft_transfer_data": {"nft_item_index": index},
     }
     return Draft("nft_discovery", columns)
-
-
-def _is_sold_on_getgems(block: Block) -> bool:
-    data = block.columns["nft_transfer_data"]
-    return bool(data["is_purchase"]) and data["marketplace"] == GETGEMS
-
-
-MINT_RULE = Rule(
-    "nft.mint", built(DEPLOYING).where(lambda block: len(block.deployments) == 1), _make_mint
-)
-TRANSFER_RULE = Rule(
-    "nft.transfer",
-    call(TRANSFER).then(call(OWNERSHIP_ASSIGNED, name="assigned").maybe, call(EXCESS_OPCODE).maybe),
-    _make_transfer,
-)
-ASSIGNMENT_RULE = Rule("nft.assignment", call(OWNERSHIP_ASSIGNED), _make_assignment)
-PURCHASE_RULE = Rule(
-    "nft.getgems_purchase", built("nft_transfer").where(_is_sold_on_getgems), _make_purchase
-)
-DISCOVERY_RULE = Rule(
-    "nft.discovery",
-    call(GET_STATIC_DATA).then(call(REPORT_STATIC_DATA, name="report")),
-    _make_discovery,
-)

@@ -1,4 +1,4 @@
-"""NFTs put on sale or on auction, price changes, and cancelled sales.
+"""Sales and auctions of NFTs: listings, price changes, bids, refunds, ends and cancellations.
 
 The terms of a sale are those in the StateInit that deploys it. TL-B: ``_ fixed_prefix_length:(Maybe
 (## 5)) special:(Maybe TickTock) code:(Maybe ^Cell) data:(Maybe ^Cell) library:(Maybe ^Cell) =
@@ -10,16 +10,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.derive.action.account.facts import show_sale
-from tonlake.ingest.derive.action.block import CALL
-from tonlake.ingest.derive.action.block import TRANSFER as TON_TRANSFER
-from tonlake.ingest.derive.action.interface import exact
-from tonlake.ingest.derive.action.pattern import built, call
-from tonlake.ingest.derive.action.protocol.trade import GETGEMS, find_item
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.interface import Facts, Interfaces, NftItem, exact, show_sale
+from tonlake.ingest.derive.action.pattern import Match, built, call, comment, one_of
+from tonlake.ingest.derive.action.protocol.nft import (
+    CANCEL_AUCTION,
+    CLOSE_AUCTION,
+    FINISH_AUCTION,
+    FRAGMENT,
+    GETGEMS,
+    OUTBID,
+    find_item,
+    is_domain,
+    is_telegram_item,
+)
+from tonlake.ingest.derive.action.rule import CALL, Block, Columns, Draft, rule
+from tonlake.ingest.derive.action.rule import TRANSFER as TON_TRANSFER
 from tonlake.ingest.derive.contract.layout import Subject, make_maybe_cell
 from tonlake.ingest.derive.contract.reader import find_reader
-from tonlake.ingest.derive.contract.stack import Mismatch, parse_address
+from tonlake.ingest.derive.contract.stack import Detector, Finding, Mismatch, parse_address
 from tonlake.ingest.derive.contract.standard.sale import (
     detect_auction_v4,
     detect_sale,
@@ -30,10 +38,6 @@ from tonlake.ingest.errors import BocError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tonlake.ingest.derive.action.block import Block, Columns
-    from tonlake.ingest.derive.action.interface import Facts, Interfaces
-    from tonlake.ingest.derive.action.pattern import Match
-    from tonlake.ingest.derive.contract.stack import Detector, Finding
 
 _PREFIX_BITS, _TICK_TOCK_BITS = 5, 2
 _DETECTORS = (detect_sale, detect_sale_v4, detect_auction_v4)
@@ -105,34 +109,6 @@ _TERMS = {
 """Numbers of a listing, and the names of its fee addresses, by interface."""
 
 
-def _make_listing(match: Match) -> Draft | None:
-    """Draft a listing: an item moves through the marketplace to the sale or auction it deployed."""
-    first, deployed = match.block, match["sale_init"].message
-    address = match["to_sale"].columns["destination"]
-    sale, auction = match.interfaces.nft_sale(address), match.interfaces.nft_auction(address)
-    seller = sale or auction
-    if seller is None or seller.owner != first.columns["source"]:
-        return None
-    if deployed.init_state is None or deployed.destination != address:
-        return None
-    item = find_item(match.interfaces, first.columns["asset_secondary"])
-    kind = SALE if sale is not None else AUCTION
-    columns = {
-        "source": first.columns["source"],
-        "source_secondary": first.columns["destination"],
-        "destination": address,
-        "asset": item.collection,
-        "asset_secondary": item.address,
-        "nft_transfer_data": {"marketplace": None, "marketplace_address": seller.marketplace},
-        "nft_listing_data": {
-            "nft_item_index": item.item_index,
-            "marketplace": GETGEMS,
-            **_read_terms(kind, address, deployed.init_state, match.interfaces),
-        },
-    }
-    return Draft("nft_put_on_sale" if sale is not None else "nft_put_on_auction", columns)
-
-
 def _read_terms(kind: str, address: str, init_state: bytes, interfaces: Interfaces) -> Columns:
     """Return price, bids and fees as deployed, or the current facts if the code has no reader."""
     deployment = read_deployment(address, init_state)
@@ -164,7 +140,43 @@ def _is_sent_on(block: Block) -> bool:
     return before is not None and before["asset_secondary"] == block["asset_secondary"]
 
 
-def _make_update(match: Match) -> Draft | None:
+@rule(
+    "sale.listing",
+    built("nft_transfer").then(
+        built(TON_TRANSFER, CALL, name="sale_init").where(_is_deployment),
+        built("nft_transfer", name="to_sale").where(_is_sent_on),
+    ),
+)
+def put_on_sale(match: Match) -> Draft | None:
+    """Draft a listing: an item moves through the marketplace to the sale or auction it deployed."""
+    first, deployed = match.block, match["sale_init"].message
+    address = match["to_sale"].columns["destination"]
+    sale, auction = match.interfaces.nft_sale(address), match.interfaces.nft_auction(address)
+    seller = sale or auction
+    if seller is None or seller.owner != first.columns["source"]:
+        return None
+    if deployed.init_state is None or deployed.destination != address:
+        return None
+    item = find_item(match.interfaces, first.columns["asset_secondary"])
+    kind = SALE if sale is not None else AUCTION
+    columns = {
+        "source": first.columns["source"],
+        "source_secondary": first.columns["destination"],
+        "destination": address,
+        "asset": item.collection,
+        "asset_secondary": item.address,
+        "nft_transfer_data": {"marketplace": None, "marketplace_address": seller.marketplace},
+        "nft_listing_data": {
+            "nft_item_index": item.item_index,
+            "marketplace": GETGEMS,
+            **_read_terms(kind, address, deployed.init_state, match.interfaces),
+        },
+    }
+    return Draft("nft_put_on_sale" if sale is not None else "nft_put_on_auction", columns)
+
+
+@rule("sale.update", call(UPDATE_SALE))
+def update_sale(match: Match) -> Draft | None:
     """Draft a price change by the owner of a sale."""
     block = match.block
     sale = match.interfaces.nft_sale(block.message.destination)
@@ -187,7 +199,8 @@ def _make_update(match: Match) -> Draft | None:
     return Draft("nft_update_sale", columns, failed=failed, extra_accounts=extra)
 
 
-def _make_cancel(match: Match) -> Draft | None:
+@rule("sale.cancel", call(CANCEL_SALE).then(built("nft_transfer", name="nft_transfer").apart))
+def cancel_sale(match: Match) -> Draft | None:
     """Draft the cancellation of a sale, which returns the item to its owner."""
     block, transfer = match.block, match["nft_transfer"]
     address = block.message.destination
@@ -205,17 +218,160 @@ def _make_cancel(match: Match) -> Draft | None:
     return Draft("nft_cancel_sale", columns, extra_accounts=[item])
 
 
-LISTING_RULE = Rule(
-    "sale.listing",
-    built("nft_transfer").then(
-        built(TON_TRANSFER, CALL, name="sale_init").where(_is_deployment),
-        built("nft_transfer", name="to_sale").where(_is_sent_on),
-    ),
-    _make_listing,
+START_TELEGRAM, CANCEL_TELEGRAM = 0x487A8E81, 0x371638AE
+TELEGRAM_OK = 0xA37A0983
+_OUTBID_TEXT = "Your bid has been outbid by another user"
+_CLOSING_COMMENTS = {"finish", "stop", "cancel"}
+
+
+def _is_own_auction(block: Block, interfaces: Interfaces, item: NftItem) -> bool:
+    """Return whether coins for an item are a bid; for a domain, if an earlier bid was refunded."""
+    if is_telegram_item(item):
+        return True
+    return is_domain(interfaces, item) and any(after.opcode == OUTBID for after in block.next)
+
+
+def _is_refund(block: Block) -> bool:
+    """Return whether a block refunds the bid of an earlier bidder in the same auction."""
+    bid = block.previous
+    if bid is None or bid.type != "auction_bid":
+        return False
+    if bid.columns["nft_transfer_data"]["marketplace"] == FRAGMENT:
+        return block.opcode == OUTBID
+    return _OUTBID_TEXT in (block.comment or "")
+
+
+def _draft_end(kind: str, match: Match) -> Draft | None:
+    block, transfer = match.block, match["transfer"]
+    auction = match.interfaces.nft_auction(block.message.destination)
+    item = transfer.columns["asset_secondary"]
+    if auction is None or auction.nft != item:
+        return None
+    is_purchase = transfer.type == "nft_purchase"
+    columns: Columns = {
+        "source": transfer.columns["destination"],
+        "destination": block.message.destination,
+        "asset": transfer.columns["asset"],
+        "asset_secondary": item,
+        "nft_transfer_data": {
+            "marketplace": GETGEMS,
+            "marketplace_address": None if is_purchase else auction.marketplace,
+        },
+    }
+    return Draft(kind, columns, extra_accounts=[item])
+
+
+_OK = call(TELEGRAM_OK, name="teleitem_ok").maybe
+
+
+@rule("auction.telegram_start", call(START_TELEGRAM).then(_OK))
+def telegram_start(match: Match) -> Draft | None:
+    """Draft the start of an auction of a Telegram item by its owner.
+
+    TL-B of the config: beneficiary_address:MsgAddress initial_min_bid:Coins max_bid:Coins.
+    """
+    block = match.block
+    item = find_item(match.interfaces, block.message.destination)
+    if not is_telegram_item(item):
+        return None
+    config = block.message.arguments().skip(64).ref()
+    beneficiary = config.address()
+    columns: Columns = {
+        "source": block.message.source,
+        "destination": item.address,
+        "asset": item.collection,
+        "asset_secondary": item.address,
+        "nft_listing_data": {
+            "nft_item_index": item.item_index,
+            "mp_fee_factor": 0,
+            "mp_fee_base": 0,
+            "royalty_fee_base": 0,
+            "marketplace": FRAGMENT,
+            "marketplace_fee_address": beneficiary,
+            "min_bid": config.coins(),
+            "max_bid": config.coins(),
+        },
+    }
+    return Draft("teleitem_start_auction", columns, failed=block.transaction.aborted)
+
+
+@rule("auction.telegram_cancel", call(CANCEL_TELEGRAM).then(_OK))
+def telegram_cancel(match: Match) -> Draft | None:
+    """Draft the cancellation of a Telegram item's auction by its owner, before any bid."""
+    block = match.block
+    item = find_item(match.interfaces, block.message.destination)
+    if not is_telegram_item(item):
+        return None
+    columns: Columns = {
+        "source": block.message.source,
+        "destination": item.address,
+        "asset": item.collection,
+        "asset_secondary": item.address,
+    }
+    return Draft("teleitem_cancel_auction", columns, failed=block.transaction.aborted)
+
+
+@rule("auction.bid", built(TON_TRANSFER))
+def bid(match: Match) -> Draft | None:
+    """Draft a bid: coins sent to an auction, or to an item that is its own auction."""
+    block = match.block
+    address = block.message.destination
+    if block.deployments or block.comment in _CLOSING_COMMENTS:
+        return None
+    auction = match.interfaces.nft_auction(address)
+    item = find_item(match.interfaces, address if auction is None else auction.nft)
+    if auction is None and not _is_own_auction(block, match.interfaces, item):
+        return None
+    marketplace = FRAGMENT if auction is None else GETGEMS
+    columns = {
+        "source": block.message.source,
+        "destination": address,
+        "asset": item.collection,
+        "asset_secondary": item.address or None,
+        "value": block.message.value,
+        "nft_transfer_data": {"nft_item_index": item.item_index, "marketplace": marketplace},
+    }
+    extra = [item.address] if item.address else []
+    return Draft("auction_bid", columns, failed=block.failed, extra_accounts=extra)
+
+
+@rule(
+    "auction.outbid",
+    one_of(built(TON_TRANSFER), call(OUTBID))
+    .where(_is_refund)
+    .after(built("auction_bid", name="bid").apart),
 )
-UPDATE_RULE = Rule("sale.update", call(UPDATE_SALE), _make_update)
-CANCEL_RULE = Rule(
-    "sale.cancel",
-    call(CANCEL_SALE).then(built("nft_transfer", name="nft_transfer").apart),
-    _make_cancel,
+def outbid(match: Match) -> Draft | None:
+    """Draft an outbid: coins returned to the previous bidder; several refunds are not an outbid."""
+    refund, bid = match.block, match["bid"]
+    if sum(map(_is_refund, bid.next)) != 1:
+        return None
+    columns = {
+        "source": refund.columns["source"],
+        "source_secondary": bid.columns["source"],
+        "destination": refund.columns["destination"],
+        "asset": bid.columns["asset"],
+        "asset_secondary": bid.columns["asset_secondary"],
+        "amount": refund.columns["value"],
+        "nft_transfer_data": {"marketplace": bid.columns["nft_transfer_data"]["marketplace"]},
+        "ton_transfer_data": {"comment": refund.comment},
+    }
+    return Draft("auction_outbid", columns, extra_accounts=[bid.columns["asset_secondary"] or ""])
+
+
+_ENDED = built("nft_purchase", "nft_transfer", name="transfer").apart
+
+
+@rule(
+    "auction.finish",
+    one_of(comment("finish", "stop"), call(FINISH_AUCTION, CLOSE_AUCTION)).then(_ENDED),
 )
+def finish_auction(match: Match) -> Draft | None:
+    """Draft the end of an auction that transfers the item to the last bidder."""
+    return _draft_end("nft_finish_auction", match)
+
+
+@rule("auction.cancel", one_of(comment("cancel"), call(CANCEL_AUCTION)).then(_ENDED))
+def cancel_auction(match: Match) -> Draft | None:
+    """Draft the cancellation of an auction that returns the item."""
+    return _draft_end("nft_cancel_auction", match)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.pattern import anything, built, call, one_of
+from tonlake.ingest.derive.action.pattern import Match, anything, built, call, one_of
 from tonlake.ingest.derive.action.protocol.jetton import (
     INTERNAL,
     JETTON_TRANSFER,
@@ -26,13 +26,11 @@ from tonlake.ingest.derive.action.protocol.swap import (
     show_payouts,
     show_swap,
 )
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.rule import Block, Columns, Draft, rule
 from tonlake.ingest.errors import ActionUnreadable
 
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.block import Block, Columns
     from tonlake.ingest.derive.action.interface import Interfaces
-    from tonlake.ingest.derive.action.pattern import Match
 
 SWAP_V1, PAYMENT_V1 = 0x25938561, 0xF93BB43F
 SWAP, PAY_TO = 0x6664DE2A, 0x657B54F5
@@ -53,7 +51,36 @@ def _is_main_payment(block: Block) -> bool:
     return _read_code_v1(block) != REFERRAL_CODE
 
 
-def _make_swap_v1(match: Match) -> Draft:
+def read_code(payment: Block) -> int:
+    """Return the exit code in 657b54f5.
+
+    TL-B: query_id:uint64 to_address:MsgAddress excesses_address:MsgAddress
+    original_caller:MsgAddress exit_code:uint32.
+    """
+    body = payment.message.arguments().skip(64)
+    for _ in range(3):
+        body.address()
+    return body.uint(32)
+
+
+def _is_known(paid: Block, interfaces: Interfaces) -> bool:
+    """Return whether a payment is in coins, or from a known jetton wallet."""
+    if paid.type != JETTON_TRANSFER or paid["source_secondary"] is None:
+        return True
+    return interfaces.jetton_wallet(paid["source_secondary"]) is not None
+
+
+@rule(
+    "stonfi.swap_v1",
+    built(JETTON_TRANSFER).then(
+        call(SWAP_V1).then(
+            call(PAYMENT_V1, name="payment")
+            .where(_is_main_payment)
+            .then(built(JETTON_TRANSFER, name="out"))
+        )
+    ),
+)
+def swap_v1(match: Match) -> Draft:
     """Draft a swap of version 1; the receiver's wallet is shown as the router's, as in TON Center.
 
     TL-B of the payload that requests it: swap#25938561 token_wallet:MsgAddress ….
@@ -79,19 +106,8 @@ def _make_swap_v1(match: Match) -> Draft:
     return Draft("jetton_swap", columns, failed=failed)
 
 
-def read_code(payment: Block) -> int:
-    """Return the exit code in 657b54f5.
-
-    TL-B: query_id:uint64 to_address:MsgAddress excesses_address:MsgAddress
-    original_caller:MsgAddress exit_code:uint32.
-    """
-    body = payment.message.arguments().skip(64)
-    for _ in range(3):
-        body.address()
-    return body.uint(32)
-
-
-def _make_swap(match: Match) -> Draft | None:
+@rule("stonfi.swap", call(SWAP, name="swap").then(pay(PAY_TO, SWAP, _MAX_HOPS)).after(SENT))
+def swap(match: Match) -> Draft | None:
     """Draft a swap of version 2; it failed if it pays back the incoming asset.
 
     In a swap of several hops, each payment in jettons must come from a known wallet.
@@ -119,38 +135,49 @@ def _make_swap(match: Match) -> Draft | None:
     return Draft("jetton_swap", columns, failed=failed)
 
 
-def _is_known(paid: Block, interfaces: Interfaces) -> bool:
-    """Return whether a payment is in coins, or from a known jetton wallet."""
-    if paid.type != JETTON_TRANSFER or paid["source_secondary"] is None:
-        return True
-    return interfaces.jetton_wallet(paid["source_secondary"]) is not None
-
-
-SWAP_V1_RULE = Rule(
-    "stonfi.swap_v1",
-    built(JETTON_TRANSFER).then(
-        call(SWAP_V1).then(
-            call(PAYMENT_V1, name="payment")
-            .where(_is_main_payment)
-            .then(built(JETTON_TRANSFER, name="out"))
-        )
-    ),
-    _make_swap_v1,
-)
-SWAP_RULE = Rule(
-    "stonfi.swap",
-    call(SWAP, name="swap").then(pay(PAY_TO, SWAP, _MAX_HOPS)).after(SENT),
-    _make_swap,
-)
-
-
 PROVIDE, ADD_LIQUIDITY, CALL_BACK = 0x37C096DF, 0x50C6A654, 0x06ECD527
 BURN_NOTIFICATION, REFUND_ME, REFUNDED = 0x297437CF, 0x132B9A2C, 0x0F98E2B8
 DEPOSIT = "dex_deposit_liquidity"
 _DATA = "dex_deposit_liquidity_data"
 
 
-def _make_deposit(match: Match) -> Draft | None:
+def _is_part(block: Block) -> bool:
+    data = block[_DATA]
+    return data is not None and data["dex"] == DEX
+
+
+def _read_payout(block: Block) -> Leg:
+    """Return the leg of a payment; coins are sent through the wallet of pTON."""
+    for after in block.following:
+        if after.opcode == PTON_TRANSFER:
+            return read_paid_coins(after)
+    return read_jettons(block)
+
+
+_PART = anything().then(built(DEPOSIT, name="part").where(_is_part)).maybe
+_COINS = call(PTON_TRANSFER, name="in").after(_PART)
+_JETTONS = built(JETTON_TRANSFER, name="in").after(_PART)
+
+
+@rule(
+    "stonfi.deposit_liquidity",
+    call(PROVIDE)
+    .then(
+        call(ADD_LIQUIDITY, name="account").then(
+            call(CALL_BACK)
+            .then(one_of(call(INTERNAL, name="minted"), call(ADD_LIQUIDITY, name="refund")))
+            .maybe
+        )
+    )
+    .after(
+        one_of(
+            call(NOTIFY, name="notify").after(_COINS),
+            _JETTONS,
+            call(NOTIFY).after(call(INTERNAL).after(_JETTONS)),
+        )
+    ),
+)
+def deposit_liquidity(match: Match) -> Draft | None:
     """Draft the payment of one side; includes the other side if the same message sent it."""
     incoming = read_sent(match)
     if incoming is None:
@@ -179,12 +206,18 @@ def _make_deposit(match: Match) -> Draft | None:
     return Draft(DEPOSIT, columns, failed="refund" in match)
 
 
-def _is_part(block: Block) -> bool:
-    data = block[_DATA]
-    return data is not None and data["dex"] == DEX
-
-
-def _make_withdraw(match: Match) -> Draft | None:
+@rule(
+    "stonfi.withdraw_liquidity",
+    call(PAY_TO)
+    .then(paid_out("out"))
+    .after(
+        one_of(
+            call(REFUNDED).after(call(REFUND_ME, name="asked").maybe),
+            call(BURN_NOTIFICATION).after(built("jetton_burn", name="burn").maybe),
+        )
+    ),
+)
+def withdraw_liquidity(match: Match) -> Draft | None:
     """Draft a payout of both sides by a pool: for burnt tokens, or of an unused deposit."""
     pool = match.block.message.source
     paid = [each for each in match.block.following if each.type == JETTON_TRANSFER]
@@ -206,48 +239,3 @@ def _make_withdraw(match: Match) -> Draft | None:
     if burn is None:
         columns["source"] = legs[0].destination if asked is None else asked.message.source
     return Draft("dex_withdraw_liquidity", columns, more=paid)
-
-
-def _read_payout(block: Block) -> Leg:
-    """Return the leg of a payment; coins are sent through the wallet of pTON."""
-    for after in block.following:
-        if after.opcode == PTON_TRANSFER:
-            return read_paid_coins(after)
-    return read_jettons(block)
-
-
-_PART = anything().then(built(DEPOSIT, name="part").where(_is_part)).maybe
-_COINS = call(PTON_TRANSFER, name="in").after(_PART)
-_JETTONS = built(JETTON_TRANSFER, name="in").after(_PART)
-
-DEPOSIT_RULE = Rule(
-    "stonfi.deposit_liquidity",
-    call(PROVIDE)
-    .then(
-        call(ADD_LIQUIDITY, name="account").then(
-            call(CALL_BACK)
-            .then(one_of(call(INTERNAL, name="minted"), call(ADD_LIQUIDITY, name="refund")))
-            .maybe
-        )
-    )
-    .after(
-        one_of(
-            call(NOTIFY, name="notify").after(_COINS),
-            _JETTONS,
-            call(NOTIFY).after(call(INTERNAL).after(_JETTONS)),
-        )
-    ),
-    _make_deposit,
-)
-WITHDRAW_RULE = Rule(
-    "stonfi.withdraw_liquidity",
-    call(PAY_TO)
-    .then(paid_out("out"))
-    .after(
-        one_of(
-            call(REFUNDED).after(call(REFUND_ME, name="asked").maybe),
-            call(BURN_NOTIFICATION).after(built("jetton_burn", name="burn").maybe),
-        )
-    ),
-    _make_withdraw,
-)

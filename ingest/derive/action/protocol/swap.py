@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.derive.action.pattern import Pattern, built, call, one_of
+from tonlake.ingest.derive.action.pattern import Match, Pattern, built, call, one_of
 from tonlake.ingest.derive.action.protocol.jetton import (
     JETTON_TRANSFER,
     NOTIFY,
@@ -19,9 +19,8 @@ from tonlake.ingest.errors import ActionUnreadable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tonlake.ingest.derive.action.block import Block, Columns
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.pattern import Match
+    from tonlake.ingest.derive.action.rule import Block, Columns
 
 _NATIVE, _JETTON, _EXTRA = range(3)
 

@@ -16,10 +16,9 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.derive.action.body import read_body
-from tonlake.ingest.derive.action.pattern import call
-from tonlake.ingest.derive.action.row import EXTRA
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.body import Body, read_body
+from tonlake.ingest.derive.action.pattern import Match, call
+from tonlake.ingest.derive.action.rule import EXTRA, Draft, rule
 from tonlake.ingest.errors import ActionUnreadable, IngestError
 
 if TYPE_CHECKING:
@@ -28,11 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.ingest.derive.action.body import Body
     from tonlake.ingest.derive.action.interface import Interfaces
-    from tonlake.ingest.derive.action.model import Message, Transaction
-    from tonlake.ingest.derive.action.node import Node
-    from tonlake.ingest.derive.action.pattern import Match
+    from tonlake.ingest.derive.action.model import Message, Node, Transaction
 
 CHANGE_KEY_INTERNAL, CHANGE_KEY_EXTERNAL = 0xFBBA99C7, 0xFBBA99C8
 SEND_ONE_INTERNAL, SEND_ONE_EXTERNAL = 0x63896E74, 0x63896E75
@@ -150,33 +146,6 @@ def read_rotation(body: Body) -> Rotation | None:
     return rotation if all(part.is_empty for part in (body, signature, old_key)) else None
 
 
-def _make_rotation(match: Match) -> Draft | None:
-    """Draft a key rotation that took effect."""
-    block = match.block
-    message, transaction = block.message, block.transaction
-    is_external = message.source is None
-    if block.opcode != (CHANGE_KEY_EXTERNAL if is_external else CHANGE_KEY_INTERNAL):
-        return None
-    body = message.body()
-    rotation = read_rotation(body.copy())
-    if rotation is None or not _is_run(transaction) or block.nodes[0].is_log:
-        return None
-    if not is_external and not _is_consistent(rotation, body, transaction, match.interfaces):
-        return None
-    extra = {
-        "new_public_key": rotation.key,
-        "rotation_signature": rotation.signature,
-        "encrypted_old_private_key": rotation.old_key,
-    }
-    columns = {
-        "source": message.source,
-        "destination": message.destination,
-        "value": message.value,
-        EXTRA: extra,
-    }
-    return Draft("change_wallet_key", columns)
-
-
 def _is_run(transaction: Transaction) -> bool:
     return not transaction.aborted and transaction.exit_code in {0, None}
 
@@ -220,8 +189,29 @@ def _is_signed(key: str, signed: bytes, signature: str) -> bool:
     return True
 
 
-CHANGE_KEY_RULE = Rule(
-    "telegram.change_key",
-    call(CHANGE_KEY_EXTERNAL, CHANGE_KEY_INTERNAL),
-    _make_rotation,
-)
+@rule("telegram.change_key", call(CHANGE_KEY_EXTERNAL, CHANGE_KEY_INTERNAL))
+def change_key(match: Match) -> Draft | None:
+    """Draft a key rotation that took effect."""
+    block = match.block
+    message, transaction = block.message, block.transaction
+    is_external = message.source is None
+    if block.opcode != (CHANGE_KEY_EXTERNAL if is_external else CHANGE_KEY_INTERNAL):
+        return None
+    body = message.body()
+    rotation = read_rotation(body.copy())
+    if rotation is None or not _is_run(transaction) or block.nodes[0].is_log:
+        return None
+    if not is_external and not _is_consistent(rotation, body, transaction, match.interfaces):
+        return None
+    extra = {
+        "new_public_key": rotation.key,
+        "rotation_signature": rotation.signature,
+        "encrypted_old_private_key": rotation.old_key,
+    }
+    columns = {
+        "source": message.source,
+        "destination": message.destination,
+        "value": message.value,
+        EXTRA: extra,
+    }
+    return Draft("change_wallet_key", columns)

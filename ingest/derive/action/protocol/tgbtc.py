@@ -6,18 +6,10 @@ makes an action whose served type ends in ``_fallback``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tonlake.ingest.derive.action.block import TRANSFER
-from tonlake.ingest.derive.action.pattern import anything, built, call, one_of
+from tonlake.ingest.derive.action.pattern import Match, anything, built, call, one_of
 from tonlake.ingest.derive.action.protocol.jetton import BURN_NOTIFICATION
-from tonlake.ingest.derive.action.row import EXTRA
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.rule import EXTRA, TRANSFER, Block, Columns, Draft, rule
 from tonlake.ingest.errors import IngestError
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.block import Block, Columns
-    from tonlake.ingest.derive.action.pattern import Match
 
 TELEPORT = 0x3F781D24
 """Claim of a payment, which starts a mint."""
@@ -56,7 +48,26 @@ def _read_new_key(log: Block) -> Columns:
     }
 
 
-def _make_mint(match: Match) -> Draft | None:
+def _list_before(minting: Block) -> list[Block]:
+    """Return the messages from the claim to a mint, latest first; [] if there is no claim."""
+    found: list[Block] = []
+    block = minting.previous
+    while block is not None and len(found) < _MAX_BEFORE:
+        found.append(block)
+        if block.opcode == TELEPORT:
+            return found
+        block = block.previous
+    return []
+
+
+_PEGOUT = call(PEGOUT).then(call(PEGOUT_READY).maybe, built(TRANSFER).maybe).maybe
+_BURNT = (call(BURN_LOG, name="log"), _PEGOUT)
+
+
+@rule(
+    "tgbtc.mint", call(MINT).then(call(MINT_LOG, name="log"), built("jetton_mint", name="minted"))
+)
+def mint(match: Match) -> Draft | None:
     """Draft a mint of jettons for received bitcoins."""
     minted, before = match["minted"], _list_before(match.block)
     if not before:
@@ -71,32 +82,32 @@ def _make_mint(match: Match) -> Draft | None:
     return Draft("tgbtc_mint", columns, more=before)
 
 
-def _list_before(mint: Block) -> list[Block]:
-    """Return the messages from the claim to a mint, latest first; [] if there is no claim."""
-    found: list[Block] = []
-    block = mint.previous
-    while block is not None and len(found) < _MAX_BEFORE:
-        found.append(block)
-        if block.opcode == TELEPORT:
-            return found
-        block = block.previous
-    return []
-
-
-def _make_burn(match: Match) -> Draft:
+@rule(
+    "tgbtc.burn",
+    built("jetton_burn").then(
+        one_of(call(BURN_NOTIFICATION).then(*_BURNT), call(BURN_REQUEST).then(*_BURNT))
+    ),
+)
+def burn(match: Match) -> Draft:
     """Draft a burn of jettons for bitcoins."""
-    burn = match.block
-    columns: Columns = {name: burn[name] for name in ("source", "source_secondary", "asset")}
+    burnt = match.block
+    columns: Columns = {name: burnt[name] for name in ("source", "source_secondary", "asset")}
     try:
         logged = _read_burn(match["log"])
     except IngestError:  # a log with other fields
-        logged = {"amount": burn["amount"], "destination": None}
-    amounts = [amount for amount in (burn["amount"], logged["amount"]) if amount]
+        logged = {"amount": burnt["amount"], "destination": None}
+    amounts = [amount for amount in (burnt["amount"], logged["amount"]) if amount]
     columns |= {"amount": min(amounts, default=0), "destination": logged["destination"]}
     return Draft("tgbtc_burn", columns)
 
 
-def _make_new_key(match: Match) -> Draft:
+@rule(
+    "tgbtc.new_key",
+    call(NEW_KEY)
+    .then(call(NEW_KEY_LOG, name="log"), _PEGOUT)
+    .after(anything().then(call(KEY_READY_LOG, name="ready"))),
+)
+def new_key(match: Match) -> Draft:
     """Draft the agreement on a new key, to which the bitcoins move."""
     message = match.block.message
     columns = _read_new_key(match["log"])
@@ -108,22 +119,29 @@ def _make_new_key(match: Match) -> Draft:
     return Draft("tgbtc_new_key", columns)
 
 
-def _make_mint_fallback(match: Match) -> Draft:
+@rule("tgbtc.mint_log", call(MINT_LOG))
+def mint_log(match: Match) -> Draft:
+    """Draft a mint of which only the log is as expected."""
     sender = match.block.message.source
     columns = _read_mint(match.block) | {"source": sender, "source_secondary": sender}
     return Draft("tgbtc_mint", columns, served="tgbtc_mint_fallback")
 
 
-def _make_burn_fallback(match: Match) -> Draft:
+@rule("tgbtc.burn_log", call(BURN_LOG))
+def burn_log(match: Match) -> Draft:
+    """Draft a burn of which only the log is as expected."""
     return Draft("tgbtc_burn", _read_burn(match.block), served="tgbtc_burn_fallback")
 
 
-def _make_new_key_fallback(match: Match) -> Draft:
+@rule("tgbtc.new_key_log", call(NEW_KEY_LOG))
+def new_key_log(match: Match) -> Draft:
+    """Draft a new key of which only the log is as expected."""
     columns = _read_new_key(match.block) | {"source": match.block.message.source}
     return Draft("tgbtc_new_key", columns, served="tgbtc_new_key_fallback")
 
 
-def _make_key_ready(match: Match) -> Draft:
+@rule("tgbtc.key_ready_log", call(KEY_READY_LOG))
+def key_ready_log(match: Match) -> Draft:
     """Read the log of a ready key. TL-B: timestamp:uint64 internal_pubkey:uint256."""
     body = match.block.message.arguments()
     columns = {
@@ -134,32 +152,5 @@ def _make_key_ready(match: Match) -> Draft:
     return Draft("tgbtc_dkg_log", columns, served="tgbtc_dkg_log_fallback")
 
 
-_PEGOUT = call(PEGOUT).then(call(PEGOUT_READY).maybe, built(TRANSFER).maybe).maybe
-_BURNT = (call(BURN_LOG, name="log"), _PEGOUT)
-
-RULES = (
-    Rule(
-        "tgbtc.mint",
-        call(MINT).then(call(MINT_LOG, name="log"), built("jetton_mint", name="minted")),
-        _make_mint,
-    ),
-    Rule(
-        "tgbtc.burn",
-        built("jetton_burn").then(
-            one_of(call(BURN_NOTIFICATION).then(*_BURNT), call(BURN_REQUEST).then(*_BURNT))
-        ),
-        _make_burn,
-    ),
-    Rule(
-        "tgbtc.new_key",
-        call(NEW_KEY)
-        .then(call(NEW_KEY_LOG, name="log"), _PEGOUT)
-        .after(anything().then(call(KEY_READY_LOG, name="ready"))),
-        _make_new_key,
-    ),
-    Rule("tgbtc.mint_log", call(MINT_LOG), _make_mint_fallback),
-    Rule("tgbtc.burn_log", call(BURN_LOG), _make_burn_fallback),
-    Rule("tgbtc.new_key_log", call(NEW_KEY_LOG), _make_new_key_fallback),
-    Rule("tgbtc.key_ready_log", call(KEY_READY_LOG), _make_key_ready),
-)
+RULES = (mint, burn, new_key, mint_log, burn_log, new_key_log, key_ready_log)
 """In order of precedence."""

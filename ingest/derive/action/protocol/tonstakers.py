@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tonlake.ingest.derive.action.pattern import call, one_of
+from tonlake.ingest.derive.action.pattern import Match, call, one_of
 from tonlake.ingest.derive.action.protocol.jetton import BURN, BURN_NOTIFICATION, INTERNAL, NOTIFY
-from tonlake.ingest.derive.action.rule import Draft, Rule
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.block import Block, Columns
-    from tonlake.ingest.derive.action.pattern import Match
+from tonlake.ingest.derive.action.rule import Block, Columns, Draft, rule
 
 DEPOSIT, MINT_JETTONS = 0x47D54391, 0x1674B0A0
 WITHDRAW_REQUEST, WITHDRAWAL = 0x319B0CDC, 0x0A77535C
@@ -21,7 +15,59 @@ DEPOSIT_FEE_NANO = 1_000_000_000
 """Value that a deposit carries in addition to the stake."""
 
 
-def _make_deposit(match: Match) -> Draft:
+def _find_payout_item(minting: Block) -> str | None:
+    """Return the NFT item created for a later payout."""
+    for after in minting.following:
+        if after.deployments:
+            return min(after.deployments)
+    return None
+
+
+def _find_pool(burnt: Block) -> str | None:
+    """Return the pool of a burnt item; items are burnt in a chain, one after the other.
+
+    The first one is burnt by order of the pool, or follows a withdrawal that is already known.
+    """
+    block = burnt.previous
+    while block is not None and block.opcode in {NFT_BURN, NFT_BURNT, NFT_PAYOUT}:
+        block = block.previous
+    if block is None:
+        return None
+    if block.opcode == START_PAYOUTS:
+        return block.message.source
+    pool: str | None = block["destination"] if block.served == "stake_withdrawal" else None
+    return pool
+
+
+@rule(
+    "tonstakers.delayed_withdraw",
+    call(NFT_PAYOUT).after(call(NFT_BURNT, name="burnt").after(call(NFT_BURN))),
+)
+def delayed_withdraw(match: Match) -> Draft:
+    """Draft the payout at the end of a round, for a burnt item.
+
+    TL-B of ed58b0b2: query_id:uint64 amount:Coins owner:MsgAddress ….
+    """
+    burnt = match["burnt"]
+    body = burnt.message.arguments().skip(64)
+    tokens, owner = body.coins(), body.address()
+    data = {"provider": PROVIDER, "ts_nft": burnt.message.source, "tokens_burnt": tokens}
+    columns = {
+        "source": owner,
+        "destination": _find_pool(burnt),
+        "amount": match.block.message.value,
+        "staking_data": data,
+    }
+    return Draft("tonstakers_withdraw", columns, served="stake_withdrawal")
+
+
+@rule(
+    "tonstakers.deposit",
+    call(DEPOSIT).then(
+        call(MINT_JETTONS).then(call(INTERNAL, name="minted").then(call(NOTIFY).maybe)).maybe
+    ),
+)
+def deposit(match: Match) -> Draft:
     """Draft a deposit of coins for tsTON; it failed if no wallet received them."""
     message = match.block.message
     minted = match.get("minted")
@@ -37,7 +83,17 @@ def _make_deposit(match: Match) -> Draft:
     return Draft("tonstakers_deposit", columns, failed=failed, served="stake_deposit")
 
 
-def _make_withdraw(match: Match) -> Draft:
+@rule(
+    "tonstakers.withdraw",
+    call(BURN).then(
+        call(BURN_NOTIFICATION, name="notification").then(
+            call(WITHDRAW_REQUEST, name="request").then(
+                one_of(call(WITHDRAWAL, name="paid"), call(MINT_JETTONS, name="delayed"))
+            )
+        )
+    ),
+)
+def withdraw(match: Match) -> Draft:
     """Draft a withdrawal for burnt tsTON, at once or through an item paid at the end of a round."""
     burn, request = match.block, match["request"]
     tokens = burn.message.arguments().skip(64).coins()
@@ -65,70 +121,3 @@ def _make_withdraw(match: Match) -> Draft:
         failed=burn.failed or item is None,
         served="stake_withdrawal_request",
     )
-
-
-def _find_payout_item(minting: Block) -> str | None:
-    """Return the NFT item created for a later payout."""
-    for after in minting.following:
-        if after.deployments:
-            return min(after.deployments)
-    return None
-
-
-def _make_delayed_withdraw(match: Match) -> Draft:
-    """Draft the payout at the end of a round, for a burnt item.
-
-    TL-B of ed58b0b2: query_id:uint64 amount:Coins owner:MsgAddress ….
-    """
-    burnt = match["burnt"]
-    body = burnt.message.arguments().skip(64)
-    tokens, owner = body.coins(), body.address()
-    data = {"provider": PROVIDER, "ts_nft": burnt.message.source, "tokens_burnt": tokens}
-    columns = {
-        "source": owner,
-        "destination": _find_pool(burnt),
-        "amount": match.block.message.value,
-        "staking_data": data,
-    }
-    return Draft("tonstakers_withdraw", columns, served="stake_withdrawal")
-
-
-def _find_pool(burnt: Block) -> str | None:
-    """Return the pool of a burnt item; items are burnt in a chain, one after the other.
-
-    The first one is burnt by order of the pool, or follows a withdrawal that is already known.
-    """
-    block = burnt.previous
-    while block is not None and block.opcode in {NFT_BURN, NFT_BURNT, NFT_PAYOUT}:
-        block = block.previous
-    if block is None:
-        return None
-    if block.opcode == START_PAYOUTS:
-        return block.message.source
-    pool: str | None = block["destination"] if block.served == "stake_withdrawal" else None
-    return pool
-
-
-DELAYED_WITHDRAW_RULE = Rule(
-    "tonstakers.delayed_withdraw",
-    call(NFT_PAYOUT).after(call(NFT_BURNT, name="burnt").after(call(NFT_BURN))),
-    _make_delayed_withdraw,
-)
-DEPOSIT_RULE = Rule(
-    "tonstakers.deposit",
-    call(DEPOSIT).then(
-        call(MINT_JETTONS).then(call(INTERNAL, name="minted").then(call(NOTIFY).maybe)).maybe
-    ),
-    _make_deposit,
-)
-WITHDRAW_RULE = Rule(
-    "tonstakers.withdraw",
-    call(BURN).then(
-        call(BURN_NOTIFICATION, name="notification").then(
-            call(WITHDRAW_REQUEST, name="request").then(
-                one_of(call(WITHDRAWAL, name="paid"), call(MINT_JETTONS, name="delayed"))
-            )
-        )
-    ),
-    _make_withdraw,
-)

@@ -7,22 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.block import TRANSFER
-from tonlake.ingest.derive.action.pattern import built, call, comment
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.pattern import Match, built, call, comment
+from tonlake.ingest.derive.action.rule import TRANSFER, Block, Draft, rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from tonlake.ingest.derive.action.block import Block
-    from tonlake.ingest.derive.action.pattern import Match
 
 NEW_STAKE, STAKE_ACCEPTED = 0x4E73744B, 0xF374484C
 RECOVER_STAKE, STAKE_RETURNED = 0x47657424, 0xF96F7324
 ELECTOR = "-1:3333333333333333333333333333333333333333333333333333333333333333"
 
 
-def _make_stake(match: Match) -> Draft | None:
+@rule("election.deposit", call(NEW_STAKE).then(call(STAKE_ACCEPTED, name="confirmation").maybe))
+def stake(match: Match) -> Draft | None:
     """Draft a stake; it succeeded if the elector confirms it."""
     message = match.block.message
     if message.destination != ELECTOR:
@@ -31,7 +28,8 @@ def _make_stake(match: Match) -> Draft | None:
     return Draft("election_deposit", columns, failed="confirmation" not in match)
 
 
-def _make_recover(match: Match) -> Draft | None:
+@rule("election.recover", call(RECOVER_STAKE).then(call(STAKE_RETURNED, name="confirmation").maybe))
+def recover(match: Match) -> Draft | None:
     """Draft the recovery of a stake."""
     message, confirmation = match.block.message, match.get("confirmation")
     if message.destination != ELECTOR:
@@ -41,64 +39,10 @@ def _make_recover(match: Match) -> Draft | None:
     return Draft("election_recover", columns, failed=confirmation is None)
 
 
-STAKE_RULE = Rule(
-    "election.deposit",
-    call(NEW_STAKE).then(call(STAKE_ACCEPTED, name="confirmation").maybe),
-    _make_stake,
-)
-RECOVER_RULE = Rule(
-    "election.recover",
-    call(RECOVER_STAKE).then(call(STAKE_RETURNED, name="confirmation").maybe),
-    _make_recover,
-)
-
-
 INTERFACE = "NominatorPool"
 PROVIDER = "nominator"
 PROCESS_REQUESTS = 0x00000002
 _MAX_TRANSFERS = 2
-
-
-def _make_deposit(match: Match) -> Draft | None:
-    """Draft a deposit: coins with the comment "d"."""
-    message = match.block.message
-    if not match.interfaces.has(message.destination, INTERFACE):
-        return None
-    columns = {
-        "source": message.source,
-        "destination": message.destination,
-        "amount": message.value,
-        "staking_data": {"provider": PROVIDER},
-    }
-    return Draft(
-        "nominator_pool_deposit", columns, failed=match.block.failed, served="stake_deposit"
-    )
-
-
-def _make_request(match: Match) -> Draft | None:
-    """Draft a withdrawal request, comment "w": paid at once if the pool has the coins, else later.
-
-    A single transfer back is the payout if it exceeds the coins sent, else their excess; of two
-    transfers the earlier one is the payout.
-    """
-    block = match.block
-    if not match.interfaces.has(block.message.destination, INTERFACE):
-        return None
-    back = [after for after in block.following if after.type == TRANSFER]
-    if len(back) > _MAX_TRANSFERS:
-        back = []
-    payout = back[0] if back else None
-    if len(back) == 1 and (back[0].message.value or 0) <= (block.message.value or 0):
-        payout = None
-    return _draft_withdrawal(match, block.message.source, block.message.destination, payout, back)
-
-
-def _make_late_payout(match: Match) -> Draft | None:
-    """Draft the payout of an earlier request."""
-    message = match.block.message
-    if not match.interfaces.has(message.source, INTERFACE):
-        return None
-    return _draft_withdrawal(match, message.destination, message.source, match.block)
 
 
 def _draft_withdrawal(
@@ -123,21 +67,50 @@ def _draft_withdrawal(
     )
 
 
-NOMINATOR_RULES = (
-    Rule(
-        "nominator.deposit",
-        comment("d").with_excesses,
-        _make_deposit,
-    ),
-    Rule(
-        "nominator.withdraw_request",
-        comment("w").with_excesses,
-        _make_request,
-    ),
-    Rule(
-        "nominator.late_payout",
-        built(TRANSFER).after(call(PROCESS_REQUESTS).apart),
-        _make_late_payout,
-    ),
-)
+@rule("nominator.deposit", comment("d").with_excesses)
+def nominate(match: Match) -> Draft | None:
+    """Draft a deposit: coins with the comment "d"."""
+    message = match.block.message
+    if not match.interfaces.has(message.destination, INTERFACE):
+        return None
+    columns = {
+        "source": message.source,
+        "destination": message.destination,
+        "amount": message.value,
+        "staking_data": {"provider": PROVIDER},
+    }
+    return Draft(
+        "nominator_pool_deposit", columns, failed=match.block.failed, served="stake_deposit"
+    )
+
+
+@rule("nominator.withdraw_request", comment("w").with_excesses)
+def withdraw_request(match: Match) -> Draft | None:
+    """Draft a withdrawal request, comment "w": paid at once if the pool has the coins, else later.
+
+    A single transfer back is the payout if it exceeds the coins sent, else their excess; of two
+    transfers the earlier one is the payout.
+    """
+    block = match.block
+    if not match.interfaces.has(block.message.destination, INTERFACE):
+        return None
+    back = [after for after in block.following if after.type == TRANSFER]
+    if len(back) > _MAX_TRANSFERS:
+        back = []
+    payout = back[0] if back else None
+    if len(back) == 1 and (back[0].message.value or 0) <= (block.message.value or 0):
+        payout = None
+    return _draft_withdrawal(match, block.message.source, block.message.destination, payout, back)
+
+
+@rule("nominator.late_payout", built(TRANSFER).after(call(PROCESS_REQUESTS).apart))
+def late_payout(match: Match) -> Draft | None:
+    """Draft the payout of an earlier request."""
+    message = match.block.message
+    if not match.interfaces.has(message.source, INTERFACE):
+        return None
+    return _draft_withdrawal(match, message.destination, message.source, match.block)
+
+
+NOMINATOR_RULES = (nominate, withdraw_request, late_payout)
 """In order of precedence."""

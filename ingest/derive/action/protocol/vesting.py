@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.block.message import MessageDecoder
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.derive.action.pattern import call
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.pattern import Match, call
+from tonlake.ingest.derive.action.rule import Draft, rule
 from tonlake.ingest.errors import IngestError
 from tonlake.lake.schema import MESSAGES
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.pattern import Match
 
 SEND, SENT = 0xA7733ACD, 0xF7733ACD
 ADD_WHITELIST, WHITELIST_ADDED = 0x7258A69B, 0xF258A69B
@@ -23,7 +22,41 @@ _INT_MSG_FLAGS = 4
 _MESSAGE_COLUMNS = MESSAGES.names[MESSAGES.names.index("msg_hash") :]
 
 
-def _make_send(match: Match) -> Draft:
+def _hash_body(requested: Body) -> bytes | None:
+    """Return the hash of the body of a message; None if it cannot be parsed.
+
+    TL-B: message$_ info:CommonMsgInfoRelaxed init:(Maybe ...) body:(Either X ^X).
+    """
+    place = requested.rest()
+    try:
+        columns = MessageDecoder(place.tree, None).decode(place.cell)
+    except (IngestError, ValueError, LookupError):
+        return None
+    body_hash: bytes | None = dict(zip(_MESSAGE_COLUMNS, columns, strict=True))["body_hash"]
+    return body_hash
+
+
+def _hash_root(boc: bytes | None) -> bytes | None:
+    if boc is None:
+        return None
+    tree = parse_boc(boc)
+    return tree.hash(tree.roots[0])
+
+
+def _read_accounts(body: Body) -> list[str]:
+    """Read one address per cell, along the chain of first references."""
+    accounts = []
+    while True:
+        account = body.address()
+        if account is not None:
+            accounts.append(account)
+        if not body.refs_left:
+            return accounts
+        body = body.ref()
+
+
+@rule("vesting.send_message", call(SEND).then(call(SENT)))
+def send_message(match: Match) -> Draft:
     """Draft a message that the owner sends from the vesting wallet."""
     message = match.block.message
     body = message.arguments()
@@ -48,28 +81,8 @@ def _make_send(match: Match) -> Draft:
     return Draft("vesting_send_message", columns, failed=not is_sent)
 
 
-def _hash_body(requested: Body) -> bytes | None:
-    """Return the hash of the body of a message; None if it cannot be parsed.
-
-    TL-B: message$_ info:CommonMsgInfoRelaxed init:(Maybe ...) body:(Either X ^X).
-    """
-    place = requested.rest()
-    try:
-        columns = MessageDecoder(place.tree, None).decode(place.cell)
-    except (IngestError, ValueError, LookupError):
-        return None
-    body_hash: bytes | None = dict(zip(_MESSAGE_COLUMNS, columns, strict=True))["body_hash"]
-    return body_hash
-
-
-def _hash_root(boc: bytes | None) -> bytes | None:
-    if boc is None:
-        return None
-    tree = parse_boc(boc)
-    return tree.hash(tree.roots[0])
-
-
-def _make_add_whitelist(match: Match) -> Draft:
+@rule("vesting.add_whitelist", call(ADD_WHITELIST).then(call(WHITELIST_ADDED)))
+def add_whitelist(match: Match) -> Draft:
     """Draft the addition of accounts to the whitelist for locked coins."""
     message = match.block.message
     body = message.arguments()
@@ -80,21 +93,3 @@ def _make_add_whitelist(match: Match) -> Draft:
         "vesting_add_whitelist_data": data,
     }
     return Draft("vesting_add_whitelist", columns)
-
-
-def _read_accounts(body: Body) -> list[str]:
-    """Read one address per cell, along the chain of first references."""
-    accounts = []
-    while True:
-        account = body.address()
-        if account is not None:
-            accounts.append(account)
-        if not body.refs_left:
-            return accounts
-        body = body.ref()
-
-
-SEND_RULE = Rule("vesting.send_message", call(SEND).then(call(SENT)), _make_send)
-ADD_WHITELIST_RULE = Rule(
-    "vesting.add_whitelist", call(ADD_WHITELIST).then(call(WHITELIST_ADDED)), _make_add_whitelist
-)

@@ -15,19 +15,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.derive.action.pattern import call
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.pattern import Match, call
+from tonlake.ingest.derive.action.rule import Draft, rule
 from tonlake.ingest.errors import ActionUnreadable
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.pattern import Match
 
 PAYMENT_REQUEST, PAYMENT_CONFIRMED = 0x706C7567, 0xF06C7567
 PAYMENT, DESTRUCT = 0x73756273, 0x64737472
 
 
-def _make_subscribe(match: Match) -> Draft:
+@rule(
+    "subscription.subscribe",
+    call(PAYMENT_CONFIRMED)
+    .then(call(PAYMENT, name="payment"))
+    .after(call(PAYMENT_REQUEST, name="request").maybe),
+)
+def subscribe(match: Match) -> Draft:
     """Draft the payment of a wallet to its subscription, which pays the beneficiary."""
     message, request = match.block.message, match.get("request")
     amount = message.value
@@ -43,7 +48,8 @@ def _make_subscribe(match: Match) -> Draft:
     return Draft("subscribe", columns, failed=failed)
 
 
-def _make_unsubscribe(match: Match) -> Draft:
+@rule("subscription.unsubscribe", call(DESTRUCT).then(call(DESTRUCT, name="notice").maybe))
+def unsubscribe(match: Match) -> Draft:
     """Draft the removal of a subscription by its wallet, which notifies the beneficiary."""
     message, notice = match.block.message, match.get("notice")
     columns = {
@@ -52,20 +58,6 @@ def _make_unsubscribe(match: Match) -> Draft:
         "destination_secondary": message.destination,
     }
     return Draft("unsubscribe", columns)
-
-
-SUBSCRIBE_RULE = Rule(
-    "subscription.subscribe",
-    call(PAYMENT_CONFIRMED)
-    .then(call(PAYMENT, name="payment"))
-    .after(call(PAYMENT_REQUEST, name="request").maybe),
-    _make_subscribe,
-)
-UNSUBSCRIBE_RULE = Rule(
-    "subscription.unsubscribe",
-    call(DESTRUCT).then(call(DESTRUCT, name="notice").maybe),
-    _make_unsubscribe,
-)
 
 
 EXTERNAL_REQUEST = 0x7369676E
@@ -107,7 +99,8 @@ def _read_changes(body: Body) -> tuple[list[_Change], bool | None]:
     return changes, is_allowed
 
 
-def _make_change(match: Match) -> Draft | None:
+@rule("wallet_v5.extension", call(EXTERNAL_REQUEST))
+def extension(match: Match) -> Draft | None:
     """Draft the first change of extensions; the exit code determines whether it failed."""
     message, transaction = match.block.message, match.block.transaction
     if message.source is not None:
@@ -130,6 +123,3 @@ def _make_change(match: Match) -> Draft | None:
     }
     failed = transaction.aborted or transaction.exit_code not in _SUCCESSES
     return Draft(_TYPES[changes[0].kind], columns, failed=failed)
-
-
-EXTENSION_RULE = Rule("wallet_v5.extension", call(EXTERNAL_REQUEST), _make_change)

@@ -9,7 +9,7 @@ from tests.ingest.derive.action.protocol import test_telegram as telegram_reques
 from tests.ingest.derive.action.scene import Scene
 from tonlake.api.v3.resource.action import render_action
 from tonlake.ingest.derive.action.protocol import telegram
-from tonlake.ingest.derive.action.table import ActionRows
+from tonlake.ingest.derive.action.row import ActionRows
 from tonlake.lake.schema.action import ACTIONS
 
 

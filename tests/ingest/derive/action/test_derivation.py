@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from tests.commands import find_command
 from tonlake.api.command.loading import compose_settings
 from tonlake.ingest.command.action import explain_command, find_stored
-from tonlake.ingest.derive.action import derivation, table
+from tonlake.ingest.derive.action import derivation
 from tonlake.ingest.derive.action.derivation import find_superseded
 from tonlake.ingest.derive.stages import rebuild as rebuild_stage
 from tonlake.ingest.run.pipeline import ingest
@@ -98,8 +98,8 @@ def test_another_version_keeps_the_earlier_actions(
     pieces: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = read_table(pieces, ACTIONS.name)
-    for module in (table, derivation):
-        monkeypatch.setattr(module, "CLASSIFIER_VERSION", 99)
+    for module in ("row", "derivation"):
+        monkeypatch.setattr(f"tonlake.ingest.derive.action.{module}.CLASSIFIER_VERSION", 99)
     monkeypatch.setattr(derivation, "_COMPARED", ("trace_id", "classifier_version"))
     runner = CliRunner()
     command = find_command("rebuild actions")

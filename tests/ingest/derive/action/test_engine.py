@@ -1,10 +1,9 @@
 """The order in which rules see the blocks of a trace is the same in every run."""
 
-from tonlake.ingest.derive.action.block import CALL, TRANSFER, Block
-from tonlake.ingest.derive.action.engine import Index, RuleBook, run_rules
+from tonlake.ingest.derive.action.classifier import Index, RuleBook, run_rules
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.pattern import Pattern, comment
-from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.action.rule import CALL, TRANSFER, Block, Draft, Rule
 
 
 def test_blocks_of_one_place_come_in_the_order_in_which_they_were_added() -> None:

@@ -6,7 +6,7 @@ from hashlib import sha256
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, account
-from tonlake.ingest.derive.action.ghost import read_outgoing
+from tonlake.ingest.derive.action.basic import read_outgoing
 from tonlake.ingest.derive.action.protocol import jetton, telegram
 
 WALLET, OTHER, THIRD = account("wallet"), account("other"), account("third")

@@ -4,9 +4,9 @@ import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
 from tonlake.ingest.derive.action.basic import build_blocks
-from tonlake.ingest.derive.action.block import Block
-from tonlake.ingest.derive.action.node import build_nodes
+from tonlake.ingest.derive.action.model import build_nodes
 from tonlake.ingest.derive.action.pattern import Pattern, anything, built, call, one_of, repeat
+from tonlake.ingest.derive.action.rule import Block
 
 A = account("a")
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.ingest.derive.action.protocol.test_telegram import write_rotation
 from tonlake.ingest.derive.action.body import read_body
+from tonlake.ingest.derive.action.derivation import Slice, classify_known, classify_traces
 from tonlake.ingest.derive.action.protocol.telegram import CHANGE_KEY_INTERNAL
-from tonlake.ingest.derive.action.slicing import Slice, classify_known, classify_traces
 from tonlake.ingest.derive.action.stored import (
     SOURCES,
     Rows,

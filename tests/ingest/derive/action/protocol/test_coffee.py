@@ -3,7 +3,7 @@
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, account
-from tonlake.ingest.derive.action.protocol import coffee, coffee_pool, jetton
+from tonlake.ingest.derive.action.protocol import coffee, jetton
 
 OWNER, VAULT, POOL, OUT = account("owner"), account("vault"), account("pool"), account("out vault")
 
@@ -54,11 +54,11 @@ def test_failed_swap_names_who_gets_it_back() -> None:
 def test_deposit_that_the_pool_did_not_take() -> None:
     scene = Scene()
     depository = account("depository")
-    sent = Cell(coffee_pool.DEPOSIT_NATIVE).uint(1, 64).coins(50)
-    asked = Cell(coffee_pool.DEPOSITORY_REQUEST).uint(1, 64).coins(50)
+    sent = Cell(coffee.DEPOSIT_NATIVE).uint(1, 64).coins(50)
+    asked = Cell(coffee.DEPOSITORY_REQUEST).uint(1, 64).coins(50)
     asked.ref(asked.child()).ref(asked.child().uint(0, 2).uint(1, 2).int(0, 8).uint(7, 256))
     made = scene.external(OWNER).send(VAULT, sent).send(account("factory"), asked)
-    made.send(depository, opcode=coffee_pool.DEPLOY)
+    made.send(depository, opcode=coffee.DEPLOY)
     action = scene.find("dex_deposit_liquidity")
     data = action.columns["dex_deposit_liquidity_data"]
     assert (data["amount1"], data["target_asset_2"]) == (50, f"0:{7:064X}")
@@ -68,8 +68,8 @@ def test_deposit_that_the_pool_did_not_take() -> None:
 
 def test_an_unknown_asset_is_not_a_vault() -> None:
     scene = Scene()
-    body = Cell(coffee_pool.CREATE_VAULT).uint(1, 64).uint(3, 2)
-    scene.external(OWNER).send(account("factory"), body).send(VAULT, opcode=coffee_pool.DEPLOY)
+    body = Cell(coffee.CREATE_VAULT).uint(1, 64).uint(3, 2)
+    scene.external(OWNER).send(account("factory"), body).send(VAULT, opcode=coffee.DEPLOY)
     assert {action.type for action in scene.classify()} == {"call_contract"}
 
 

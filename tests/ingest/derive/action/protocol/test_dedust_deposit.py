@@ -3,7 +3,7 @@
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
-from tonlake.ingest.derive.action.protocol import dedust, dedust_deposit, jetton
+from tonlake.ingest.derive.action.protocol import dedust, jetton
 
 OWNER, VAULT, COIN_VAULT = account("owner"), account("vault"), account("coin vault")
 FACTORY, DEPOSIT, POOL = account("factory"), account("deposit"), account("pool")
@@ -20,19 +20,19 @@ def write_asset(cell: Cell, asset: str | None) -> Cell:
 
 def pay_in(received: Step, asset: str | None, amount: int, *, first: bool) -> Step:
     """Continue from a vault that received one side; return the deposit contract's step."""
-    asked = Cell(dedust_deposit.ASK_FACTORY).uint(1, 64)
+    asked = Cell(dedust.ASK_FACTORY).uint(1, 64)
     asked.ref(asked.child()).address(OWNER).uint(0, 1)
     write_asset(write_asset(asked, None), COIN).ref(asked.child().coins(110).coins(220))
     factory = received.send(FACTORY, asked)
     if first:
-        factory.send(DEPOSIT, opcode=dedust_deposit.INSTALL)
-    top_up = write_asset(Cell(dedust_deposit.TOP_UP).uint(1, 64), asset).coins(amount)
+        factory.send(DEPOSIT, opcode=dedust.INSTALL)
+    top_up = write_asset(Cell(dedust.TOP_UP).uint(1, 64), asset).coins(amount)
     return factory.send(DEPOSIT, top_up)
 
 
 def pay_coins(step: Step, *, first: bool) -> Step:
     """Pay the side of coins."""
-    vault = step.send(COIN_VAULT, opcode=dedust_deposit.DEPOSIT_NATIVE)
+    vault = step.send(COIN_VAULT, opcode=dedust.DEPOSIT_NATIVE)
     return pay_in(vault, None, 100, first=first)
 
 
@@ -47,7 +47,7 @@ def pay_jettons(step: Step, *, first: bool) -> Step:
 
 def put_all(deposit: Step) -> Step:
     """Send both sides from the deposit contract to the pool; return the pool's step."""
-    body = Cell(dedust_deposit.DEPOSIT_ALL)
+    body = Cell(dedust.DEPOSIT_ALL)
     sides = write_asset(write_asset(body.child(), None).coins(100), COIN).coins(200)
     return deposit.send(POOL, body.ref(body.child()).ref(sides))
 
@@ -75,7 +75,7 @@ def test_both_sides_of_one_trace_are_one_action(*, rejected: bool) -> None:
     pay_coins(step, first=True)
     pool = put_all(pay_jettons(step, first=False))
     if rejected:
-        pool.send(DEPOSIT, opcode=dedust_deposit.REJECT)
+        pool.send(DEPOSIT, opcode=dedust.REJECT)
     else:
         pool.send(account("lp wallet"), Cell(jetton.INTERNAL).uint(1, 64).coins(55))
     action = scene.find("dex_deposit_liquidity")
@@ -95,8 +95,8 @@ def test_the_pool_refunds_the_unneeded_amount() -> None:
     deposit = pay_jettons(step, first=False)
     pool = put_all(deposit)
     pool.send(account("lp wallet"), Cell(jetton.INTERNAL).uint(1, 64).coins(55))
-    done = pool.send(DEPOSIT, opcode=dedust_deposit.FULFILL)
-    back = done.send(COIN_VAULT, opcode=dedust_deposit.PAY_BACK)
+    done = pool.send(DEPOSIT, opcode=dedust.FULFILL)
+    back = done.send(COIN_VAULT, opcode=dedust.PAY_BACK)
     back.send(OWNER, opcode=dedust.PAYOUT, value=9)
     data = scene.find("dex_deposit_liquidity").columns["dex_deposit_liquidity_data"]
     assert data["vault_excesses"] == [{"asset": None, "amount": 9}]

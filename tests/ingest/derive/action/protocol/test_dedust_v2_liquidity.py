@@ -4,7 +4,7 @@ import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
 from tonlake.ingest.derive.action.protocol import dedust_v2
-from tonlake.ingest.derive.action.protocol import dedust_v2_liquidity as liquidity
+from tonlake.ingest.derive.action.protocol import dedust_v2 as liquidity
 
 OWNER, POOL, POSITION, COIN = (account(name) for name in ("owner", "pool", "position", "coin"))
 POOL_WALLET, WALLET = account("pool wallet"), account("wallet")

@@ -4,7 +4,7 @@ import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, account
 from tonlake.ingest.derive.action.protocol import dns
-from tonlake.ingest.derive.action.protocol.trade import DNS_COLLECTION, FILL_UP
+from tonlake.ingest.derive.action.protocol.nft import DNS_COLLECTION, FILL_UP
 
 OWNER, ITEM, WALLET = account("owner"), account("domain"), account("wallet")
 ADNL = "ab" * 32

@@ -4,7 +4,7 @@ import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
 from tonlake.ingest.derive.action.protocol import nft
-from tonlake.ingest.derive.action.protocol.trade import FILL_UP
+from tonlake.ingest.derive.action.protocol.nft import FILL_UP
 
 OWNER, BUYER, ITEM, COLLECTION = (account(name) for name in ("owner", "buyer", "item", "all"))
 SALE, MARKET = account("sale"), account("market")

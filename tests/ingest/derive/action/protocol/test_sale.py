@@ -19,8 +19,8 @@ from tests.ingest.derive.action.protocol.test_nft import (
     transfer_body,
 )
 from tests.ingest.derive.action.scene import Cell, Scene, account
-from tonlake.ingest.derive.action.protocol import auction, sale
-from tonlake.ingest.derive.action.protocol.trade import (
+from tonlake.ingest.derive.action.protocol import sale
+from tonlake.ingest.derive.action.protocol.nft import (
     CANCEL_AUCTION,
     CLOSE_AUCTION,
     DNS_COLLECTION,
@@ -286,13 +286,13 @@ def test_end_without_a_payment(trigger: Cell, new_owner: str, kind: str) -> None
 def test_telegram_auction_begins(*, aborted: bool) -> None:
     scene = Scene()
     know_item(scene, content={"uri": "https://nft.fragment.com/number/8.json"})
-    body = Cell(auction.START_TELEGRAM).uint(1, 64)
+    body = Cell(sale.START_TELEGRAM).uint(1, 64)
     body.ref(body.child().address(OWNER).coins(5).coins(99).uint(5, 8).uint(60, 32).uint(9, 32))
     step = scene.external(OWNER).send(ITEM, body)
     if aborted:
         step.abort()
     else:
-        step.send(OWNER, Cell(auction.TELEGRAM_OK).uint(1, 64))
+        step.send(OWNER, Cell(sale.TELEGRAM_OK).uint(1, 64))
     action = scene.find("teleitem_start_auction")
     assert action.success is not aborted
     assert action.columns["nft_listing_data"] == {
@@ -310,6 +310,6 @@ def test_telegram_auction_begins(*, aborted: bool) -> None:
 def test_telegram_auction_is_cancelled() -> None:
     scene = Scene()
     know_item(scene, content={"uri": "https://nft.fragment.com/number/8.json"})
-    scene.external(OWNER).send(ITEM, Cell(auction.CANCEL_TELEGRAM).uint(1, 64))
+    scene.external(OWNER).send(ITEM, Cell(sale.CANCEL_TELEGRAM).uint(1, 64))
     columns = scene.find("teleitem_cancel_auction").columns
     assert (columns["source"], columns["destination"]) == (OWNER, ITEM)

@@ -13,7 +13,7 @@ from tests.ingest.derive.action.protocol.test_tonco import (
     pay,
 )
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
-from tonlake.ingest.derive.action.protocol import jetton, nft, tonco_liquidity
+from tonlake.ingest.derive.action.protocol import jetton, nft, tonco
 
 ACCOUNT, POSITION = account("lp account"), account("position")
 
@@ -23,18 +23,18 @@ def fund(scene: Scene, side: int) -> Step:
     know_wallets(scene)
 
     def other_wallet(payload: Cell) -> Cell:
-        return payload.uint(tonco_liquidity.FUND, 32).address(ROUTERS[1 - side])
+        return payload.uint(tonco.FUND, 32).address(ROUTERS[1 - side])
 
     taken = scene.external(OWNER).send_jettons(
         WALLETS[side], ROUTER, ROUTERS[side], 100, other_wallet
     )
     told = taken.send(ROUTER, opcode=jetton.NOTIFY)
-    body = Cell(tonco_liquidity.FUND).uint(1, 64).address(OWNER)
+    body = Cell(tonco.FUND).uint(1, 64).address(OWNER)
     for number in (0, 1):
         body.coins(100 if number == side else 0)
     body.coins(110).coins(220).uint(55, 128).int(-600, 24).int(600, 24)
     pool = told.send(POOL, body)
-    return pool.send(ACCOUNT, opcode=tonco_liquidity.ADD_LIQUIDITY)
+    return pool.send(ACCOUNT, opcode=tonco.ADD_LIQUIDITY)
 
 
 @pytest.mark.parametrize("side", [0, 1])
@@ -59,7 +59,7 @@ def test_one_side_alone(side: int) -> None:
 def test_both_sides_make_a_position(*, made: bool) -> None:
     scene = Scene()
     scene.know(POSITION, "NftItem", index=4, collection_address=POOL, owner_address=OWNER)
-    pool = fund(scene, 0).send(POOL, opcode=tonco_liquidity.MINT_AND_REFUND)
+    pool = fund(scene, 0).send(POOL, opcode=tonco.MINT_AND_REFUND)
     refund = pay(pool, (7, 0), (ROUTERS[0], ROUTERS[1]))
     refund.send_jettons(ROUTERS[0], OWNER, WALLETS[0], 7)
     if made:
@@ -75,11 +75,9 @@ def test_both_sides_make_a_position(*, made: bool) -> None:
 def test_a_position_is_burnt_and_both_sides_paid() -> None:
     scene = Scene()
     know_wallets(scene)
-    body = Cell(tonco_liquidity.START_BURN).uint(1, 64).uint(4, 64).uint(50, 128)
+    body = Cell(tonco.START_BURN).uint(1, 64).uint(4, 64).uint(50, 128)
     pool = scene.external(OWNER).send(POOL, body.int(-600, 24).int(600, 24))
-    burn = pool.send(POSITION, opcode=tonco_liquidity.POSITION_BURN).send(
-        POOL, opcode=tonco_liquidity.BURN
-    )
+    burn = pool.send(POSITION, opcode=tonco.POSITION_BURN).send(POOL, opcode=tonco.BURN)
     paying = pay(burn, (60, 6), (ROUTERS[0], ROUTERS[1]), code=201)
     for side, amount in ((0, 60), (1, 6)):
         paying.send_jettons(ROUTERS[side], OWNER, WALLETS[side], amount)

@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tonlake.ingest.derive.action.account.facts import show_address
-from tonlake.ingest.derive.action.account.known import KnownContracts, find_nothing
+from tonlake.ingest.derive.action.gathering import KnownContracts, find_nothing
+from tonlake.ingest.derive.action.interface import show_address
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import list_files
 from tonlake.lake.log.state import LogState, read_state

@@ -1,1 +1,0 @@
-"""Interfaces of accounts, from rows of the lake."""
