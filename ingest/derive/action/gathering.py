@@ -30,8 +30,7 @@ from tonlake.ingest.derive.action.stored import (
     list_sales,
 )
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.file.rows import read_rows
-from tonlake.lake.file.rows import iter_dicts
+from tonlake.lake.file.rows import iter_dicts, read_rows
 from tonlake.lake.log.place import Place, list_files_between, read_place
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema import MESSAGES, STATE_CELLS, TABLES, TRANSACTION_TRACES, TRANSACTIONS
