@@ -107,7 +107,7 @@ _HEADERS = {**HEADERS, _POLICY: f"{HEADERS[_POLICY]}; img-src 'self' data:"}
 @cache
 def write_description() -> bytes:
     """Return the OpenAPI document as JSON."""
-    return msgspec.json.encode(describe_api({"v3": described}))
+    return msgspec.json.encode(describe_api(described))
 
 
 @cache

@@ -130,7 +130,7 @@ def serve_command(
 def _open_servers(config: Path, settings: Settings) -> StateServers:
     """Return the lite servers of a configuration; exit with an error if it is invalid."""
     # Loading takes half a second, which other commands do without.
-    from tonlake.api.chain.fetched import TIMEOUT_MS  # noqa: PLC0415
+    from tonlake.api.chain.account import TIMEOUT_MS  # noqa: PLC0415
     from tonlake.ingest.source.liteserver.query import open_state_servers  # noqa: PLC0415
 
     try:

@@ -11,8 +11,8 @@ import pyarrow as pa
 from duckdb.func import FunctionNullHandling
 
 from tonlake.api.chain.account import make_state
-from tonlake.api.chain.get_method import run_on_state
-from tonlake.api.chain.place import find_master, find_range_start
+from tonlake.api.chain.block import find_master, find_range_start
+from tonlake.api.chain.run import run_on_state
 from tonlake.api.errors import ApiError, RequestInvalid
 from tonlake.api.python.past import PastReader, prepare
 from tonlake.api.text.address import parse_address

@@ -20,8 +20,7 @@ from tonlake.api.explorer.words.form import name_call, write_ton
 from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.explorer.words.sentence import WrittenAction, write_actions
 from tonlake.api.request.params import parse_hash
-from tonlake.api.v3.route.action import ActionsQuery, answer_actions
-from tonlake.api.v3.route.trace import TracesQuery, answer_traces
+from tonlake.api.v3.route.trace import ActionsQuery, TracesQuery, answer_actions, answer_traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -205,11 +205,7 @@ def write_moment(started_s: float) -> str:
 
 
 def note_warnings(request: ApiRequest, lines: list[str], settings: HttpSettings) -> None:
-    """Report odd parameters in a response header, or refuse them.
-
-    Raises:
-        RequestInvalid: the setting ``strict_parameters`` is on.
-    """
+    """Report odd parameters in a response header, or refuse them."""
     if lines and settings.strict_parameters:
         raise RequestInvalid(join_notes(lines))
     request.scope["state"].setdefault("notes", []).extend(lines)
@@ -224,21 +220,13 @@ def join_notes(notes: list[str]) -> str:
 
 
 def answer_json(body: bytes, settings: HttpSettings) -> Response[bytes]:
-    """Return JSON text as a response.
-
-    Raises:
-        RequestInvalid: the text is larger than the settings allow.
-    """
+    """Return JSON text as a response."""
     check_size(body, settings)
     return Response(content=body, media_type="application/json")
 
 
 def check_size(body: bytes, settings: HttpSettings) -> None:
-    """Check the size of a response against the limit in the settings.
-
-    Raises:
-        RequestInvalid: it is too large.
-    """
+    """Check the size of a response against the limit in the settings."""
     if len(body) > settings.response_bytes:
         raise RequestInvalid(
             f"the answer has {len(body)} bytes, more than {settings.response_bytes}: "

@@ -71,11 +71,7 @@ def name_media_type(form: str) -> str:
 
 
 def refine_format(form: str, arguments: Arguments) -> str:
-    """Return the format as refined by parameters: CSV that is safe in spreadsheets.
-
-    Raises:
-        RequestInvalid: the parameter is not a boolean.
-    """
+    """Return the format as refined by parameters: CSV that is safe in spreadsheets."""
     text = arguments.last(SAFE_CSV)
     if form != CSV or text is None:
         return form

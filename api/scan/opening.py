@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tonlake.api.chain.place import MASTERCHAIN_SHARD
+from tonlake.api.chain.block import MASTERCHAIN_SHARD
 from tonlake.api.errors import AddressInvalid, RequestInvalid
 from tonlake.api.request.params import ConversionError, parse_hash
 from tonlake.api.scan.query import TableScan

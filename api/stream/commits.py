@@ -59,20 +59,12 @@ class CommitRows:
         self._chunks: OrderedDict[Chunk, dict[str, list[Row]]] = OrderedDict()
 
     def find_undone(self, number: int) -> Range | None:
-        """Return the blocks that a commit removed from the lake, or None if it is not an undo.
-
-        Raises:
-            LakeCorrupt: the log is damaged.
-        """
+        """Return the blocks that a commit removed from the lake, or None if it is not an undo."""
         commit = self._find_commit(number)
         return (commit.first_mc_seqno, commit.last_mc_seqno) if commit.undone else None
 
     def list_chunks(self, number: int) -> list[Chunk]:
-        """Return the blocks that a commit added as chunks, in order; [] if it added none.
-
-        Raises:
-            LakeCorrupt: the log is damaged.
-        """
+        """Return the blocks that a commit added as chunks, in order; [] if it added none."""
         commit = self._find_commit(number)
         if not commit.has_blocks:
             return []
@@ -98,9 +90,6 @@ class CommitRows:
         """Return the rows of a table for the blocks of ``chunk``, in the order of its files.
 
         Rows never change, so those of the last chunks are cached.
-
-        Raises:
-            LakeCorrupt: a file or the log is damaged.
         """
         tables = self._chunks.setdefault(chunk, {})
         self._chunks.move_to_end(chunk)
@@ -179,11 +168,7 @@ class Sources(NamedTuple):
 
 
 def read_sources(reader: CommitRows, chunk: Chunk) -> Sources:
-    """Return the rows that the transactions of ``chunk`` are rendered from.
-
-    Raises:
-        LakeCorrupt: a file or the log is damaged.
-    """
+    """Return the rows that the transactions of ``chunk`` are rendered from."""
     rows = {row["hash"]: row for row in reader.read(chunk, schema.TRANSACTIONS.name)}
     messages: dict[bytes, list[Row]] = {tx_hash: [] for tx_hash in rows}
     for message in reader.read(chunk, schema.MESSAGES.name):

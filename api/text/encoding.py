@@ -1,12 +1,17 @@
-"""Encodes values as text: hashes, addresses, shards, opcodes, bags of cells."""
+"""Encodes values as text: hashes, addresses, shards, opcodes, ranges of blocks."""
 
 from __future__ import annotations
 
 import base64
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tonlake.api.text.address import render_raw
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 _UINT32, _UINT64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 
@@ -46,3 +51,14 @@ def encode_opcode(opcode: int | None, form: str) -> str | int | None:
 def decode_currencies(text: str | None) -> dict[str, str]:
     """Parse extra currencies, as text amounts by id; {} for None."""
     return {} if text is None else msgspec.json.decode(text, type=dict[str, str])
+
+
+MAX_RANGES = 5
+"""Maximum ranges in a message; ``tonlake status`` lists all."""
+
+
+def name_ranges(ranges: Sequence[tuple[int, int]]) -> str:
+    """Return ranges as ``1..3, 7..9``; beyond ``MAX_RANGES`` only their number."""
+    text = ", ".join(f"{first}..{last}" for first, last in ranges[:MAX_RANGES]) or "nothing"
+    more = len(ranges) - MAX_RANGES
+    return f"{text} and {more} more ranges" if more > 0 else text

@@ -12,7 +12,7 @@ from tonlake.api.text.address import Address
 from tonlake.api.v3.page.book import read_accounts
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, find_keys, read_records
 from tonlake.api.v3.route.account import TopAccountsQuery, get_top_accounts
-from tonlake.api.v3.route.message import MessagesQuery, find_rows
+from tonlake.api.v3.route.block import MessagesQuery, find_rows
 from tonlake.api.v3.route.trace import TracesQuery, _find_traces, _read_members
 from tonlake.lake.duck.connection import connect
 

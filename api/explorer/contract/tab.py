@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.api.chain.arguments import GetMethodParams
-from tonlake.api.chain.get_method import read_libraries, run_get_method
-from tonlake.api.chain.param import read_params
+from tonlake.api.chain.arguments import GetMethodParams, read_params
+from tonlake.api.chain.run import read_libraries, run_get_method
 from tonlake.api.errors import ApiError, RequestInvalid
 from tonlake.api.explorer.contract.fact import Fact
 from tonlake.api.explorer.contract.terms import list_terms

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.errors import NotCovered
-from tonlake.api.text.ranges import name_ranges
+from tonlake.api.text.encoding import name_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

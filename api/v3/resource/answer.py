@@ -11,10 +11,8 @@ import msgspec
 from msgspec import UNSET
 
 from tonlake.api.text.encoding import decode_currencies
-from tonlake.api.v3.layout.block import Block
 from tonlake.api.v3.layout.field import Base64, Column, Currencies, Decimal, Kind, Omitted, Read
-from tonlake.api.v3.layout.message import Message
-from tonlake.api.v3.layout.transaction import Transaction
+from tonlake.api.v3.layout.transaction import Block, Message, Transaction
 
 
 class AddressBookRow(msgspec.Struct):

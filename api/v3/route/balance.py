@@ -136,14 +136,7 @@ class BalanceChanges(msgspec.Struct):
 
 
 def get_balance_changes(call: Call, query: BalanceChangesQuery) -> BalanceChanges:
-    """List balance changes of a trace or action.
-
-    Raises:
-        ParameterMissing: neither trace nor action.
-        AnswerNotFound: the lake has no such trace, or no such action.
-        RequestInvalid: the trace has too many transactions.
-        NotDerived: contracts of this lake were not detected.
-    """
+    """List balance changes of a trace or action."""
     check_derived(call, JETTON_WALLETS.name)
     rows, messages = read_transactions(call, _find_keys(call, query))
     accounts = {Address(row["workchain"], row["account"]) for row in rows}

@@ -1,6 +1,6 @@
 """Builds proofs of states from a node's celldb, as a lite server does."""
 
-from tonlake.api.chain.place import list_ancestors
+from tonlake.api.chain.block import list_ancestors
 from tonlake.ingest.blocks import BlockId, RawBlock
 from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.block.proof import prove_header
