@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import base64
 import re
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from functools import cache, partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -33,14 +33,11 @@ _TRUE = frozenset({"y", "yes", "t", "true", "on", "1"})
 _FALSE = frozenset({"n", "no", "f", "false", "off", "0"})
 
 
-def parse_int32(text: str) -> int:
-    """Parse a signed 32-bit decimal."""
-    return _parse_bounded(text, 32)
-
-
-def parse_int64(text: str) -> int:
-    """Parse a signed 64-bit decimal."""
-    return _parse_bounded(text, 64)
+def parse_integer(text: str, bits: int = 32) -> int:
+    """Parse a signed decimal of 32 bits, or of ``bits``."""
+    if _INTEGER.fullmatch(text) is None or not -(1 << bits - 1) <= int(text) < 1 << bits - 1:
+        raise ConversionError
+    return int(text)
 
 
 def parse_flag(text: str) -> bool:
@@ -79,16 +76,10 @@ def parse_account_hash(text: str) -> bytes:
             raise error from None
 
 
-def _parse_bounded(text: str, bits: int) -> int:
-    if _INTEGER.fullmatch(text) is None or not -(1 << bits - 1) <= int(text) < 1 << bits - 1:
-        raise ConversionError
-    return int(text)
-
-
 def parse_method(text: str) -> int:
     """Return the id of a get-method given by number or name."""
     if _INTEGER.fullmatch(text):
-        return parse_int32(text)
+        return parse_integer(text)
     if not text:
         raise ConversionError
     return method_id(text)
@@ -146,10 +137,10 @@ def parse_list(value: object) -> tuple[Any, ...]:
 
 
 _HASH = Converter(parse_hash, {"type": "string", "pattern": "^[0-9a-fA-F]{64}$|^.{43,44}$"})
-_INT32 = Converter(parse_int32, {"type": "integer", "format": "int32"})
+_INT32 = Converter(parse_integer, {"type": "integer", "format": "int32"})
 # The rules of a method refuse values below the minimum, with their own texts.
-_POSITIVE = Converter(parse_int32, {"type": "integer", "format": "int32", "minimum": 1})
-_INT64 = Converter(parse_int64, {"type": "string", "pattern": "^-?[0-9]+$"})
+_POSITIVE = Converter(parse_integer, {"type": "integer", "format": "int32", "minimum": 1})
+_INT64 = Converter(partial(parse_integer, bits=64), {"type": "string", "pattern": "^-?[0-9]+$"})
 _TEXT = {"type": "string"}
 
 Int32 = Annotated[int, _INT32]
@@ -219,13 +210,40 @@ def _convert(converter: Converter, name: str, value: object) -> object:
         raise RequestInvalid(str(error) or f"failed to parse {name}") from error
 
 
+MAX_COUNT = 10_000
+"""Limit of transactions in a page of a block."""
+
+
 class Params(Query, frozen=True, kw_only=True):
     """Parameters of one API method."""
 
-    def check(self, _max_limit: int, /) -> None:
-        """Check rules beyond types: a seqno is positive; methods add their own."""
+    def check(self, max_limit: int, /) -> None:
+        """Check rules beyond types, and raise RequestInvalid for the first that is violated."""
         seqno = getattr(self, "seqno", None)
         refuse_unless(seqno is None or seqno > 0, "seqno should be positive")
+        self.check_own(max_limit)
+        for name in _NATURAL:
+            number = getattr(self, name, None)
+            refuse_unless(number is None or number >= 0, f"{name} should be non-negative")
+
+    def check_own(self, max_limit: int, /) -> None:
+        """Check the rules of this method alone."""
+
+
+_NATURAL = ("from_seqno", "lt", "unixtime", "after_lt", "created_lt", "ttl")
+"""Parameters that are not negative, in any method."""
+
+
+def refuse_unless(kept: bool, rule: str) -> None:  # noqa: FBT001 - the outcome of a rule
+    """Raise RequestInvalid with ``rule`` unless it is ``kept``."""
+    if not kept:
+        raise RequestInvalid(rule)
+
+
+def _check_bounds(number: int | None, most: int, name: str) -> None:
+    if number is not None:
+        refuse_unless(number > 0, f"{name} should be positive")
+        refuse_unless(number <= most, f"{name} should be less or equal {most}")
 
 
 class AccountParams(Params, frozen=True, kw_only=True):
@@ -262,25 +280,6 @@ class EstimateCellParams(Params, frozen=True, kw_only=True):
     ignore_chksig: Flag = True
 
 
-def refuse_unless(kept: bool, rule: str) -> None:  # noqa: FBT001 - the outcome of a rule
-    """Raise RequestInvalid with ``rule`` unless it is ``kept``."""
-    if not kept:
-        raise RequestInvalid(rule)
-
-
-def check_natural(number: int | None, name: str) -> None:
-    """Raise RequestInvalid if ``number`` is negative."""
-    refuse_unless(number is None or number >= 0, f"{name} should be non-negative")
-
-
-MAX_COUNT = 10_000
-"""Limit of transactions in a page of a block."""
-
-
-class NoParams(Params, frozen=True, kw_only=True):
-    """No parameters."""
-
-
 class TextParams(Params, frozen=True, kw_only=True):
     """An address to convert to other forms."""
 
@@ -301,11 +300,6 @@ class ProofParams(Params, frozen=True, kw_only=True):
     seqno: Positive
     from_seqno: OptionalInt32 = None
 
-    def check(self, max_limit: int, /) -> None:
-        """Require non-negative seqnos."""
-        super().check(max_limit)
-        check_natural(self.from_seqno, "from_seqno")
-
 
 class HistoryParams(Params, frozen=True, kw_only=True):
     """Transactions of an account, backwards from one of them, down to ``to_lt`` exclusive."""
@@ -317,24 +311,25 @@ class HistoryParams(Params, frozen=True, kw_only=True):
     to_lt: Int64 = 0
     archival: Flag = False
 
+    zero_is_newest: ClassVar[bool] = False
+    """Whether ``lt`` 0 means no ``lt``."""
+
     @property
     def start_lt(self) -> int | None:
         """The logical time to begin at; None begins at the newest transaction."""
-        return self.lt
+        return self.lt or None if self.zero_is_newest else self.lt
 
-    def check(self, max_limit: int, /) -> None:
+    def check_own(self, max_limit: int, /) -> None:
         """Require a limit within bounds, and lt and hash together."""
         _check_bounds(self.limit, max_limit, "limit")
-        _check_pair(self.start_lt, self.hash, "lt and hash", "lt")
+        is_pair = (self.start_lt is None) == (self.hash is None)
+        refuse_unless(is_pair, "lt and hash should be used together")
 
 
 class HistoryParamsZero(HistoryParams, frozen=True, kw_only=True):
     """The same, but ``lt`` 0 means no ``lt``."""
 
-    @property
-    def start_lt(self) -> int | None:
-        """The logical time to begin at; None begins at the newest transaction."""
-        return self.lt or None
+    zero_is_newest: ClassVar[bool] = True
 
 
 class MasterParams(Params, frozen=True, kw_only=True):
@@ -360,11 +355,11 @@ class BlockPageParams(BlockParams, frozen=True, kw_only=True):
     after_hash: OptionalAccountHash = None
     count: OptionalPositive = None
 
-    def check(self, max_limit: int, /) -> None:
+    def check_own(self, _max_limit: int, /) -> None:
         """Require a count within bounds, and after_lt and after_hash together."""
-        super().check(max_limit)
         _check_bounds(self.count, MAX_COUNT, "count")
-        _check_pair(self.after_lt, self.after_hash, "after_lt and after_hash", "after_lt")
+        is_pair = (self.after_lt is None) == (self.after_hash is None)
+        refuse_unless(is_pair, "after_lt and after_hash should be used together")
 
 
 class LookupParams(Params, frozen=True, kw_only=True):
@@ -378,11 +373,10 @@ class LookupParams(Params, frozen=True, kw_only=True):
 
     def check(self, max_limit: int, /) -> None:
         """Require exactly one of the three."""
-        present = [name for name in ("seqno", "lt", "unixtime") if getattr(self, name) is not None]
-        refuse_unless(len(present) == 1, "exactly one of seqno, lt, unixtime should be specified")
+        chosen = [self.seqno, self.lt, self.unixtime]
+        is_one = chosen.count(None) == len(chosen) - 1
+        refuse_unless(is_one, "exactly one of seqno, lt, unixtime should be specified")
         super().check(max_limit)
-        check_natural(self.lt, "lt")
-        check_natural(self.unixtime, "unixtime")
 
 
 class ConfigParams(Params, frozen=True, kw_only=True):
@@ -402,14 +396,11 @@ class ConfigParamParams(ConfigParams, frozen=True, kw_only=True):
         """The number of the parameter."""
         return (self.config_id if self.param is None else self.param) or 0
 
-    def check(self, max_limit: int, /) -> None:
+    def check_own(self, _max_limit: int, /) -> None:
         """Require exactly one of the names."""
-        super().check(max_limit)
-        refuse_unless(
-            (self.param is None) != (self.config_id is None),
-            "only one of config_id or param should be specified",
-        )
-        check_natural(self.number, "param")
+        is_one = (self.param is None) != (self.config_id is None)
+        refuse_unless(is_one, "only one of config_id or param should be specified")
+        refuse_unless(self.number >= 0, "param should be non-negative")
 
 
 class LibraryParams(Params, frozen=True, kw_only=True):
@@ -425,28 +416,13 @@ class LocateParams(Params, frozen=True, kw_only=True):
     destination: AccountAddress
     created_lt: Int64
 
-    def check(self, _max_limit: int, /) -> None:
-        """Require a non-negative logical time."""
-        check_natural(self.created_lt, "created_lt")
-
-
-def _check_bounds(number: int | None, most: int, name: str) -> None:
-    if number is not None:
-        refuse_unless(number > 0, f"{name} should be positive")
-        refuse_unless(number <= most, f"{name} should be less or equal {most}")
-
-
-def _check_pair(lt: int | None, hash_: bytes | None, names: str, lt_name: str) -> None:
-    refuse_unless((lt is None) == (hash_ is None), f"{names} should be used together")
-    check_natural(lt, lt_name)
-
 
 class BagParams(Params, frozen=True, kw_only=True):
     """A message to send, as a bag of cells."""
 
     boc: Bag
 
-    def check(self, _max_limit: int, /) -> None:
+    def check_own(self, _max_limit: int, /) -> None:
         """Require a bag that is not empty."""
         refuse_unless(bool(self.boc), "empty boc")
 
@@ -463,8 +439,3 @@ class ResolveParams(AccountParams, frozen=True, kw_only=True):
     name: Text = ""
     category: OptionalHash = None
     ttl: Int32 = 0
-
-    def check(self, max_limit: int, /) -> None:
-        """Require non-negative numbers."""
-        super().check(max_limit)
-        check_natural(self.ttl, "ttl")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -16,10 +16,9 @@ from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from tonlake.api.chain.account import AccountFetcher  # noqa: TC004 - calls are not decoded
+    from tonlake.api.pending import PendingPool  # noqa: TC004 - as above
     from tonlake.api.request.snapshot import SnapshotHolder
-    from tonlake.api.text.address import Address
 
 SHARED_PARAMETERS = frozenset(
     {
@@ -50,29 +49,6 @@ MAX_NOTES, MAX_NOTE_CHARACTERS = 10, 300
 ApiRequest = Request[Any, Any, Any]
 
 
-class PendingMessages(Protocol):
-    """Sent messages that are not in a block yet."""
-
-    def add(self, call: Call, boc: bytes) -> None:
-        """Add a message that the upstream accepted."""
-
-    def list_traces(self) -> list[Any]:
-        """Return the emulated traces, as in ``api.v3.resource.pending_trace``."""
-
-
-class Fetcher(Protocol):
-    """Fetches data missing from the lake; accounts as ``api.chain.fetched.FetchedAccount``."""
-
-    def recall(self, address: Address, first: int, mc_seqno: int) -> Any:  # noqa: ANN401
-        """Return an account fetched earlier as of a block; None if there is none."""
-
-    def fetch(self, call: Call, address: Address) -> Any:  # noqa: ANN401
-        """Return an account as of the newest block, or raise SourceError."""
-
-    def fetch_config(self, call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
-        """Return the configuration after a masterchain block, or raise SourceError."""
-
-
 class Call(msgspec.Struct, frozen=True):
     """The context in which an operation answers one request."""
 
@@ -81,9 +57,9 @@ class Call(msgspec.Struct, frozen=True):
     reader: Reader
     tvm: TvmPool | None = None
     """Runs get-methods; None outside the service."""
-    pending: PendingMessages | None = None
+    pending: PendingPool | None = None
     """Messages that are not in a block yet; None outside the service."""
-    fetcher: Fetcher | None = None
+    fetcher: AccountFetcher | None = None
     """Fetches accounts missing from the lake; None without lite servers."""
     no_address_book: bool = False
     no_metadata: bool = False

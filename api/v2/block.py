@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         BlockParams,
         LookupParams,
         MasterParams,
-        NoParams,
+        Params,
         ProofParams,
     )
     from tonlake.api.request.call import Call
@@ -44,9 +44,8 @@ SHORT_ID_MODE = 135
 """Request mode bits that the public service always sets: account, lt, hash, and its own 128."""
 
 
-def answer_masterchain_info(call: Call, params: NoParams) -> dict[str, Any]:
+def answer_masterchain_info(call: Call, _params: Params) -> dict[str, Any]:
     """getMasterchainInfo: the newest masterchain block and the zero state."""
-    del params
     last = find_master(call)
     network = call.reader.snapshot.network
     root_hash = network.zero_state_root_hash if network else None
@@ -66,9 +65,8 @@ def answer_masterchain_info(call: Call, params: NoParams) -> dict[str, Any]:
     }
 
 
-def answer_consensus_block(call: Call, params: NoParams) -> dict[str, Any]:
+def answer_consensus_block(call: Call, _params: Params) -> dict[str, Any]:
     """getConsensusBlock: newest masterchain seqno and current time."""
-    del params
     return {
         "@type": "ext.blocks.consensusBlock",
         "consensus_block": call.reader.snapshot.last_mc_seqno,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         EstimateCellParams,
         EstimateParams,
         LibraryParams,
-        NoParams,
+        Params,
     )
     from tonlake.api.request.call import Call
 
@@ -85,9 +85,8 @@ EXT_MSG_QUEUE_SIZE_LIMIT = 8000
 """Limit of queued external messages in a shard (``ValidatorManagerImpl``)."""
 
 
-def answer_queue_sizes(call: Call, params: NoParams) -> dict[str, Any]:
+def answer_queue_sizes(call: Call, _params: Params) -> dict[str, Any]:
     """getOutMsgQueueSizes: current outbound queue size of the masterchain and every shard."""
-    del params
     master = find_master(call)
     rows = call.reader.rows("v2/queue_sizes", mc_seqno=master["seqno"])
     for row in rows:

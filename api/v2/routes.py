@@ -61,7 +61,7 @@ METHODS: dict[str, Method] = {
     "detectHash": Method(arguments.HashParams, value.answer_detect_hash, pure=True),
     "packAddress": Method(arguments.TextParams, value.answer_pack_address, pure=True),
     "unpackAddress": Method(arguments.TextParams, value.answer_unpack_address, pure=True),
-    "healthcheck": Method(arguments.NoParams, value.answer_healthcheck, pure=True),
+    "healthcheck": Method(arguments.Params, value.answer_healthcheck, pure=True),
     "getAddressInformation": Method(
         arguments.AccountParams, account.answer_information, unwaiting=True
     ),
@@ -79,16 +79,16 @@ METHODS: dict[str, Method] = {
     "tryLocateTx": Method(arguments.LocateParams, transaction.answer_receiver),
     "tryLocateResultTx": Method(arguments.LocateParams, transaction.answer_receiver),
     "tryLocateSourceTx": Method(arguments.LocateParams, transaction.answer_sender),
-    "getMasterchainInfo": Method(arguments.NoParams, block.answer_masterchain_info, unwaiting=True),
-    "getConsensusBlock": Method(arguments.NoParams, block.answer_consensus_block, lasting=False),
+    "getMasterchainInfo": Method(arguments.Params, block.answer_masterchain_info, unwaiting=True),
+    "getConsensusBlock": Method(arguments.Params, block.answer_consensus_block, lasting=False),
     "lookupBlock": Method(arguments.LookupParams, block.answer_lookup),
     "shards": Method(arguments.MasterParams, block.answer_shards),
     "getShards": Method(arguments.MasterParams, block.answer_shards),
     "getBlockHeader": Method(arguments.BlockParams, block.answer_header),
     "getMasterchainBlockSignatures": Method(arguments.MasterParams, block.answer_signatures),
     "getShardBlockProof": Method(arguments.ProofParams, block.answer_shard_proof),
-    "getOutMsgQueueSize": Method(arguments.NoParams, network.answer_queue_sizes),
-    "getOutMsgQueueSizes": Method(arguments.NoParams, network.answer_queue_sizes),
+    "getOutMsgQueueSize": Method(arguments.Params, network.answer_queue_sizes),
+    "getOutMsgQueueSizes": Method(arguments.Params, network.answer_queue_sizes),
     "getBlockTransactions": Method(arguments.BlockPageParams, block.answer_block_transactions),
     "getBlockTransactionsExt": Method(
         arguments.BlockPageParams, block.answer_block_transactions_ext

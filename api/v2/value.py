@@ -16,7 +16,7 @@ from tonlake.api.text.encoding import decode_currencies, encode_bytes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tonlake.api.chain.arguments import HashParams, NoParams, TextParams
+    from tonlake.api.chain.arguments import HashParams, Params, TextParams
     from tonlake.api.text.address import WrittenAddress
 
 
@@ -127,7 +127,6 @@ def answer_unpack_address(params: TextParams) -> str:
     return render_raw(params.address.address.workchain, params.address.address.account)
 
 
-def answer_healthcheck(params: NoParams) -> str:
+def answer_healthcheck(_params: Params) -> str:
     """healthcheck: the service is up and can open the lake."""
-    del params
     return "OK"
