@@ -81,7 +81,7 @@ def _list_transfers(question: Question, address: Address) -> Listed:
 
 def _list_burns(question: Question, address: Address) -> Listed:
     offset = read_offset(question)
-    query = token_routes.BurnsQuery(jetton_master=address, limit=ROWS, offset=offset)
+    query = token_routes.MovesQuery(jetton_master=address, limit=ROWS, offset=offset)
     found = question.ask(token_routes.get_burns, query)
     return _page(question, "jetton", address, found.jetton_burns)
 

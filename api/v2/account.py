@@ -8,7 +8,7 @@ the data are returned as raw states.
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -36,22 +36,23 @@ from tonlake.ingest.decode.cell.boc import BocError, parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tonlake.api.chain.arguments import AccountParams, GetMethodParams
     from tonlake.api.request.call import Call
     from tonlake.api.text.address import Address
+    from tonlake.ingest.derive.tvm.stack import StackValue
 
 
 _WORD_BITS = 32
 
 
-class ContractKind(msgspec.Struct, frozen=True):
-    """The type tag of tonlib, the code's revision, and names of the leading numbers in the data."""
+class ContractKind(NamedTuple):
+    """The type tag of tonlib, names of the leading numbers in the data, and the code's revision."""
 
     tag: str
-    revision: int
     numbers: tuple[str, ...]
+    revision: int
 
 
 _V3 = ("wallet.v3.accountState", ("seqno", "wallet_id"))
@@ -70,8 +71,7 @@ _KINDS = {
     "oNZ9LeiRn+e3yndlLM1P3FbGid56aRYeRfsNzF5HwVU=": (*_DNS, 1),
 }
 CONTRACTS: dict[bytes, ContractKind] = {
-    base64.b64decode(key): ContractKind(tag, revision, numbers)
-    for key, (tag, numbers, revision) in _KINDS.items()
+    base64.b64decode(key): ContractKind(*kind) for key, kind in _KINDS.items()
 }
 """Kinds by code hash."""
 
@@ -226,23 +226,23 @@ def is_suspended(call: Call, master: Mapping[str, Any], address: Address, utime:
 
 def answer_run(call: Call, params: GetMethodParams) -> dict[str, Any]:
     """runGetMethod: result stack as pairs of tag and value."""
-    state, outcome = run_get_method(call, params, params.method, params.stack)
-    return {
-        "@type": "smc.runResult",
-        "gas_used": outcome.gas_used,
-        "stack": [encode_legacy(value) for value in outcome.stack],
-        "exit_code": outcome.exit_code,
-        "block_id": render_block_of(state.master),
-        "last_transaction_id": render_transaction_id(state.last_trans_lt, state.last_trans_hash),
-    }
+    state, answer = _run(call, params, encode_legacy)
+    last = render_transaction_id(state.last_trans_lt, state.last_trans_hash)
+    return answer | {"block_id": render_block_of(state.master), "last_transaction_id": last}
 
 
 def answer_run_std(call: Call, params: GetMethodParams) -> dict[str, Any]:
     """runGetMethodStd: result stack as typed entries."""
-    _state, outcome = run_get_method(call, params, params.method, params.stack)
-    return {
+    return _run(call, params, encode_typed)[1]
+
+
+def _run(
+    call: Call, params: GetMethodParams, encode: Callable[[StackValue], object]
+) -> tuple[AccountState, dict[str, Any]]:
+    state, outcome = run_get_method(call, params, params.method, params.stack)
+    return state, {
         "@type": "smc.runResult",
         "gas_used": outcome.gas_used,
-        "stack": [encode_typed(value) for value in outcome.stack],
+        "stack": [encode(value) for value in outcome.stack],
         "exit_code": outcome.exit_code,
     }

@@ -94,28 +94,33 @@ def answer_shards(call: Call, params: MasterParams) -> dict[str, Any]:
 def answer_header(call: Call, params: BlockParams) -> dict[str, Any]:
     """getBlockHeader: the header of one block."""
     row = _find_identified(call, params)
+    is_master = row["workchain"] == MASTERCHAIN
     return {
         "@type": "blocks.header",
         "id": render_block_of(row),
-        "global_id": row["global_id"],
-        "version": row["version"],
-        "flags": row["flags"],
-        "after_merge": row["after_merge"],
-        "after_split": row["after_split"],
-        "before_split": row["before_split"],
-        "want_merge": row["want_merge"],
-        "want_split": row["want_split"],
-        "validator_list_hash_short": row["validator_list_hash_short"],
+        **{name: row[name] for name in _HEADER_COLUMNS},
         "catchain_seqno": row["gen_catchain_seqno"],
         "min_ref_mc_seqno": row["min_ref_mc_seqno"],
         "is_key_block": row["key_block"],
-        "prev_key_block_seqno": row["prev_key_block_seqno"] if _is_master(row) else 0,
+        "prev_key_block_seqno": row["prev_key_block_seqno"] if is_master else 0,
         "start_lt": str(row["start_lt"]),
         "end_lt": str(row["end_lt"]),
         "gen_utime": row["gen_utime"],
         "vert_seqno": row["vert_seqno"],
-        "prev_blocks": [_render_previous(row, name) for name in _previous_names(row)],
+        "prev_blocks": [
+            render_block_id(row["workchain"], *(row[f"{name}_{column}"] for column in _ID_COLUMNS))
+            for name in ("prev", "prev2")
+            if row[f"{name}_seqno"] is not None
+        ],
     }
+
+
+_ID_COLUMNS = ("shard", "seqno", "root_hash", "file_hash")
+_HEADER_COLUMNS = (
+    *("global_id", "version", "flags", "after_merge", "after_split", "before_split"),
+    *("want_merge", "want_split", "validator_list_hash_short"),
+)
+"""Columns of a block that have the same names in its header."""
 
 
 def answer_block_transactions(call: Call, params: BlockPageParams) -> dict[str, Any]:
@@ -173,19 +178,6 @@ def _find_identified(call: Call, params: BlockParams) -> Row:
     if (row["root_hash"], row["file_hash"]) != (params.root_hash, params.file_hash):
         raise LiteServerError(BLOCK_UNKNOWN)
     return row
-
-
-def _is_master(row: Row) -> bool:
-    return bool(row["workchain"] == MASTERCHAIN)
-
-
-def _previous_names(row: Row) -> tuple[str, ...]:
-    return tuple(name for name in ("prev", "prev2") if row[f"{name}_seqno"] is not None)
-
-
-def _render_previous(row: Row, name: str) -> dict[str, Any]:
-    columns = ("shard", "seqno", "root_hash", "file_hash")
-    return render_block_id(row["workchain"], *(row[f"{name}_{column}"] for column in columns))
 
 
 PROOF_UNKNOWN = "LITE_SERVER_NOTREADY: block proof not in db"

@@ -41,8 +41,6 @@ MAX_NAME_BYTES = 126
 """TEP-81: maximum length of an encoded name."""
 NEXT_RESOLVER = bytes.fromhex("19f02441ee588fdb26ee24b2568dd035c3c9206e11ab979be62e55558a1d17ff")
 """Category of the next resolver: SHA-256 of ``dns_next_resolver``."""
-TEXT_TAG, RESOLVER_TAG, ADNL_TAG = 0x1EDA, 0xBA93, 0xAD01
-ACCOUNT_TAG, STORAGE_TAG = 0x9FD3, 0x7473
 _KEY_BITS = 256
 _ADNL_MARK = b"\x2d"
 
@@ -66,14 +64,13 @@ def answer_resolve(call: Call, params: ResolveParams) -> dict[str, Any]:
         if found.known_bytes == len(name):
             entries = _list_entries(found.boc, decode_name(name))
             break
-        record = render_record(found.boc)
-        following = _read_resolver(found.boc)
-        if not left or following is None:
+        kind, value = _read_record(found.boc) or ("", ())
+        if not left or kind != "dns_next_resolver" or value[1] is None:
             known = decode_name(name[: found.known_bytes])
-            entries = [_render_entry(known, NEXT_RESOLVER, record)]
+            entries = [_render_entry(known, NEXT_RESOLVER, render_record(found.boc))]
             break
         name, left = name[found.known_bytes :], left - 1
-        target = msgspec.structs.replace(params.address, address=following)
+        target = msgspec.structs.replace(params.address, address=Address(*value))
     return {"@type": "dns.resolved", "entries": entries}
 
 
@@ -139,48 +136,31 @@ def _render_entry(name: str, category: bytes, entry: dict[str, Any]) -> dict[str
 
 
 def render_record(boc: bytes) -> dict[str, Any]:
-    """Return ``dns.EntryData`` of a record; ``dns.entryDataUnknown`` for other constructors.
+    """Return ``dns.EntryData`` of a record; ``dns.entryDataUnknown`` for other constructors."""
+    match _read_record(boc):
+        case "dns_text", text:
+            return {"@type": "dns.entryDataText", "text": text}
+        case "dns_next_resolver", account:
+            return {"@type": "dns.entryDataNextResolver", "resolver": render_account(*account)}
+        case "dns_smc_address", account:
+            return {"@type": "dns.entryDataSmcAddress", "smc_address": render_account(*account)}
+        case "dns_adnl_address", key:
+            address = {"@type": "adnlAddress", "adnl_address": encode_adnl(key)}
+            return {"@type": "dns.entryDataAdnlAddress", "adnl_address": address}
+        case "dns_storage_address", bag_id:
+            return {"@type": "dns.entryDataStorageAddress", "bag_id": render_base64(bag_id)}
+    return {"@type": "dns.entryDataUnknown", "bytes": render_boc(boc)}
 
-    TL-B: dns_text#1eda, dns_next_resolver#ba93, dns_adnl_address#ad01, dns_smc_address#9fd3,
-    dns_storage_address#7473.
-    """
+
+def _read_record(boc: bytes) -> tuple[str, Any] | None:
+    """Return the constructor of a record and its value; None if it is unknown or damaged."""
     try:
         tree = parse_boc(boc)
         start = tree.slice(tree.roots[0])
-        known = _render_known(start.load_uint(16), start)
-    except (BocError, DecodeError, ValueError):
-        known = None
-    return known or {"@type": "dns.entryDataUnknown", "bytes": render_boc(boc)}
-
-
-def _render_known(tag: int, start: CellSlice) -> dict[str, Any] | None:
-    if tag == TEXT_TAG:
-        return {"@type": "dns.entryDataText", "text": _load_text(start)}
-    if tag in (RESOLVER_TAG, ACCOUNT_TAG):
-        account = render_account(*load_account(start))
-        if tag == RESOLVER_TAG:
-            return {"@type": "dns.entryDataNextResolver", "resolver": account}
-        return {"@type": "dns.entryDataSmcAddress", "smc_address": account}
-    if tag == ADNL_TAG:
-        address = {"@type": "adnlAddress", "adnl_address": encode_adnl(start.load_bytes(32))}
-        return {"@type": "dns.entryDataAdnlAddress", "adnl_address": address}
-    if tag == STORAGE_TAG:
-        bag_id = render_base64(start.load_bytes(32))
-        return {"@type": "dns.entryDataStorageAddress", "bag_id": bag_id}
-    return None
-
-
-def _read_resolver(boc: bytes) -> Address | None:
-    """Return the next resolver in a record; None if it is another kind of record."""
-    try:
-        tree = parse_boc(boc)
-        start = tree.slice(tree.roots[0])
-        if start.load_uint(16) != RESOLVER_TAG:
-            return None
-        workchain, account = load_account(start)
-    except (BocError, DecodeError):
+        name, load = _RECORDS[start.load_uint(16)]
+        return name, load(start)
+    except (BocError, DecodeError, ValueError, KeyError):
         return None
-    return None if workchain is None or account is None else Address(workchain, account)
 
 
 def load_account(start: CellSlice) -> tuple[int | None, bytes | None]:
@@ -202,6 +182,16 @@ def _load_text(start: CellSlice) -> str:
         if start.refs_left:
             start = start.tree.slice(start.load_ref())
     return b"".join(parts).decode()
+
+
+_RECORDS: dict[int, tuple[str, Callable[[CellSlice], Any]]] = {
+    0x1EDA: ("dns_text", _load_text),
+    0xBA93: ("dns_next_resolver", load_account),
+    0xAD01: ("dns_adnl_address", lambda start: start.load_bytes(32)),
+    0x9FD3: ("dns_smc_address", load_account),
+    0x7473: ("dns_storage_address", lambda start: start.load_bytes(32)),
+}
+"""TL-B constructors of DNSRecord by tag, with the readers of their values."""
 
 
 def encode_adnl(address: bytes) -> str:
@@ -248,34 +238,24 @@ def _render_records(boc: bytes) -> dict[str, Any]:
     found = {}
     for key, value in iter_hashmap(tree, tree.roots[0], _KEY_BITS):
         category = key.to_bytes(32, "big")
-        record = _render_token_record(tree.slice(value.load_ref()))
+        record = _render_token_record(serialize_boc(tree, [value.load_ref()]))
         if record is not None:
             found[_CATEGORIES.get(category, category.hex())] = record
     return found
 
 
-def _render_token_record(start: CellSlice) -> dict[str, Any] | None:
-    """Return a DNSRecord with its TL-B names; None for another constructor."""
-    try:
-        tag = start.load_uint(16)
-        if tag == RESOLVER_TAG:
-            return {"@type": "dns_next_resolver", "resolver": _render_token_account(start)}
-        if tag == ACCOUNT_TAG:
-            return {"@type": "dns_smc_address", "smc_addr": _render_token_account(start)}
-        if tag == ADNL_TAG:
-            return {"@type": "dns_adnl_address", "adnl_addr": start.load_bytes(32).hex().upper()}
-        if tag == STORAGE_TAG:
-            return {"@type": "dns_storage_address", "bag_id": start.load_bytes(32).hex().upper()}
-    except (BocError, DecodeError):
-        pass
+def _render_token_record(boc: bytes) -> dict[str, Any] | None:
+    """Return a DNSRecord with its TL-B names; None for text and other constructors."""
+    match _read_record(boc):
+        case ("dns_next_resolver" | "dns_smc_address") as name, (workchain, bytes(account)):
+            address = {"workchain_id": workchain, "address": account.hex().upper()}
+            field = "resolver" if name == "dns_next_resolver" else "smc_addr"
+            return {"@type": name, field: {"@type": "addr_std", **address}}
+        case "dns_adnl_address" as name, bytes(key):
+            return {"@type": name, "adnl_addr": key.hex().upper()}
+        case "dns_storage_address" as name, bytes(key):
+            return {"@type": name, "bag_id": key.hex().upper()}
     return None
-
-
-def _render_token_account(start: CellSlice) -> dict[str, Any]:
-    workchain, account = load_account(start)
-    if account is None:
-        raise DecodeError("the record holds no standard address")
-    return {"@type": "addr_std", "workchain_id": workchain, "address": account.hex().upper()}
 
 
 _ITSELF = TvmSlice(serialize_single(bytes((0, 2, 0))))

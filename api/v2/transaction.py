@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tonlake.api.chain.account import ZERO_HASH
 from tonlake.api.chain.block import LT_UNKNOWN, begins_at_zero_state, name_coverage
 from tonlake.api.errors import AnswerNotFound, LiteServerError, NotDerived
+from tonlake.api.text.address import render_raw
 from tonlake.api.v2.value import (
     render_account,
     render_address,
@@ -236,17 +237,8 @@ def _check_start(records: Sequence[Record], params: HistoryParams, lt: int) -> N
         raise LiteServerError(HASH_MISMATCH)
 
 
-def answer_receiver(call: Call, params: LocateParams) -> dict[str, Any]:
+def answer_receiver(call: Call, params: LocateParams, direction: str = "in") -> dict[str, Any]:
     """tryLocateTx, tryLocateResultTx: the transaction that received a message."""
-    return _locate(call, params, "in")
-
-
-def answer_sender(call: Call, params: LocateParams) -> dict[str, Any]:
-    """tryLocateSourceTx: the transaction that sent a message."""
-    return _locate(call, params, "out")
-
-
-def _locate(call: Call, params: LocateParams, direction: str) -> dict[str, Any]:
     source, destination = params.source.address, params.destination.address
     row = call.reader.one(
         "v2/transaction_of_message",
@@ -262,11 +254,22 @@ def _locate(call: Call, params: LocateParams, direction: str) -> dict[str, Any]:
     return _render_extended(call, _read_records(call, [row]))[0]
 
 
-def _render_extended(call: Call, records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Return ``ext.transaction`` objects."""
+def answer_sender(call: Call, params: LocateParams) -> dict[str, Any]:
+    """tryLocateSourceTx: the transaction that sent a message."""
+    return answer_receiver(call, params, "out")
+
+
+def _render_extended(
+    call: Call,
+    records: Sequence[Record],
+    tag: str = "ext.transaction",
+    render: RenderMessage = render_message,
+) -> list[dict[str, Any]]:
+    """Return transactions with their accounts as raw addresses."""
+    names = [render_raw(record.row["workchain"], record.row["account"]) for record in records]
     return [
-        {"@type": "ext.transaction", **fields, "account": _name_account(record.row)}
-        for record, fields in zip(records, _render_all(call, records, render_message), strict=True)
+        {"@type": tag, **fields, "account": name}
+        for name, fields in zip(names, _render_all(call, records, render), strict=True)
     ]
 
 
@@ -277,16 +280,7 @@ def _read_records(call: Call, keys: Sequence[Row]) -> Sequence[Any]:
 def render_in_block(call: Call, keys: Sequence[Row]) -> list[dict[str, Any]]:
     """Return ``raw.transactionExt`` objects."""
     records = _read_records(call, keys)
-    return [
-        {"@type": "raw.transactionExt", **fields, "account": _name_account(record.row)}
-        for record, fields in zip(
-            records, _render_all(call, records, render_message_std), strict=True
-        )
-    ]
-
-
-def _name_account(row: Row) -> str:
-    return f"{row['workchain']}:{row['account'].hex().upper()}"
+    return _render_extended(call, records, "raw.transactionExt", render_message_std)
 
 
 def _render_all(

@@ -79,10 +79,6 @@ class AddressBookQuery(Query, frozen=True, kw_only=True):
     address: Texts = ()
 
 
-class TopAccountsQuery(Page, frozen=True, kw_only=True):
-    """A page."""
-
-
 def get_account_states(call: Call, query: AccountStatesQuery) -> AccountStates:
     """List account states, the newest or those after a masterchain block."""
     accounts = find_accounts(call, query.address, query.code_hash, mc_seqno=query.mc_seqno)
@@ -201,7 +197,7 @@ def get_address_book(call: Call, query: AddressBookQuery) -> AddressBook:
     }
 
 
-def get_top_accounts(call: Call, query: TopAccountsQuery) -> list[AccountBalance]:
+def get_top_accounts(call: Call, query: Page) -> list[AccountBalance]:
     """List accounts by balance, largest first."""
     limit, offset = query.limit or 0, query.offset or 0
     rows = call.reader.rows("v3/accounts_by_balance", limit=limit, offset=offset)
@@ -336,7 +332,7 @@ def _read_fields(row: Row, cells: Mapping[bytes, bytes]) -> dict[str, Any]:
 routes = [
     operation("/accountStates", AccountStatesQuery, get_account_states),
     operation("/addressBook", AddressBookQuery, get_address_book),
-    operation("/topAccountsByBalance", TopAccountsQuery, get_top_accounts),
+    operation("/topAccountsByBalance", Page, get_top_accounts),
     operation("/walletStates", WalletStatesQuery, get_wallet_states),
     operation("/addressInformation", InformationQuery, get_address_information),
     operation("/account", InformationQuery, get_address_information),

@@ -66,10 +66,6 @@ def list_sources(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return row, _MASTERCHAIN_SHARD | {"seqno": row["mc_seqno"]}, previous
 
 
-class NoQuery(Query, frozen=True, kw_only=True):
-    """No parameters."""
-
-
 class BlocksQuery(SpanPage, frozen=True, kw_only=True):
     """Filters of blocks, combined by AND."""
 
@@ -87,13 +83,13 @@ class ShardStateQuery(Query, frozen=True, kw_only=True):
     seqno: Int32 = None
 
 
-class ShardBlocksQuery(SortedPage, frozen=True, kw_only=True):
-    """A masterchain block."""
+class McBlockPage(SortedPage, frozen=True, kw_only=True):
+    """A page of what a masterchain block commits."""
 
     seqno: Int32 = None
 
 
-def get_masterchain_info(call: Call, _query: NoQuery) -> MasterchainInfo:
+def get_masterchain_info(call: Call, _query: Query) -> MasterchainInfo:
     """Show the newest and the oldest masterchain block in the lake."""
     return call.reader.lasting("masterchain info", lambda: _describe_ends(call.reader))
 
@@ -113,7 +109,7 @@ def get_blocks(call: Call, query: BlocksQuery) -> Blocks:
     return Blocks(blocks=[render_block(row) for row in rows])
 
 
-def get_shard_blocks(call: Call, query: ShardBlocksQuery) -> Blocks:
+def get_shard_blocks(call: Call, query: McBlockPage) -> Blocks:
     """List the blocks committed by a masterchain block, including itself.
 
     They are ordered by workchain and signed shard id unless ``sort`` is set.
@@ -183,12 +179,6 @@ def _check_covered(call: Call, query: BlocksQuery) -> None:
     query.check_covered(call.reader, may_lie_in_gap=is_open)
 
 
-class BlockTransactionsQuery(SortedPage, frozen=True, kw_only=True):
-    """A masterchain block."""
-
-    seqno: Int32 = None
-
-
 class MessageTransactionsQuery(SortedPage, frozen=True, kw_only=True):
     """Filters of messages; one of the first three is required."""
 
@@ -215,7 +205,7 @@ def get_transactions(call: Call, query: TransactionsQuery) -> Transactions:
     return write_transactions(call, keys)
 
 
-def get_block_transactions(call: Call, query: BlockTransactionsQuery) -> Transactions:
+def get_block_transactions(call: Call, query: McBlockPage) -> Transactions:
     """List the transactions that a masterchain block commits."""
     requested = TransactionsQuery(
         mc_seqno=query.seqno or 0, limit=query.limit, offset=query.offset, sort=query.sort
@@ -230,29 +220,21 @@ def get_message_transactions(call: Call, query: MessageTransactionsQuery) -> Tra
     direction = check_direction(query.direction)
     if query.opcode is not None and not query.msg_hash and query.body_hash is None:
         direction = direction or "in"
-    keys = _find_by_message(call, query, direction)
-    if not keys and not query.offset:
-        check_no_gap(call.reader)
-    return write_transactions(call, keys)
-
-
-def _find_by_message(
-    call: Call, query: MessageTransactionsQuery, direction: str | None
-) -> list[dict[str, Any]]:
-    return call.reader.rows(
+    keys = call.reader.rows(
         "v3/transaction_keys_by_message",
         msg_hashes=list(query.msg_hash),
         body_hash=query.body_hash,
         opcode=query.opcode,
         direction=direction,
-        source_workchain=query.source and query.source.workchain,
-        source=query.source and query.source.account,
-        destination_workchain=query.destination and query.destination.workchain,
-        destination=query.destination and query.destination.account,
+        **_name_end("source", query.source),
+        **_name_end("destination", query.destination),
         descending=query.descending,
         limit=query.limit or 0,
         offset=query.offset or 0,
     )
+    if not keys and not query.offset:
+        check_no_gap(call.reader)
+    return write_transactions(call, keys)
 
 
 def get_adjacent_transactions(call: Call, query: AdjacentQuery) -> Transactions:
@@ -309,8 +291,10 @@ def find_rows(call: Call, query: MessagesQuery) -> list[Any]:
         body_hash=query.body_hash,
         opcode=query.opcode,
         direction=check_direction(query.direction),
-        **_end_of("source", query.source),
-        **_end_of("destination", query.destination),
+        **_name_end("source", query.source),
+        **_name_end("destination", query.destination),
+        no_source=isinstance(query.source, NoAddress),
+        no_destination=isinstance(query.destination, NoAddress),
         exclude_externals=bool(query.exclude_externals),
         only_externals=bool(query.only_externals),
         by_time=query.by_time,
@@ -318,14 +302,10 @@ def find_rows(call: Call, query: MessagesQuery) -> list[Any]:
     )
 
 
-def _end_of(name: str, end: Address | NoAddress | None) -> dict[str, Any]:
-    """Return the query parameters of one end: an account, none, or any."""
+def _name_end(name: str, end: Address | NoAddress | None) -> dict[str, Any]:
+    """Return the query parameters of one end: an account, or any."""
     account = end if isinstance(end, Address) else None
-    return {
-        f"{name}_workchain": account and account.workchain,
-        name: account and account.account,
-        f"no_{name}": isinstance(end, NoAddress),
-    }
+    return {f"{name}_workchain": account and account.workchain, name: account and account.account}
 
 
 def list_ends(rows: Iterable[Row]) -> Iterator[Address]:
@@ -337,14 +317,14 @@ def list_ends(rows: Iterable[Row]) -> Iterator[Address]:
 
 
 routes = [
-    operation("/masterchainInfo", NoQuery, get_masterchain_info),
+    operation("/masterchainInfo", Query, get_masterchain_info),
     operation("/blocks", BlocksQuery, get_blocks),
-    operation("/masterchainBlockShards", ShardBlocksQuery, get_shard_blocks),
+    operation("/masterchainBlockShards", McBlockPage, get_shard_blocks),
     operation("/masterchainBlockShardState", ShardStateQuery, get_shard_state),
     operation("/transactions", TransactionsQuery, get_transactions),
     operation(
         "/transactionsByMasterchainBlock",
-        BlockTransactionsQuery,
+        McBlockPage,
         get_block_transactions,
     ),
     operation("/transactionsByMessage", MessageTransactionsQuery, get_message_transactions),

@@ -78,10 +78,6 @@ class TransfersQuery(MovesQuery, frozen=True, kw_only=True):
     direction: Text = None
 
 
-class BurnsQuery(MovesQuery, frozen=True, kw_only=True):
-    """Filters of burns."""
-
-
 class JettonMaster(msgspec.Struct, gc=False):
     """A jetton master: supply, administrator and TEP-64 content."""
 
@@ -238,7 +234,7 @@ def get_transfers(call: Call, query: TransfersQuery) -> JettonTransfers:
     return JettonTransfers(moves, *describe(call, list_addresses(JettonTransfer, rows)))
 
 
-def get_burns(call: Call, query: BurnsQuery) -> JettonBurns:
+def get_burns(call: Call, query: MovesQuery) -> JettonBurns:
     """List jetton burns, newest first, including aborted ones."""
     rows = read_moves(call, "jetton_burns", query, **_filter_moves(query))
     moves = render_moves(call, JettonBurn, rows)
@@ -414,7 +410,7 @@ routes = [
     operation("/jetton/masters", MastersQuery, get_masters),
     operation("/jetton/wallets", WalletsQuery, get_wallets),
     operation("/jetton/transfers", TransfersQuery, get_transfers),
-    operation("/jetton/burns", BurnsQuery, get_burns),
+    operation("/jetton/burns", MovesQuery, get_burns),
     operation("/nft/collections", CollectionsQuery, get_collections),
     operation("/nft/items", ItemsQuery, get_items),
     operation("/nft/transfers", ItemTransfersQuery, get_item_transfers),
