@@ -64,7 +64,7 @@ def answer_resolve(call: Call, params: ResolveParams) -> dict[str, Any]:
         if found.known_bytes == len(name):
             entries = _list_entries(found.boc, decode_name(name))
             break
-        kind, value = _read_record(found.boc) or ("", ())
+        kind, value = _read_record(found.boc) or ("", (None, None))
         if not left or kind != "dns_next_resolver" or value[1] is None:
             known = decode_name(name[: found.known_bytes])
             entries = [_render_entry(known, NEXT_RESOLVER, render_record(found.boc))]
