@@ -27,7 +27,7 @@ from tonlake.ingest.metadata.download import Downloader
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonlake.ingest.metadata.picture import Picture
+    from tonlake.ingest.metadata.download import Picture
     from tonlake.ingest.settings import MetadataSettings
 
 CACHE_BYTES = 1 << 26

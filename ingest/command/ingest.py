@@ -21,11 +21,10 @@ from tonlake.ingest.command.state import bring_baseline, print_baseline, remind_
 from tonlake.ingest.dataset.files import DataSet, parse_days
 from tonlake.ingest.dataset.pipeline import ingest_days
 from tonlake.ingest.decode import native
-from tonlake.ingest.decode.heap import give_arrow_its_heap
+from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.follow import Follower
-from tonlake.ingest.run.indexing import Indexing
-from tonlake.ingest.run.pipeline import IngestReport, Progress, ingest
+from tonlake.ingest.run.pipeline import Indexing, IngestReport, Progress, ingest
 from tonlake.ingest.run.workers import count_workers, start_workers
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, Tim
 from rich.progress import Progress as ProgressBar
 
 from tonlake.ingest.command.node import NODE_VARIABLE
-from tonlake.ingest.decode.heap import give_arrow_its_heap
+from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.baseline import (
     BaselineProgress,

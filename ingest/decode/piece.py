@@ -22,7 +22,7 @@ from tonlake.ingest.decode.block.header import read_parts
 from tonlake.ingest.decode.block.state import read_state
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.envelope import BagIndex
-from tonlake.ingest.decode.cell.exotic import MERKLE_UPDATE, ORDINARY
+from tonlake.ingest.decode.cell.tree import MERKLE_UPDATE, ORDINARY
 from tonlake.ingest.decode.rows import Row, make_table
 from tonlake.ingest.errors import BocError, IngestError
 from tonlake.lake.schema import BLOCK_PROOFS, QUEUE_SIZES

@@ -29,7 +29,6 @@ from tonlake.ingest.decode.block.state import (
 )
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap, read_label
-from tonlake.ingest.decode.cell.exotic import PRUNED
 from tonlake.ingest.decode.cell.packed import (
     HASH_BYTES,
     Loaded,
@@ -37,7 +36,7 @@ from tonlake.ingest.decode.cell.packed import (
     naming,
     split_packed,
 )
-from tonlake.ingest.decode.cell.tree import CellTree, read_bits
+from tonlake.ingest.decode.cell.tree import PRUNED, CellTree, read_bits
 from tonlake.ingest.decode.native import decode_branch
 from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.errors import BlockCorrupt, DecodeError

@@ -24,8 +24,8 @@ import msgspec
 
 from tonlake.ingest.assemble.batch import measure_rows
 from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry, explain_hole, read_chunks
-from tonlake.ingest.decode.heap import give_arrow_its_heap
 from tonlake.ingest.decode.piece import Hole, Piece, decode_chunk
+from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.run.process import AT_END, BufferFiles, SharedValue, TaskProcess
 from tonlake.ingest.span import Span

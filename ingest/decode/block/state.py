@@ -39,9 +39,8 @@ from tonlake.ingest.decode.cell.dictionary import (
     iter_hashmap_slice,
     load_label,
 )
-from tonlake.ingest.decode.cell.exotic import ORDINARY, PRUNED
 from tonlake.ingest.decode.cell.packed import pack_cell
-from tonlake.ingest.decode.cell.tree import MAX_LEVEL
+from tonlake.ingest.decode.cell.tree import MAX_LEVEL, ORDINARY, PRUNED
 from tonlake.ingest.errors import BocError, DecodeError, IngestError
 from tonlake.lake.account import MASTERCHAIN
 

@@ -33,9 +33,8 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import read_label, store_label
 from tonlake.ingest.decode.cell.envelope import NATIVE, read_envelope
-from tonlake.ingest.decode.cell.exotic import MERKLE_PROOF, exotic_mask
 from tonlake.ingest.decode.cell.packed import naming, split_packed
-from tonlake.ingest.decode.cell.tree import CellTree, read_bits
+from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, CellTree, exotic_mask, read_bits
 from tonlake.ingest.decode.wholestate import Branch, WholeState, list_pruned
 from tonlake.ingest.errors import BocError, IngestError, SourceError
 from tonlake.ingest.source.node.rocks import Scratch

@@ -8,8 +8,7 @@ from unittest import mock
 import pytest
 
 from tests.ingest.run.test_pipeline import BLOCKS_ALONE, tree_digest
-from tonlake.ingest.run.indexing import Indexing
-from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.run.pipeline import Indexing, ingest
 from tonlake.ingest.run.workers import Workers
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
