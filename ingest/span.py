@@ -66,7 +66,6 @@ def parse_span(text: str, *, oldest: int, newest: int) -> Span:
 
 
 def _explain_empty(found: re.Match[str], *, oldest: int, newest: int) -> str:
-    """Return why the range is empty: its first block comes after its last one."""
     first, last = found["first"], found["last"]
     if first is None:
         return f"ends before the oldest block of the source, {oldest}"

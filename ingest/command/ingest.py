@@ -186,7 +186,6 @@ def ingest_command(  # noqa: PLR0913 - one for each option
 def _bring_dataset(
     place: Path | str, days: str | None, lake: Path, settings: IngestSections, *, as_json: bool
 ) -> None:
-    """Bring days of the public data set; exit if one is incomplete."""
     if days is None:
         raise click.UsageError("--dataset needs --days: name the days to ingest")
     with show_blocks() as show:

@@ -77,7 +77,6 @@ def check_messages(rows: Iterable[Mapping[str, Any]]) -> dict[int, str]:
 
 
 def _find_flaw(bag: bytes, expected: bytes | None) -> str | None:
-    """Return how a bag differs from the hash of its root."""
     found = hash_root(bag)
     if found is None:
         try:
@@ -236,7 +235,6 @@ class Day:
         return connection
 
     def _read_heads(self) -> dict[int, bytes]:
-        """Return the root hashes of the day's masterchain blocks by seqno."""
         rows = self._dataset.read("blocks", [self._day], self._times)
         self._connection.register("incoming", rows)
         found = self._run(
@@ -301,7 +299,6 @@ class Day:
         return list(self._cut(span, tables, flaws))
 
     def _read_params(self, states: pa.Table, flaws: dict[int, str]) -> list[Row]:
-        """Return the configuration as far as it is new."""
         rows = [row for row in iter_dicts(states) if max(row["mc_seqno"], 1) not in flaws]
         found = list_params(rows, self._key_blocks, is_known=self.knows_config)
         self.knows_config = self.knows_config or bool(found)

@@ -296,7 +296,6 @@ def _decode_slowly(
 
 
 def _build(loaded: Loaded) -> tuple[CellTree, dict[bytes, int]]:
-    """Return a tree of all cells, and their indices by handle."""
     tree = CellTree()
     places: dict[bytes, int] = {}
     cells = loaded.unpack()
@@ -331,7 +330,6 @@ def _open_forks(store: CellStore, level: Sequence[Branch]) -> list[Branch]:
 
 
 def _open_node(node: Branch, packed: bytes, width: int) -> list[Branch]:
-    """Return the two children of a fork, or a leaf itself."""
     body, children = split_packed(packed, width)
     if body[0] & _EXOTIC_BIT:
         raise DecodeError(f"accounts: cell {node.cell.hex()} is exotic, so the state is incomplete")

@@ -73,7 +73,6 @@ def read_picture(body: bytes) -> Picture:
 
 
 def _number(body: bytes, at: int, size: int, order: str = "little") -> int:
-    """Return the integer at an offset; raise IndexError if the bytes end before."""
     if at + size > len(body):
         raise IndexError
     part = body[at : at + size]
@@ -378,7 +377,6 @@ class Downloader:
         return read_picture(self._load(uri, PICTURE)[0])
 
     def _load(self, uri: str, accepted: Accepted) -> tuple[bytes, str]:
-        """Return the body of the response for ``uri``, and its final URL."""
         url = self._read_address(uri)
         backend = CheckedBackend(self._guard, TIMEOUT_MS / 1000)
         for _ in range(REDIRECTS + 1):
@@ -448,7 +446,6 @@ def _read_body(answer: httpcore.Response, headers: Mapping[str, str], accepted: 
 
 
 def _check_url(text: str) -> httpx.URL:
-    """Parse a URL, and check everything but its IP addresses."""
     if len(text) > MAX_URI_CHARS:
         raise FetchRefused(f"a URL of more than {MAX_URI_CHARS} characters")
     try:
@@ -471,7 +468,6 @@ def _follow(url: httpx.URL, location: str) -> httpx.URL:
 
 
 def _read_object(body: bytes) -> str:
-    """Return a JSON object as compact text; raise ContentInvalid for anything else."""
     try:
         value = msgspec.json.decode(body.removeprefix(b"\xef\xbb\xbf"), type=dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -104,7 +104,6 @@ class Indexing:
         rebuild_index(self._lake_dir, max_rows=rows, run=self._spread.map)
 
     def _name(self) -> None:
-        """Commit the segments started before."""
         built = [(state, task.result()) for state, task in self._building]
         if built:
             commit_segments(self._log, built[0][0], [segment for _, segment in built])
@@ -270,7 +269,6 @@ class Pipeline:
         self._flush(batch)
 
     def _read(self, span: Span) -> Iterator[list[Piece | Hole]]:
-        """Yield the decoded pieces and the holes of a span, in order."""
         if self.workers is not None:
             return self.workers.read(span, self.settings.ingest)
         return read_pieces(self.source, span, self.settings.ingest, self.versions)
@@ -322,7 +320,6 @@ class Pipeline:
                 keep_border(self._borders, file.path, read_place(file.path), self.chain.links)
 
     def _derive_files(self) -> Derive:
-        """Return the function that derives a commit's files."""
         spread = self.workers or HERE
         steps: dict[str, Step] = {"traces": self.traces}
         steps["bodies"] = partial(derive_bodies, spread=spread)

@@ -121,7 +121,6 @@ class ReadAhead:
                 self._is_over = True
 
     def _take(self) -> Part | None:
-        """Wait for the next part and return it; None at the end."""
         with self._changed:
             while True:
                 while self._readings and self._readings[0].rest is None:
@@ -140,7 +139,6 @@ class ReadAhead:
                 self._changed.wait()
 
     def _begin_tasks(self) -> None:
-        """Start all tasks that may start, in the order of the spans."""
         for reading in self._readings:
             is_next = reading is self._readings[0]
             if (
@@ -167,7 +165,6 @@ class ReadAhead:
         self._submit(span).add_done_callback(lambda done: self._end(reading, done))
 
     def _end(self, reading: _Reading, done: Future[Part]) -> None:
-        """Store the result of a task; called in a worker's thread."""
         with self._changed:
             self._busy -= 1
             reading.is_busy = False

@@ -141,7 +141,6 @@ class SparkPipeline(Pipeline):
         session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_ROWS_PER_BATCH))
 
     def _read(self, span: Span) -> Iterator[list[Piece | Hole]]:
-        """Yield the pieces and holes of a span in order, running one job ahead of the commits."""
         tasks = self._session.sparkContext.defaultParallelism * TASKS_PER_CORE
         jobs = cut_span(span, self.settings.ingest.mc_blocks_per_chunk * tasks)
         with ThreadPoolExecutor(1) as ahead:

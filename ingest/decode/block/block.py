@@ -129,7 +129,6 @@ def _decode_block(
 def _decode_transactions(
     tree: CellTree, header: BlockHeader, mc_seqno: int, version: int | None, rows: RowSet
 ) -> tuple[list[Touched], int]:
-    """Add the transactions and messages of a block; return its accounts and transaction count."""
     place = BlockPlace(header.workchain, header.shard, header.seqno, mc_seqno)
     decode = TransactionDecoder(tree, place, version).decode
     add = rows.table("transactions").append

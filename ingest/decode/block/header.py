@@ -230,7 +230,6 @@ def _read_previous(tree: CellTree, cell: int, row: dict[str, Any]) -> dict[str, 
 
 
 def _read_block_ref(cell: CellSlice) -> tuple[int, bytes, bytes]:
-    """Read an ExtBlkRef; return seqno, root hash and file hash."""
     cell.load_uint(64)
     return cell.load_uint(32), cell.load_bytes(32), cell.load_bytes(32)
 

@@ -376,7 +376,6 @@ def _prune(target: CellTree, source: CellTree, cell: int) -> int:
 
 
 def _open_proof(tree: CellTree) -> CellSlice:
-    """Return a slice of BlockProof after ``proof_for``."""
     start = tree.slice(tree.roots[0])
     _read_block_id(start)
     return start

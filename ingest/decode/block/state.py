@@ -140,7 +140,6 @@ def find_accounts(tree: CellTree, cell: int) -> dict[int, int]:
 
 
 def _iter_descriptions(tree: CellTree, cell: int) -> Iterator[tuple[int, CellSlice]]:
-    """Yield account and slice of each ShardAccount that is not pruned."""
     if tree.kind(cell) == PRUNED:
         return
     root = tree.slice(cell).load_maybe_ref()
@@ -408,7 +407,6 @@ def make_row(tree: CellTree, at: StateAt, touched: Touched, state: AccountState)
 
 
 def _hash_of(tree: CellTree, cell: int | None) -> bytes | None:
-    """Return the hash of a part of the account in the state, pruned or not."""
     return None if cell is None else tree.hash(cell, 0)
 
 
@@ -447,11 +445,7 @@ def decode_update(
 
 
 def _read_accounts(
-    tree: CellTree,
-    new: int,
-    at: StateAt,
-    touched: Sequence[Touched],
-    global_version: int | None,
+    tree: CellTree, new: int, at: StateAt, touched: Sequence[Touched], global_version: int | None
 ) -> tuple[list[AccountRow], list[int]]:
     rows: list[AccountRow] = []
     roots: list[int] = []
@@ -586,5 +580,4 @@ def _describe(tree: CellTree, entry: Entry) -> tuple[bytes, list[bytes]]:
 
 
 def _find_root(tree: CellTree, state: ShardState) -> int | None:
-    """Return the root of the libraries; None if there are none or they are pruned."""
     return None if tree.kind(state.totals) == PRUNED else read_libraries(tree, state)

@@ -141,15 +141,7 @@ def read_run(cell: bytes) -> Phase:
     left -= _COMPUTE_TAIL_BITS
     tail = (value >> left & _COMPUTE_TAIL_MASK).to_bytes(_COMPUTE_TAIL.size, "big")
     mode -= mode >> 7 << 8
-    return (
-        gas_used,
-        gas_limit,
-        gas_credit,
-        mode,
-        exit_code,
-        exit_arg,
-        *_COMPUTE_TAIL.unpack(tail),
-    )
+    return (gas_used, gas_limit, gas_credit, mode, exit_code, exit_arg, *_COMPUTE_TAIL.unpack(tail))
 
 
 def read_maybe_action(

@@ -145,7 +145,6 @@ class Digests:
         self._fill_parsed(found)
 
     def _fill_parsed(self, order: Sequence[int]) -> None:
-        """Compute the digests of cells, children first, and record whether any are equal."""
         self._fill_cells(order)
         self._seen.update([self.tops[cell] for cell in order])
         self._parsed += len(order)
@@ -546,7 +545,6 @@ class CellTree:
                 self._measure_cell(cell)
 
     def _check_references(self, cell: int) -> None:
-        """Raise BocError if a reference of a parsed cell does not point forward."""
         for child in self.links[cell]:
             if not cell < child < self._parsed:
                 raise BocError(f"cell {cell} of {self._parsed} refers to cell {child}, not forward")

@@ -232,7 +232,6 @@ def serialize_single(cell: bytes) -> bytes:
 
 
 def _write(tree: CellTree, roots: Sequence[int]) -> bytes:
-    """Return the bag of any cells; duplicates are written once."""
     if len(roots) == 1 and tree.is_distinct(roots[0]):
         bag = _write_by_plan(tree, roots[0])
         if bag is not None:
@@ -277,7 +276,6 @@ def _find_first(met: Sequence[int]) -> dict[int, int]:
 
 
 def _make_plan(tree: CellTree, root: int, first: Mapping[int, int]) -> Plan:
-    """Return the plan of a bag whose cells were first visited at the positions ``first``."""
     order, places = _number(tree, [root])
     parts: list[bytes] = []
     for cell in order:
@@ -286,7 +284,6 @@ def _make_plan(tree: CellTree, root: int, first: Mapping[int, int]) -> Plan:
 
 
 def _number(tree: CellTree, roots: Sequence[int]) -> tuple[list[int], dict[int, int]]:
-    """Return all cells in the order of the bag, and the position of each."""
     order, twins = canonical_order(tree, roots)
     places = {cell: place for place, cell in enumerate(order)}
     places |= {cell: places[twin] for cell, twin in twins.items()}
@@ -352,7 +349,6 @@ def _write_ordered(
 
 
 def _add_head(body: bytes, count: int, roots: Sequence[int]) -> bytes:
-    """Return the bag of ``count`` serialized cells with roots at these positions."""
     size_width = (len(body).bit_length() + 7) // 8
     if count <= _MAX_BYTE:
         head = _MAGIC + bytes((1, size_width, count, len(roots), 0))

@@ -225,12 +225,7 @@ class ServerPool:
         self._slots = asyncio.Semaphore(parallel_queries)
 
     async def ask(
-        self,
-        name: str,
-        data: Answer,
-        read: Callable[[Answer], T],
-        *,
-        mc_seqno: int = 0,
+        self, name: str, data: Answer, read: Callable[[Answer], T], *, mc_seqno: int = 0
     ) -> T:
         """Return ``read(answer)`` for the first valid answer to ``liteServer.<name>``.
 

@@ -87,7 +87,6 @@ def _read_vote(signatures: Answer) -> SimplexVote | None:
 
 
 def _check_validator_set(signatures: Answer, info: Mapping[str, Any], target: BlockId) -> None:
-    """Verify that signatures declare the validator set that the signed block names."""
     seqno = "cc_seqno" if signatures["@type"] == SIMPLEX else "catchain_seqno"
     declared = signatures["validator_set_hash"] & _UINT32, signatures[seqno] & _UINT32
     if declared != (info["validator_list_hash_short"] & _UINT32, info["gen_catchain_seqno"]):
@@ -180,7 +179,6 @@ class LiteServerQueries:
         return key_block
 
     async def _ask_links(self, known: BlockId, target: BlockId) -> tuple[BlockId, BlockId]:
-        """Return the last key block on the way to ``target``, and the last block reached."""
         name = "getBlockProof"
 
         def read(answer: Answer) -> tuple[BlockId, BlockId]:
@@ -237,7 +235,6 @@ def read_id(found: Answer, name: str) -> BlockId:
 
 
 def _read_gen_utime(proof: object, block_id: BlockId, name: str) -> int:
-    """Return the gen_utime of a block after verifying the Merkle proof of its header."""
     if not isinstance(proof, bytes):
         raise ServerFault(f"there is no proof of {block_id}", name=name, is_wrong=True)
     try:

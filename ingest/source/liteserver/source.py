@@ -168,7 +168,6 @@ async def _ask(block: object, ask: Callable[..., Awaitable[T]], *asked: object) 
 
 
 async def _keep(ask: Callable[..., Awaitable[T]], *asked: object) -> T | BlockUnavailable:
-    """Await a query; return the error of an unavailable block."""
     try:
         return await ask(*asked)
     except BlockUnavailable as error:
@@ -324,8 +323,4 @@ class LiteSource:
 
 
 async def _make_pool(config: NetworkConfig, settings: LiteServerSettings) -> ServerPool:
-    return ServerPool(
-        config.servers,
-        timeout_ms=TIMEOUT_MS,
-        parallel_queries=settings.queries,
-    )
+    return ServerPool(config.servers, timeout_ms=TIMEOUT_MS, parallel_queries=settings.queries)

@@ -28,11 +28,7 @@ from tonlake.ingest.errors import (
     EntryFlaw,
     SourceError,
 )
-from tonlake.ingest.source.node.package import (
-    FILE_HEADER_BYTES,
-    read_block_entry,
-    read_proof_entry,
-)
+from tonlake.ingest.source.node.package import FILE_HEADER_BYTES, read_block_entry, read_proof_entry
 from tonlake.ingest.source.node.slice import Slice, SliceCache, name_index, name_package_folder
 from tonlake.ingest.source.node.statefile import read_zero_block
 from tonlake.lake.account import MASTERCHAIN
@@ -327,7 +323,6 @@ class Archive:
                 raise make_missing_error(block_id, committed_by, opened)
 
     def _kept(self, slice_ids: Iterable[int]) -> Iterator[SliceRecord]:
-        """Yield the slices that are at least partly present: an index or a first package."""
         for record in map(self.index.record, slice_ids):
             has_package = (self.db_dir / _name_package(record.id)).exists
             if not record.deleted and (self.slices.exists(record.id) or has_package()):

@@ -266,7 +266,6 @@ class PackSource:
             raise type(error)(reason, block=name_mc_block(mc_seqno)) from error
 
     def _missing(self, group: PackGroup, block_id: BlockId, mc_seqno: int) -> BlockUnavailable:
-        """Return the error for a block committed by ``mc_seqno`` that should be in ``group``."""
         flaw = group.find_flaw()
         is_newest = group.number == next(reversed(self._files))
         is_inside = block_id.workchain == MASTERCHAIN and mc_seqno < max(group.mc_blocks, default=0)

@@ -249,7 +249,6 @@ class NodeSource:
             return self._read_recent(mc_seqno, error)
 
     def _read_recent(self, mc_seqno: int, error: BlockUnavailable) -> McBundle:
-        """Read a block that is not in the archive from temporary packages, or raise why not."""
         try:
             last = self.last_mc_seqno()
             found = self._recent.read_bundle(mc_seqno)
@@ -303,7 +302,6 @@ class NodeSource:
         self._scratch.close()
 
     def _find_last(self) -> int:
-        """Return the archive's newest masterchain block that has all its shard blocks."""
         newest = self._client.find_newest(self._archive)
         missing = 0
         for mc_seqno in range(newest, 0, -1):

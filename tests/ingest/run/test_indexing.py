@@ -25,19 +25,11 @@ FEWEST = 300
 
 
 def bring(node: Path, lake: Path, workers: Workers | None = None, last: int = 238) -> None:
-    with (
-        closing(open_node(node)) as source,
-        mock.patch.object(plan, "MIN_ROWS", FEWEST),
-    ):
+    with closing(open_node(node)) as source, mock.patch.object(plan, "MIN_ROWS", FEWEST):
         indexing = Indexing(lake, BLOCKS_ALONE.ingest, workers)
         span = Span(1, last)
         ingest(
-            source,
-            lake,
-            span,
-            BLOCKS_ALONE,
-            lambda _progress: indexing.advance(),
-            workers=workers,
+            source, lake, span, BLOCKS_ALONE, lambda _progress: indexing.advance(), workers=workers
         )
         indexing.finish()
 
