@@ -276,6 +276,10 @@ class AccountState(msgspec.Struct, frozen=True):
 NONEXIST = AccountState("nonexist")
 
 
+_FIRST_PLAIN = AccountState.__struct_fields__.index("fixed_prefix_length")
+"""From here on the fields of ``AccountState`` are columns in the same order."""
+
+
 class StateAt(msgspec.Struct, frozen=True):
     """The block after which a state is valid."""
 
@@ -394,14 +398,7 @@ def make_row(tree: CellTree, at: StateAt, touched: Touched, state: AccountState)
         _hash_of(tree, state.code),
         _hash_of(tree, state.data),
         _hash_of(tree, state.library),
-        state.fixed_prefix_length,
-        state.special_tick,
-        state.special_tock,
-        state.storage_cells,
-        state.storage_bits,
-        state.storage_last_paid,
-        state.storage_due_payment,
-        state.storage_last_trans_lt,
+        *msgspec.structs.astuple(state)[_FIRST_PLAIN:],
         _hash_of(tree, state.extra_currencies),
     )
 

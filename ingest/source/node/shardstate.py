@@ -124,11 +124,10 @@ def name_states(source: BlockSource, mc_seqno: int) -> NamedStates:
         for at, *top in iter_tuples(tables["shard_blocks"], ("mc_seqno", *_BLOCK))
         if at == mc_seqno
     ]
-    names = ("workchain", "seqno", "root_hash", "prev_root_hash")
-    names += ("key_block", "prev_key_block_seqno")
+    names = ("workchain", "seqno", "root_hash", "prev_root_hash", "key_block")
     (master,) = (
         row[1:]
-        for row in iter_tuples(tables["blocks"], names)
+        for row in iter_tuples(tables["blocks"], (*names, "prev_key_block_seqno"))
         if row[:2] == (MASTERCHAIN, mc_seqno)
     )
     at, oldest = mc_seqno, max(1, mc_seqno - SHARDS_BEHIND)
