@@ -177,10 +177,6 @@ class DataSet:
         """Return the tables that lack a day."""
         return [table for table, days in self._files.items() if day not in days]
 
-    def list_days(self) -> list[date]:
-        """Return the days of blocks, in order."""
-        return sorted(self._files["blocks"])
-
     def read(self, table: str, days: Iterable[date], times: Range) -> pa.RecordBatchReader:
         """Return the columns that are read of a table's rows, days after days.
 

@@ -352,10 +352,7 @@ class Downloader:
         guard: Guard | None = None,
         trust: ssl.SSLContext | None = None,
     ) -> None:
-        """Use ``guard`` to check IP addresses, and ``trust`` to verify certificates.
-
-        Without ``trust`` the system's certificates are used (or those in ``SSL_CERT_FILE``).
-        """
+        """Check addresses by ``guard``, and certificates by ``trust``, by default the system's."""
         self._settings = settings
         self._guard = guard or Guard(parse_networks(settings.networks))
         self._trust = trust or ssl.create_default_context()

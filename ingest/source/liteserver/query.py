@@ -73,10 +73,7 @@ def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
 
 
 def _read_vote(signatures: Answer) -> SimplexVote | None:
-    """Return what a set of signatures is of; None for the id of the block.
-
-    The TL library parses the bytes of the candidate as well: they are written again.
-    """
+    """Return what a set of signatures is of; None for the id of the block."""
     if signatures["@type"] != SIMPLEX:
         return None
     return SimplexVote(
@@ -158,20 +155,10 @@ class LiteServerQueries:
 
         return await self._pool.ask(name, {"mode": BY_SEQNO, "id": place}, read, mc_seqno=mc_seqno)
 
-    async def ask_block(self, block_id: BlockId, mc_seqno: int) -> bytes:
-        """Return the bytes of a block; their SHA-256 is verified against its file hash."""
-        return await self._ask_bytes("getBlock", block_id, mc_seqno)
-
-    async def ask_zero_state(self, state_id: BlockId) -> bytes:
-        """Return the bytes of a zero state; their SHA-256 is verified against its file hash."""
-        return await self._ask_bytes("getState", state_id, 0)
-
     async def prove(self, known: BlockId, target: BlockId) -> BlockId:
-        """Verify that validators signed ``target``; return its newest known key block.
+        """Verify by a trusted key block or zero state that validators signed a later block.
 
-        Args:
-            known: A trusted key block, or the zero state.
-            target: A later masterchain block.
+        Return the newest known key block.
         """
         key_block, reached = known, known
         while reached != target:
@@ -201,7 +188,9 @@ class LiteServerQueries:
         asked = {"mode": 1, "known_block": write_id(known), "target_block": write_id(target)}
         return await self._pool.ask(name, asked, read, mc_seqno=target.seqno)
 
-    async def _ask_bytes(self, name: str, block_id: BlockId, mc_seqno: int) -> bytes:
+    async def ask_block(self, block_id: BlockId, mc_seqno: int, name: str = "getBlock") -> bytes:
+        """Return the bytes of a block, or of a zero state, after verifying their file hash."""
+
         def read(answer: Answer) -> bytes:
             data = answer["data"]
             if not isinstance(data, bytes) or (hashlib.sha256(data).digest() != block_id.file_hash):
@@ -215,13 +204,8 @@ class LiteServerQueries:
 
 def write_id(block_id: BlockId) -> Answer:
     """Return the fields of ``tonNode.blockIdExt`` for a block id."""
-    return {
-        "workchain": block_id.workchain,
-        "shard": block_id.shard,
-        "seqno": block_id.seqno,
-        "root_hash": block_id.root_hash.hex(),
-        "file_hash": block_id.file_hash.hex(),
-    }
+    hashes = {"root_hash": block_id.root_hash.hex(), "file_hash": block_id.file_hash.hex()}
+    return msgspec.structs.asdict(block_id) | hashes
 
 
 def read_id(found: Answer, name: str) -> BlockId:

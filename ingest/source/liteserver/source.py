@@ -312,13 +312,12 @@ class LiteSource:
 
     async def _ask_zero_states(self) -> tuple[ZeroState, ...]:
         first = await self._ask_zero_state(self._zero)
-        others = [
-            await self._ask_zero_state(one) for one in find_zero_states(parse_boc(first.data))
-        ]
+        named = find_zero_states(parse_boc(first.data))
+        others = [await self._ask_zero_state(one) for one in named]
         return tuple(sorted([first, *others], key=lambda state: state.workchain))
 
     async def _ask_zero_state(self, one: BlockId) -> ZeroState:
-        data = await self._queries.ask_zero_state(one)
+        data = await self._queries.ask_block(one, 0, "getState")
         return ZeroState(one.workchain, one.root_hash, one.file_hash, data)
 
 

@@ -82,10 +82,7 @@ class TemporaryPackages:
         self._listed_ns: int | None = None
 
     def refresh(self) -> bool:
-        """Catch up with open packages, and close those that the node deleted.
-
-        Return whether anything changed.
-        """
+        """Catch up with open packages, close deleted ones; return whether anything changed."""
         times = self._list_times()
         changed = False
         for time in sorted(self._open, reverse=True):
