@@ -15,7 +15,7 @@ from litestar.config.cors import CORSConfig
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 
-import tonlake.api.metrics.meter
+import tonlake.api.metrics
 import tonlake.api.publish
 import tonlake.api.scan.routes
 import tonlake.api.sql.routes
@@ -48,7 +48,7 @@ from tonlake.api.http.representation import (
     list_validators,
 )
 from tonlake.api.http.transit import Carrier, Transit
-from tonlake.api.metrics.meter import Meter, Metrics, ServiceCollector
+from tonlake.api.metrics import Meter, Metrics, ServiceCollector
 from tonlake.api.pending import PendingPool
 from tonlake.api.request.call import STARTED_S, join_notes, measure_ms
 from tonlake.api.request.snapshot import SnapshotHolder
@@ -254,7 +254,7 @@ def create_application(
         route_handlers=[
             *service.routes,
             *docs.routes,
-            *tonlake.api.metrics.meter.routes,
+            *tonlake.api.metrics.routes,
             *tonlake.api.publish.routes,
             *tonlake.api.scan.routes.routes,
             *tonlake.api.sql.routes.routes,

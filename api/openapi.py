@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_origin
 import msgspec
 
 from tonlake.api import tables
-from tonlake.api.request.params import converters_of
+from tonlake.api.request.call import converters_of
 from tonlake.api.request.table_format import CSV, MEDIA_TYPES, has_list
 from tonlake.api.scan.frames import SCAN_TYPES
 from tonlake.api.scan.query import Scan
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
-    from tonlake.api.request.params import Query
+    from tonlake.api.request.call import Query
     from tonlake.api.v2.routes import Method
 
 Schema = dict[str, Any]

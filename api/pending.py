@@ -17,8 +17,7 @@ from msgspec import UNSET
 
 from tonlake.api.chain.run import emulate_message
 from tonlake.api.errors import ApiError
-from tonlake.api.request.call import Call
-from tonlake.api.request.params import Arguments
+from tonlake.api.request.call import Arguments, Call
 from tonlake.api.stream.event import (
     INVALIDATED,
     PENDING,
@@ -28,9 +27,9 @@ from tonlake.api.stream.event import (
     make_trace_event,
     write_head,
 )
-from tonlake.api.text.address import render_raw
+from tonlake.api.text.encoding import render_raw
 from tonlake.api.v3.resource.action import render_action
-from tonlake.api.v3.resource.trace import render_trace
+from tonlake.api.v3.resource.answer import render_trace
 from tonlake.api.v3.resource.transaction import render_transaction
 from tonlake.ingest.derive.action.derivation import classify_traces
 from tonlake.ingest.derive.action.stored import SOURCES, Rows
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from tonlake.api.settings import Settings
     from tonlake.api.v3.layout.transaction import Transaction
     from tonlake.api.v3.resource.action import Action
-    from tonlake.api.v3.resource.trace import Trace
+    from tonlake.api.v3.resource.answer import Trace
     from tonlake.ingest.derive.tvm.pool import TvmPool
     from tonlake.ingest.derive.tvm.trace import EmulatedTrace
 

@@ -22,7 +22,7 @@ from tonlake.lake.log.own import read_definitions, read_own_state
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tonlake.api.request.params import Arguments
+    from tonlake.api.request.call import Arguments
     from tonlake.api.settings import Settings
     from tonlake.lake.log.own import OwnState
 

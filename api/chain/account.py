@@ -28,7 +28,7 @@ from tonlake.api.chain.block import (
 )
 from tonlake.api.chain.cells import read_cell_trees
 from tonlake.api.errors import LiteServerError
-from tonlake.api.text.address import Address
+from tonlake.api.text.encoding import Address
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.block.state import StateAt, Touched, make_row, read_account
 from tonlake.ingest.decode.cell.boc import BocError, parse_boc

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 import msgspec
 
 from tonlake.api.errors import AddressInvalid, RequestInvalid
-from tonlake.api.request.params import ConversionError, Converter, Query, converters_of
-from tonlake.api.text.address import WrittenAddress, read_address
+from tonlake.api.request.call import ConversionError, Converter, Query, converters_of
+from tonlake.api.text.encoding import WrittenAddress, read_address
 from tonlake.ingest.decode.cell.build import MAX_BITS, CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc

@@ -24,8 +24,7 @@ from tonlake.api.chain.block import (
 from tonlake.api.chain.cells import read_cell_trees
 from tonlake.api.chain.upstream import check_parts
 from tonlake.api.errors import LiteServerError, ResultDeep
-from tonlake.api.text.address import Address, WrittenAddress
-from tonlake.api.text.encoding import decode_currencies
+from tonlake.api.text.encoding import Address, WrittenAddress, decode_currencies
 from tonlake.api.text.stack import decode_stack
 from tonlake.ingest.derive.tvm.call import (
     CELL_UNDERFLOW,

@@ -18,7 +18,7 @@ import click
 from tonlake.api.command.loading import load_command_settings
 from tonlake.api.command.tail import Tail
 from tonlake.api.errors import KeyFileInvalid
-from tonlake.api.metrics.logs import configure_logs
+from tonlake.api.metrics import configure_logs
 from tonlake.ingest.command.metadata import name_fetcher
 from tonlake.ingest.command.node import choose_node, keep_apart, node_option
 from tonlake.ingest.errors import SourceError

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tonlake.api.explorer.contract.tab import Contract
     from tonlake.api.explorer.history import HistoryPage
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
     from tonlake.api.v3.resource.answer import Metadata, WalletState
 
 Values = dict[str, Any]

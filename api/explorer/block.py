@@ -18,7 +18,7 @@ from tonlake.api.explorer.network import compare_configuration
 from tonlake.api.explorer.shards import draw_shards
 from tonlake.api.explorer.transaction import ask_transactions
 from tonlake.api.explorer.words.sentence import write_actions
-from tonlake.api.request.params import ConversionError, parse_int32, parse_shard
+from tonlake.api.request.call import ConversionError, parse_int32, parse_shard
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, find_keys
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
 from tonlake.api.v3.route.trace import ActionsQuery, answer_actions

@@ -27,7 +27,7 @@ from tonlake.api.explorer.words.movement import (
     write_amount,
 )
 from tonlake.api.explorer.words.sentence import WrittenAction, write_actions
-from tonlake.api.request.params import ConversionError, parse_any_address
+from tonlake.api.request.call import ConversionError, parse_any_address
 from tonlake.api.request.table_format import mark_formula
 from tonlake.api.v3.route.token import WalletsQuery, get_wallets
 from tonlake.api.v3.route.trace import (
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonlake.api.explorer.words.names import Names
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
     from tonlake.api.v3.resource.action import Action
 
 ROWS = 20

@@ -16,7 +16,7 @@ from tonlake.api.v3.route.block import MessagesQuery, find_rows, list_ends
 from tonlake.api.v3.route.token import JettonWallet, WalletsQuery, get_wallets
 
 if TYPE_CHECKING:
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
 
 ROWS = 20
 RECEIVED, SENT, EXTERNAL = WAYS = ("in", "out", "external")

@@ -22,7 +22,7 @@ from tonlake.api.v3.route import token as token_routes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
     from tonlake.api.v3.page.nft import NFTCollection, NFTItem
 
 Listed = tuple[list[Any], str, str]

@@ -12,8 +12,7 @@ from tonlake.api.explorer.tree import draw_tree, list_outline
 from tonlake.api.explorer.words.outcome import BAD, judge_with
 from tonlake.api.explorer.words.phase import COINS, list_phases, list_postings, split_fees
 from tonlake.api.explorer.words.sentence import write_actions
-from tonlake.api.text.address import parse_address
-from tonlake.api.text.encoding import encode_bytes
+from tonlake.api.text.encoding import encode_bytes, parse_address
 from tonlake.api.v2.transaction import read_bags
 from tonlake.api.v3.page.coverage import check_no_gap
 from tonlake.api.v3.page.metadata import read_metadata
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
     from tonlake.api.explorer.words.sentence import WrittenAction
     from tonlake.api.request.call import Call
     from tonlake.api.v3.layout.transaction import Transaction
-    from tonlake.api.v3.resource.answer import Transactions
-    from tonlake.api.v3.resource.trace import Traces
+    from tonlake.api.v3.resource.answer import Traces, Transactions
 
 Row = dict[str, Any]
 

@@ -20,8 +20,7 @@ from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.python.history import read_history
 from tonlake.api.python.method import MethodResult
 from tonlake.api.python.result import Result
-from tonlake.api.text.address import Address, WrittenAddress, parse_address
-from tonlake.api.text.encoding import decode_currencies
+from tonlake.api.text.encoding import Address, WrittenAddress, decode_currencies, parse_address
 from tonlake.api.text.stack import read_argument
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, check_covered, find_keys
 from tonlake.api.v3.route.contract import DOMAIN, RecordsQuery, get_records

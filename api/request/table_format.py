@@ -20,7 +20,7 @@ import pyarrow.ipc
 from msgspec import inspect
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.request.params import Arguments, ConversionError, parse_bool
+from tonlake.api.request.call import Arguments, ConversionError, parse_bool
 from tonlake.lake.duck.answer import write_csv, write_parquet
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import msgspec
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.request.params import (
+from tonlake.api.request.call import (
     INT64_MAX,
     Addresses,
     Arguments,
@@ -23,15 +23,14 @@ from tonlake.api.request.params import (
     Texts,
     read_query,
 )
-from tonlake.api.text.address import render_raw
-from tonlake.api.text.encoding import encode_bytes
+from tonlake.api.text.encoding import encode_bytes, render_raw
 from tonlake.api.v3.resource.action import render_action
 from tonlake.ingest.derive.action.version import expand_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tonlake.api.v3.resource.trace import Trace
+    from tonlake.api.v3.resource.answer import Trace
 
 
 TRANSACTIONS, STATES, JETTONS = "transactions", "account_state_change", "jettons_change"

@@ -13,8 +13,15 @@ from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotati
 from litestar.response import Stream
 
 from tonlake.api.errors import ApiError, RequestInvalid
-from tonlake.api.request.call import SHARED_PARAMETERS, ApiRequest, note_warnings, read_arguments
-from tonlake.api.request.params import ConversionError, converters_of, read_query
+from tonlake.api.request.call import (
+    SHARED_PARAMETERS,
+    ApiRequest,
+    ConversionError,
+    converters_of,
+    note_warnings,
+    read_arguments,
+    read_query,
+)
 from tonlake.api.stream.event import StreamQuery, make_subscription, parse_cursor, read_json_query
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from tonlake.api.chain.arguments import AccountParams, GetMethodParams
     from tonlake.api.request.call import Call
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
     from tonlake.ingest.derive.tvm.stack import StackValue
 
 

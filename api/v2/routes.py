@@ -24,13 +24,13 @@ from tonlake.api.request.call import (
     STARTED_S,
     ApiRequest,
     answer_json,
+    converters_of,
     keep_answer,
     note_warnings,
     open_call,
     read_arguments,
     write_moment,
 )
-from tonlake.api.request.params import converters_of
 from tonlake.api.v2 import account, block, network, token, transaction, value
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tonlake.api.chain.account import ZERO_HASH
 from tonlake.api.chain.block import LT_UNKNOWN, begins_at_zero_state, name_coverage
 from tonlake.api.errors import AnswerNotFound, LiteServerError, NotDerived
-from tonlake.api.text.address import render_raw
+from tonlake.api.text.encoding import render_raw
 from tonlake.api.v2.value import (
     render_account,
     render_address,

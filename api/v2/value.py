@@ -10,14 +10,19 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.chain.cells import add_checksum
-from tonlake.api.text.address import Address, render_friendly, render_raw
-from tonlake.api.text.encoding import decode_currencies, encode_bytes
+from tonlake.api.text.encoding import (
+    Address,
+    decode_currencies,
+    encode_bytes,
+    render_friendly,
+    render_raw,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tonlake.api.chain.arguments import HashParams, Params, TextParams
-    from tonlake.api.text.address import WrittenAddress
+    from tonlake.api.text.encoding import WrittenAddress
 
 
 def render_base64(data: bytes | None) -> str:

@@ -10,7 +10,7 @@ from litestar.testing import TestClient
 from openapi_spec_validator import validate
 
 from tonlake.api.openapi import load_parameters
-from tonlake.api.request.params import converters_of
+from tonlake.api.request.call import converters_of
 from tonlake.api.v2.routes import METHODS
 from tonlake.api.v3.routes import described as described_routes
 

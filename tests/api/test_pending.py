@@ -20,8 +20,7 @@ from tests.ingest.bags import read_bags
 from tests.patience import patient
 from tonlake.api.chain.run import emulate_message
 from tonlake.api.pending import EXPIRY_S, PendingPool, PendingTrace
-from tonlake.api.request.call import Call
-from tonlake.api.request.params import Arguments
+from tonlake.api.request.call import Arguments, Call
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.stream.event import Event
 from tonlake.ingest.decode.cell.writer import serialize_single

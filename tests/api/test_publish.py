@@ -13,7 +13,7 @@ import pytest
 from litestar.testing import TestClient
 
 from tests.patience import patient
-from tonlake.api.access.key import add_key
+from tonlake.api.access import add_key
 from tonlake.api.app import create_app
 from tonlake.api.publish import is_published
 from tonlake.lake.copy.pull import copy_lake, open_pull

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tonlake.api.request.call import Call
-from tonlake.api.request.params import Arguments
+from tonlake.api.request.call import Arguments, Call
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.settings import Settings
-from tonlake.api.text.address import Address
+from tonlake.api.text.encoding import Address
 from tonlake.api.v3.page.book import read_accounts
 from tonlake.api.v3.page.operation import Page
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, find_keys, read_records

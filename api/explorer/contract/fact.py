@@ -13,7 +13,7 @@ from tonlake.ingest.errors import TvmError
 
 if TYPE_CHECKING:
     from tonlake.api.explorer.frame import Question
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
     from tonlake.ingest.derive.tvm.call import Outcome
 
 

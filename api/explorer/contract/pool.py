@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tonlake.api.chain.configuration import decode_members, decode_pool
 from tonlake.api.explorer.contract.fact import Fact, call_method
 from tonlake.api.explorer.words.body import unwrap
-from tonlake.api.text.address import parse_address
+from tonlake.api.text.encoding import parse_address
 from tonlake.api.v3.route import token
 from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
 from tonlake.ingest.derive.tvm.call import SUCCESS
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tonlake.api.explorer.frame import Question
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
 
 MAX_MEMBERS = 100
 

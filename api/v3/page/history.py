@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tonlake.api.request.call import Call
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
     from tonlake.api.v3.page.operation import SpanPage
     from tonlake.lake.log.snapshot import Snapshot
 

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Raw
 
 from tonlake.api.chain.block import find_block_row, list_block_keys
-from tonlake.api.request.params import Addresses, Flag, Hashes, Int32, Lt, Shard
-from tonlake.api.text.address import Address, parse_address
+from tonlake.api.request.call import Addresses, Flag, Hashes, Int32, Lt, Shard
+from tonlake.api.text.encoding import Address, parse_address
 from tonlake.api.v3.page.book import pair_addresses, read_address_book, write_address_book
 from tonlake.api.v3.page.coverage import (
     check_lt,

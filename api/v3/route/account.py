@@ -9,7 +9,7 @@ from msgspec import UNSET
 from tonlake.api.chain.account import WALLETS, find_bags, find_fetched, read_wallet_data
 from tonlake.api.chain.cells import read_cell_trees, write_depth_first
 from tonlake.api.errors import AnswerConflict, CredentialMissing, NotCovered, RequestInvalid
-from tonlake.api.request.params import (
+from tonlake.api.request.call import (
     Addresses,
     ConversionError,
     Flag,
@@ -20,7 +20,7 @@ from tonlake.api.request.params import (
     Texts,
     parse_any_address,
 )
-from tonlake.api.text.address import Address, render_raw
+from tonlake.api.text.encoding import Address, render_raw
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.page.book import (
     NO_CODE,

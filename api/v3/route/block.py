@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonlake.api.chain.block import find_masterchain_ends, list_block_keys
 from tonlake.api.errors import AnswerNotFound, NotCovered, RequestInvalid
-from tonlake.api.request.params import (
+from tonlake.api.request.call import (
     AddressOrNull,
     Flag,
     Hash,
@@ -20,7 +20,7 @@ from tonlake.api.request.params import (
     Shard,
     Text,
 )
-from tonlake.api.text.address import Address
+from tonlake.api.text.encoding import Address
 from tonlake.api.v3.layout.build import make_builder, make_row_writer
 from tonlake.api.v3.layout.transaction import Block, Message
 from tonlake.api.v3.page.book import read_address_book

@@ -9,8 +9,8 @@ import msgspec
 
 from tonlake.api.chain.cells import write_depth_first
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.request.params import Addresses, Flag, Int32, OneAddress, Text
-from tonlake.api.text.address import Address, parse_address
+from tonlake.api.request.call import Addresses, Flag, Int32, OneAddress, Text
+from tonlake.api.text.encoding import Address, parse_address
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import (
     Base64,

@@ -15,21 +15,19 @@ from tonlake.api.errors import RequestInvalid
 from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
     SHARED_PARAMETERS,
-    ApiRequest,
-    answer_json,
-    note_warnings,
-    read_arguments,
-)
-from tonlake.api.request.params import (
     Addresses,
+    ApiRequest,
     ConversionError,
     Converter,
     Hashes,
     Query,
     Texts,
+    answer_json,
     converters_of,
+    note_warnings,
     parse_opcode,
     parse_shard,
+    read_arguments,
     read_query,
 )
 from tonlake.api.text.encoding import encode_bytes, encode_shard

@@ -22,7 +22,7 @@ from tonlake.api.errors import (
     SendingUnavailable,
     StackTypeUnknown,
 )
-from tonlake.api.request.params import Addresses, Flag, Hashes, OneAddress, Query, Texts
+from tonlake.api.request.call import Addresses, Flag, Hashes, OneAddress, Query, Texts
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.text.stack import encode_v3
 from tonlake.api.v3.layout.field import Omitted
@@ -34,15 +34,14 @@ from tonlake.api.v3.page.operation import operation
 from tonlake.api.v3.page.request_body import Posted, posted
 from tonlake.api.v3.page.transaction_page import list_addresses
 from tonlake.api.v3.resource.action import Action
-from tonlake.api.v3.resource.answer import AddressBook, Metadata, Transactions
-from tonlake.api.v3.resource.trace import Traces
+from tonlake.api.v3.resource.answer import AddressBook, Metadata, Traces, Transactions
 from tonlake.api.v3.route.decode import read_cells
 from tonlake.api.v3.route.trace import list_addresses as list_action_addresses
 
 if TYPE_CHECKING:
     from tonlake.api.pending import PendingTrace
     from tonlake.api.request.call import Call
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
 
 
 class RunRequest(msgspec.Struct, frozen=True):

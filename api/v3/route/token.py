@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.request.params import Addresses, Flag, Int32, OneAddress, Query, Text, Texts
-from tonlake.api.text.address import Address
+from tonlake.api.request.call import Addresses, Flag, Int32, OneAddress, Query, Text, Texts
+from tonlake.api.text.encoding import Address
 from tonlake.api.v3.layout.build import Payload, decode_content, decode_payload
 from tonlake.api.v3.layout.field import (
     Bag,

@@ -12,7 +12,7 @@ import msgspec
 
 from tonlake.api.chain.block import find_trace_ids
 from tonlake.api.errors import AddressInvalid, RequestInvalid
-from tonlake.api.request.params import (
+from tonlake.api.request.call import (
     INT64_MAX,
     ConversionError,
     Converter,
@@ -22,7 +22,7 @@ from tonlake.api.request.params import (
     OneAddress,
     Texts,
 )
-from tonlake.api.text.address import Address, parse_address, render_raw
+from tonlake.api.text.encoding import Address, parse_address, render_raw
 from tonlake.api.v3.page.classified import check_classified, choose_types, read_trace_actions
 from tonlake.api.v3.page.coverage import check_mc_seqno
 from tonlake.api.v3.page.listed import describe, write_description
@@ -30,11 +30,12 @@ from tonlake.api.v3.page.operation import SpanPage, operation
 from tonlake.api.v3.page.trace_page import answer_page, write_page
 from tonlake.api.v3.page.transaction_page import answer_transactions
 from tonlake.api.v3.resource.action import Action, render_action
-from tonlake.api.v3.resource.answer import AddressBook, Metadata
-from tonlake.api.v3.resource.trace import (
+from tonlake.api.v3.resource.answer import (
     PAGE_TRANSACTIONS,
     TRACE_TRANSACTIONS,
+    AddressBook,
     Events,
+    Metadata,
     Traces,
 )
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
     from tonlake.api.request.call import Call
     from tonlake.api.v3.page.trace_page import TracePage
-    from tonlake.api.v3.resource.trace import Trace
+    from tonlake.api.v3.resource.answer import Trace
     from tonlake.queries.reader import Reader
 
     Show = Callable[

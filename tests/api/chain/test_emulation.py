@@ -12,8 +12,7 @@ from tests.ingest.bags import read_bags
 from tests.patience import PATIENT
 from tonlake.api.chain import run
 from tonlake.api.chain.run import emulate_message
-from tonlake.api.request.call import Call
-from tonlake.api.request.params import Arguments
+from tonlake.api.request.call import Arguments, Call
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.decode.cell.writer import serialize_single
 from tonlake.ingest.derive.tvm.call import NotAccepted

@@ -14,7 +14,7 @@ import tonlake.api.v3.route.block
 from tests.api.growth import Growth, serve
 from tests.api.http.test_coding import unpack
 from tests.patience import PATIENT, patient
-from tonlake.api.access.key import add_key
+from tonlake.api.access import add_key
 from tonlake.api.app import create_app
 from tonlake.api.http.coding import Packed, pack
 from tonlake.api.http.representation import (

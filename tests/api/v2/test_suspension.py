@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pytoniq_core import Builder, HashMap
 
-from tonlake.api.text.address import Address
+from tonlake.api.text.encoding import Address
 from tonlake.api.v2.account import is_suspended
 
 UNTIL = 1803189600

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.request import params
-from tonlake.api.request.params import (
+from tonlake.api.request import call
+from tonlake.api.request.call import (
     INT64_MAX,
     Arguments,
     ConversionError,
@@ -18,32 +18,32 @@ from tonlake.api.request.params import (
     Query,
     read_query,
 )
-from tonlake.api.text.address import Address, render_friendly
+from tonlake.api.text.encoding import Address, render_friendly
 
 HASHES = st.binary(min_size=32, max_size=32)
 CONVERTERS: tuple[Callable[[str], Any], ...] = (
-    params.parse_int32,
-    params.parse_lt,
-    params.parse_utime,
-    params.parse_bool,
-    params.parse_hash,
-    params.parse_any_address,
-    params.parse_address_or_null,
-    params.parse_shard,
-    params.parse_opcode,
+    call.parse_int32,
+    call.parse_lt,
+    call.parse_utime,
+    call.parse_bool,
+    call.parse_hash,
+    call.parse_any_address,
+    call.parse_address_or_null,
+    call.parse_shard,
+    call.parse_opcode,
 )
 
 
 class Sample(Query, frozen=True, kw_only=True):
     """One parameter of each kind."""
 
-    number: params.Int32 = None
-    lt: params.Lt = None
-    flag: params.Flag = None
-    hash: params.Hash = None
-    account: params.Addresses = ()
-    hashes: params.Hashes = ()
-    text: params.Text = None
+    number: call.Int32 = None
+    lt: call.Lt = None
+    flag: call.Flag = None
+    hash: call.Hash = None
+    account: call.Addresses = ()
+    hashes: call.Hashes = ()
+    text: call.Text = None
 
 
 def read(*pairs: tuple[str, str]) -> Sample:
@@ -63,19 +63,19 @@ def test_garbage_raises_nothing_but_conversion_errors(
 
 @given(st.integers(-(1 << 31), (1 << 31) - 1))
 def test_int32(number: int) -> None:
-    assert params.parse_int32(str(number)) == number
-    assert params.parse_int32("") == 0
+    assert call.parse_int32(str(number)) == number
+    assert call.parse_int32("") == 0
 
 
 @given(st.integers(0, (1 << 64) - 1))
 def test_lt_is_unsigned_and_ends_at_what_a_lake_can_hold(number: int) -> None:
-    assert params.parse_lt(str(number)) == min(number, INT64_MAX)
+    assert call.parse_lt(str(number)) == min(number, INT64_MAX)
 
 
 @pytest.mark.parametrize("text", ["-1", "+1", "1.0", str(1 << 64), "0x1", " 1", "1e3", "٣"])
 def test_lt_refuses(text: str) -> None:
     with pytest.raises(ConversionError):
-        params.parse_lt(text)
+        call.parse_lt(text)
 
 
 @pytest.mark.parametrize(
@@ -92,29 +92,29 @@ def test_lt_refuses(text: str) -> None:
     ],
 )
 def test_utime(text: str, utime: float) -> None:
-    assert params.parse_utime(text) == min(int(utime), INT64_MAX)
+    assert call.parse_utime(text) == min(int(utime), INT64_MAX)
 
 
 @pytest.mark.parametrize("text", ["", "now", "1_000", "inf", "nan", "1e999", "0x10", "1,5"])
 def test_utime_refuses(text: str) -> None:
     with pytest.raises(ConversionError):
-        params.parse_utime(text)
+        call.parse_utime(text)
 
 
 @pytest.mark.parametrize("text", ["1", "t", "T", "TRUE", "true", "True", "on"])
 def test_true(text: str) -> None:
-    assert params.parse_bool(text) is True
+    assert call.parse_bool(text) is True
 
 
 @pytest.mark.parametrize("text", ["0", "f", "F", "FALSE", "false", "False", ""])
 def test_false(text: str) -> None:
-    assert params.parse_bool(text) is False
+    assert call.parse_bool(text) is False
 
 
 @pytest.mark.parametrize("text", ["yes", "tRUE", "2", "off", "On"])
 def test_no_bool(text: str) -> None:
     with pytest.raises(ConversionError):
-        params.parse_bool(text)
+        call.parse_bool(text)
 
 
 @given(HASHES)
@@ -129,7 +129,7 @@ def test_hash_in_every_form(data: bytes) -> None:
         plain.replace("+", " "),
         plain.removesuffix("="),
     )
-    assert {params.parse_hash(form) for form in forms} == {data}
+    assert {call.parse_hash(form) for form in forms} == {data}
 
 
 @pytest.mark.parametrize(
@@ -137,22 +137,22 @@ def test_hash_in_every_form(data: bytes) -> None:
 )
 def test_no_hash(text: str) -> None:
     with pytest.raises(ConversionError):
-        params.parse_hash(text)
+        call.parse_hash(text)
 
 
 @given(st.integers(-(1 << 63), (1 << 63) - 1))
 def test_shard_in_every_form(shard: int) -> None:
     unsigned = shard & (1 << 64) - 1
-    assert params.parse_shard(f"{unsigned:x}") == shard
-    assert params.parse_shard(f"0x{unsigned:016X}") == shard
+    assert call.parse_shard(f"{unsigned:x}") == shard
+    assert call.parse_shard(f"0x{unsigned:016X}") == shard
     if shard < 0 or len(str(shard)) > 16:
-        assert params.parse_shard(str(shard)) == shard
+        assert call.parse_shard(str(shard)) == shard
 
 
 @pytest.mark.parametrize("text", ["", "-", "8" * 20, "xyz", str(1 << 64)])
 def test_no_shard(text: str) -> None:
     with pytest.raises(ConversionError):
-        params.parse_shard(text)
+        call.parse_shard(text)
 
 
 @pytest.mark.parametrize(
@@ -169,13 +169,13 @@ def test_no_shard(text: str) -> None:
     ],
 )
 def test_opcode(text: str, opcode: int) -> None:
-    assert params.parse_opcode(text) == opcode
+    assert call.parse_opcode(text) == opcode
 
 
 @pytest.mark.parametrize("text", ["", "0x", "0x100000000", "4294967296", "zz", "-2147483649"])
 def test_no_opcode(text: str) -> None:
     with pytest.raises(ConversionError):
-        params.parse_opcode(text)
+        call.parse_opcode(text)
 
 
 @pytest.mark.parametrize(
@@ -183,13 +183,13 @@ def test_no_opcode(text: str) -> None:
     [("asc", "asc"), ("A", "asc"), ("DESC", "desc"), ("d", "desc"), ("", ""), ("up", "")],
 )
 def test_sort(text: str, sort: str) -> None:
-    assert params.parse_sort(text) == sort
+    assert call.parse_sort(text) == sort
 
 
 def test_a_missing_address_is_null() -> None:
-    assert params.parse_address_or_null("null") == NoAddress()
+    assert call.parse_address_or_null("null") == NoAddress()
     with pytest.raises(ConversionError):
-        params.parse_any_address("null")
+        call.parse_any_address("null")
 
 
 def test_absent_parameters_keep_their_defaults() -> None:
@@ -239,7 +239,7 @@ def test_unknown_and_repeated_keys_are_reported() -> None:
     arguments = Arguments(
         [("number", "1"), ("number", "2"), ("account", ""), ("account", ""), ("é", ""), ("x", "")]
     )
-    lines = arguments.warnings(params.converters_of(Sample), frozenset({"x"}))
+    lines = arguments.warnings(call.converters_of(Sample), frozenset({"x"}))
     assert lines == [
         "repeated parameter 'number', the last one counts",
         "unknown parameter '\\xe9'",

@@ -11,7 +11,7 @@ from litestar.testing import TestClient
 
 from tests.patience import compose
 from tonlake.api.app import create_app
-from tonlake.api.metrics.logs import REQUESTS, configure_logs
+from tonlake.api.metrics import REQUESTS, configure_logs
 from tonlake.api.settings import LogSettings
 
 

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.patience import PATIENT, compose
 from tonlake.api.app import create_app
-from tonlake.api.metrics.meter import Meter
+from tonlake.api.metrics import Meter
 from tonlake.lake.log.following import Following, write_following
 
 INFO = "/api/v3/masterchainInfo"

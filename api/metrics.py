@@ -1,12 +1,15 @@
-"""Counts requests and queries, measures their duration, and exports metrics to Prometheus."""
+"""Counts requests and queries and measures their duration for Prometheus; configures logs."""
 
 from __future__ import annotations
 
 import logging
+import sys
 import time
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from litestar import Response, get
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -21,7 +24,6 @@ from tonlake.api.errors import (
     ShareExceeded,
 )
 from tonlake.api.http.gate import KEY_ID, REFUSAL, REQUEST_TYPES, check_key
-from tonlake.api.metrics.logs import REQUESTS
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 from tonlake.ingest.derive.tvm.support import compare_versions, list_engines
 from tonlake.lake.errors import LakeError
@@ -36,11 +38,50 @@ if TYPE_CHECKING:
 
     from tonlake.api.http.representation import ResponseCache
     from tonlake.api.request.snapshot import SnapshotHolder
-    from tonlake.api.settings import Settings
+    from tonlake.api.settings import LogSettings, Settings
     from tonlake.ingest.derive.tvm.pool import TvmPool
     from tonlake.ingest.settings import TvmSettings
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.maintenance.recheck import Recheck
+
+
+REQUESTS = "tonlake.requests"
+TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class JsonFormatter(logging.Formatter):
+    """Formats a record as a JSON object: time, level, logger, message, and request fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line without a newline."""
+        at = datetime.fromtimestamp(record.created, UTC)
+        line: dict[str, Any] = {
+            "time": at.isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= getattr(record, "fields", {})
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line, enc_hook=str).decode()
+
+
+def configure_logs(settings: LogSettings) -> None:
+    """Log warnings, and requests if enabled, to stderr in the configured format.
+
+    The web server's own loggers propagate to the root logger.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    is_json = settings.format == "json"
+    handler.setFormatter(JsonFormatter() if is_json else logging.Formatter(TEXT))
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.WARNING)
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.asgi"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [], True
+    logging.getLogger(REQUESTS).setLevel(logging.INFO if settings.requests else logging.WARNING)
 
 
 LOG = logging.getLogger(REQUESTS)
