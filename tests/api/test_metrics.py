@@ -17,7 +17,7 @@ from tonlake.api.metrics import Meter
 from tonlake.lake.log.following import Following, write_following
 
 INFO = "/api/v3/masterchainInfo"
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
