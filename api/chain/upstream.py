@@ -48,7 +48,12 @@ def sends_by_liteserver(settings: UpstreamSettings) -> bool:
 
 
 def send_message(settings: UpstreamSettings, method: str, boc: bytes) -> object:
-    """Send a message and return the result of the v2 method ``method``."""
+    """Send a message and return the result of the v2 method ``method``.
+
+    Raises:
+        LiteServerError: ``boc`` is not a message, or lite servers refuse it.
+        SendingUnavailable, UpstreamRefusal: as for ``ask_upstream``.
+    """
     if not sends_by_liteserver(settings):
         return ask_upstream(settings, method, {"boc": encode_bytes(boc)})
     try:
@@ -73,7 +78,12 @@ def send_message(settings: UpstreamSettings, method: str, boc: bytes) -> object:
 
 
 def ask_upstream(settings: UpstreamSettings, method: str, params: dict[str, Any]) -> object:
-    """Call a method of the upstream by POST and return its result."""
+    """Call a method of the upstream by POST and return its result.
+
+    Raises:
+        SendingUnavailable: no upstream is set, it cannot be reached, or its response is invalid.
+        UpstreamRefusal: the upstream refuses, with its own code and text.
+    """
     if not settings.url:
         raise SendingUnavailable(NO_NETWORK)
     headers = {"Content-Type": "application/json"}
@@ -127,7 +137,11 @@ PARTS = ("body", "init_code", "init_data")
 
 
 def check_bag(boc: bytes, name: str) -> None:
-    """Check that ``boc`` is a bag with one root; the error text is that of the node's client."""
+    """Check that ``boc`` is a bag with one root; the error text is that of the node's client.
+
+    Raises:
+        LiteServerError: it is not.
+    """
     try:
         roots = len(parse_boc(boc).roots)
     except BocError as error:
@@ -137,7 +151,11 @@ def check_bag(boc: bytes, name: str) -> None:
 
 
 def check_parts(params: EstimateParams | EstimateCellParams) -> None:
-    """Check that the parts of a message are bags of cells; code and data may be empty."""
+    """Check that the parts of a message are bags of cells; code and data may be empty.
+
+    Raises:
+        LiteServerError: a part is not.
+    """
     for name in PARTS:
         boc = getattr(params, name)
         if boc or name == "body":
@@ -145,7 +163,12 @@ def check_parts(params: EstimateParams | EstimateCellParams) -> None:
 
 
 def send_bag(call: Call, boc: bytes, method: str = "sendBoc") -> Any:  # noqa: ANN401 - as it came
-    """Send a message and return the result of the upstream."""
+    """Send a message and return the result of the upstream.
+
+    Raises:
+        LiteServerError: ``boc`` is not a bag of cells.
+        SendingUnavailable, UpstreamRefusal: the message could not be sent or was refused.
+    """
     check_bag(boc, "body")
     answer = send_message(call.settings.upstream, method, boc)
     keep_pending(call, boc)

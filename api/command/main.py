@@ -30,7 +30,7 @@ MODULES = {
     "fetch-metadata": "tonlake.ingest.command.metadata",
     "ingest": "tonlake.ingest.command.ingest",
     "ingest-state": "tonlake.ingest.command.state",
-    "key": "tonlake.api.access",
+    "key": "tonlake.api.access.cli",
     "query": "tonlake.queries.cli",
     "pull": "tonlake.ingest.command.pull",
     "rebuild": "tonlake.ingest.command.rebuild",

@@ -9,10 +9,12 @@ from urllib.parse import urlencode
 from markupsafe import escape
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.request.call import ConversionError, parse_int32, read_arguments
+from tonlake.api.request.call import read_arguments
+from tonlake.api.request.params import ConversionError, parse_int32
 
 if TYPE_CHECKING:
-    from tonlake.api.request.call import ApiRequest, Arguments
+    from tonlake.api.request.call import ApiRequest
+    from tonlake.api.request.params import Arguments
     from tonlake.queries.reader import Reader
 
 SEQNO = "seqno"

@@ -14,8 +14,17 @@ from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
     SHARED_PARAMETERS,
     ApiRequest,
-    Arguments,
     Call,
+    answer_json,
+    check_size,
+    keep_answer,
+    note_warnings,
+    open_call,
+    read_arguments,
+    read_header,
+)
+from tonlake.api.request.params import (
+    Arguments,
     ConversionError,
     Converter,
     Int32,
@@ -23,14 +32,7 @@ from tonlake.api.request.call import (
     Query,
     Sort,
     Utime,
-    answer_json,
-    check_size,
     converters_of,
-    keep_answer,
-    note_warnings,
-    open_call,
-    read_arguments,
-    read_header,
     read_query,
 )
 from tonlake.api.request.table_format import (

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+from typing import Any
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.exotic import ORDINARY
 from tonlake.ingest.decode.cell.slice import CellSlice
-from tonlake.ingest.decode.cell.tree import ORDINARY
 from tonlake.ingest.decode.cell.writer import serialize_depth_first
 from tonlake.ingest.derive.body.text import read_words
 from tonlake.ingest.errors import ActionUnreadable, BocError
@@ -65,6 +66,24 @@ class Body:
     def hex(self, bits: int) -> str:
         """Read bits as lowercase hexadecimal digits."""
         return f"{self.uint(bits):0{bits // 4}x}"
+
+    def take(self, *kinds: int | str) -> list[Any]:
+        """Read several fields: for an integer that many bits, signed if negative.
+
+        A word is a method of this class, such as ``coins`` or ``address``.
+        """
+        return [
+            getattr(self, kind)()
+            if isinstance(kind, str)
+            else self.uint(kind)
+            if kind > 0
+            else self.signed(-kind)
+            for kind in kinds
+        ]
+
+    def show(self, **kinds: int | str) -> dict[str, Any]:
+        """Read several fields like ``take``, by name."""
+        return dict(zip(kinds, self.take(*kinds.values()), strict=True))
 
     def peek_opcode(self) -> int | None:
         """Return the next 32 bits; None if there are fewer."""

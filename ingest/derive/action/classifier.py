@@ -13,8 +13,7 @@ from tonlake.ingest.derive.action.basic import build_blocks, make_ghosts
 from tonlake.ingest.derive.action.model import build_nodes
 from tonlake.ingest.derive.action.pattern import UNREADABLE
 from tonlake.ingest.derive.action.precedence import RULES
-from tonlake.ingest.derive.action.protocol.dedust import merge_deposits
-from tonlake.ingest.derive.action.protocol.dedust_v2 import merge_sides
+from tonlake.ingest.derive.action.protocol import dedust, dedust_v2
 from tonlake.ingest.derive.action.row import Action, make_actions, make_unknown
 from tonlake.ingest.derive.action.rule import DEPLOY, GASLESS, MARKERS, Block, unlink, walk
 
@@ -182,7 +181,7 @@ def find_blocks(
     blocks = list(walk(roots))
     if len(blocks) <= MAX_NODES:
         book = _BOOK if rules is None else RuleBook(rules)
-        blocks = merge_sides(merge_deposits(run_rules(roots, book, interfaces)))
+        blocks = dedust_v2.merge_deposits(dedust.merge_deposits(run_rules(roots, book, interfaces)))
     markers = list(_lift_markers(blocks))
     lifted = [block for kind in (DEPLOY, GASLESS) for block in markers if block.type == kind]
     return [*blocks, *lifted]

@@ -6,10 +6,12 @@ as of the time of the trace. They are read from rows of the contract tables and 
 
 from __future__ import annotations
 
+import base64
 import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tonlake.ingest.derive.action.body import Body, read_body
 from tonlake.lake.schema.contract import (
     DEX_POOLS,
     JETTON_WALLETS,
@@ -100,6 +102,16 @@ class Interfaces:
         if facts is None or not facts.get("owner") or not facts.get("jetton"):
             return None
         return JettonWallet(facts["owner"], facts["jetton"])
+
+    def jetton_of(self, account: str | None) -> str | None:
+        """Return the master of the jetton wallet at an account; None if it is none."""
+        wallet = self.jetton_wallet(account)
+        return None if wallet is None else wallet.jetton
+
+    def data(self, account: str | None) -> Body | None:
+        """Return a reader of the root cell of an account's data, as far as it is known."""
+        facts = self.find(account, "data_boc") or {}
+        return read_body(base64.b64decode(facts["data_boc"])) if facts.get("data_boc") else None
 
     def nft_item(self, account: str | None) -> NftItem | None:
         """Return the NFT item at an account, if it is one."""

@@ -50,6 +50,10 @@ class Message(msgspec.Struct, kw_only=True, dict=True, eq=False):
         """Return a reader after the opcode."""
         return self.body().skip(32)
 
+    def fields(self) -> Body:
+        """Return a reader after the opcode and the query id."""
+        return self.body().skip(32 + 64)
+
 
 class Transaction(msgspec.Struct, kw_only=True, eq=False):
     """A transaction with its messages."""

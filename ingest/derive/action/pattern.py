@@ -18,9 +18,10 @@ anchor only if the pattern names them, or is ``a.with_excesses``.
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
-from tonlake.ingest.derive.action.rule import CALL, TRANSFER, Block, Head
+from tonlake.ingest.derive.action.rule import CALL, JETTON_TRANSFER, TRANSFER, Block, Head
 from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
@@ -71,6 +72,11 @@ class Match:
         """Return the block with a name; None if there is none."""
         blocks = self.names.get(name)
         return blocks[0] if blocks else None
+
+    def column(self, name: str, column: str) -> Any:  # noqa: ANN401 - columns are of any type
+        """Return a column of the block with a name; None if there is no such block."""
+        blocks = self.names.get(name)
+        return blocks[0][column] if blocks else None
 
     def all(self, name: str) -> list[Block]:
         """Return all blocks with a name."""
@@ -278,6 +284,18 @@ def built(*types: str, name: str = "") -> Pattern:
     return Pattern(*types).named(name)
 
 
+def jettons(name: str = "", *, carrying: int | None = None) -> Pattern:
+    """Return the pattern of a transfer of jettons, by the opcode that they carry."""
+    pattern = built(JETTON_TRANSFER, name=name)
+    return pattern if carrying is None else pattern.where(lambda block: carries(block, carrying))
+
+
+def carries(block: Block, opcode: int) -> bool:
+    """Return whether the forward payload of jettons has an opcode."""
+    payload = block["payload"]
+    return payload is not None and payload.peek_opcode() == opcode
+
+
 def comment(*comments: str) -> Pattern:
     """Return the pattern of a TON transfer with one of the comments."""
     return Pattern(*((TRANSFER, comment) for comment in comments))
@@ -291,6 +309,11 @@ def anything() -> Pattern:
 def one_of(*options: Pattern) -> Choice:
     """Return the pattern of the first option that fits."""
     return Choice(*options)
+
+
+def relay(*links: Pattern) -> Pattern:
+    """Return the pattern of messages of which each causes the next."""
+    return reduce(lambda later, earlier: earlier.then(later), reversed(links))
 
 
 def repeat(link: Pattern, *, until: Pattern) -> Chain:

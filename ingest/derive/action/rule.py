@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from tonlake.ingest.derive.action.body import Body
     from tonlake.ingest.derive.action.model import Message, Node, Transaction
     from tonlake.ingest.derive.action.pattern import Match, Pattern
 
@@ -21,11 +22,14 @@ Columns = dict[str, Any]
 """Columns of an action: source, destination, source_secondary, destination_secondary, asset,
 asset2, asset_secondary, asset2_secondary, amount, value, opcode and the ``*_data`` of its type."""
 
+WAY = ("source", "source_secondary", "destination", "destination_secondary")
+"""Columns of the owners at both ends of a transfer, and of their wallets."""
+
 Head = int | str | tuple[str, str]
 """A lookup key of rules for blocks: type, opcode of a call, or comment of a transfer."""
 
 CALL, TRANSFER, DEPLOY, CLOCK = "call_contract", "ton_transfer", "contract_deploy", "tick_tock"
-CURRENCY_TRANSFER = "extra_currency_transfer"
+CURRENCY_TRANSFER, JETTON_TRANSFER = "extra_currency_transfer", "jetton_transfer"
 GASLESS = "gasless_request"
 MARKERS = frozenset((DEPLOY, GASLESS))
 """Types of blocks that are inside others, but are shown as separate actions."""
@@ -107,6 +111,12 @@ class Block:
         """Return a column or a note; None if the block has neither."""
         return self.columns.get(name, self.notes.get(name))
 
+    def pick(self, *names: str, **others: str) -> Columns:
+        """Return columns or notes under their own names, and those of ``others`` under new ones."""
+        return {name: self[name] for name in names} | {
+            name: self[other] for name, other in others.items()
+        }
+
     @property
     def heads(self) -> tuple[Head, ...]:
         """Lookup keys for rules; read them only when all deployments of the block are known."""
@@ -136,6 +146,14 @@ class Block:
         if message is None:
             raise LookupError("the block of a tick-tock transaction has no message")
         return message
+
+    def arguments(self) -> Body:
+        """Return a reader of the message after its opcode."""
+        return self.message.arguments()
+
+    def fields(self) -> Body:
+        """Return a reader of the message after its opcode and its query id."""
+        return self.message.arguments().skip(64)
 
     @property
     def transaction(self) -> Transaction:

@@ -6,15 +6,8 @@ the proxy pays (c59a7cd3) and returns the remaining coins (2565934c).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tonlake.ingest.derive.action.pattern import Match, Pattern, call
-from tonlake.ingest.derive.action.rule import Block, Columns, Draft, Rule, rule
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonlake.ingest.derive.action.body import Body
+from tonlake.ingest.derive.action.rule import Block, Columns, Draft, rule
 
 WORKER_PAYOUT, LAST_WORKER_PAYOUT = 0xA040AD28, 0xF5F26A36
 WORKER_REQUEST, CLIENT_REQUEST = 0x4D725D2C, 0x65448FF4
@@ -28,54 +21,38 @@ PAYOUT, EXCESSES = 0xC59A7CD3, 0x2565934C
 _EXTERN = 1
 
 
-def _read_expected(body: Body) -> str | None:
-    """Read an address as text; an external one as its length in bits and its digits."""
-    if body.copy().uint(2) != _EXTERN:
-        return body.address()
-    bits = body.skip(2).uint(9)
-    return f"{bits};{body.uint(bits):x}" if bits else None
-
-
-def _read_signed(body: Body, field: str) -> Columns:
+def _show_signed(match: Match) -> Columns:
     """Read number and address after the query id, at the positions where the service reads them.
 
     The real fields there are the address for excesses and a signature; the numbers of the signed
-    part are in the first reference. Actions show the values of the service.
+    part are in the first reference. Actions show the values of the service: an external address as
+    its length in bits and its digits.
     """
-    return {field: body.uint(64), "expected_address": _read_expected(body)}
+    body = match.block.arguments()
+    data = body.show(query_id=64, new_tokens_used=64)
+    if body.copy().uint(2) != _EXTERN:
+        return data | {"expected_address": body.address()}
+    bits = body.skip(2).uint(9)
+    return data | {"expected_address": f"{bits};{body.uint(bits):x}" if bits else None}
 
 
-def _is_aborted(block: Block | None) -> bool:
-    return block is None or block.transaction.aborted
+def _draft(name: str, columns: Columns, data: Columns, decisive: Block) -> Draft:
+    """Return a draft that failed if the decisive transaction was aborted."""
+    failed = decisive.transaction.aborted
+    return Draft(name, columns | {f"{name}_data": data}, failed=failed)
 
 
-def _owner_rule(name: str, opcode: int, fill: Callable[[Body, Columns], Columns]) -> Rule:
-    """Return the rule of a request from a client's owner to the client's contract.
+def _draft_request(match: Match, name: str, **fields: int | str) -> Draft:
+    """Return the draft of a request from a client's owner to the client's contract.
 
-    ``fill`` reads the fields after the query id, and returns them as data of the action.
+    Its ``fields`` after the query id are the data of the action.
     """
-
-    def make(match: Match) -> Draft:
-        block = match.block
-        body = block.message.arguments()
-        columns: Columns = {
-            "source": block.message.source,
-            "destination": block.message.destination,
-        }
-        data: Columns = {"query_id": body.uint(64)}
-        columns[f"{name}_data"] = data | fill(body, columns)
-        return Draft(name, columns, failed=_is_aborted(block))
-
-    return Rule(f"cocoon.{name.removeprefix('cocoon_')}", call(opcode).then(*_REPLIES), make)
+    block = match.block
+    data = block.arguments().show(query_id=64, **fields)
+    return _draft(name, block.pick("source", "destination"), data, block)
 
 
-def _fill_stake(body: Body, columns: Columns) -> Columns:
-    columns["amount"] = body.coins()
-    return {"new_stake": columns["amount"]}
-
-
-_EXCESSES = call(EXCESSES, name="excesses")
-_PAYOUT = call(PAYOUT, name="payout")
+_EXCESSES, _PAYOUT = call(EXCESSES, name="excesses"), call(PAYOUT, name="payout")
 _REQUEST: Pattern = call(CLIENT_REQUEST, name="request")
 _REPLIES = (_EXCESSES, _REQUEST)
 
@@ -88,97 +65,74 @@ _REPLIES = (_EXCESSES, _REQUEST)
 )
 def worker_payout(match: Match) -> Draft:
     """Draft a payout from the proxy to a worker's owner, through the worker's contract."""
-    request, payout = match["request"], match["payout"]
-    worker = request.message.arguments()
-    asked = match.block.message.arguments()
-    query_id = asked.uint(64)
-    worker.skip(64).address()
+    block, request, payout = match.block, match["request"], match["payout"]
+    _receiver, state, tokens = request.fields().take("address", 2, 64)
     data = {
-        "payout_type": "last" if match.block.opcode == LAST_WORKER_PAYOUT else "regular",
-        "query_id": query_id,
-        "new_tokens": asked.uint(64),
-        "worker_state": worker.uint(2),
-        "worker_tokens": worker.uint(64),
+        "payout_type": "last" if block.opcode == LAST_WORKER_PAYOUT else "regular",
+        **block.arguments().show(query_id=64, new_tokens=64),
+        "worker_state": state,
+        "worker_tokens": tokens,
     }
-    excesses = match.get("excesses")
-    columns = {
-        "source": match.block.message.source if excesses is None else excesses.message.destination,
-        "source_secondary": request.message.source,
-        "destination": payout.message.destination,
-        "amount": payout.message.value,
-        "cocoon_worker_payout_data": data,
-    }
-    return Draft("cocoon_worker_payout", columns, failed=_is_aborted(payout))
+    columns = request.pick(source_secondary="source") | payout.pick("destination", amount="value")
+    sender = match.get("excesses")
+    columns["source"] = block["source"] if sender is None else sender["destination"]
+    return _draft("cocoon_worker_payout", columns, data, payout)
 
 
 @rule("cocoon.proxy_payout", call(PROXY_PAYOUT).then(_PAYOUT, _EXCESSES))
 def proxy_payout(match: Match) -> Draft:
     """Draft a payout from a proxy to its owner."""
     block, payout = match.block, match["payout"]
-    columns = {
-        "source": block.message.destination,
-        "destination": payout.message.destination,
-        "destination_secondary": match["excesses"].message.destination,
-        "cocoon_proxy_payout_data": {"query_id": block.message.arguments().uint(64)},
-    }
-    return Draft("cocoon_proxy_payout", columns, failed=_is_aborted(payout))
+    columns = block.pick(source="destination") | payout.pick("destination")
+    columns |= match["excesses"].pick(destination_secondary="destination")
+    return _draft("cocoon_proxy_payout", columns, block.arguments().show(query_id=64), payout)
 
 
 @rule("cocoon.proxy_charge", call(PROXY_CHARGE).then(*_REPLIES))
 def proxy_charge(match: Match) -> Draft:
     """Draft a charge by a proxy to a client; no coins move."""
-    body = match.block.message.arguments()
-    data = {"query_id": body.uint(64), **_read_signed(body, "new_tokens_used")}
-    columns = {
-        "source": match.block.message.destination,
-        "destination": match["request"].message.destination,
-        "amount": 0,
-        "cocoon_proxy_charge_data": data,
-    }
-    return Draft("cocoon_proxy_charge", columns, failed=_is_aborted(match.block))
+    columns = match.block.pick(source="destination") | match["request"].pick("destination")
+    data = _show_signed(match)
+    return _draft("cocoon_proxy_charge", columns | {"amount": 0}, data, match.block)
 
 
 @rule("cocoon.client_top_up", call(TOP_UP).then(_REQUEST.then(_EXCESSES)))
 def client_top_up(match: Match) -> Draft:
     """Draft a top-up of a client's account with a proxy."""
     block = match.block
-    body = block.message.arguments()
-    columns = {
-        "source": block.message.source,
-        "destination": block.message.destination,
-        "destination_secondary": match["request"].message.destination,
-        "cocoon_client_top_up_data": {"query_id": body.uint(64)},
-        "amount": body.coins(),
-    }
-    return Draft("cocoon_client_top_up", columns, failed=_is_aborted(block))
+    query_id, amount = block.arguments().take(64, "coins")
+    columns = block.pick("source", "destination") | {"amount": amount}
+    columns |= match["request"].pick(destination_secondary="destination")
+    return _draft("cocoon_client_top_up", columns, {"query_id": query_id}, block)
 
 
 @rule("cocoon.register_proxy", call(REGISTER_PROXY).then(_EXCESSES))
 def register_proxy(match: Match) -> Draft:
-    """Draft the registration of a proxy with the root contract, or its removal."""
-    block = match.block
-    body = block.message.arguments()
-    data: Columns = {"query_id": body.uint(64)}
-    name = "cocoon_register_proxy"
-    if block.opcode == UNREGISTER_PROXY:
-        name = "cocoon_unregister_proxy"
-        data["seqno"] = body.uint(32)
-    columns = {"destination": block.message.destination, f"{name}_data": data}
-    return Draft(name, columns, failed=_is_aborted(block))
+    """Draft the registration of a proxy with the root contract."""
+    data = match.block.arguments().show(query_id=64)
+    return _draft("cocoon_register_proxy", match.block.pick("destination"), data, match.block)
 
 
 @rule("cocoon.unregister_proxy", call(UNREGISTER_PROXY).then(_EXCESSES))
 def unregister_proxy(match: Match) -> Draft:
-    """Draft the registration of a proxy with the root contract, or its removal."""
-    block = match.block
-    body = block.message.arguments()
-    data: Columns = {"query_id": body.uint(64)}
-    name = "cocoon_register_proxy"
-    if block.opcode == UNREGISTER_PROXY:
-        name = "cocoon_unregister_proxy"
-        data["seqno"] = body.uint(32)
-    columns = {"destination": block.message.destination, f"{name}_data": data}
-    return Draft(name, columns, failed=_is_aborted(block))
+    """Draft the removal of a proxy from the root contract."""
+    data = match.block.arguments().show(query_id=64, seqno=32)
+    return _draft("cocoon_unregister_proxy", match.block.pick("destination"), data, match.block)
+
+
+@rule("cocoon.client_register", call(REGISTER).then(*_REPLIES))
+def client_register(match: Match) -> Draft:
+    """Draft the registration of a client with a proxy."""
+    return _draft_request(match, "cocoon_client_register", nonce=64)
+
+
+@rule("cocoon.client_change_secret_hash", call(CHANGE_SECRET).then(*_REPLIES))
+def client_change_secret_hash(match: Match) -> Draft:
+    """Draft the change of a client's secret."""
+    draft = _draft_request(match, "cocoon_client_change_secret_hash", new_secret_hash=256)
+    data = draft.columns["cocoon_client_change_secret_hash_data"]
+    data["new_secret_hash"] = f"{data['new_secret_hash']:064x}"
+    return draft
 
 
 @rule(
@@ -189,67 +143,42 @@ def unregister_proxy(match: Match) -> Draft:
 )
 def client_request_refund(match: Match) -> Draft:
     """Draft a client's request for a refund, sent directly or through its wallet."""
-    block = match.block
-    data = {
-        "query_id": block.message.arguments().uint(64),
-        "via_wallet": "wrapper" in match or block.opcode == WALLET_SEND,
-    }
-    columns = {
-        "source": block.message.source,
-        "destination": block.message.destination,
-        "cocoon_client_request_refund_data": data,
-    }
-    return Draft("cocoon_client_request_refund", columns, failed=_is_aborted(block))
+    draft = _draft_request(match, "cocoon_client_request_refund")
+    draft.columns["cocoon_client_request_refund_data"]["via_wallet"] = (
+        "wrapper" in match or match.block.opcode == WALLET_SEND
+    )
+    return draft
 
 
 @rule("cocoon.grant_refund", call(GRANT_REFUND).then(_REQUEST.then(_PAYOUT, _EXCESSES)))
 def grant_refund(match: Match) -> Draft:
     """Draft a refund of unused coins from a proxy to a client."""
-    request, payout = match["request"], match["payout"]
-    body = match.block.message.arguments()
-    data = {"query_id": body.uint(64), **_read_signed(body, "new_tokens_used")}
-    columns = {
-        "source": match.block.message.destination,
-        "source_secondary": request.message.destination,
-        "destination": payout.message.destination,
-        "amount": payout.message.value,
-        "cocoon_grant_refund_data": data,
-    }
-    return Draft("cocoon_grant_refund", columns, failed=_is_aborted(payout))
+    payout = match["payout"]
+    columns = match.block.pick(source="destination") | payout.pick("destination", amount="value")
+    columns |= match["request"].pick(source_secondary="destination")
+    return _draft("cocoon_grant_refund", columns, _show_signed(match), payout)
+
+
+@rule("cocoon.client_increase_stake", call(INCREASE_STAKE).then(*_REPLIES))
+def client_increase_stake(match: Match) -> Draft:
+    """Draft a payment to a client's stake."""
+    draft = _draft_request(match, "cocoon_client_increase_stake", new_stake="coins")
+    draft.columns["amount"] = draft.columns["cocoon_client_increase_stake_data"]["new_stake"]
+    return draft
 
 
 @rule("cocoon.client_withdraw", call(WITHDRAW).then(_REQUEST.then(_EXCESSES.maybe, _PAYOUT)))
 def client_withdraw(match: Match) -> Draft:
     """Draft a withdrawal by a client's owner, paid by the proxy."""
-    block, amount = match.block, match["payout"].message.value
-    data = {"query_id": block.message.arguments().uint(64), "withdraw_amount": amount}
-    columns = {
-        "source": block.message.source,
-        "destination": block.message.destination,
-        "amount": amount,
-        "cocoon_client_withdraw_data": data,
-    }
-    return Draft("cocoon_client_withdraw", columns, failed=_is_aborted(block))
+    draft, amount = _draft_request(match, "cocoon_client_withdraw"), match["payout"]["value"]
+    draft.columns["cocoon_client_withdraw_data"]["withdraw_amount"] = amount
+    draft.columns["amount"] = amount
+    return draft
 
 
 RULES = (
-    worker_payout,
-    proxy_payout,
-    proxy_charge,
-    client_top_up,
-    register_proxy,
-    unregister_proxy,
-    _owner_rule(
-        "cocoon_client_register", REGISTER, lambda body, _columns: {"nonce": body.uint(64)}
-    ),
-    _owner_rule(
-        "cocoon_client_change_secret_hash",
-        CHANGE_SECRET,
-        lambda body, _columns: {"new_secret_hash": body.hex(256)},
-    ),
-    client_request_refund,
-    grant_refund,
-    _owner_rule("cocoon_client_increase_stake", INCREASE_STAKE, _fill_stake),
-    client_withdraw,
+    *(worker_payout, proxy_payout, proxy_charge, client_top_up, register_proxy, unregister_proxy),
+    *(client_register, client_change_secret_hash, client_request_refund, grant_refund),
+    *(client_increase_stake, client_withdraw),
 )
 """In order of precedence."""

@@ -5,31 +5,19 @@ A vault passes an incoming asset on to a pool (c0ffee20 ff.); payouts are ordere
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tonlake.ingest.derive.action.pattern import (
     EXCESS_OPCODE,
     Match,
     Pattern,
     built,
     call,
+    jettons,
     one_of,
     repeat,
 )
-from tonlake.ingest.derive.action.protocol.jetton import INTERNAL, JETTON_TRANSFER
-from tonlake.ingest.derive.action.protocol.swap import (
-    Hop,
-    Leg,
-    read_asset,
-    read_incoming,
-    read_jettons,
-    show_swap,
-)
-from tonlake.ingest.derive.action.rule import Block, Columns, Draft, rule
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.body import Body
-
+from tonlake.ingest.derive.action.protocol import exchange
+from tonlake.ingest.derive.action.protocol.jetton import INTERNAL
+from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, WAY, Block, Columns, Draft, rule
 
 SWAP_NATIVE, SWAP_INTERNAL, SWAP_EVENT = 0xC0FFEE00, 0xC0FFEE20, 0xC0FFEE30
 PAYOUT_INTERNAL, PAYOUT, NOTIFICATION = 0xC0FFEE21, 0xC0FFEE32, 0xC0FFEE36
@@ -37,35 +25,37 @@ DEX = "coffee"
 ASSET_TAG_BITS = 2
 
 
-def read_payout(order: Block, paid: Block) -> Leg:
+def read_payout(order: Block, paid: Block) -> exchange.Leg:
     """Return the leg of a payment that a pool ordered from a vault (c0ffee21).
 
     If coins are sent with a notification, the service shows the vault and the value of the message,
     else the pool and the ordered amount.
     """
     if paid.type == JETTON_TRANSFER:
-        return read_jettons(paid, raw=True)
+        return exchange.read_jettons(paid, raw=True)
     if paid.opcode == NOTIFICATION:
         source, amount = paid.message.source, paid.message.value
     else:
-        body = order.message.arguments().skip(64)
+        body = order.fields()
         body.address()
         source, amount = order.message.source, body.coins()
-    return Leg(amount, source, None, paid.message.destination, None, None)
+    return exchange.Leg(amount, source, None, paid.message.destination, None, None)
 
 
 def pays(name: str) -> Pattern:
     """Return the pattern of a payout order, named ``<name>_order``, and of the payment."""
     return call(PAYOUT_INTERNAL, name=f"{name}_order").then(
-        one_of(built(JETTON_TRANSFER), call(PAYOUT, NOTIFICATION)).named(name)
+        one_of(jettons(), call(PAYOUT, NOTIFICATION)).named(name)
     )
 
 
-def _read_event(log: Block) -> Hop:
+def _read_event(log: Block) -> exchange.Hop:
     """Read c0ffee30. TL-B: query_id:uint64 input:CoffeeAsset input_amount:Coins output_amount."""
-    body = log.message.arguments().skip(64)
-    asset = read_asset(body, ASSET_TAG_BITS)
-    return Hop(asset_in=asset, amount_in=body.coins(), asset_out=None, amount_out=body.coins())
+    body = log.fields()
+    asset = exchange.read_asset(body, ASSET_TAG_BITS)
+    return exchange.Hop(
+        asset_in=asset, amount_in=body.coins(), asset_out=None, amount_out=body.coins()
+    )
 
 
 _EVENT = call(SWAP_EVENT, name="event")
@@ -77,21 +67,18 @@ _OUT = pays("out")
     "coffee.swap",
     call(SWAP_INTERNAL)
     .then(_EVENT, one_of(repeat(_LINK, until=_OUT), _OUT))
-    .after(one_of(built(JETTON_TRANSFER), call(SWAP_NATIVE)).named("in")),
+    .after(one_of(jettons(), call(SWAP_NATIVE)).named("in")),
 )
 def swap(match: Match) -> Draft | None:
     """Draft a swap; it failed if it pays back the incoming asset."""
-    paid = match.get("out")
-    if paid is None:
+    if "out" not in match:
         return None
-    incoming, outgoing = read_incoming(match["in"], raw=True), read_payout(match["out_order"], paid)
+    incoming = exchange.read_incoming(match["in"], raw=True)
+    outgoing = read_payout(match["out_order"], match["out"])
     events = [_read_event(block) for block in match.all("event")]
-    nexts = [event.asset_in for event in events[1:]]
-    hops = [
-        event._replace(asset_out=asset)
-        for event, asset in zip(events, [*nexts, outgoing.asset], strict=True)
-    ]
-    columns = show_swap(DEX, incoming, outgoing, hops=hops if len(hops) > 1 else ())
+    outs = [*(event.asset_in for event in events[1:]), outgoing.asset]
+    hops = [event._replace(asset_out=out) for event, out in zip(events, outs, strict=True)]
+    columns = exchange.show_swap(DEX, incoming, outgoing, hops=hops)
     return Draft("jetton_swap", columns, failed=outgoing.asset == incoming.asset)
 
 
@@ -99,28 +86,14 @@ STAKE, UNSTAKE, CLAIM = 0xF9471134, 0xCB03BFAF, 0xB30C7310
 HOLD_FUNDS, SERVICE_FEE, FAILED_SWAP = 0x6BC79E7E, 0xC0FFEEA0, 0xEE51CE51
 
 
-def _holds(block: Block) -> bool:
-    payload = block["payload"]
-    return payload is not None and payload.peek_opcode() == HOLD_FUNDS
-
-
-@rule(
-    "coffee.mev_protect_hold_funds", one_of(call(HOLD_FUNDS), built(JETTON_TRANSFER).where(_holds))
-)
+@rule("coffee.mev_protect_hold_funds", one_of(call(HOLD_FUNDS), jettons(carrying=HOLD_FUNDS)))
 def mev_protect_hold_funds(match: Match) -> Draft:
     """Draft coins or jettons held by a contract that will swap them, including the service fee."""
     block = match.block
-    columns: Columns
     if block.type == JETTON_TRANSFER:
-        names = ("source", "source_secondary", "destination", "destination_secondary")
-        columns = {name: block[name] for name in (*names, "asset", "amount")}
+        columns = block.pick(*WAY, "asset", "amount")
     else:
-        message = block.message
-        columns = {
-            "source": message.source,
-            "destination": message.destination,
-            "amount": message.value,
-        }
+        columns = block.pick("source", "destination", amount="value")
     beside = [each for each in block.siblings if each.opcode == SERVICE_FEE]
     if beside and block.previous is not None:
         beside.append(block.previous)
@@ -130,28 +103,19 @@ def mev_protect_hold_funds(match: Match) -> Draft:
 @rule("coffee.mev_protect_failed_swap", call(FAILED_SWAP))
 def mev_protect_failed_swap(match: Match) -> Draft:
     """Draft the return of a failed swap. TL-B: query_id:uint64 recipient:MsgAddress."""
-    recipient = match.block.message.arguments().skip(64).address()
-    columns = {"destination": recipient}
-    return Draft("coffee_mev_protect_failed_swap", columns)
+    return Draft("coffee_mev_protect_failed_swap", {"destination": match.block.fields().address()})
 
 
 @rule(
     "coffee.staking_deposit",
-    built(JETTON_TRANSFER).then(
-        call(STAKE, name="pool").then(call(STAKE).maybe, built("nft_mint", name="nft"))
-    ),
+    jettons().then(call(STAKE, name="pool").then(call(STAKE).maybe, built("nft_mint", name="nft"))),
 )
 def staking_deposit(match: Match) -> Draft:
     """Draft a stake of jettons, for which a position (an NFT) is minted."""
     sent, nft = match.block, match["nft"]
     item = match.interfaces.nft_item(nft["asset_secondary"])
-    columns = {
-        "source": sent["source"],
-        "source_secondary": sent["source_secondary"],
-        "destination": match["pool"].message.destination,
-        "destination_secondary": sent["destination_secondary"],
-        "asset": sent["asset"],
-        "amount": sent["amount"],
+    columns = sent.pick(*WAY, "asset", "amount") | {
+        "destination": match["pool"]["destination"],
         "coffee_staking_deposit_data": {
             "minted_item_address": nft["asset_secondary"],
             "minted_item_index": None if item is None else item.item_index,
@@ -164,47 +128,31 @@ def staking_deposit(match: Match) -> Draft:
     "coffee.staking_withdraw",
     call(UNSTAKE).then(
         call(UNSTAKE, name="position").then(
-            call(UNSTAKE).then(built(JETTON_TRANSFER, name="paid")), call(UNSTAKE, name="log").maybe
+            call(UNSTAKE).then(jettons("paid")), call(UNSTAKE, name="log").maybe
         )
     ),
 )
 def staking_withdraw(match: Match) -> Draft:
     """Draft the closing of a position, with its jettons paid back."""
-    message, paid = match.block.message, match["paid"]
-    log = match.get("log")
-    data = {
-        "nft_address": message.destination,
-        "nft_index": match["position"].message.arguments().skip(64).uint(64),
-        "points": None if log is None else log.message.arguments().ref().coins(),
-    }
-    columns = {
-        "source": message.source,
-        "source_secondary": paid["destination_secondary"],
-        "destination": message.destination,
-        "destination_secondary": paid["source_secondary"],
-        "asset": paid["asset"],
-        "amount": paid["amount"],
-        "coffee_staking_withdraw_data": data,
+    block, paid, log = match.block, match["paid"], match.get("log")
+    columns = block.pick("source", "destination") | paid.pick(
+        *("asset", "amount"),
+        source_secondary="destination_secondary",
+        destination_secondary="source_secondary",
+    )
+    columns["coffee_staking_withdraw_data"] = {
+        "nft_address": block["destination"],
+        "nft_index": match["position"].fields().uint(64),
+        "points": None if log is None else log.arguments().ref().coins(),
     }
     return Draft("coffee_staking_withdraw", columns)
 
 
-@rule(
-    "coffee.staking_claim_rewards",
-    call(CLAIM).then(built(JETTON_TRANSFER, name="paid"), call(CLAIM).maybe),
-)
+@rule("coffee.staking_claim_rewards", call(CLAIM).then(jettons("paid"), call(CLAIM).maybe))
 def staking_claim_rewards(match: Match) -> Draft:
     """Draft a payout of rewards by the pool."""
-    paid = match["paid"]
-    columns = {
-        "source": match.block.message.destination,
-        "source_secondary": paid["source_secondary"],
-        "destination": paid["destination"],
-        "destination_secondary": paid["destination_secondary"],
-        "asset": paid["asset"],
-        "amount": paid["amount"],
-    }
-    return Draft("coffee_staking_claim_rewards", columns)
+    paid = match["paid"].pick(*WAY, "asset", "amount")
+    return Draft("coffee_staking_claim_rewards", paid | match.block.pick(source="destination"))
 
 
 OTHER_RULES = (
@@ -227,25 +175,8 @@ DEPOSIT_EVENT, WITHDRAW_EVENT = 0xC0FFEE33, 0xC0FFEE35
 
 def _read_minted(log: Block) -> int:
     """Read lp_amount of c0ffee33. TL-B: query_id:uint64 amount1:Coins amount2:Coins lp_amount."""
-    body = log.message.arguments().skip(64)
-    body.coins()
-    body.coins()
-    return body.coins()
-
-
-def _read_pool_assets(body: Body) -> tuple[str | None, str | None]:
-    """Read the assets of the pool in c0ffee27.
-
-    TL-B: query_id:uint64 amount:Coins params:^[…] pool_params:^CoffeePoolParams.
-    """
-    body.skip(64).coins()
-    body.ref()
-    params = body.ref()
-    return read_asset(params, ASSET_TAG_BITS), read_asset(params, ASSET_TAG_BITS)
-
-
-def _read_side(match: Match, name: str) -> Leg:
-    return read_payout(match[f"{name}_order"], match[name])
+    body = log.fields()
+    return [body.coins() for _ in range(3)][2]
 
 
 _MINTED = call(INTERNAL).then(call(EXCESS_OPCODE).maybe)
@@ -261,13 +192,8 @@ _MINTED = call(INTERNAL).then(call(EXCESS_OPCODE).maybe)
 )
 def create_vault(match: Match) -> Draft:
     """Draft the creation of a vault for one asset. TL-B: query_id:uint64 asset:CoffeeAsset."""
-    message = match.block.message
-    columns = {
-        "source": message.source,
-        "destination": match["deploy"].message.destination,
-        "asset": read_asset(message.arguments().skip(64), ASSET_TAG_BITS),
-        "value": message.value,
-    }
+    columns = match.block.pick("source", "value") | match["deploy"].pick("destination")
+    columns["asset"] = exchange.read_asset(match.block.fields(), ASSET_TAG_BITS)
     return Draft("coffee_create_vault", columns)
 
 
@@ -275,7 +201,7 @@ def create_vault(match: Match) -> Draft:
     "coffee.create_pool_creator",
     call(POOL_CREATOR_REQUEST)
     .then(call(DEPLOY, name="deploy"))
-    .after(one_of(built(JETTON_TRANSFER), call(CREATE_POOL_NATIVE, CREATE_POOL_EXTRA)).named("in")),
+    .after(one_of(jettons(), call(CREATE_POOL_NATIVE, CREATE_POOL_EXTRA)).named("in")),
 )
 def create_pool_creator(match: Match) -> Draft:
     """Draft the payment of one side of a new pool.
@@ -283,10 +209,13 @@ def create_pool_creator(match: Match) -> Draft:
     TL-B of c0ffee23: query_id:uint64 amount:Coins params:CoffeePoolParams
     creation_params:^[recipient:MsgAddress …].
     """
-    incoming = read_incoming(match["in"], raw=True)
-    body = match.block.message.arguments().skip(64)
+    incoming = exchange.read_incoming(match["in"], raw=True)
+    body = match.block.fields()
     amount = body.coins()
-    first, second = read_asset(body, ASSET_TAG_BITS), read_asset(body, ASSET_TAG_BITS)
+    first, second = (
+        exchange.read_asset(body, ASSET_TAG_BITS),
+        exchange.read_asset(body, ASSET_TAG_BITS),
+    )
     if body.skip(3).bit():  # settings of the market maker
         body.ref()
     columns = {
@@ -320,7 +249,7 @@ def create_pool(match: Match) -> Draft:
     TL-B of c0ffee25: query_id:uint64 amount1:Coins amount2:Coins tx_initiator:MsgAddress.
     """
     creator = match.block
-    body = match["request"].message.arguments().skip(64)
+    body = match["request"].fields()
     amounts = [body.coins(), body.coins()]
     provided, assets = creator["asset"], [creator["asset2"], creator["asset2_secondary"]]
     if provided != assets[0]:
@@ -334,17 +263,10 @@ def create_pool(match: Match) -> Draft:
         "provided_asset": provided,
         "lp_tokens_minted": _read_minted(match["event"]),
     }
-    columns = {
-        "source": creator["source"],
-        "source_secondary": creator["source_secondary"],
-        "destination": match["pool"].message.destination,
-        "destination_secondary": creator["destination_secondary"],
-        "asset": provided,
-        "asset2": assets[1],
-        "amount": creator["amount"],
-        "coffee_create_pool_data": data,
-    }
-    return Draft("coffee_create_pool", columns)
+    columns = creator.pick(*WAY, "asset", "amount") | match["pool"].pick("destination")
+    return Draft(
+        "coffee_create_pool", columns | {"asset2": assets[1], "coffee_create_pool_data": data}
+    )
 
 
 @rule(
@@ -357,41 +279,36 @@ def create_pool(match: Match) -> Draft:
             .maybe
         )
     )
-    .after(one_of(call(DEPOSIT_NATIVE), built(JETTON_TRANSFER)).named("in")),
+    .after(one_of(call(DEPOSIT_NATIVE), jettons()).named("in")),
 )
 def deposit_liquidity(match: Match) -> Draft:
-    """Draft the payment of one side of a deposit, or a whole deposit if it reached the pool."""
-    incoming = read_incoming(match["in"], raw=True)
-    event, deposit = match.get("event"), match.get("deposit")
-    first, second = _read_pool_assets(match.block.message.arguments())
-    number = 1 if incoming.asset == first else 2
-    paid = match.get("paid")
-    excesses = [] if paid is None else [read_payout(match["paid_order"], paid)]
-    data: Columns = {
+    """Draft the payment of one side of a deposit, or a whole deposit if it reached the pool.
+
+    TL-B of c0ffee27: query_id:uint64 amount:Coins params:^[…] pool_params:^CoffeePoolParams.
+    """
+    incoming, event = exchange.read_incoming(match["in"], raw=True), match.get("event")
+    body = match.block.fields()
+    body.coins()
+    body.ref()
+    params = body.ref()
+    first, second = (
+        exchange.read_asset(params, ASSET_TAG_BITS),
+        exchange.read_asset(params, ASSET_TAG_BITS),
+    )
+    number, other = (1, second) if incoming.asset == first else (2, first)
+    excesses = [read_payout(match["paid_order"], paid) for paid in match.all("paid")]
+    data: Columns = dict.fromkeys(exchange.DEPOSIT_FIELDS) | {
         "dex": DEX,
-        "asset1": None,
-        "amount1": None,
-        "asset2": None,
-        "amount2": None,
-        "user_jetton_wallet_1": None,
-        "user_jetton_wallet_2": None,
         "lp_tokens_minted": None if event is None else _read_minted(event),
         "target_asset_1": incoming.asset,
-        "target_amount_1": None,
-        "target_asset_2": second if number == 1 else first,
-        "target_amount_2": None,
-        "vault_excesses": [{"asset": leg.asset, "amount": leg.amount} for leg in excesses],
-    }
-    data |= {
-        f"asset{number}": incoming.asset,
-        f"amount{number}": incoming.amount,
-        f"user_jetton_wallet_{number}": incoming.source_wallet,
+        "target_asset_2": other,
+        "vault_excesses": [exchange.show_excess(leg) for leg in excesses],
     }
     columns = {
         "source": incoming.source,
-        "destination": None if deposit is None else deposit.message.destination,
-        "destination_secondary": match["deploy"].message.destination,
-        "dex_deposit_liquidity_data": data,
+        "destination": match.column("deposit", "destination"),
+        "destination_secondary": match["deploy"]["destination"],
+        "dex_deposit_liquidity_data": data | exchange.show_side(number, incoming),
     }
     return Draft("coffee_deposit_liquidity", columns, served="dex_deposit_liquidity")
 
@@ -406,23 +323,12 @@ def withdraw_liquidity(match: Match) -> Draft:
     TL-B of c0ffee35: query_id:uint64 amount1:Coins amount2:Coins lp_amount:Coins. The amounts
     belong to the payments in the order in which they were sent.
     """
-    burn, event = match.block, match["event"].message.arguments().skip(64)
-    legs = [_read_side(match, name) for name in ("first", "second")]
+    burn, event = match.block, match["event"].fields()
+    legs = [read_payout(match[f"{name}_order"], match[name]) for name in ("first", "second")]
     data: Columns = {"dex": DEX, "is_refund": False}
-    for number, leg in enumerate(legs, start=1):
-        data |= {
-            f"amount{number}": event.coins(),
-            f"asset{number}_out": leg.asset,
-            f"user_jetton_wallet_{number}": leg.destination_wallet,
-            f"dex_jetton_wallet_{number}": leg.source_wallet,
-            f"dex_wallet_{number}": burn["asset"],
-        }
+    data |= exchange.show_payouts(
+        leg._replace(amount=event.coins(), source=burn["asset"]) for leg in legs
+    )
     data["lp_tokens_burnt"] = event.coins()
-    columns = {
-        "source": burn["source"],
-        "source_secondary": burn["source_secondary"],
-        "destination": burn["asset"],
-        "asset": burn["asset"],
-        "dex_withdraw_liquidity_data": data,
-    }
-    return Draft("dex_withdraw_liquidity", columns)
+    columns = burn.pick("source", "source_secondary", "asset", destination="asset")
+    return Draft("dex_withdraw_liquidity", columns | {"dex_withdraw_liquidity_data": data})

@@ -7,29 +7,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.derive.action.pattern import Match, Pattern, built, call, one_of, repeat
-from tonlake.ingest.derive.action.protocol.jetton import (
-    BURN,
-    BURN_NOTIFICATION,
-    INTERNAL,
+from tonlake.ingest.derive.action.pattern import (
+    Match,
+    Pattern,
+    built,
+    call,
+    jettons,
+    one_of,
+    repeat,
+)
+from tonlake.ingest.derive.action.protocol import exchange, jetton
+from tonlake.ingest.derive.action.rule import (
     JETTON_TRANSFER,
-    NOTIFY,
     TRANSFER,
+    Block,
+    Columns,
+    Draft,
+    rule,
+    walk,
 )
-from tonlake.ingest.derive.action.protocol.swap import (
-    Hop,
-    Leg,
-    read_asset,
-    read_incoming,
-    read_jettons,
-    show_payouts,
-    show_swap,
-)
-from tonlake.ingest.derive.action.rule import TRANSFER as TON_TRANSFER
-from tonlake.ingest.derive.action.rule import Block, Columns, Draft, rule, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from tonlake.ingest.derive.action.interface import Interfaces
 
@@ -40,26 +39,27 @@ DEX = "dedust"
 ASSET_TAG_BITS = 4
 
 
-def _read_payout(order: Block, paid: Block) -> Leg:
+def _read_payout(order: Block, paid: Block) -> exchange.Leg:
     """Return the leg of a payment that a pool ordered from a vault (ad4eb6f5)."""
     if paid.type == JETTON_TRANSFER:
-        return read_jettons(paid)
-    amount = order.message.arguments().skip(64).coins()
+        return exchange.read_jettons(paid)
+    amount = order.fields().coins()
     message = paid.message
-    return Leg(amount, message.source, None, message.destination, None, None)
+    return exchange.Leg(amount, message.source, None, message.destination, None, None)
 
 
-def _read_log(log: Block) -> Hop:
+def _read_log(log: Block) -> exchange.Hop:
     """Read 9c610de3: asset_in, asset_out, amount_in:Coins, amount_out:Coins."""
-    body = log.message.arguments()
-    asset_in, asset_out = read_asset(body, ASSET_TAG_BITS), read_asset(body, ASSET_TAG_BITS)
-    return Hop(asset_in, body.coins(), asset_out, body.coins())
+    body = log.arguments()
+    asset_in, asset_out = (
+        exchange.read_asset(body, ASSET_TAG_BITS),
+        exchange.read_asset(body, ASSET_TAG_BITS),
+    )
+    return exchange.Hop(asset_in, body.coins(), asset_out, body.coins())
 
 
 def _pays(order: str, out: str) -> Pattern:
-    return call(PAYOUT_FROM_POOL, name=order).then(
-        one_of(built(JETTON_TRANSFER), call(PAYOUT)).named(out)
-    )
+    return call(PAYOUT_FROM_POOL, name=order).then(one_of(jettons(), call(PAYOUT)).named(out))
 
 
 _LOG = call(SWAP_LOG, name="log").maybe
@@ -70,7 +70,7 @@ _OUT = _pays("order", "out")
     "dedust.swap",
     call(SWAP, name="first")
     .then(one_of(_OUT, repeat(call(SWAP_PEER, SWAP, name="peer").then(_LOG), until=_OUT)), _LOG)
-    .after(one_of(built(JETTON_TRANSFER), call(SWAP_NATIVE)).named("in")),
+    .after(one_of(jettons(), call(SWAP_NATIVE)).named("in")),
 )
 def swap(match: Match) -> Draft | None:
     """Draft a swap; it failed if a pool did not log its hop.
@@ -81,39 +81,33 @@ def swap(match: Match) -> Draft | None:
     pools = [each.message.destination for each in (match["first"], *peers)]
     if peers and not all(match.interfaces.has(pool, "DedustPool") for pool in pools):
         return None
-    incoming = read_incoming(match["in"])
+    incoming = exchange.read_incoming(match["in"])
     outgoing = _read_payout(match["order"], match["out"])
     hops = [_read_log(block) for block in match.all("log")]
     swaps = 1 + len(match.all("peer"))
-    columns = show_swap(DEX, incoming, outgoing, hops=hops if len(hops) > 1 else ())
+    columns = exchange.show_swap(DEX, incoming, outgoing, hops=hops)
     return Draft("jetton_swap", columns, failed=len(hops) < swaps)
 
 
 @rule(
     "dedust.withdraw_liquidity",
-    call(BURN).then(
-        call(BURN_NOTIFICATION, name="notification").then(
+    call(jetton.BURN).then(
+        call(jetton.BURN_NOTIFICATION, name="notification").then(
             _pays("order_2", "out_2"), _pays("order_1", "out_1")
         )
     ),
 )
 def withdraw_liquidity(match: Match) -> Draft:
     """Draft a withdrawal: liquidity tokens burnt, both sides paid out; the last comes first."""
-    message = match.block.message
-    pool = match["notification"].message.destination
-    data: Columns = {"dex": DEX, "is_refund": False}
-    data["lp_tokens_burnt"] = message.arguments().skip(64).coins()
-    data |= show_payouts(
+    block = match.block
+    data = {"dex": DEX, "is_refund": False, "lp_tokens_burnt": block.fields().coins()}
+    data |= exchange.show_payouts(
         _read_payout(match[f"order_{number}"], match[f"out_{number}"]) for number in (1, 2)
     )
-    columns = {
-        "source": message.source,
-        "source_secondary": message.destination,
-        "destination": pool,
-        "asset": pool,
-        "dex_withdraw_liquidity_data": data,
-    }
-    return Draft("dex_withdraw_liquidity", columns)
+    columns = block.pick("source", source_secondary="destination") | match["notification"].pick(
+        "destination", asset="destination"
+    )
+    return Draft("dex_withdraw_liquidity", columns | {"dex_withdraw_liquidity_data": data})
 
 
 DEPOSIT_NATIVE, ASK_FACTORY, INSTALL = 0xD55E4686, 0xF04EC526, 0x9B3AA3FA
@@ -121,7 +115,6 @@ TOP_UP, DEPOSIT_ALL = 0x54240FE5, 0xB56B9598
 REJECT, FULFILL, PAY_BACK = 0xE1A36CD4, 0xAAE79256, 0x6B0B787F
 WHOLE, PARTIAL = "dedust_deposit_liquidity", "dedust_deposit_liquidity_partial"
 _SERVED = "dex_deposit_liquidity"
-_MERGED = 2
 
 
 class _Target(NamedTuple):
@@ -137,10 +130,13 @@ def _read_asked(block: Block) -> tuple[str | None, _Target]:
     TL-B: query_id:uint64 proof:^Cell owner_addr:MsgAddress is_stable:Bool asset0:DedustAsset
     asset1:DedustAsset ^[asset0_target_balance:Coins asset1_target_balance:Coins …].
     """
-    body = block.message.arguments().skip(64)
+    body = block.fields()
     body.ref()
     owner = body.address()
-    assets = (read_asset(body.skip(1), ASSET_TAG_BITS), read_asset(body, ASSET_TAG_BITS))
+    assets = (
+        exchange.read_asset(body.skip(1), ASSET_TAG_BITS),
+        exchange.read_asset(body, ASSET_TAG_BITS),
+    )
     inner = body.ref()
     return owner, _Target(assets, (inner.coins(), inner.coins()))
 
@@ -149,19 +145,14 @@ def _draft(match: Match, block_type: str, target: _Target | None, **more: object
     """Return the draft of one side of a deposit; ``target`` defaults to the requested one."""
     (owner, asked), top_up = _read_asked(match["ask"]), match["top_up"]
     target = target or asked
-    paid = top_up.message.arguments().skip(64)
-    transfer = match.get("transfer")
-    wallet = None if transfer is None else transfer.message.destination
+    paid = top_up.fields()
+    wallet = match.column("transfer", "destination")
     is_shown = block_type == PARTIAL or match.interfaces.jetton_wallet(wallet) is not None
-    data: Columns = {
+    data: Columns = dict.fromkeys(exchange.DEPOSIT_FIELDS[:-1]) | {
         "dex": DEX,
-        "asset1": read_asset(paid, ASSET_TAG_BITS),
+        "asset1": exchange.read_asset(paid, ASSET_TAG_BITS),
         "amount1": paid.coins(),
-        "asset2": None,
-        "amount2": None,
         "user_jetton_wallet_1": wallet if is_shown else None,
-        "user_jetton_wallet_2": None,
-        "lp_tokens_minted": None,
         "target_asset_1": target.assets[0],
         "target_amount_1": target.amounts[0],
         "target_asset_2": target.assets[1],
@@ -200,68 +191,57 @@ def _read_deposited(block: Block) -> _Target:
     TL-B: query_id:uint64 proof:^Cell owner_addr:MsgAddress min_lp_amount:Coins ^[asset0:DedustAsset
     asset0_amount:Coins asset1:DedustAsset asset1_amount:Coins].
     """
-    body = block.message.arguments()
+    body = block.arguments()
     body.ref()
     inner = body.ref()
-    first, first_amount = read_asset(inner, ASSET_TAG_BITS), inner.coins()
-    second, second_amount = read_asset(inner, ASSET_TAG_BITS), inner.coins()
+    first, first_amount = exchange.read_asset(inner, ASSET_TAG_BITS), inner.coins()
+    second, second_amount = exchange.read_asset(inner, ASSET_TAG_BITS), inner.coins()
     return _Target((first, second), (first_amount, second_amount))
 
 
 def _read_excess(block: Block, interfaces: Interfaces) -> Columns:
     """Return a refund of a vault: jettons, or the coins of the message."""
     message = block.message
-    if block.opcode != TRANSFER:
+    if block.opcode != jetton.TRANSFER:
         return {"asset": None, "amount": message.value}
-    (received,) = (each for each in block.following if each.opcode == INTERNAL)
+    (received,) = (each for each in block.following if each.opcode == jetton.INTERNAL)
     wallet = interfaces.jetton_wallet(received.message.destination)
-    amount = message.arguments().skip(64).coins()
+    amount = message.fields().coins()
     return {"asset": None if wallet is None else wallet.jetton, "amount": amount}
 
 
-def merge_deposits(blocks: Iterable[Block]) -> list[Block]:
+def merge_deposits(blocks: Sequence[Block]) -> list[Block]:
     """Merge both sides of a deposit into one block; leave contracts with more sides unmerged."""
-    found = list(blocks)
-    by_contract: dict[str, list[Block]] = {}
-    for block in found:
-        contract = block.columns.get("destination_secondary")
-        if block.type in {WHOLE, PARTIAL} and contract is not None:
-            by_contract.setdefault(contract, []).append(block)
-    for sides in by_contract.values():
-        if len(sides) == _MERGED and any(side.type == WHOLE for side in sides):
-            found = [block for block in found if block not in sides]
-            found.append(_merge(sides))
-    return found
+    return exchange.merge_sides(blocks, {WHOLE, PARTIAL}, _merge)
 
 
-def _merge(sides: list[Block]) -> Block:
+def _merge(sides: list[Block]) -> Block | None:
     """Return the block of both sides, in the order of the pool's assets."""
     main = max(sides, key=lambda side: side.type == WHOLE)
+    if main.type != WHOLE:
+        return None
     data = dict(main.columns["dex_deposit_liquidity_data"])
     for side in sides:
         own = side.columns["dex_deposit_liquidity_data"]
         number = 1 if own["asset1"] == data["target_asset_1"] else 2
         for name in ("asset", "amount", "user_jetton_wallet_"):
             data[f"{name}{number}"] = own[f"{name}1"]
-    columns = main.columns | {"dex_deposit_liquidity_data": data}
-    block = Block(
-        main.type, (), columns, served=main.served, failed=main.failed, rule="dedust.merge"
-    )
-    block.merge(sides)
-    return block
+    return exchange.join_sides(main, sides, data, "dedust.merge")
 
 
 _RECEIVED = one_of(
     call(DEPOSIT_NATIVE),
-    call(NOTIFY).after(
-        call(INTERNAL, name="internal").after(call(TRANSFER, name="transfer").maybe).maybe
+    call(jetton.NOTIFY).after(
+        call(jetton.INTERNAL, name="internal")
+        .after(call(jetton.TRANSFER, name="transfer").maybe)
+        .maybe
     ),
 )
-_JETTONS_BACK = call(TRANSFER, name="excess").then(
-    call(INTERNAL, name="back").then(call(NOTIFY).maybe)
+_JETTONS_BACK = call(jetton.TRANSFER, name="excess").then(
+    call(jetton.INTERNAL, name="back").then(call(jetton.NOTIFY).maybe)
 )
 _BACK = call(PAY_BACK).then(one_of(_JETTONS_BACK, call(PAYOUT, name="excess")).maybe).maybe
-_REST = (built(TON_TRANSFER).maybe, _BACK, _BACK)
+_REST = (built(TRANSFER).maybe, _BACK, _BACK)
 
 
 @rule(
@@ -269,7 +249,7 @@ _REST = (built(TON_TRANSFER).maybe, _BACK, _BACK)
     call(DEPOSIT_ALL)
     .then(
         one_of(
-            call(INTERNAL, name="minted").then(call(NOTIFY).maybe),
+            call(jetton.INTERNAL, name="minted").then(call(jetton.NOTIFY).maybe),
             call(REJECT, name="rejection").then(*_REST),
         ),
         call(FULFILL).then(*_REST).maybe,
@@ -290,7 +270,7 @@ def deposit_liquidity(match: Match) -> Draft | None:
         match,
         WHOLE,
         _read_deposited(match.block),
-        lp_tokens_minted=None if minted is None else minted.message.arguments().skip(64).coins(),
+        lp_tokens_minted=None if minted is None else minted.fields().coins(),
         # TON Center's order: last one first.
         vault_excesses=[
             _read_excess(each, match.interfaces) for each in reversed(match.all("excess"))

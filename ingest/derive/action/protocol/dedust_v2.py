@@ -12,14 +12,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.pattern import Match, Pattern, built, call, one_of, passes, repeat
-from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER
-from tonlake.ingest.derive.action.protocol.swap import Hop, Leg, read_incoming, show_swap
-from tonlake.ingest.derive.action.rule import Block, Columns, Draft, rule
+from tonlake.ingest.derive.action.pattern import (
+    Match,
+    Pattern,
+    call,
+    jettons,
+    one_of,
+    passes,
+    repeat,
+)
+from tonlake.ingest.derive.action.protocol import exchange
+from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, Draft, rule
 from tonlake.ingest.errors import ActionUnreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from tonlake.ingest.derive.action.body import Body
     from tonlake.ingest.derive.action.interface import Interfaces
@@ -41,7 +48,7 @@ def read_order(block: Block) -> Body:
         LookupError: the jettons have no such payload.
     """
     if block.type != JETTON_TRANSFER:
-        return block.message.arguments().ref()
+        return block.arguments().ref()
     payload: Body | None = block["payload"]
     if payload is None or payload.peek_opcode() != PAY_JETTON:
         raise LookupError("jettons arrived at a pool of DeDust without an order")
@@ -86,12 +93,12 @@ def _is_refund(block: Block) -> bool:
     carrier = block.previous
     if carrier is None:
         return False
-    brought, back = read_incoming(carrier), read_incoming(block)
+    brought, back = exchange.read_incoming(carrier), exchange.read_incoming(block)
     if back.destination != brought.source:
         return False
     if block.type == JETTON_TRANSFER:
         return carrier.type == JETTON_TRANSFER and block["asset"] == carrier["asset"]
-    body = block.message.arguments().skip(64)
+    body = block.fields()
     body.coins()
     return body.signed(32) != 0
 
@@ -116,7 +123,7 @@ def _read_min_out(carrier: Block) -> int | None:
 
 def _read_log(log: Block) -> tuple[int, int]:
     """Return the incoming and outgoing amounts of 78e79ba4: x_to_y:Bool in:Coins out:Coins …."""
-    body = log.message.arguments().skip(1)
+    body = log.arguments().skip(1)
     return body.coins(), body.coins()
 
 
@@ -124,7 +131,7 @@ def _is_failure(log: Block) -> bool:
     return log.transaction.aborted or log.transaction.exit_code not in {0, None}
 
 
-def _find_other_asset(interfaces: Interfaces, incoming: Leg) -> str | None:
+def _find_other_asset(interfaces: Interfaces, incoming: exchange.Leg) -> str | None:
     """Return the other asset of a pool; None for coins and for unknown pools."""
     facts = interfaces.find(incoming.destination, "DedustPool") or {}
     assets = [asset["address"] for asset in facts.get("assets") or ()]
@@ -133,11 +140,11 @@ def _find_other_asset(interfaces: Interfaces, incoming: Leg) -> str | None:
 
 def carrier() -> Pattern:
     """Return the pattern of coins or jettons sent to a pool, with excesses and bounces."""
-    return one_of(call(PAY_NATIVE).with_excesses, built(JETTON_TRANSFER).with_excesses)
+    return one_of(call(PAY_NATIVE).with_excesses, jettons().with_excesses)
 
 
 _CARRIER = carrier().where(_is_carrier).named("carrier")
-_OUT = one_of(call(PAYOUT), built(JETTON_TRANSFER).where(_is_last)).named("out")
+_OUT = one_of(call(PAYOUT), jettons().where(_is_last)).named("out")
 _LOG = call(SWAP_LOG, name="log")
 
 
@@ -152,16 +159,16 @@ def swap(match: Match) -> Draft | None:
     carriers = sorted(match.all("carrier"), key=lambda block: block.min_lt)
     logs.sort(key=lambda block: block.min_lt)
     amounts = [_read_log(log) for log in logs]
-    legs = [read_incoming(block) for block in (*carriers, out)]
+    legs = [exchange.read_incoming(block) for block in (*carriers, out)]
     hops = [
-        Hop(legs[place].asset, came, legs[place + 1].asset, went)
+        exchange.Hop(legs[place].asset, came, legs[place + 1].asset, went)
         for place, (came, went) in enumerate(amounts)
     ]
-    columns = show_swap(
+    columns = exchange.show_swap(
         DEX,
         legs[0]._replace(amount=amounts[0][0]),
         legs[-1]._replace(amount=amounts[-1][1]),
-        hops=hops if len(hops) > 1 else (),
+        hops=hops,
         min_out_amount=_read_min_out(carriers[0]),
     )
     return Draft("jetton_swap", columns, failed=any(map(_is_failure, logs)))
@@ -169,26 +176,24 @@ def swap(match: Match) -> Draft | None:
 
 @rule(
     "dedust_v2.refused_swap",
-    carrier()
-    .where(_is_refused)
-    .then(one_of(call(PAYOUT), built(JETTON_TRANSFER)).where(_is_refund)),
+    carrier().where(_is_refused).then(one_of(call(PAYOUT), jettons()).where(_is_refund)),
 )
 def refused_swap(match: Match) -> Draft:
     """Draft a swap refused by the pool, which paid the incoming asset back."""
-    incoming = read_incoming(match.block)
+    incoming = exchange.read_incoming(match.block)
     other = _find_other_asset(match.interfaces, incoming)
-    outgoing = Leg(0, incoming.destination, None, incoming.source, None, other)
-    columns = show_swap(DEX, incoming, outgoing, min_out_amount=_read_min_out(match.block))
+    outgoing = exchange.Leg(0, incoming.destination, None, incoming.source, None, other)
+    columns = exchange.show_swap(DEX, incoming, outgoing, min_out_amount=_read_min_out(match.block))
     return Draft("jetton_swap", columns, failed=True)
 
 
 WITHDRAW, TAKE_OUT, EXIT, WITHDRAW_LOG = 0x20B5EF89, 0xBC1531A9, 0xF6F6A3AA, 0xC0D77B54
 CLAIM_FEES, ASK_FEES, PAY_FEES = 0x5652F1DF, 0x25F19752, 0x29FF1BCF
 CLAIM_REWARD, ASK_REWARD, PAY_REWARD = 0x909FDB65, 0x2E0CCCBA, 0x9E17FBBE
-_NO_LEG = Leg(None, None, None, None, None, None)
+_NO_LEG = exchange.Leg(None, None, None, None, None, None)
 
 
-def _pair_legs(amounts: Sequence[int | None], legs: Sequence[Leg]) -> list[Leg]:
+def _pair_legs(amounts: Sequence[int | None], legs: Sequence[exchange.Leg]) -> list[exchange.Leg]:
     """Return the leg that paid each amount, an empty one where there is none."""
     left = list(legs)
     found = []
@@ -204,38 +209,29 @@ def _show_sides(
     match: Match, amounts: tuple[int | None, int | None], burnt: int | None, *, is_refund: bool
 ) -> Columns:
     """Return the columns of both sides paid out by a pool."""
-    legs = _pair_legs(amounts, [read_incoming(block) for block in match.all("leg")])
+    legs = _pair_legs(amounts, [exchange.read_incoming(block) for block in match.all("leg")])
     data: Columns = {"dex": DEX, "is_refund": is_refund, "lp_tokens_burnt": burnt}
-    for number, (amount, leg) in enumerate(zip(amounts, legs, strict=True), start=1):
-        data |= {
-            f"amount{number}": amount,
-            f"asset{number}_out": leg.asset,
-            f"user_jetton_wallet_{number}": leg.destination_wallet,
-            f"dex_jetton_wallet_{number}": leg.source_wallet,
-            f"dex_wallet_{number}": leg.source,
-        }
-    return data
+    return data | exchange.show_payouts(
+        leg._replace(amount=amount) for amount, leg in zip(amounts, legs, strict=True)
+    )
 
 
 def _draft_claim(match: Match, action_type: str, amounts: tuple[int, int | None]) -> Draft:
-    message = match.block.message
-    columns = {
-        "source": message.source,
-        "destination": message.destination,
-        "destination_secondary": match["position"].message.destination,
+    columns = match.block.pick("source", "destination") | {
+        "destination_secondary": match["position"]["destination"],
         "dex_withdraw_liquidity_data": _show_sides(match, amounts, None, is_refund=False),
     }
     return Draft(action_type, columns)
 
 
-def _leg() -> Pattern:
-    return one_of(call(PAYOUT), built(JETTON_TRANSFER)).named("leg").maybe
+_PAID = one_of(call(PAYOUT), jettons())
+_LEG, _BACK = _PAID.named("leg").maybe, _PAID.named("back").maybe
 
 
 @rule(
     "dedust_v2.withdraw_liquidity",
     call(EXIT)
-    .then(call(WITHDRAW_LOG, name="log").maybe, _leg(), _leg())
+    .then(call(WITHDRAW_LOG, name="log").maybe, _LEG, _LEG)
     .after(call(TAKE_OUT).after(call(WITHDRAW, name="withdraw"))),
 )
 def withdraw_liquidity(match: Match) -> Draft | None:
@@ -244,21 +240,17 @@ def withdraw_liquidity(match: Match) -> Draft | None:
     TL-B: withdraw#20b5ef89 query_id:uint64 liquidity:Coins min_x:Coins min_y:Coins auto_claim:Bool;
     log c0d77b54 liquidity:Coins x_out:Coins y_out:Coins.
     """
-    message, log = match["withdraw"].message, match.get("log")
-    asked = message.arguments().skip(64)
-    burnt = asked.coins()
-    asked.coins()
-    asked.coins()
+    asking, log = match["withdraw"], match.get("log")
+    asked = asking.fields()
+    burnt, _min_x, _min_y = asked.coins(), asked.coins(), asked.coins()
     if asked.bit():
         return None
     amounts: tuple[int | None, int | None] = (None, None)
     if log is not None:
-        logged = log.message.arguments()
+        logged = log.arguments()
         burnt, amounts = logged.coins(), (logged.coins(), logged.coins())
-    columns = {
-        "source": message.source,
-        "destination": message.destination,
-        "dex_withdraw_liquidity_data": _show_sides(match, amounts, burnt, is_refund=log is None),
+    columns = asking.pick("source", "destination") | {
+        "dex_withdraw_liquidity_data": _show_sides(match, amounts, burnt, is_refund=log is None)
     }
     return Draft("dex_withdraw_liquidity", columns, failed=log is None)
 
@@ -266,24 +258,24 @@ def withdraw_liquidity(match: Match) -> Draft | None:
 @rule(
     "dedust_v2.claim_fees",
     call(CLAIM_FEES).then(
-        call(ASK_FEES, name="position").then(call(PAY_FEES, name="order").then(_leg(), _leg()))
+        call(ASK_FEES, name="position").then(call(PAY_FEES, name="order").then(_LEG, _LEG))
     ),
 )
 def claim_fees(match: Match) -> Draft:
     """Draft a claim of fees. TL-B: 29ff1bcf query_id:uint64 x:Coins y:Coins owner:MsgAddress."""
-    body = match["order"].message.arguments().skip(64)
+    body = match["order"].fields()
     return _draft_claim(match, "dedust_v2_claim_fees", (body.coins(), body.coins()))
 
 
 @rule(
     "dedust_v2.claim_reward",
     call(CLAIM_REWARD).then(
-        call(ASK_REWARD, name="position").then(call(PAY_REWARD, name="order").then(_leg()))
+        call(ASK_REWARD, name="position").then(call(PAY_REWARD, name="order").then(_LEG))
     ),
 )
 def claim_reward(match: Match) -> Draft:
     """Draft a claim. TL-B: 9e17fbbe query_id:uint64 amount:Coins index:uint2 owner:MsgAddress."""
-    body = match["order"].message.arguments().skip(64)
+    body = match["order"].fields()
     return _draft_claim(match, "dedust_v2_claim_reward", (body.coins(), None))
 
 
@@ -295,7 +287,6 @@ DEPOSIT_LOG, CREDIT_LIQUIDITY = 0x35DF2E12, 0x855AFCBD
 WHOLE, PARTIAL = "dedust_v2_deposit_liquidity", "dedust_v2_deposit_liquidity_partial"
 _SERVED, _DATA = "dex_deposit_liquidity", "dex_deposit_liquidity_data"
 _SIDE_FIELDS = ("asset", "amount", "user_jetton_wallet_", "target_asset_", "target_amount_")
-_MERGED = 2
 
 
 def _read_target(brought: Block) -> tuple[int, int]:
@@ -315,13 +306,10 @@ def _show_side(match: Match) -> tuple[int, Columns]:
 
     TL-B: credit#dc5ddba1 query_id:uint64 is_x:Bool amount:Coins.
     """
-    credit, brought = match["credit"].message.arguments().skip(64), match["carrier"]
+    credit, brought = match["credit"].fields(), match["carrier"]
     number = 1 if credit.bit() else 2
-    leg = read_incoming(brought)
-    return number, {
-        f"asset{number}": leg.asset,
-        f"amount{number}": credit.coins(),
-        f"user_jetton_wallet_{number}": leg.source_wallet,
+    leg = exchange.read_incoming(brought)
+    return number, exchange.show_side(number, leg._replace(amount=credit.coins())) | {
         f"target_asset_{number}": leg.asset,
         f"target_amount_{number}": _read_target(brought)[number - 1],
     }
@@ -340,36 +328,20 @@ def _draft(match: Match, block_type: str, source: str | None, **more: object) ->
     return Draft(block_type, columns, served=_SERVED, notes={"side": number})
 
 
-def merge_sides(blocks: Iterable[Block]) -> list[Block]:
+def merge_deposits(blocks: Sequence[Block]) -> list[Block]:
     """Merge the first side of a deposit into the whole one, if they are the only two."""
-    found = list(blocks)
-    by_contract: dict[str, list[Block]] = {}
-    for block in found:
-        if block.type in {WHOLE, PARTIAL}:
-            by_contract.setdefault(block.columns["destination_secondary"], []).append(block)
-    for sides in by_contract.values():
-        if len(sides) == _MERGED and {side.type for side in sides} == {WHOLE, PARTIAL}:
-            found = [block for block in found if block not in sides]
-            found.append(_merge(sides))
-    return found
+    return exchange.merge_sides(blocks, {WHOLE, PARTIAL}, _merge)
 
 
-def _merge(sides: list[Block]) -> Block:
+def _merge(sides: list[Block]) -> Block | None:
     """Return the block of a deposit with the columns that only its first side has."""
     whole, first = sorted(sides, key=lambda side: side.type == PARTIAL)
+    if (whole.type, first.type) != (WHOLE, PARTIAL):
+        return None
     number, own = first.notes["side"], first.columns[_DATA]
     names = [f"{name}{number}" for name in ("asset", "user_jetton_wallet_", "target_asset_")]
     data = whole.columns[_DATA] | {name: own[name] for name in names}
-    columns = whole.columns | {_DATA: data}
-    block = Block(
-        WHOLE, (), columns, served=whole.served, failed=whole.failed, rule="dedust_v2.merge"
-    )
-    block.merge(sides)
-    return block
-
-
-def _back() -> Pattern:
-    return one_of(call(PAYOUT), built(JETTON_TRANSFER)).named("back").maybe
+    return exchange.join_sides(whole, sides, data, "dedust_v2.merge")
 
 
 _SIDE = carrier().named("carrier")
@@ -378,7 +350,7 @@ _SIDE = carrier().named("carrier")
 @rule(
     "dedust_v2.deposit_liquidity",
     call(JOIN)
-    .then(call(DEPOSIT_LOG, name="log").maybe, _back(), _back(), call(CREDIT_LIQUIDITY).maybe)
+    .then(call(DEPOSIT_LOG, name="log").maybe, _BACK, _BACK, call(CREDIT_LIQUIDITY).maybe)
     .after(call(CREDIT, name="credit").after(_SIDE)),
 )
 def deposit_liquidity(match: Match) -> Draft | None:
@@ -387,13 +359,13 @@ def deposit_liquidity(match: Match) -> Draft | None:
     TL-B: join#25251ee0 query_id:uint64 config:^Cell x:Coins y:Coins initiator:MsgAddress; log
     35df2e12 x_in:Coins y_in:Coins liquidity:Coins ….
     """
-    joined = match.block.message.arguments().skip(64)
+    joined = match.block.fields()
     joined.ref()
     amounts = joined.coins(), joined.coins()
     initiator, minted, log = joined.address(), None, match.get("log")
-    legs = [read_incoming(block) for block in match.all("back")]
+    legs = [exchange.read_incoming(block) for block in match.all("back")]
     if log is not None:
-        logged = log.message.arguments()
+        logged = log.arguments()
         amounts, minted = (logged.coins(), logged.coins()), logged.coins()
     elif not legs:
         return None
@@ -408,11 +380,7 @@ def deposit_liquidity(match: Match) -> Draft | None:
         target_amount_1=target[0],
         target_amount_2=target[1],
         lp_tokens_minted=minted,
-        vault_excesses=[
-            {"asset": leg.asset, "amount": leg.amount}
-            for leg in legs
-            if leg.destination == initiator
-        ],
+        vault_excesses=[exchange.show_excess(leg) for leg in legs if leg.destination == initiator],
     )
     return draft._replace(failed=log is None)
 
@@ -420,4 +388,4 @@ def deposit_liquidity(match: Match) -> Draft | None:
 @rule("dedust_v2.deposit_first_side", call(CREDIT, name="credit").with_excesses.after(_SIDE))
 def deposit_first_side(match: Match) -> Draft:
     """Draft the payment of the first side."""
-    return _draft(match, PARTIAL, read_incoming(match["carrier"]).source)
+    return _draft(match, PARTIAL, exchange.read_incoming(match["carrier"]).source)

@@ -59,12 +59,9 @@ def release(match: Match) -> Draft | None:
     item = find_item(match.interfaces, block.message.destination)
     if not is_domain(match.interfaces, item):
         return None
-    body = block.message.arguments()
-    columns = {
-        "source": block.message.source,
-        "destination": item.address,
+    body = block.arguments()
+    columns = block.pick("source", "destination", "value") | {
         "asset": item.collection,
-        "value": block.message.value,
         "nft_transfer_data": {
             "query_id": body.uint(64) if body.bits_left >= _QUERY_BITS else None,
             "nft_item_index": item.item_index,
@@ -85,7 +82,7 @@ def purchase(match: Match) -> Draft | None:
         "asset": item.collection,
         "asset_secondary": item.address,
         "nft_transfer_data": {
-            "query_id": block.message.arguments().uint(64),
+            "query_id": block.arguments().uint(64),
             "nft_item_index": item.item_index,
             "is_purchase": True,
             "price": block.message.value,
@@ -99,14 +96,10 @@ def purchase(match: Match) -> Draft | None:
 def change_record(match: Match) -> Draft:
     """Draft the change of a record; without a value it is a deletion, and key 0 is a renewal."""
     block = match.block
-    body = block.message.arguments().skip(64)
+    body = block.fields()
     key = body.hex(256)
     item = find_item(match.interfaces, block.message.destination)
-    columns: Columns = {
-        "source": block.message.source,
-        "destination": block.message.destination,
-        "asset": item.collection,
-    }
+    columns = block.pick("source", "destination") | {"asset": item.collection}
     if not int(key, 16) and not body.refs_left:
         return Draft("renew_dns", columns, failed=block.failed)
     columns["change_dns_record_data"] = {"key": key}

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from tonlake.ingest.derive.action.pattern import Match, built, call
-from tonlake.ingest.derive.action.protocol.jetton import (
-    INTERNAL,
-    JETTON_TRANSFER,
-    MINT,
-    NOTIFY,
-    TRANSFER,
-)
+from tonlake.ingest.derive.action.pattern import Match, built, call, jettons, relay
+from tonlake.ingest.derive.action.protocol.jetton import INTERNAL, MINT, NOTIFY, TRANSFER
 from tonlake.ingest.derive.action.rule import Draft, rule
 
 USDE = "0:086FA2A675F74347B08DD4606A549B8FDB98829CB282BC1949D3B12FBAED9DCC"
@@ -21,10 +15,9 @@ PROVIDER = "ethena"
 
 @rule(
     "ethena.withdrawal_request",
-    call(TRANSFER).then(
-        call(INTERNAL, name="internal").then(
-            call(NOTIFY).then(call(MINT, name="mint").then(call(RELEASE, name="release")))
-        )
+    relay(
+        *(call(TRANSFER), call(INTERNAL, name="internal"), call(NOTIFY)),
+        *(call(MINT, name="mint"), call(RELEASE, name="release")),
     ),
 )
 def withdrawal_request(match: Match) -> Draft | None:
@@ -34,46 +27,33 @@ def withdrawal_request(match: Match) -> Draft | None:
     """
     block, internal = match.block, match["internal"]
     mint, release = match["mint"], match["release"]
-    wallet = match.interfaces.jetton_wallet(block.message.destination)
-    paid = match.interfaces.jetton_wallet(release.message.destination)
+    wallet = match.interfaces.jetton_wallet(block["destination"])
+    paid = match.interfaces.jetton_wallet(release["destination"])
     if wallet is None or paid is None:
         return None
-    if not wallet.owner == paid.owner == block.message.source:
+    expected = (block["source"], internal["destination"]), (block["source"], release["source"])
+    if (wallet, paid) != expected:
         return None
-    if (wallet.jetton, paid.jetton) != (internal.message.destination, release.message.source):
-        return None
-    columns = {
-        "source": block.message.source,
-        "source_secondary": block.message.destination,
-        "destination": mint.message.source,
+    columns = block.pick("source", source_secondary="destination") | {
+        "destination": mint["source"],
         "asset": wallet.jetton,
-        "amount": internal.message.arguments().skip(64).coins(),
-        "staking_data": {
-            "provider": PROVIDER,
-            "tokens_minted": release.message.arguments().skip(64).coins(),
-        },
+        "amount": internal.fields().coins(),
+        "staking_data": {"provider": PROVIDER, "tokens_minted": release.fields().coins()},
     }
     return Draft("ethena_withdrawal_request", columns, served="stake_withdrawal_request")
 
 
 @rule(
     "ethena.deposit",
-    built(JETTON_TRANSFER)
-    .where(lambda block: block["asset"] == USDE)
-    .then(built("jetton_mint", name="minted")),
+    jettons().where(lambda block: block["asset"] == USDE).then(built("jetton_mint", name="minted")),
 )
 def deposit(match: Match) -> Draft | None:
     """Draft a deposit of USDe to the pool, for which tsUSDe are minted."""
     sent, minted = match.block, match["minted"]
     if minted["asset"] != TSUSDE:
         return None
-    columns = {
-        "source": sent["source"],
-        "source_secondary": sent["source_secondary"],
-        "destination": sent["destination"],
-        "amount": sent["amount"],
-        "asset": minted["asset"],
-        "asset2": sent["asset"],
+    columns = sent.pick("source", "source_secondary", "destination", "amount", asset2="asset") | {
+        "asset": TSUSDE,
         "staking_data": {"provider": PROVIDER, "tokens_minted": minted["amount"]},
     }
     return Draft("ethena_deposit", columns, served="stake_deposit")

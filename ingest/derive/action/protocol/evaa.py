@@ -8,9 +8,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.pattern import BOUNCES, Match, Pattern, built, call, one_of
-from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER
-from tonlake.ingest.derive.action.rule import CALL, TRANSFER, Block, Columns, Draft, rule
+from tonlake.ingest.derive.action.pattern import (
+    BOUNCES,
+    Match,
+    Pattern,
+    built,
+    call,
+    jettons,
+    one_of,
+)
+from tonlake.ingest.derive.action.rule import (
+    CALL,
+    JETTON_TRANSFER,
+    TRANSFER,
+    Block,
+    Columns,
+    Draft,
+    rule,
+)
 from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
@@ -39,11 +54,10 @@ def _open_user_body(block: Block) -> Body | None:
     """Return the body after the header of a message to a user's contract; None if it has none."""
     try:
         body = block.message.body()
-        body.coins()
-        body.maybe_ref()
-        return body.skip(2)
+        body.take("coins", "maybe_ref", 2)
     except IngestError:
         return None
+    return body
 
 
 def _notifies_user(opcode: int, name: str = "") -> Pattern:
@@ -58,41 +72,6 @@ def _notifies_user(opcode: int, name: str = "") -> Pattern:
     return Pattern(CALL).where(test).named(name)
 
 
-def _asks_with_jettons(opcode: int) -> Pattern:
-    """Return the pattern of jettons that carry an opcode for the master."""
-
-    def test(block: Block) -> bool:
-        payload = block["payload"]
-        return payload is not None and payload.peek_opcode() == opcode
-
-    return built(JETTON_TRANSFER).where(test)
-
-
-def _read_user(block: Block) -> Body:
-    """Return a user message's body after its opcode and query id."""
-    body = _open_user_body(block)
-    if body is None:
-        raise LookupError("a message to a user's contract has no header")
-    return body.skip(32 + 64)
-
-
-def _find_refusal(match: Match) -> str | None:
-    if "no_funds" in match:
-        return "withdraw_no_funds_excess"
-    refused = match.get("refused")
-    return None if refused is None else REFUSALS[refused.opcode or 0]
-
-
-def _read_satisfied(block: Block) -> tuple[int, str, int]:
-    """Return the repaid debt, the id of its asset, and the collateral paid for it."""
-    body = block.message.arguments().skip(64)
-    body.address()
-    body.address()
-    asset_id, inner = body.uint(256), body.ref()
-    debt = inner.skip(64).uint(64)
-    return debt, hex(asset_id), inner.skip(64 + 64 + 256 + 64).uint(64)
-
-
 def _find_failure(match: Match) -> str | None:
     """Return the reason why a liquidation failed; None if it succeeded."""
     if "success" in match:
@@ -102,23 +81,20 @@ def _find_failure(match: Match) -> str | None:
     unsatisfied = match.get("unsatisfied")
     if unsatisfied is None:
         return "master_not_enough_liquidity"
-    inner = unsatisfied.message.arguments().skip(64)
-    inner.address()
-    inner.address()
-    error = inner.skip(256).ref().skip(64 + 256 + 64)
-    error.coins()
+    error = unsatisfied.fields().take("address", "address", 256, "ref")[3]
+    error.take(64 + 256 + 64, "coins")
     code = error.peek_opcode()
     return "liquidation_error" if code is None else f"liquidation_error_0x{code:x}"
 
 
-_JETTONS_BACK = built(JETTON_TRANSFER)
-_FINISH = one_of(call(LIQUIDATE_REPORT, LIQUIDATE_FAIL), built(JETTON_TRANSFER)).named("report")
+_JETTONS_BACK = jettons()
+_FINISH = one_of(call(LIQUIDATE_REPORT, LIQUIDATE_FAIL), jettons()).named("report")
 _TEXT = built(TRANSFER).maybe
 
 
 @rule(
     "evaa.supply",
-    one_of(call(SUPPLY), _asks_with_jettons(SUPPLY)).then(
+    one_of(call(SUPPLY), jettons(carrying=SUPPLY)).then(
         _notifies_user(SUPPLY_USER, "user").then(
             one_of(
                 call(SUPPLY_SUCCESS, name="success").then(_TEXT),
@@ -131,37 +107,25 @@ _TEXT = built(TRANSFER).maybe
 def supply(match: Match) -> Draft:
     """Draft a supply of coins or jettons, for the sender or for another account."""
     block, notice = match.block, match["user"]
-    user = _read_user(notice)
-    asset_id = user.uint(256)
+    user = _open_user_body(notice)
+    if user is None:
+        raise LookupError("a message to a user's contract has no header")
+    is_ton = block.type != JETTON_TRANSFER
     data: Columns = {
         "sender_jetton_wallet": None,
-        "recipient_jetton_wallet": None,
-        "master_jetton_wallet": None,
-        "master": notice.message.source,
-        "asset_id": hex(asset_id),
-        "is_ton": block.type != JETTON_TRANSFER,
+        "recipient_jetton_wallet": None if is_ton else block["source_secondary"],
+        "master_jetton_wallet": None if is_ton else block["destination_secondary"],
+        "master": notice["source"],
+        "asset_id": hex(user.skip(32 + 64).uint(256)),
+        "is_ton": is_ton,
     }
-    columns: Columns = {"destination_secondary": notice.message.destination}
-    if block.type == JETTON_TRANSFER:
-        data |= {
-            "recipient_jetton_wallet": block["source_secondary"],
-            "master_jetton_wallet": block["destination_secondary"],
-        }
-        columns |= {
-            "source": block["source"],
-            "source_secondary": block["source_secondary"],
-            "destination": block["payload"].copy().skip(32 + 2).address(),
-            "asset": block["asset"],
-            "amount": block["amount"],
-        }
+    columns = notice.pick(destination_secondary="destination") | {"evaa_supply_data": data}
+    if is_ton:
+        columns |= block.pick("source")
+        columns |= block.fields().skip(2).show(amount=64, destination="address")
     else:
-        body = block.message.arguments().skip(64 + 2)
-        columns |= {
-            "source": block.message.source,
-            "amount": body.uint(64),
-            "destination": body.address(),
-        }
-    columns["evaa_supply_data"] = data
+        columns |= block.pick("source", "source_secondary", "asset", "amount")
+        columns["destination"] = block["payload"].copy().skip(32 + 2).address()
     return Draft("evaa_supply", columns, failed="success" not in match)
 
 
@@ -171,7 +135,7 @@ def supply(match: Match) -> Draft:
         _notifies_user(WITHDRAW_USER, "user").then(
             one_of(
                 call(WITHDRAW_COLLATERALIZED, name="granted").then(
-                    one_of(built(JETTON_TRANSFER), call(WITHDRAW_SUCCESS)).named("payout"),
+                    one_of(jettons(), call(WITHDRAW_SUCCESS)).named("payout"),
                     _notifies_user(WITHDRAW_SUCCESS).then(built(TRANSFER)),
                 ),
                 call(WITHDRAW_COLLATERALIZED, name="granted").then(
@@ -184,29 +148,26 @@ def supply(match: Match) -> Draft:
 )
 def withdraw(match: Match) -> Draft:
     """Draft a withdrawal or a loan of coins or jettons."""
-    block, granted = match.block, match.get("granted")
-    body = block.message.arguments().skip(64)
-    asset_id, amount, recipient = body.uint(256), body.uint(64), body.address()
-    if granted is not None:
-        answer = granted.message.arguments().skip(64)
-        answer.address()
-        amount = answer.skip(256).uint(64)
-    payout = match.get("payout")
-    jettons = payout if payout is not None and payout.type == JETTON_TRANSFER else None
-    reason = _find_refusal(match)
-    data = {
-        "recipient_jetton_wallet": None if jettons is None else jettons["destination_secondary"],
-        "master_jetton_wallet": None if jettons is None else jettons["source_secondary"],
-        "master": block.message.destination,
+    block = match.block
+    asset_id, amount, recipient = block.fields().take(256, 64, "address")
+    if "granted" in match:
+        amount = match["granted"].fields().take("address", 256, 64)[2]
+    reason = "withdraw_no_funds_excess" if "no_funds" in match else None
+    if "refused" in match:
+        reason = REFUSALS[match["refused"].opcode or 0]
+    data = {  # coins have neither wallets nor an asset
+        "recipient_jetton_wallet": match.column("payout", "destination_secondary"),
+        "master_jetton_wallet": match.column("payout", "source_secondary"),
+        "master": block["destination"],
         "fail_reason": reason,
         "asset_id": hex(asset_id),
         "is_ton": asset_id == TON_ASSET,
     }
     columns = {
-        "source": block.message.source,
+        "source": block["source"],
         "destination": recipient,
-        "destination_secondary": match["user"].message.destination,
-        "asset": None if jettons is None else jettons["asset"],
+        "destination_secondary": match["user"]["destination"],
+        "asset": match.column("payout", "asset"),
         "amount": amount,
         "evaa_withdraw_data": data,
     }
@@ -215,7 +176,7 @@ def withdraw(match: Match) -> Draft:
 
 @rule(
     "evaa.liquidate",
-    one_of(call(LIQUIDATE), _asks_with_jettons(LIQUIDATE)).then(
+    one_of(call(LIQUIDATE), jettons(carrying=LIQUIDATE)).then(
         one_of(
             _notifies_user(LIQUIDATE_USER, "user").then(
                 one_of(
@@ -235,20 +196,17 @@ def withdraw(match: Match) -> Draft:
 )
 def liquidate(match: Match) -> Draft:
     """Draft a liquidation: a liquidator pays a debt and receives the collateral."""
-    block = match.block
-    is_jetton = block.type == JETTON_TRANSFER
-    if is_jetton:
-        body, liquidator = block["payload"].copy().skip(32), block["source"]
-    else:
-        body, liquidator = block.message.arguments().skip(64), block.message.source
-    borrower = body.address()
-    columns: Columns = {"source": liquidator, "destination": borrower}
+    block, satisfied = match.block, match.get("satisfied")
+    has_jettons = block.type == JETTON_TRANSFER
+    body = block["payload"].copy().skip(32) if has_jettons else block.fields()
+    columns = block.pick("source") | {"destination": body.address()}
     data: Columns = {"fail_reason": _find_failure(match), "debt_amount": None, "asset_id": None}
-    notice, satisfied = match.get("user"), match.get("satisfied")
-    if notice is not None:
-        columns["destination_secondary"] = notice.message.destination
+    if "user" in match:
+        columns["destination_secondary"] = match["user"]["destination"]
     if satisfied is not None:
-        data["debt_amount"], data["asset_id"], columns["amount"] = _read_satisfied(satisfied)
+        *_, asset_id, inner = satisfied.fields().take("address", "address", 256, "ref")
+        data |= {"debt_amount": inner.skip(64).uint(64), "asset_id": hex(asset_id)}
+        columns["amount"] = inner.skip(64 + 64 + 256 + 64).uint(64)
     columns["evaa_liquidate_data"] = data
     return Draft("evaa_liquidate", columns, failed="success" not in match)
 

@@ -6,14 +6,9 @@ comments as deposits, and payouts at the end of a round that are postponed or ro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tonlake.ingest.derive.action.pattern import Match, call, comment, one_of
+from tonlake.ingest.derive.action.pattern import Match, call, comment, one_of, relay
 from tonlake.ingest.derive.action.protocol.jetton import BURN, NOTIFY
-from tonlake.ingest.derive.action.rule import TRANSFER, Block, Columns, Draft, rule
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.body import Body
+from tonlake.ingest.derive.action.rule import TRANSFER, Block, Draft, rule
 
 TREASURY = "0:8BC991CFE177BC7E9721433EFA3BEFD199485A55CFFD040A06C89AF026B71BCF"
 PARENT = "0:CF76AF318C0872B58A9F1925FC29C156211782B9FB01F56760D292E56123BF87"
@@ -36,41 +31,35 @@ def _is_to_treasury(block: Block) -> bool:
     return block.message.destination == TREASURY
 
 
-def _read(block: Block) -> Body:
-    """Return the body of a message after its query id."""
-    return block.message.arguments().skip(64)
-
-
 def _find_bill(minting: Block | None) -> str | None:
     """Return the bill that a message creates: the item that it deployed or assigned."""
-    if minting is None:
-        return None
-    for after in minting.following:
+    following = minting.following if minting is not None else []
+    for after in following:
         if after.type == _NFT_MINT:
             bill: str | None = after["asset_secondary"]
             return bill
-    return next((each.message.destination for each in _calls(minting, ASSIGN_BILL)), None)
+    return next((each["destination"] for each in following if each.opcode == ASSIGN_BILL), None)
 
 
-def _calls(block: Block, opcode: int) -> list[Block]:
-    return [after for after in block.following if after.opcode == opcode]
-
-
-def _fill(
-    staker: str | None, wallet: Block | None, proxy: Block | None, amount: int | None, data: Columns
-) -> Columns:
-    return {
+def _draft(
+    served: str,
+    staker: str | None,
+    wallet: str | None,
+    parent: str | None,
+    amount: int | None,
+    *,
+    failed: bool,
+    **data: object,
+) -> Draft:
+    columns = {
         "source": staker,
-        "source_secondary": None if wallet is None else wallet.message.destination,
+        "source_secondary": wallet,
         "destination": TREASURY,
-        "asset": PARENT if proxy is None else proxy.message.destination,
+        "asset": parent or PARENT,
         "amount": amount,
-        "staking_data": data,
+        "staking_data": {"provider": PROVIDER, **data},
     }
-
-
-def _describe_request(minting: Block, tokens: int) -> Columns:
-    return {"provider": PROVIDER, "ts_nft": _find_bill(minting), "tokens_burnt": tokens}
+    return Draft(f"hipo_{served}", columns, failed=failed, served=served)
 
 
 _BILL = call(MINT_BILL, name="bill")
@@ -94,34 +83,34 @@ _BILL_BURNED = call(BILL_BURNED, name="bill_burned").after(call(BURN_BILL).maybe
 )
 def deposit(match: Match) -> Draft | None:
     """Draft a deposit of coins for hGRAM, now or at the end of the round."""
-    block = match.block
-    message = block.message
-    staker, coins = message.source, 0
+    block, proxy = match.block, match.get("proxy")
+    staker, amount, tokens = block["source"], block["value"], None
     if block.type != TRANSFER:
-        body = _read(block)
-        staker, coins = body.address() or staker, body.coins()
-    proxy, minted = match.get("proxy"), match.get("minted")
-    wallet = minted or match.get("saved")
-    amount = coins or message.value
-    tokens = None
+        asked, coins = block.fields().take("address", "coins")
+        staker, amount = asked or staker, coins or amount
     if proxy is not None:
-        held = _read(proxy)
+        held = proxy.fields()
         tokens = held.coins() if proxy.opcode == PROXY_MINTED else None
         amount = held.coins()
-    data = {"provider": PROVIDER, "tokens_minted": tokens, "ts_nft": _find_bill(match.get("bill"))}
-    columns = _fill(staker, wallet, proxy, amount, data)
-    failed = block.failed or proxy is None
-    return Draft("hipo_stake_deposit", columns, failed=failed, served="stake_deposit")
+    return _draft(
+        "stake_deposit",
+        staker,
+        match.column("minted" if "minted" in match else "saved", "destination"),
+        match.column("proxy", "destination"),
+        amount,
+        failed=block.failed or proxy is None,
+        tokens_minted=tokens,
+        ts_nft=_find_bill(match.get("bill")),
+    )
 
 
 @rule(
     "hipo.withdraw",
-    call(BURN).then(
-        call(PROXY_RESERVE, name="proxy").then(
-            call(RESERVE, name="reserve")
-            .where(_is_to_treasury)
-            .then(one_of(call(PROXY_BURNED, name="paid").then(_PAID), _BILL))
-        )
+    relay(
+        call(BURN),
+        call(PROXY_RESERVE, name="proxy"),
+        call(RESERVE, name="reserve").where(_is_to_treasury),
+        one_of(call(PROXY_BURNED, name="paid").then(_PAID), _BILL),
     ),
 )
 def withdraw(match: Match) -> Draft:
@@ -129,25 +118,23 @@ def withdraw(match: Match) -> Draft:
 
     A rollback is not an action.
     """
-    burn, reserved = match.block, match["reserve"]
-    reserve = _read(reserved)
-    tokens = reserve.coins()
-    staker = reserve.address() or burn.message.source
-    paid = match.get("paid")
-    columns = _fill(staker, burn, match["proxy"], None, {})
-    if paid is not None:
-        body = _read(paid)
-        burnt, coins = body.coins(), body.coins()
-        data = {"provider": PROVIDER, "ts_nft": None, "tokens_burnt": burnt}
-        columns |= {"amount": coins, "staking_data": data}
-        return Draft(
-            "hipo_stake_withdrawal", columns, failed=burn.failed, served="stake_withdrawal"
-        )
-    minting = match["bill"]
-    tokens = _read(minting).coins() or _read(burn).coins() or tokens
-    columns |= {"amount": tokens, "staking_data": _describe_request(minting, tokens)}
-    kind = "hipo_stake_withdrawal_request"
-    return Draft(kind, columns, failed=burn.failed, served="stake_withdrawal_request")
+    burn, bill, served = match.block, match.get("bill"), "stake_withdrawal"
+    tokens, staker = match["reserve"].fields().take("coins", "address")
+    if bill is not None:
+        served = "stake_withdrawal_request"
+        tokens = amount = bill.fields().coins() or burn.fields().coins() or tokens
+    else:
+        tokens, amount = match["paid"].fields().take("coins", "coins")
+    return _draft(
+        served,
+        staker or burn["source"],
+        burn["destination"],
+        match["proxy"]["destination"],
+        amount,
+        failed=burn.failed,
+        ts_nft=_find_bill(bill),
+        tokens_burnt=tokens,
+    )
 
 
 @rule(
@@ -157,19 +144,19 @@ def withdraw(match: Match) -> Draft:
 def round_deposit(match: Match) -> Draft:
     """Draft the minting of hGRAM for a bill at the end of a round."""
     block, proxy = match.block, match["proxy"]
-    body, minted = _read(block), _read(proxy)
+    body = block.fields()
     coins = body.coins()
-    tokens = minted.coins()
-    minted.coins()
-    staker = minted.address() or body.address()
-    bill = match.get("bill_burned")
-    data = {
-        "provider": PROVIDER,
-        "tokens_minted": tokens,
-        "ts_nft": None if bill is None else bill.message.source,
-    }
-    columns = _fill(staker, match["minted"], proxy, coins, data)
-    return Draft("hipo_stake_deposit", columns, failed=block.failed, served="stake_deposit")
+    tokens, _, staker = proxy.fields().take("coins", "coins", "address")
+    return _draft(
+        "stake_deposit",
+        staker or body.address(),
+        match["minted"]["destination"],
+        proxy["destination"],
+        coins,
+        failed=block.failed,
+        tokens_minted=tokens,
+        ts_nft=match.column("bill_burned", "source"),
+    )
 
 
 @rule(
@@ -187,32 +174,29 @@ def round_deposit(match: Match) -> Draft:
 )
 def round_withdraw(match: Match) -> Draft:
     """Draft the payout of a bill at the end of a round, its postponement or its rollback."""
-    block = match.block
-    body = _read(block)
-    tokens, owner = body.coins(), body.address()
-    bill = match.get("bill_burned")
-    item = None if bill is None else bill.message.source
-    paid, minting, returned = match.get("proxy"), match.get("bill"), match.get("returned")
-    if minting is not None:
-        asked = _read(minting)
-        tokens = asked.coins()
-        asked.bit()
-        owner, parent = asked.address() or owner, asked.address()
-        columns = _fill(owner, None, None, tokens, _describe_request(minting, tokens))
-        columns["asset"] = parent or PARENT
-        kind = "hipo_stake_withdrawal_request"
-        return Draft(kind, columns, failed=block.failed, served="stake_withdrawal_request")
-    if returned is not None:
-        body = _read(returned)
-        tokens, owner = body.coins(), body.address() or owner
-        data = {"provider": PROVIDER, "ts_nft": item, "tokens_burnt": tokens}
-        columns = _fill(owner, match.get("rollback"), returned, None, data)
-        return Draft("hipo_stake_withdrawal", columns, failed=True, served="stake_withdrawal")
-    body = _read(match["proxy"])
-    burnt, coins = body.coins(), body.coins()
-    data = {"provider": PROVIDER, "ts_nft": item, "tokens_burnt": burnt}
-    columns = _fill(body.address() or owner, match["burned"], paid, coins, data)
-    return Draft("hipo_stake_withdrawal", columns, failed=block.failed, served="stake_withdrawal")
+    block, bill, served = match.block, match.get("bill"), "stake_withdrawal"
+    owner, wallet, amount = block.fields().take("coins", "address")[1], None, None
+    item = match.column("bill_burned", "source")
+    if bill is not None:
+        served, item = "stake_withdrawal_request", _find_bill(bill)
+        tokens, _, staker, parent = bill.fields().take("coins", 1, "address", "address")
+        amount = tokens
+    elif "returned" in match:
+        tokens, staker = match["returned"].fields().take("coins", "address")
+        wallet, parent = match.column("rollback", "destination"), match["returned"]["destination"]
+    else:
+        tokens, amount, staker = match["proxy"].fields().take("coins", "coins", "address")
+        wallet, parent = match["burned"]["destination"], match["proxy"]["destination"]
+    return _draft(
+        served,
+        staker or owner,
+        wallet,
+        parent,
+        amount,
+        failed=block.failed or "returned" in match,
+        ts_nft=item,
+        tokens_burnt=tokens,
+    )
 
 
 RULES = (deposit, withdraw, round_deposit, round_withdraw)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.derive.action.body import Body, read_comment
 from tonlake.ingest.derive.action.pattern import Match, call, one_of
-from tonlake.ingest.derive.action.rule import Block, Columns, Draft, rule
+from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, Draft, rule
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.interface import Interfaces
@@ -16,9 +16,6 @@ TRANSFER, INTERNAL, NOTIFY = 0x0F8A7EA5, 0x178D4519, 0x7362D09C
 BURN, BURN_NOTIFICATION = 0x595F07BC, 0x7BDD97DE
 MINT, MINTER_MINT = 0x642B7D07, 0x00000015
 PTON_TRANSFER = 0x01F3835D
-JETTON_TRANSFER = "jetton_transfer"
-"""Block type of a complete transfer."""
-
 PTON_MASTERS = {
     "0:8CDC1D7640AD5EE326527FC1AD0514F468B30DC84B0173F0E155F451B4E11F7C",
     "0:671963027F7F85659AB55B821671688601CDCF1EE674FC7FBBB1A776A18D34A3",
@@ -42,17 +39,8 @@ class TransferBody(NamedTuple):
 def read_transfer(message: Message) -> TransferBody:
     """Read the body of a transfer, as far as it goes; a missing forward payload is None."""
     body = message.arguments()
-    query_id, amount, destination = body.uint(64), body.coins(), body.address()
-    response_destination, custom_payload = body.response()
-    return TransferBody(
-        query_id=query_id,
-        amount=amount,
-        destination=destination,
-        response_destination=response_destination,
-        custom_payload=custom_payload,
-        forward_amount=body.forward_amount(),
-        forward_payload=read_payload(body),
-    )
+    head = body.uint(64), body.coins(), body.address()
+    return TransferBody(*head, *body.response(), body.forward_amount(), read_payload(body))
 
 
 def read_payload(body: Body) -> Body | None:
@@ -134,7 +122,7 @@ def transfer(match: Match) -> Draft | None:
     known = match.interfaces.jetton_wallet(internal.message.destination)
     if known is None:
         return None
-    arrived = internal.message.arguments().skip(64)
+    arrived = internal.fields()
     amount = arrived.coins()
     if arrived.bits_left:
         arrived.address()
@@ -158,34 +146,25 @@ def transfer(match: Match) -> Draft | None:
 def pton_transfer(match: Match) -> Draft | None:
     """Draft a transfer of coins through a wallet of a jetton that represents TON."""
     block = match.block
-    wallet = match.interfaces.jetton_wallet(block.message.destination)
-    if wallet is None or wallet.jetton not in PTON_MASTERS:
+    jetton = match.interfaces.jetton_of(block["destination"])
+    if jetton not in PTON_MASTERS:
         return None
     body = read_transfer(block.message)
-    return _draft_transfer(
-        match,
-        body,
-        {
-            "source_secondary": None,
-            "destination": body.destination,
-            "destination_secondary": None,
-            "asset": wallet.jetton,
-        },
-        failed=block.failed,
-    )
+    roles = dict.fromkeys(("source_secondary", "destination_secondary"))
+    roles |= {"destination": body.destination, "asset": jetton}
+    return _draft_transfer(match, body, roles, failed=block.failed)
 
 
 @rule("jetton.burn", call(BURN).then(call(BURN_NOTIFICATION).maybe))
 def burn(match: Match) -> Draft | None:
     """Draft a burn requested by the owner of the wallet."""
     block = match.block
-    body = block.message.arguments().skip(64)
+    body = block.fields()
     wallet = match.interfaces.jetton_wallet(block.message.destination)
     if wallet is None:
         return None
-    columns = {
+    columns = block.pick(source_secondary="destination") | {
         "source": wallet.owner,
-        "source_secondary": block.message.destination,
         "asset": wallet.jetton,
         "amount": body.coins(),
     }
@@ -201,7 +180,7 @@ def burn(match: Match) -> Draft | None:
 def mint(match: Match) -> Draft | None:
     """Draft a mint by the master; it failed if no wallet received the jettons."""
     block, internal = match.block, match.get("internal")
-    body = block.message.arguments().skip(64)
+    body = block.fields()
     columns: Columns = {
         "destination": body.address(),
         "destination_secondary": None,
@@ -221,6 +200,6 @@ def mint(match: Match) -> Draft | None:
         "destination": wallet.owner,
         "destination_secondary": internal.message.destination,
         "asset": wallet.jetton,
-        "amount": internal.message.arguments().skip(64).coins(),
+        "amount": internal.fields().coins(),
     }
     return Draft("jetton_mint", columns, failed=internal.failed)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.derive.action.body import Body, read_body
-from tonlake.ingest.derive.action.pattern import Match, built, call, one_of, repeat
-from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER
-from tonlake.ingest.derive.action.rule import TRANSFER, Block, Columns, Draft, rule
+from tonlake.ingest.derive.action.pattern import Match, built, call, jettons, one_of, repeat
+from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, TRANSFER, Block, Draft, rule
 from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
@@ -23,38 +20,27 @@ CLAIM, SEND_CLAIMED = 0x78D9F109, 0x44BC1FE3
 _ADDRESS_BITS = 267
 
 
-def _read_period(payload: Body | None) -> int | None:
-    """Return the lock period in seconds, which follows the payload's opcode."""
-    return None if payload is None else payload.copy().skip(32).uint(32)
-
-
 def _draft_unstake(name: str, match: Match, *, failed: bool) -> Draft | None:
-    message, request = match.block.message, match.get("request")
-    stake_wallet = message.destination
+    block, request = match.block, match.get("request")
+    stake_wallet: str | None = block["destination"]
     pool = _read_addresses(match.interfaces, stake_wallet, 0)
     pool_wallet = _read_addresses(match.interfaces, pool, 2, is_pool=True)
-    asset = _find_asset(match.interfaces, pool_wallet)
+    asset = match.interfaces.jetton_of(pool_wallet)
     is_unknown = pool_wallet is not None and asset is None
     if request is not None:
-        pool = request.message.destination
+        pool = request["destination"]
     elif pool is None or asset is None:
         return None
     columns = {
-        "source": message.source,
+        "source": block["source"],
         "source_secondary": stake_wallet,
         "destination": pool,
-        "amount": message.arguments().skip(64).coins(),
+        "amount": block.fields().coins(),
         "asset": asset,
         "asset2": None if is_unknown else _read_addresses(match.interfaces, stake_wallet, 1),
-        "opcode": match.block.transaction.exit_code if request is None else None,
+        "opcode": block.transaction.exit_code if request is None else None,
     }
     return Draft(name, columns, failed=failed)
-
-
-def _find_asset(interfaces: Interfaces, pool_wallet: str | None) -> str | None:
-    """Return the jetton of a pool, from the wallet that its data name."""
-    known = interfaces.jetton_wallet(pool_wallet)
-    return None if known is None else known.jetton
 
 
 def _read_addresses(
@@ -65,23 +51,19 @@ def _read_addresses(
     The data of a stake wallet begin with pool, minter and owner; those of a pool with its
     initialisation flag, its item index (32 bits), collection, owner and jetton wallet.
     """
-    facts = interfaces.find(account, "data_boc")
-    if facts is None or not facts.get("data_boc"):
-        return None
     try:
-        body = read_body(base64.b64decode(facts["data_boc"]))
-        if is_pool:
-            body.skip(1 + 32)
-        for _ in range(number):
-            body.address()
-        return body.address()
+        body = interfaces.data(account)
+        if body is None:
+            return None
+        addresses = body.skip(1 + 32 if is_pool else 0).take(*["address"] * (number + 1))
     except IngestError:
         return None
+    return cast("str | None", addresses[number])
 
 
 def _read_claimed(block: Block) -> list[str]:
     """Return the requested jetton wallets. TL-B: jettons_to_claim:(HashmapE 267 Bit)."""
-    root = block.message.arguments().skip(64).maybe_ref()
+    root = block.fields().maybe_ref()
     if root is None:
         return []
     at = root.rest()
@@ -97,7 +79,7 @@ def _show_address(key: int) -> str:
 
 _REFERRERS = repeat(call(REQUEST_REFERRER), until=call(UPDATE_REFERRER).maybe).maybe
 _UPDATE = call(UPDATE_REWARDS)
-_JETTONS = built(JETTON_TRANSFER)
+_JETTONS = jettons()
 
 
 @rule(
@@ -115,16 +97,13 @@ _JETTONS = built(JETTON_TRANSFER)
 def stake(match: Match) -> Draft:
     """Draft a stake of jettons in a pool, which notifies the stake wallet of their owner."""
     sent, received = match.block, match["received"]
-    data = {
-        "period": _read_period(sent["payload"]),
+    payload, update = sent["payload"], match.get("request")
+    columns = sent.pick("source", "source_secondary", "destination", "asset", "amount")
+    columns["jvault_stake_data"] = {
+        "period": None if payload is None else payload.copy().skip(32).uint(32),  # seconds
         "minted_stake_jettons": None,
-        "stake_wallet": received.message.destination,
+        "stake_wallet": received["destination"],
     }
-    columns: Columns = {
-        name: sent[name] for name in ("source", "source_secondary", "destination", "asset")
-    }
-    columns |= {"amount": sent["amount"], "jvault_stake_data": data}
-    update = match.get("request")
     failed = received.failed or update is None or update.failed
     return Draft("jvault_stake", columns, failed=failed)
 
@@ -145,15 +124,14 @@ def unstake(match: Match) -> Draft | None:
 @rule("jvault.claim", call(CLAIM).then(call(SEND_CLAIMED, name="sending").then(_JETTONS, _UPDATE)))
 def claim(match: Match) -> Draft:
     """Draft a payout of rewards; jettons are identified by the pool's wallets."""
-    message, sending = match.block.message, match["sending"]
+    sending = match["sending"]
     paid = [after for after in sending.following if after.type == JETTON_TRANSFER]
-    wallets = _read_claimed(match.block)
-    data = {"claimed_jettons": wallets, "claimed_amounts": [paid[0]["amount"]]}
-    columns = {
-        "source": message.source,
-        "source_secondary": message.destination,
-        "destination": sending.message.destination,
-        "jvault_claim_data": data,
+    columns = match.block.pick("source", source_secondary="destination") | {
+        "destination": sending["destination"],
+        "jvault_claim_data": {
+            "claimed_jettons": _read_claimed(match.block),
+            "claimed_amounts": [paid[0]["amount"]],
+        },
     }
     return Draft("jvault_claim", columns, more=paid)
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.derive.action.pattern import Match, built, call
-from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER
-from tonlake.ingest.derive.action.rule import TRANSFER, Columns, Draft, rule
+from tonlake.ingest.derive.action.pattern import Match, built, call, jettons, relay
+from tonlake.ingest.derive.action.rule import TRANSFER, WAY, Columns, Draft, rule
 from tonlake.ingest.errors import ActionUnreadable
 
 if TYPE_CHECKING:
@@ -152,101 +151,81 @@ _EVENT = call(EVENT).maybe
 
 @rule(
     "layerzero.send",
-    call(ENDPOINT_SEND).then(
-        call(CHANNEL_SEND, name="channel").then(
-            call(CONNECTION_SEND).then(
-                call(ULN_SEND, name="uln").then(
-                    call(SEND_CALLBACK, name="callback").then(
-                        call(EVENT, name="event"),
-                        *(_EXCESSES,) * 5,
-                        call(OAPP_CALLBACK).then(_EVENT, _EXCESSES),
-                    )
-                )
-            )
-        )
+    relay(
+        *(call(ENDPOINT_SEND), call(CHANNEL_SEND, name="channel"), call(CONNECTION_SEND)),
+        call(ULN_SEND, name="uln"),
+        call(SEND_CALLBACK, name="callback").then(call(EVENT, name="event"), *(_EXCESSES,) * 5),
+        call(OAPP_CALLBACK).then(_EVENT, _EXCESSES),
     ),
 )
 def send(match: Match) -> Draft:
     """Draft the sending of a packet through endpoint, channel and message library."""
     block = match.block
-    sent = read_record(match["callback"].message.arguments()).record(2)
-    event = read_record(match["event"].message.arguments()).record(1)
+    sent = read_record(match["callback"].arguments()).record(2)
+    event = read_record(match["event"].arguments()).record(1)
     columns = {
-        "source": block.message.source,
+        "source": block["source"],
         "layerzero_send_data": {
             "send_request_id": sent.uint(0),
             "msglib_manager": hex(sent.uint(1)),
             "msglib": hex(sent.uint(2)),
-            "uln": match["uln"].message.destination,
+            "uln": match["uln"]["destination"],
             "native_fee": sent.uint(5),
             "zro_fee": sent.uint(6),
-            "endpoint": block.message.destination,
-            "channel": match["channel"].message.destination,
+            "endpoint": block["destination"],
+            "channel": match["channel"]["destination"],
         },
         "layerzero_packet_data": read_encoded_packet(event.cell(4)),
     }
     return Draft("layerzero_send", columns)
 
 
-@rule(
-    "layerzero.send_tokens",
-    built("layerzero_send").after(built(JETTON_TRANSFER, name="jettons").then(call(EVENT))),
-)
+@rule("layerzero.send_tokens", built("layerzero_send").after(jettons("jettons").then(call(EVENT))))
 def send_tokens(match: Match) -> Draft:
     """Draft the sending of jettons to another chain through an application."""
-    sent, jettons = match.block, match["jettons"]
-    names = ("source", "source_secondary", "destination", "destination_secondary")
-    columns: Columns = {name: jettons[name] for name in (*names, "asset", "amount")}
-    for name in ("layerzero_send_data", "layerzero_packet_data"):
-        columns[name] = sent[name]
-    return Draft("layerzero_send_tokens", columns)
+    sent = match.block.pick("layerzero_send_data", "layerzero_packet_data")
+    return Draft("layerzero_send_tokens", match["jettons"].pick(*WAY, "asset", "amount") | sent)
 
 
 @rule(
     "layerzero.receive",
-    call(RECEIVE_PREPARE).then(
-        _EXCESSES,
-        call(OAPP_PREPARE, name="prepare").then(
-            call(RECEIVE_LOCK).then(
-                call(RECEIVE_EXECUTE).then(_EVENT, call(EXECUTE_CALLBACK).then(_EVENT, _EXCESSES))
-            )
-        ),
+    relay(
+        *(call(RECEIVE_PREPARE).then(_EXCESSES), call(OAPP_PREPARE, name="prepare")),
+        *(call(RECEIVE_LOCK), call(RECEIVE_EXECUTE).then(_EVENT)),
+        call(EXECUTE_CALLBACK).then(_EVENT, _EXCESSES),
     ),
 )
 def receive(match: Match) -> Draft:
     """Draft the delivery of a packet to its application."""
     block, prepare = match.block, match["prepare"]
-    columns = {
-        "source": block.message.source,
-        "destination": prepare.message.destination,
-        "destination_secondary": block.message.destination,
-        "layerzero_packet_data": read_packet(read_record(prepare.message.arguments())),
+    columns = block.pick("source", destination_secondary="destination") | {
+        "destination": prepare["destination"],
+        "layerzero_packet_data": read_packet(read_record(prepare.arguments())),
     }
     return Draft("layerzero_receive", columns)
 
 
 @rule(
     "layerzero.commit_packet",
-    call(COMMIT).then(
-        call(CONNECTION_COMMIT, name="connection").then(
-            call(ENDPOINT_COMMIT, name="endpoint").then(
-                call(CHANNEL_COMMIT, name="channel").then(
-                    _EVENT, call(COMMIT_CALLBACK).then(_EXCESSES)
-                )
-            )
-        )
+    relay(
+        *(call(COMMIT), call(CONNECTION_COMMIT, name="connection")),
+        *(
+            call(ENDPOINT_COMMIT, name="endpoint"),
+            call(CHANNEL_COMMIT, name="channel").then(_EVENT),
+        ),
+        call(COMMIT_CALLBACK).then(_EXCESSES),
     ),
 )
 def commit_packet(match: Match) -> Draft:
     """Draft the commit of a verified packet."""
-    block, connection = match.block, match["connection"].message.destination
-    packet = Record(read_record(block.message.arguments()).cell(0))
+    block, connection = match.block, match["connection"]["destination"]
+    packet = Record(read_record(block.arguments()).cell(0))
     columns = {
-        "source": block.message.source,
-        "source_secondary": match["endpoint"].message.destination,
+        "source": block["source"],
+        "source_secondary": match["endpoint"]["destination"],
         "destination": connection,
         "destination_secondary": connection,
-        "asset": match["channel"].message.destination,
+        "asset": match["channel"]["destination"],
         "asset_secondary": connection,
         "layerzero_packet_data": read_packet(packet),
     }
@@ -255,30 +234,26 @@ def commit_packet(match: Match) -> Draft:
 
 @rule(
     "layerzero.dvn_verify",
-    call(VERIFY).then(
-        call(PROXY_CALL, name="proxy").then(
-            call(ULN_VERIFY, name="uln").then(
-                call(CONNECTION_VERIFY, name="connection").then(
-                    _EVENT, call(VERIFY_CALLBACK, name="callback").then(_EXCESSES)
-                )
-            )
-        )
+    relay(
+        *(call(VERIFY), call(PROXY_CALL, name="proxy"), call(ULN_VERIFY, name="uln")),
+        call(CONNECTION_VERIFY, name="connection").then(_EVENT),
+        call(VERIFY_CALLBACK, name="callback").then(_EXCESSES),
     ),
 )
 def dvn_verify(match: Match) -> Draft:
     """Draft the verification of a packet by a verifier (DVN)."""
     block = match.block
-    verdict = read_record(match["callback"].message.arguments()).record(0)
+    verdict = read_record(match["callback"].arguments()).record(0)
     nonce, code = verdict.uint(0), verdict.uint(1)
     data = {
         "nonce": nonce,
         "status": _STATUSES.get(code, f"0x{code:08x}"),
-        "dvn": block.message.destination,
-        "proxy": match["proxy"].message.destination,
-        "uln": match["uln"].message.destination,
-        "uln_connection": match["connection"].message.destination,
+        "dvn": block["destination"],
+        "proxy": match["proxy"]["destination"],
+        "uln": match["uln"]["destination"],
+        "uln_connection": match["connection"]["destination"],
     }
-    columns = {"source": block.message.source, "layerzero_dvn_verify_data": data}
+    columns = {"source": block["source"], "layerzero_dvn_verify_data": data}
     return Draft("layerzero_dvn_verify", columns)
 
 

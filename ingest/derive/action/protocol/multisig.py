@@ -28,29 +28,18 @@ def _find_signers(interfaces: Interfaces, order: str | None) -> list[str] | None
 def create_order(match: Match) -> Draft | None:
     """Draft the creation of an order. TL-B: new_order and order_init of multisig v2."""
     block, init = match.block, match["init"]
-    signers = _find_signers(match.interfaces, init.message.destination)
+    signers = _find_signers(match.interfaces, init["destination"])
     if signers is None:
         return None
-    body = block.message.arguments()
-    query_id, order_seqno = body.uint(64), body.uint(256)
-    is_signer, index, expiration = body.bit(), body.uint(8), body.uint(48)
-    started = init.message.arguments().skip(64 + 8)
-    started.skip(48).ref()
-    started.ref()
-    data = {
-        "query_id": query_id,
-        "order_seqno": order_seqno,
-        "is_created_by_signer": is_signer,
-        "is_signed_by_creator": started.bit(),
-        "creator_index": index,
-        "expiration_date": expiration,
-        "order_boc": body.ref().boc(crc32c=False),
-    }
-    columns = {
-        "source": block.message.source,
-        "destination": block.message.destination,
-        "destination_secondary": init.message.destination,
-        "multisig_create_order_data": data,
+    body, started = block.arguments(), init.fields()
+    started.take(8 + 48, "ref", "ref")
+    shown = body.show(query_id=64, order_seqno=256, is_created_by_signer="bit")
+    shown["is_signed_by_creator"] = started.bit()
+    shown |= body.show(creator_index=8, expiration_date=48)
+    shown["order_boc"] = body.ref().boc(crc32c=False)
+    columns = block.pick("source", "destination") | {
+        "destination_secondary": init["destination"],
+        "multisig_create_order_data": shown,
     }
     return Draft("multisig_create_order", columns, extra_accounts=signers)
 
@@ -64,45 +53,30 @@ def create_order(match: Match) -> Draft | None:
 def approve(match: Match) -> Draft | None:
     """Draft the approval of an order by a call or a comment; the order accepts or rejects it."""
     block, rejected = match.block, match.get("rejected")
-    message = block.message
-    signers = _find_signers(match.interfaces, message.destination)
+    signers = _find_signers(match.interfaces, block["destination"])
     if signers is None:
         return None
-    is_comment = block.type == TRANSFER
     data = {
-        "signer_index": -1 if is_comment else message.arguments().skip(64).uint(8),
-        "exit_code": 0 if rejected is None else rejected.message.arguments().skip(64).uint(32),
+        "signer_index": -1 if block.type == TRANSFER else block.fields().uint(8),
+        "exit_code": 0 if rejected is None else rejected.fields().uint(32),
     }
-    columns = {
-        "source": message.source,
-        "destination": message.destination,
-        "multisig_approve_data": data,
-    }
+    columns = block.pick("source", "destination") | {"multisig_approve_data": data}
     return Draft("multisig_approve", columns, failed=rejected is not None, extra_accounts=signers)
 
 
 @rule("multisig.execute", call(EXECUTE))
 def execute(match: Match) -> Draft | None:
     """Draft the execution of an approved order by the multisig wallet."""
-    message = match.block.message
-    signers = _find_signers(match.interfaces, message.source)
+    block = match.block
+    signers = _find_signers(match.interfaces, block["source"])
     if signers is None:
         return None
-    body = message.arguments()
-    data = {
-        "query_id": body.uint(64),
-        "order_seqno": body.uint(256),
-        "expiration_date": body.uint(48),
-        "approvals_num": body.uint(8),
-        "signers_hash": base64.b64encode(body.uint(256).to_bytes(32, "big")).decode(),
-        "order_boc": body.ref().boc(crc32c=False),
-    }
-    columns = {
-        "source": message.source,
-        "destination": message.destination,
-        "multisig_execute_data": data,
-    }
-    return Draft("multisig_execute", columns, failed=match.block.failed, extra_accounts=signers)
+    body = block.arguments()
+    data = body.show(query_id=64, order_seqno=256, expiration_date=48, approvals_num=8)
+    data["signers_hash"] = base64.b64encode(body.uint(256).to_bytes(32, "big")).decode()
+    data["order_boc"] = body.ref().boc(crc32c=False)
+    columns = block.pick("source", "destination") | {"multisig_execute_data": data}
+    return Draft("multisig_execute", columns, failed=block.failed, extra_accounts=signers)
 
 
 RULES = (create_order, approve, execute)

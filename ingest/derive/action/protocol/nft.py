@@ -211,7 +211,7 @@ def transfer(match: Match) -> Draft | None:
     body = read_transfer(block.message)
     owner = block.message.source
     if assigned is not None:
-        owner = assigned.message.arguments().skip(64).address() or owner
+        owner = assigned.fields().address() or owner
     seller = _find_seller(match.interfaces, block.previous, body.new_owner, item)
     is_purchase = seller is not None
     data = _make_data(body) | {"is_purchase": is_purchase, "nft_item_index": item.item_index}
@@ -248,7 +248,7 @@ def assignment(match: Match) -> Draft | None:
     item = match.interfaces.nft_item(block.message.source)
     if item is None:
         return None
-    body = block.message.arguments()
+    body = block.arguments()
     query_id, owner = body.uint(64), body.address()
     payload = body.either_ref()
     data: Columns = {
@@ -326,7 +326,7 @@ def getgems_purchase(match: Match) -> Draft | None:
 def discovery(match: Match) -> Draft:
     """Draft a request to an item for its index and collection."""
     block, report = match.block, match["report"]
-    body = report.message.arguments().skip(64)
+    body = report.fields()
     index, collection = body.uint(256), body.address()
     del match.interfaces
     columns = {

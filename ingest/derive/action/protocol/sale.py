@@ -12,17 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.action.interface import Facts, Interfaces, NftItem, exact, show_sale
 from tonlake.ingest.derive.action.pattern import Match, built, call, comment, one_of
-from tonlake.ingest.derive.action.protocol.nft import (
-    CANCEL_AUCTION,
-    CLOSE_AUCTION,
-    FINISH_AUCTION,
-    FRAGMENT,
-    GETGEMS,
-    OUTBID,
-    find_item,
-    is_domain,
-    is_telegram_item,
-)
+from tonlake.ingest.derive.action.protocol import nft
 from tonlake.ingest.derive.action.rule import CALL, Block, Columns, Draft, rule
 from tonlake.ingest.derive.action.rule import TRANSFER as TON_TRANSFER
 from tonlake.ingest.derive.contract.layout import Subject, make_maybe_cell
@@ -157,7 +147,7 @@ def put_on_sale(match: Match) -> Draft | None:
         return None
     if deployed.init_state is None or deployed.destination != address:
         return None
-    item = find_item(match.interfaces, first.columns["asset_secondary"])
+    item = nft.find_item(match.interfaces, first.columns["asset_secondary"])
     kind = SALE if sale is not None else AUCTION
     columns = {
         "source": first.columns["source"],
@@ -168,7 +158,7 @@ def put_on_sale(match: Match) -> Draft | None:
         "nft_transfer_data": {"marketplace": None, "marketplace_address": seller.marketplace},
         "nft_listing_data": {
             "nft_item_index": item.item_index,
-            "marketplace": GETGEMS,
+            "marketplace": nft.GETGEMS,
             **_read_terms(kind, address, deployed.init_state, match.interfaces),
         },
     }
@@ -182,7 +172,7 @@ def update_sale(match: Match) -> Draft | None:
     sale = match.interfaces.nft_sale(block.message.destination)
     if sale is None:
         return None
-    body = block.message.arguments().skip(64)
+    body = block.fields()
     columns = {
         "source": block.message.source,
         "destination": block.message.destination,
@@ -226,9 +216,11 @@ _CLOSING_COMMENTS = {"finish", "stop", "cancel"}
 
 def _is_own_auction(block: Block, interfaces: Interfaces, item: NftItem) -> bool:
     """Return whether coins for an item are a bid; for a domain, if an earlier bid was refunded."""
-    if is_telegram_item(item):
+    if nft.is_telegram_item(item):
         return True
-    return is_domain(interfaces, item) and any(after.opcode == OUTBID for after in block.next)
+    return nft.is_domain(interfaces, item) and any(
+        after.opcode == nft.OUTBID for after in block.next
+    )
 
 
 def _is_refund(block: Block) -> bool:
@@ -236,8 +228,8 @@ def _is_refund(block: Block) -> bool:
     bid = block.previous
     if bid is None or bid.type != "auction_bid":
         return False
-    if bid.columns["nft_transfer_data"]["marketplace"] == FRAGMENT:
-        return block.opcode == OUTBID
+    if bid.columns["nft_transfer_data"]["marketplace"] == nft.FRAGMENT:
+        return block.opcode == nft.OUTBID
     return _OUTBID_TEXT in (block.comment or "")
 
 
@@ -254,7 +246,7 @@ def _draft_end(kind: str, match: Match) -> Draft | None:
         "asset": transfer.columns["asset"],
         "asset_secondary": item,
         "nft_transfer_data": {
-            "marketplace": GETGEMS,
+            "marketplace": nft.GETGEMS,
             "marketplace_address": None if is_purchase else auction.marketplace,
         },
     }
@@ -271,10 +263,10 @@ def telegram_start(match: Match) -> Draft | None:
     TL-B of the config: beneficiary_address:MsgAddress initial_min_bid:Coins max_bid:Coins.
     """
     block = match.block
-    item = find_item(match.interfaces, block.message.destination)
-    if not is_telegram_item(item):
+    item = nft.find_item(match.interfaces, block.message.destination)
+    if not nft.is_telegram_item(item):
         return None
-    config = block.message.arguments().skip(64).ref()
+    config = block.fields().ref()
     beneficiary = config.address()
     columns: Columns = {
         "source": block.message.source,
@@ -286,7 +278,7 @@ def telegram_start(match: Match) -> Draft | None:
             "mp_fee_factor": 0,
             "mp_fee_base": 0,
             "royalty_fee_base": 0,
-            "marketplace": FRAGMENT,
+            "marketplace": nft.FRAGMENT,
             "marketplace_fee_address": beneficiary,
             "min_bid": config.coins(),
             "max_bid": config.coins(),
@@ -299,8 +291,8 @@ def telegram_start(match: Match) -> Draft | None:
 def telegram_cancel(match: Match) -> Draft | None:
     """Draft the cancellation of a Telegram item's auction by its owner, before any bid."""
     block = match.block
-    item = find_item(match.interfaces, block.message.destination)
-    if not is_telegram_item(item):
+    item = nft.find_item(match.interfaces, block.message.destination)
+    if not nft.is_telegram_item(item):
         return None
     columns: Columns = {
         "source": block.message.source,
@@ -319,10 +311,10 @@ def bid(match: Match) -> Draft | None:
     if block.deployments or block.comment in _CLOSING_COMMENTS:
         return None
     auction = match.interfaces.nft_auction(address)
-    item = find_item(match.interfaces, address if auction is None else auction.nft)
+    item = nft.find_item(match.interfaces, address if auction is None else auction.nft)
     if auction is None and not _is_own_auction(block, match.interfaces, item):
         return None
-    marketplace = FRAGMENT if auction is None else GETGEMS
+    marketplace = nft.FRAGMENT if auction is None else nft.GETGEMS
     columns = {
         "source": block.message.source,
         "destination": address,
@@ -337,7 +329,7 @@ def bid(match: Match) -> Draft | None:
 
 @rule(
     "auction.outbid",
-    one_of(built(TON_TRANSFER), call(OUTBID))
+    one_of(built(TON_TRANSFER), call(nft.OUTBID))
     .where(_is_refund)
     .after(built("auction_bid", name="bid").apart),
 )
@@ -364,14 +356,14 @@ _ENDED = built("nft_purchase", "nft_transfer", name="transfer").apart
 
 @rule(
     "auction.finish",
-    one_of(comment("finish", "stop"), call(FINISH_AUCTION, CLOSE_AUCTION)).then(_ENDED),
+    one_of(comment("finish", "stop"), call(nft.FINISH_AUCTION, nft.CLOSE_AUCTION)).then(_ENDED),
 )
 def finish_auction(match: Match) -> Draft | None:
     """Draft the end of an auction that transfers the item to the last bidder."""
     return _draft_end("nft_finish_auction", match)
 
 
-@rule("auction.cancel", one_of(comment("cancel"), call(CANCEL_AUCTION)).then(_ENDED))
+@rule("auction.cancel", one_of(comment("cancel"), call(nft.CANCEL_AUCTION)).then(_ENDED))
 def cancel_auction(match: Match) -> Draft | None:
     """Draft the cancellation of an auction that returns the item."""
     return _draft_end("nft_cancel_auction", match)

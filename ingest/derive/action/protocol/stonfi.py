@@ -5,28 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.pattern import Match, anything, built, call, one_of
-from tonlake.ingest.derive.action.protocol.jetton import (
-    INTERNAL,
-    JETTON_TRANSFER,
-    NOTIFY,
-    PTON_MASTERS,
-    PTON_TRANSFER,
-)
-from tonlake.ingest.derive.action.protocol.swap import (
-    SENT,
-    Hop,
-    Leg,
-    paid_out,
-    pay,
-    read_jettons,
-    read_paid,
-    read_paid_coins,
-    read_sent,
-    show_payouts,
-    show_swap,
-)
-from tonlake.ingest.derive.action.rule import Block, Columns, Draft, rule
+from tonlake.ingest.derive.action.pattern import Match, anything, built, call, jettons, one_of
+from tonlake.ingest.derive.action.protocol import exchange, jetton
+from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, Draft, rule
 from tonlake.ingest.errors import ActionUnreadable
 
 if TYPE_CHECKING:
@@ -41,9 +22,8 @@ _MAX_HOPS = 4
 
 def _read_code_v1(payment: Block) -> int:
     """Return the exit code in f93bb43f. TL-B: query_id:uint64 owner:MsgAddress exit_code:uint32."""
-    body = payment.message.arguments().skip(64)
-    body.address()
-    return body.uint(32)
+    code: int = payment.fields().take("address", 32)[1]
+    return code
 
 
 def _is_main_payment(block: Block) -> bool:
@@ -57,10 +37,8 @@ def read_code(payment: Block) -> int:
     TL-B: query_id:uint64 to_address:MsgAddress excesses_address:MsgAddress
     original_caller:MsgAddress exit_code:uint32.
     """
-    body = payment.message.arguments().skip(64)
-    for _ in range(3):
-        body.address()
-    return body.uint(32)
+    code: int = payment.fields().take("address", "address", "address", 32)[3]
+    return code
 
 
 def _is_known(paid: Block, interfaces: Interfaces) -> bool:
@@ -72,11 +50,9 @@ def _is_known(paid: Block, interfaces: Interfaces) -> bool:
 
 @rule(
     "stonfi.swap_v1",
-    built(JETTON_TRANSFER).then(
+    jettons().then(
         call(SWAP_V1).then(
-            call(PAYMENT_V1, name="payment")
-            .where(_is_main_payment)
-            .then(built(JETTON_TRANSFER, name="out"))
+            call(PAYMENT_V1, name="payment").where(_is_main_payment).then(jettons("out"))
         )
     ),
 )
@@ -86,27 +62,29 @@ def swap_v1(match: Match) -> Draft:
     TL-B of the payload that requests it: swap#25938561 token_wallet:MsgAddress ….
     """
     block, paid = match.block, match["out"]
-    incoming, outgoing = read_jettons(block, raw=True), read_jettons(paid, raw=True)
+    incoming, outgoing = (
+        exchange.read_jettons(block, raw=True),
+        exchange.read_jettons(paid, raw=True),
+    )
     if incoming.destination_wallet is None:
         incoming = incoming._replace(destination_wallet=block["wallet"])
     if outgoing.source_wallet is not None:
-        sender = match.interfaces.jetton_wallet(outgoing.source_wallet)
-        outgoing = outgoing._replace(asset=None if sender is None else sender.jetton)
-    columns = show_swap(DEX_V1, incoming, outgoing)
+        outgoing = outgoing._replace(asset=match.interfaces.jetton_of(outgoing.source_wallet))
+    columns = exchange.show_swap(DEX_V1, incoming, outgoing)
     columns["destination_secondary"] = paid["wallet"]
     payload = block["payload"]
     if payload is not None and payload.peek_opcode() == SWAP_V1:
         requested = payload.copy().skip(32).address()
-        known = match.interfaces.jetton_wallet(requested)
-        columns |= {
-            "destination_secondary": requested,
-            "asset2": None if known is None else known.jetton,
-        }
+        columns["destination_secondary"] = requested
+        columns["asset2"] = match.interfaces.jetton_of(requested)
     failed = _read_code_v1(match["payment"]) != OK_CODE
     return Draft("jetton_swap", columns, failed=failed)
 
 
-@rule("stonfi.swap", call(SWAP, name="swap").then(pay(PAY_TO, SWAP, _MAX_HOPS)).after(SENT))
+@rule(
+    "stonfi.swap",
+    call(SWAP, name="swap").then(exchange.pay(PAY_TO, SWAP, _MAX_HOPS)).after(exchange.SENT),
+)
 def swap(match: Match) -> Draft | None:
     """Draft a swap of version 2; it failed if it pays back the incoming asset.
 
@@ -115,22 +93,22 @@ def swap(match: Match) -> Draft | None:
     Raises:
         ActionUnreadable: one of these wallets is unknown.
     """
-    incoming, out = read_sent(match), match.get("out")
+    incoming, out = exchange.read_sent(match), match.get("out")
     if incoming is None or out is None:
         return None
-    if out["asset"] in PTON_MASTERS:
+    if out["asset"] in jetton.PTON_MASTERS:
         return None  # order only: the coins were not sent
-    outgoing, later = read_paid(out), match.all("between")
-    if later and not all(_is_known(block, match.interfaces) for block in (*later, out)):
+    payments = [*match.all("between"), out]
+    if len(payments) > 1 and not all(_is_known(block, match.interfaces) for block in payments):
         raise ActionUnreadable("a wallet that pays in the middle of a swap is unknown")
-    between = [read_paid(block) for block in later]
-    stops = [incoming, *between, outgoing]
+    stops = [incoming, *map(exchange.read_paid, payments)]
+    outgoing = stops[-1]
     hops = [
-        Hop(before.asset, before.amount, after.asset, after.amount)
+        exchange.Hop(before.asset, before.amount, after.asset, after.amount)
         for before, after in itertools.pairwise(stops)
     ]
     codes = {read_code(block) for block in match.all("payment")}
-    columns = show_swap(DEX, incoming, outgoing, hops=hops if between else ())
+    columns = exchange.show_swap(DEX, incoming, outgoing, hops=hops)
     failed = codes != {OK_CODE} or outgoing.asset == incoming.asset
     return Draft("jetton_swap", columns, failed=failed)
 
@@ -146,17 +124,17 @@ def _is_part(block: Block) -> bool:
     return data is not None and data["dex"] == DEX
 
 
-def _read_payout(block: Block) -> Leg:
+def _read_payout(block: Block) -> exchange.Leg:
     """Return the leg of a payment; coins are sent through the wallet of pTON."""
     for after in block.following:
-        if after.opcode == PTON_TRANSFER:
-            return read_paid_coins(after)
-    return read_jettons(block)
+        if after.opcode == jetton.PTON_TRANSFER:
+            return exchange.read_paid_coins(after)
+    return exchange.read_jettons(block)
 
 
 _PART = anything().then(built(DEPOSIT, name="part").where(_is_part)).maybe
-_COINS = call(PTON_TRANSFER, name="in").after(_PART)
-_JETTONS = built(JETTON_TRANSFER, name="in").after(_PART)
+_COINS = call(jetton.PTON_TRANSFER, name="in").after(_PART)
+_JETTONS = jettons("in").after(_PART)
 
 
 @rule(
@@ -165,42 +143,35 @@ _JETTONS = built(JETTON_TRANSFER, name="in").after(_PART)
     .then(
         call(ADD_LIQUIDITY, name="account").then(
             call(CALL_BACK)
-            .then(one_of(call(INTERNAL, name="minted"), call(ADD_LIQUIDITY, name="refund")))
+            .then(one_of(call(jetton.INTERNAL, name="minted"), call(ADD_LIQUIDITY, name="refund")))
             .maybe
         )
     )
     .after(
         one_of(
-            call(NOTIFY, name="notify").after(_COINS),
+            call(jetton.NOTIFY, name="notify").after(_COINS),
             _JETTONS,
-            call(NOTIFY).after(call(INTERNAL).after(_JETTONS)),
+            call(jetton.NOTIFY).after(call(jetton.INTERNAL).after(_JETTONS)),
         )
     ),
 )
 def deposit_liquidity(match: Match) -> Draft | None:
     """Draft the payment of one side; includes the other side if the same message sent it."""
-    incoming = read_sent(match)
+    incoming = exchange.read_sent(match)
     if incoming is None:
         return None
     minted, part = match.get("minted"), match.get("part")
-    data: Columns = {
-        "dex": DEX,
-        "asset1": incoming.asset,
-        "amount1": incoming.amount,
-        "user_jetton_wallet_1": incoming.source_wallet,
-        "asset2": None,
-        "amount2": None,
-        "user_jetton_wallet_2": None,
-        "lp_tokens_minted": None if minted is None else minted.message.arguments().skip(64).coins(),
-    }
+    none = exchange.Leg(None, None, None, None, None, None)
+    data = {"dex": DEX, **exchange.show_side(1, incoming), **exchange.show_side(2, none)}
+    data["lp_tokens_minted"] = None if minted is None else minted.fields().coins()
     if part is not None:
         other = part[_DATA]
         for name in ("asset", "amount", "user_jetton_wallet_"):
             data[f"{name}2"], data[f"{name}1"] = data[f"{name}1"], other[f"{name}1"]
     columns = {
         "source": incoming.source,
-        "destination": match.block.message.destination,
-        "destination_secondary": match["account"].message.destination,
+        "destination": match.block["destination"],
+        "destination_secondary": match["account"]["destination"],
         _DATA: data,
     }
     return Draft(DEPOSIT, columns, failed="refund" in match)
@@ -209,7 +180,7 @@ def deposit_liquidity(match: Match) -> Draft | None:
 @rule(
     "stonfi.withdraw_liquidity",
     call(PAY_TO)
-    .then(paid_out("out"))
+    .then(exchange.paid_out("out"))
     .after(
         one_of(
             call(REFUNDED).after(call(REFUND_ME, name="asked").maybe),
@@ -219,23 +190,19 @@ def deposit_liquidity(match: Match) -> Draft | None:
 )
 def withdraw_liquidity(match: Match) -> Draft | None:
     """Draft a payout of both sides by a pool: for burnt tokens, or of an unused deposit."""
-    pool = match.block.message.source
     paid = [each for each in match.block.following if each.type == JETTON_TRANSFER]
     legs = [_read_payout(block) for block in paid]
     if not legs:
         return None
-    burn = match.get("burn")
-    data: Columns = {"dex": DEX, "is_refund": burn is None}
-    data["lp_tokens_burnt"] = None if burn is None else burn["amount"]
-    data |= show_payouts(legs[:2])
-    asked = match.get("asked")
+    is_refund = "burn" not in match
+    data = {"dex": DEX, "is_refund": is_refund, "lp_tokens_burnt": match.column("burn", "amount")}
     columns: Columns = {
-        "source": burn["source"] if burn is not None else None,
-        "source_secondary": burn["source_secondary"] if burn is not None else None,
-        "destination": pool,
-        "asset": burn["asset"] if burn is not None else None,
-        "dex_withdraw_liquidity_data": data,
+        name: match.column("burn", name) for name in ("source", "source_secondary", "asset")
     }
-    if burn is None:
-        columns["source"] = legs[0].destination if asked is None else asked.message.source
+    columns["destination"] = match.block["source"]
+    columns["dex_withdraw_liquidity_data"] = data | exchange.show_payouts(legs[:2])
+    if is_refund:
+        columns["source"] = (
+            match.column("asked", "source") if "asked" in match else legs[0].destination
+        )
     return Draft("dex_withdraw_liquidity", columns, more=paid)

@@ -8,7 +8,6 @@ in ton-marker.
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow.compute as pc
@@ -16,7 +15,6 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.derive.action.body import Body, read_body
 from tonlake.ingest.derive.action.pattern import Match, call
 from tonlake.ingest.derive.action.rule import EXTRA, Draft, rule
 from tonlake.ingest.errors import ActionUnreadable, IngestError
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.derive.action.body import Body
     from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.model import Message, Node, Transaction
 
@@ -159,11 +158,10 @@ def _is_consistent(
     last state: either after the request, with the new key, or before it, with the key that signed
     the request.
     """
-    facts = interfaces.find(transaction.account, "data_boc")
-    if facts is None or not facts.get("data_boc"):
+    data = interfaces.data(transaction.account)
+    if data is None:
         return True
-    data = read_body(base64.b64decode(facts["data_boc"])).skip(8)
-    seqno, subwallet, key = data.uint(32), data.uint(32), data.hex(_KEY_BITS)
+    seqno, subwallet, key = data.skip(8).uint(32), data.uint(32), data.hex(_KEY_BITS)
     if rotation.valid_until <= transaction.now or subwallet != rotation.subwallet:
         return False
     if not _is_signed(rotation.key, _hash_rotation(transaction.account), rotation.signature):
@@ -208,10 +206,5 @@ def change_key(match: Match) -> Draft | None:
         "rotation_signature": rotation.signature,
         "encrypted_old_private_key": rotation.old_key,
     }
-    columns = {
-        "source": message.source,
-        "destination": message.destination,
-        "value": message.value,
-        EXTRA: extra,
-    }
-    return Draft("change_wallet_key", columns)
+    columns = block.pick("source", "destination", "value")
+    return Draft("change_wallet_key", columns | {EXTRA: extra})

@@ -21,7 +21,7 @@ PEGOUT, PEGOUT_READY = 0xBE44E7A6, 0x1A84C0E0
 
 def _read_mint(log: Block) -> Columns:
     """Read a mint's log. TL-B: amount:Coins recipient_address:MsgAddress bitcoin_txid:uint256."""
-    body = log.message.arguments()
+    body = log.arguments()
     return {
         "amount": body.coins(),
         "destination": body.address(),
@@ -34,13 +34,13 @@ def _read_burn(log: Block) -> Columns:
 
     Old contracts wrote other fields there, which are read as if they were these.
     """
-    body = log.message.arguments()
+    body = log.arguments()
     return {"amount": body.coins(), "source": body.any_address(), "destination": body.any_address()}
 
 
 def _read_new_key(log: Block) -> Columns:
     """Read a new key's log. TL-B: amount:Coins new_internal_pubkey:uint256 pegout_address."""
-    body = log.message.arguments()
+    body = log.arguments()
     return {
         "amount": body.coins(),
         EXTRA: {"pubkey": body.hex(256)},
@@ -72,13 +72,8 @@ def mint(match: Match) -> Draft | None:
     minted, before = match["minted"], _list_before(match.block)
     if not before:
         return None
-    columns = _read_mint(match["log"])
-    columns |= {
-        "source": before[-1].message.source,
-        "source_secondary": match.block.message.destination,
-        "destination_secondary": minted["destination_secondary"],
-        "asset": minted["asset"],
-    }
+    columns = _read_mint(match["log"]) | minted.pick("destination_secondary", "asset")
+    columns |= before[-1].pick("source") | match.block.pick(source_secondary="destination")
     return Draft("tgbtc_mint", columns, more=before)
 
 
@@ -91,7 +86,7 @@ def mint(match: Match) -> Draft | None:
 def burn(match: Match) -> Draft:
     """Draft a burn of jettons for bitcoins."""
     burnt = match.block
-    columns: Columns = {name: burnt[name] for name in ("source", "source_secondary", "asset")}
+    columns = burnt.pick("source", "source_secondary", "asset")
     try:
         logged = _read_burn(match["log"])
     except IngestError:  # a log with other fields
@@ -109,21 +104,15 @@ def burn(match: Match) -> Draft:
 )
 def new_key(match: Match) -> Draft:
     """Draft the agreement on a new key, to which the bitcoins move."""
-    message = match.block.message
-    columns = _read_new_key(match["log"])
-    columns |= {
-        "source": message.source,
-        "destination": message.destination,
-        "value": match["ready"].message.arguments().uint(64),
-    }
+    columns = _read_new_key(match["log"]) | match.block.pick("source", "destination")
+    columns["value"] = match["ready"].arguments().uint(64)
     return Draft("tgbtc_new_key", columns)
 
 
 @rule("tgbtc.mint_log", call(MINT_LOG))
 def mint_log(match: Match) -> Draft:
     """Draft a mint of which only the log is as expected."""
-    sender = match.block.message.source
-    columns = _read_mint(match.block) | {"source": sender, "source_secondary": sender}
+    columns = _read_mint(match.block) | match.block.pick("source", source_secondary="source")
     return Draft("tgbtc_mint", columns, served="tgbtc_mint_fallback")
 
 
@@ -136,19 +125,16 @@ def burn_log(match: Match) -> Draft:
 @rule("tgbtc.new_key_log", call(NEW_KEY_LOG))
 def new_key_log(match: Match) -> Draft:
     """Draft a new key of which only the log is as expected."""
-    columns = _read_new_key(match.block) | {"source": match.block.message.source}
+    columns = _read_new_key(match.block) | match.block.pick("source")
     return Draft("tgbtc_new_key", columns, served="tgbtc_new_key_fallback")
 
 
 @rule("tgbtc.key_ready_log", call(KEY_READY_LOG))
 def key_ready_log(match: Match) -> Draft:
     """Read the log of a ready key. TL-B: timestamp:uint64 internal_pubkey:uint256."""
-    body = match.block.message.arguments()
-    columns = {
-        "source": match.block.message.source,
-        "value": body.uint(64),
-        EXTRA: {"pubkey": body.hex(256)},
-    }
+    body = match.block.arguments()
+    columns = match.block.pick("source") | {"value": body.uint(64)}
+    columns[EXTRA] = {"pubkey": body.hex(256)}
     return Draft("tgbtc_dkg_log", columns, served="tgbtc_dkg_log_fallback")
 
 

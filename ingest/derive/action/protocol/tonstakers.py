@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tonlake.ingest.derive.action.pattern import Match, call, one_of
+from tonlake.ingest.derive.action.pattern import Match, call, one_of, relay
 from tonlake.ingest.derive.action.protocol.jetton import BURN, BURN_NOTIFICATION, INTERNAL, NOTIFY
-from tonlake.ingest.derive.action.rule import Block, Columns, Draft, rule
+from tonlake.ingest.derive.action.rule import Block, Draft, rule
 
 DEPOSIT, MINT_JETTONS = 0x47D54391, 0x1674B0A0
 WITHDRAW_REQUEST, WITHDRAWAL = 0x319B0CDC, 0x0A77535C
@@ -49,14 +49,12 @@ def delayed_withdraw(match: Match) -> Draft:
     TL-B of ed58b0b2: query_id:uint64 amount:Coins owner:MsgAddress ….
     """
     burnt = match["burnt"]
-    body = burnt.message.arguments().skip(64)
-    tokens, owner = body.coins(), body.address()
-    data = {"provider": PROVIDER, "ts_nft": burnt.message.source, "tokens_burnt": tokens}
+    tokens, owner = burnt.fields().take("coins", "address")
     columns = {
         "source": owner,
         "destination": _find_pool(burnt),
-        "amount": match.block.message.value,
-        "staking_data": data,
+        "amount": match.block["value"],
+        "staking_data": {"provider": PROVIDER, "ts_nft": burnt["source"], "tokens_burnt": tokens},
     }
     return Draft("tonstakers_withdraw", columns, served="stake_withdrawal")
 
@@ -69,15 +67,12 @@ def delayed_withdraw(match: Match) -> Draft:
 )
 def deposit(match: Match) -> Draft:
     """Draft a deposit of coins for tsTON; it failed if no wallet received them."""
-    message = match.block.message
-    minted = match.get("minted")
-    failed = match.block.failed or minted is None
-    tokens = None if failed else match["minted"].message.arguments().skip(64).coins()
-    columns = {
-        "source": message.source,
-        "destination": message.destination,
-        "amount": (message.value or 0) - DEPOSIT_FEE_NANO,
-        "asset": None if minted is None else minted.message.source,
+    block = match.block
+    failed = block.failed or "minted" not in match
+    tokens = None if failed else match["minted"].fields().coins()
+    columns = block.pick("source", "destination") | {
+        "amount": (block["value"] or 0) - DEPOSIT_FEE_NANO,
+        "asset": match.column("minted", "source"),
         "staking_data": {"provider": PROVIDER, "tokens_minted": tokens},
     }
     return Draft("tonstakers_deposit", columns, failed=failed, served="stake_deposit")
@@ -85,36 +80,26 @@ def deposit(match: Match) -> Draft:
 
 @rule(
     "tonstakers.withdraw",
-    call(BURN).then(
-        call(BURN_NOTIFICATION, name="notification").then(
-            call(WITHDRAW_REQUEST, name="request").then(
-                one_of(call(WITHDRAWAL, name="paid"), call(MINT_JETTONS, name="delayed"))
-            )
-        )
+    relay(
+        *(call(BURN), call(BURN_NOTIFICATION, name="notification")),
+        call(WITHDRAW_REQUEST, name="request"),
+        one_of(call(WITHDRAWAL, name="paid"), call(MINT_JETTONS, name="delayed")),
     ),
 )
 def withdraw(match: Match) -> Draft:
     """Draft a withdrawal for burnt tsTON, at once or through an item paid at the end of a round."""
-    burn, request = match.block, match["request"]
-    tokens = burn.message.arguments().skip(64).coins()
-    columns: Columns = {
-        "source": burn.message.source,
-        "destination": request.message.destination,
-        "asset": match["notification"].message.destination,
-    }
-    paid = match.get("paid")
+    burn, request, paid = match.block, match["request"], match.get("paid")
+    tokens = burn.fields().coins()
+    columns = burn.pick("source") | request.pick("destination")
+    columns["asset"] = match["notification"]["destination"]
     if paid is not None:
+        amount = (paid["value"] or 0) - (request["value"] or 0)
         data = {"provider": PROVIDER, "ts_nft": None, "tokens_burnt": tokens}
-        amount = (paid.message.value or 0) - (request.message.value or 0)
         columns |= {"amount": amount, "staking_data": data}
         return Draft("tonstakers_withdraw", columns, failed=burn.failed, served="stake_withdrawal")
     item = _find_payout_item(match["delayed"])
-    data = {"provider": PROVIDER, "ts_nft": item}
-    columns |= {
-        "source_secondary": burn.message.destination,
-        "amount": tokens,
-        "staking_data": data,
-    }
+    columns |= burn.pick(source_secondary="destination")
+    columns |= {"amount": tokens, "staking_data": {"provider": PROVIDER, "ts_nft": item}}
     return Draft(
         "tonstakers_withdraw_request",
         columns,

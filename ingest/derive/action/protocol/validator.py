@@ -21,22 +21,21 @@ ELECTOR = "-1:3333333333333333333333333333333333333333333333333333333333333333"
 @rule("election.deposit", call(NEW_STAKE).then(call(STAKE_ACCEPTED, name="confirmation").maybe))
 def stake(match: Match) -> Draft | None:
     """Draft a stake; it succeeded if the elector confirms it."""
-    message = match.block.message
-    if message.destination != ELECTOR:
+    block = match.block
+    if block["destination"] != ELECTOR:
         return None
-    columns = {"source": message.source, "amount": message.value}
+    columns = block.pick("source", amount="value")
     return Draft("election_deposit", columns, failed="confirmation" not in match)
 
 
 @rule("election.recover", call(RECOVER_STAKE).then(call(STAKE_RETURNED, name="confirmation").maybe))
 def recover(match: Match) -> Draft | None:
     """Draft the recovery of a stake."""
-    message, confirmation = match.block.message, match.get("confirmation")
-    if message.destination != ELECTOR:
+    block = match.block
+    if block["destination"] != ELECTOR:
         return None
-    amount = None if confirmation is None else confirmation.message.value
-    columns = {"source": message.source, "amount": amount}
-    return Draft("election_recover", columns, failed=confirmation is None)
+    columns = block.pick("source") | {"amount": match.column("confirmation", "value")}
+    return Draft("election_recover", columns, failed="confirmation" not in match)
 
 
 INTERFACE = "NominatorPool"
@@ -70,15 +69,10 @@ def _draft_withdrawal(
 @rule("nominator.deposit", comment("d").with_excesses)
 def nominate(match: Match) -> Draft | None:
     """Draft a deposit: coins with the comment "d"."""
-    message = match.block.message
-    if not match.interfaces.has(message.destination, INTERFACE):
+    if not match.interfaces.has(match.block["destination"], INTERFACE):
         return None
-    columns = {
-        "source": message.source,
-        "destination": message.destination,
-        "amount": message.value,
-        "staking_data": {"provider": PROVIDER},
-    }
+    columns = match.block.pick("source", "destination", amount="value")
+    columns["staking_data"] = {"provider": PROVIDER}
     return Draft(
         "nominator_pool_deposit", columns, failed=match.block.failed, served="stake_deposit"
     )

@@ -58,22 +58,17 @@ def _read_accounts(body: Body) -> list[str]:
 @rule("vesting.send_message", call(SEND).then(call(SENT)))
 def send_message(match: Match) -> Draft:
     """Draft a message that the owner sends from the vesting wallet."""
-    message = match.block.message
-    body = message.arguments()
-    query_id = body.uint(64)
-    inner = body.skip(8).ref()
+    block = match.block
+    query_id, _mode, inner = block.arguments().take(64, 8, "ref")
     data = {"query_id": query_id, "message_boc": inner.copy().boc(crc32c=False)}
     body_hash = _hash_body(inner)
-    inner.skip(_INT_MSG_FLAGS).address()
-    destination, amount = inner.address(), inner.coins()
-    columns = {
-        "source": message.source,
-        "destination": message.destination,
+    *_, destination, amount = inner.take(_INT_MSG_FLAGS, "address", "address", "coins")
+    columns = block.pick("source", "destination") | {
         "destination_secondary": destination,
         "amount": amount,
         "vesting_send_message_data": data,
     }
-    sent = [each for each in match.block.transaction.out_msgs if each.destination == destination]
+    sent = [each for each in block.transaction.out_msgs if each.destination == destination]
     if body_hash is None:
         is_sent = any(each.value == amount for each in sent)
     else:
@@ -84,12 +79,7 @@ def send_message(match: Match) -> Draft:
 @rule("vesting.add_whitelist", call(ADD_WHITELIST).then(call(WHITELIST_ADDED)))
 def add_whitelist(match: Match) -> Draft:
     """Draft the addition of accounts to the whitelist for locked coins."""
-    message = match.block.message
-    body = message.arguments()
+    body = match.block.arguments()
     data = {"query_id": body.uint(64), "accounts_added": _read_accounts(body)}
-    columns = {
-        "source": message.source,
-        "destination": message.destination,
-        "vesting_add_whitelist_data": data,
-    }
+    columns = match.block.pick("source", "destination") | {"vesting_add_whitelist_data": data}
     return Draft("vesting_add_whitelist", columns)

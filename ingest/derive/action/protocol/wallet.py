@@ -34,16 +34,11 @@ PAYMENT, DESTRUCT = 0x73756273, 0x64737472
 )
 def subscribe(match: Match) -> Draft:
     """Draft the payment of a wallet to its subscription, which pays the beneficiary."""
-    message, request = match.block.message, match.get("request")
-    amount = message.value
+    block, request = match.block, match.get("request")
+    columns = block.pick("source", amount="value", destination_secondary="destination")
     if request is not None:
-        amount = request.message.arguments().skip(64).coins()
-    columns = {
-        "source": message.source,
-        "destination": match["payment"].message.destination,
-        "destination_secondary": message.destination,
-        "amount": amount,
-    }
+        columns["amount"] = request.fields().coins()
+    columns["destination"] = match["payment"]["destination"]
     failed = request is not None and request.failed
     return Draft("subscribe", columns, failed=failed)
 
@@ -51,12 +46,8 @@ def subscribe(match: Match) -> Draft:
 @rule("subscription.unsubscribe", call(DESTRUCT).then(call(DESTRUCT, name="notice").maybe))
 def unsubscribe(match: Match) -> Draft:
     """Draft the removal of a subscription by its wallet, which notifies the beneficiary."""
-    message, notice = match.block.message, match.get("notice")
-    columns = {
-        "source": message.source,
-        "destination": None if notice is None else notice.message.destination,
-        "destination_secondary": message.destination,
-    }
+    columns = match.block.pick("source", destination_secondary="destination")
+    columns["destination"] = match.column("notice", "destination")
     return Draft("unsubscribe", columns)
 
 
@@ -106,7 +97,7 @@ def extension(match: Match) -> Draft | None:
     if message.source is not None:
         return None
     body = message.arguments()
-    wallet_id, valid_until, seqno = body.uint(32), body.uint(32), body.uint(32)
+    wallet_id, valid_until, seqno = body.take(32, 32, 32)
     changes, is_allowed = _read_changes(body)
     if not changes:
         return None

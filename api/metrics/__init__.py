@@ -1,0 +1,1 @@
+"""Metrics of the service for Prometheus, and its logs."""

@@ -1,0 +1,1 @@
+"""Files of the lake over HTTP, for copies of it."""
