@@ -15,16 +15,16 @@ from litestar.config.cors import CORSConfig
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 
-import tonlake.api.metrics.routes
-import tonlake.api.publish.routes
+import tonlake.api.metrics
+import tonlake.api.publish
 import tonlake.api.scan.routes
 import tonlake.api.sql.routes
 import tonlake.api.stream.routes
-import tonlake.api.tables.routes
+import tonlake.api.tables
 import tonlake.api.v2.routes
 import tonlake.api.v3.routes
 from tonlake.api import docs
-from tonlake.api.chain.fetched import AccountFetcher
+from tonlake.api.chain.account import AccountFetcher
 from tonlake.api.errors import ApiError, status_of
 from tonlake.api.explorer.routes import create_router, show_error
 from tonlake.api.http import service
@@ -48,9 +48,8 @@ from tonlake.api.http.representation import (
     list_validators,
 )
 from tonlake.api.http.transit import Carrier, Transit
-from tonlake.api.metrics.meter import Meter, Metrics
-from tonlake.api.metrics.routes import ServiceCollector
-from tonlake.api.pending.pool import PendingPool
+from tonlake.api.metrics import Meter, Metrics, ServiceCollector
+from tonlake.api.pending import PendingPool
 from tonlake.api.request.call import STARTED_S, join_notes, measure_ms
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.request.table_format import HTML, choose_format
@@ -194,11 +193,7 @@ def make_connections(settings: HttpSettings) -> Connections:
 
 
 def wrap_application(application: Litestar, parts: _Parts, settings: Settings) -> ASGIApp:
-    """Return the application wrapped in all layers, the outermost last.
-
-    Raises:
-        SettingsError: a trusted proxy is neither an address nor a network.
-    """
+    """Return the application wrapped in all layers, the outermost last."""
     http, most = settings.http, settings.http.requests_in_flight
     streams = (tonlake.api.stream.routes.PREFIX, tonlake.api.scan.routes.PATH)
     transit = Transit(
@@ -237,11 +232,7 @@ def wrap_application(application: Litestar, parts: _Parts, settings: Settings) -
 
 
 def make_rules(settings: Settings, clock: Callable[[], float]) -> AccessRules:
-    """Return the access rules: API keys and rate limits.
-
-    Raises:
-        KeyFileInvalid: the key file cannot be read.
-    """
+    """Return the access rules: API keys and rate limits."""
     return AccessRules(
         keys_file=settings.access.keys_file,
         keys_required=settings.access.keys_required,
@@ -263,12 +254,12 @@ def create_application(
         route_handlers=[
             *service.routes,
             *docs.routes,
-            *tonlake.api.metrics.routes.routes,
-            *tonlake.api.publish.routes.routes,
+            *tonlake.api.metrics.routes,
+            *tonlake.api.publish.routes,
             *tonlake.api.scan.routes.routes,
             *tonlake.api.sql.routes.routes,
             *tonlake.api.stream.routes.routes,
-            *tonlake.api.tables.routes.routes,
+            *tonlake.api.tables.routes,
             create_router(explain_error, settings.metadata),
             Router("/api/v2", route_handlers=tonlake.api.v2.routes.routes),
             Router("/api/v3", route_handlers=tonlake.api.v3.routes.routes),

@@ -5,7 +5,7 @@ Swagger UI is served from an installed package; nothing is loaded from other hos
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,16 +19,11 @@ from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads 
 from tonlake.api.v3.routes import described
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from litestar.handlers import HTTPRouteHandler
 
-_SCRIPT = "text/javascript"
-_ASSETS = {
-    "swagger-ui-bundle.js": _SCRIPT,
-    "swagger-ui.css": "text/css",
-    "favicon-32x32.png": "image/png",
-}
 _DAY = {"Cache-Control": "max-age=86400"}
-_HTML = "text/html"
 
 _DOCS = """<!doctype html>
 <html lang="en" data-theme="{theme}"><head><meta charset="utf-8"><title>tonlake: API</title>
@@ -107,11 +102,10 @@ _HEADERS = {**HEADERS, _POLICY: f"{HEADERS[_POLICY]}; img-src 'self' data:"}
 @cache
 def write_description() -> bytes:
     """Return the OpenAPI document as JSON."""
-    return msgspec.json.encode(describe_api({"v3": described}))
+    return msgspec.json.encode(describe_api(described))
 
 
-@cache
-def read_asset(name: str) -> bytes:
+def _read_asset(name: str) -> bytes:
     """Return a file of Swagger UI."""
     spec = find_spec("swagger_ui")
     if spec is None or not spec.submodule_search_locations:
@@ -124,19 +118,7 @@ def answer_docs(request: ApiRequest) -> Response[str]:
     """Return the API reference in the theme of the explorer."""
     sql = '<a href="/sql">SQL</a> ' if request.app.state.settings.sql.enabled else ""
     page = _DOCS.format(theme=read_theme(request), sql=sql)
-    return Response(page, media_type=_HTML, headers=_HEADERS)
-
-
-@get("/docs/docs.css", sync_to_thread=False)
-def answer_style() -> Response[str]:
-    """Return the style of the page around Swagger UI."""
-    return Response(_STYLE, media_type="text/css", headers=_DAY)
-
-
-@get("/docs/start.js", sync_to_thread=False)
-def answer_start() -> Response[str]:
-    """Return the script that starts Swagger UI: inline scripts are forbidden."""
-    return Response(_START, media_type=_SCRIPT, headers=_DAY)
+    return Response(page, media_type="text/html", headers=_HEADERS)
 
 
 @get("/openapi.json", sync_to_thread=True)
@@ -145,13 +127,26 @@ def answer_openapi() -> Response[bytes]:
     return Response(write_description(), media_type="application/json")
 
 
-def _make_asset_route(name: str) -> HTTPRouteHandler:
+_FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
+    "start.js": ("text/javascript", _START.encode),
+    "docs.css": ("text/css", _STYLE.encode),
+    "swagger-ui-bundle.js": ("text/javascript", partial(_read_asset, "swagger-ui-bundle.js")),
+    "swagger-ui.css": ("text/css", partial(_read_asset, "swagger-ui.css")),
+    "favicon-32x32.png": ("image/png", partial(_read_asset, "favicon-32x32.png")),
+}
+"""Files of the page with their media types; inline scripts are forbidden."""
+
+
+def _make_route(name: str) -> HTTPRouteHandler:
+    media, read = _FILES[name]
+    read = cache(read)
+
     @get(f"/docs/{name}", sync_to_thread=True)
-    def answer_asset() -> Response[bytes]:
-        """Return a file of Swagger UI."""
-        return Response(read_asset(name), media_type=_ASSETS[name], headers=_DAY)
+    def answer_file() -> Response[bytes]:
+        """Return a file of the API reference."""
+        return Response(read(), media_type=media, headers=_DAY)
 
-    return answer_asset
+    return answer_file
 
 
-routes = [answer_docs, answer_start, answer_style, answer_openapi, *map(_make_asset_route, _ASSETS)]
+routes = [answer_docs, answer_openapi, *map(_make_route, _FILES)]

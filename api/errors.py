@@ -1,34 +1,6 @@
 """Errors of the API and their HTTP status codes.
 
-ApiError
-├── RequestInvalid           a parameter cannot be converted, or a rule between parameters is broken
-│   └── AddressInvalid       text that is not an address
-├── CredentialMissing        a required parameter is absent on a legacy operation (401)
-├── ParameterMissing         a required parameter is absent on an operation that responds 400
-├── AnswerNotFound           the requested object does not exist
-│   └── NotCovered           it may be outside of the lake's ranges, which the text lists
-├── AnswerConflict           the object exists, but is not of the kind that the operation needs
-├── StackTypeUnknown         an argument of a get-method has an unknown type
-├── ResultDeep               the resulting stack of a get-method is nested too deeply
-├── GetMethodFailed          v3: an error that has its own status in v2
-├── LiteServerError          v2: an error with the text of a lite server, which clients match
-├── SendingUnavailable       there is no upstream to send messages to, or it cannot be reached
-├── UpstreamRefusal          the upstream refuses, with its own status
-├── KeyMissing               the request has no API key
-├── KeyUnknown               the API key is not valid
-├── RateExceeded             the key or the address exceeds its rate limit
-├── KeyFileInvalid           the key file cannot be read or written
-├── ServiceBusy              too many requests are in flight: retry later
-├── BodyLate                 the body of the request did not arrive in time
-├── ShareExceeded            one key or address has too many streams or scans open
-├── OriginForbidden          an SQL request from a page of another origin or a foreign host name
-├── SqlOff                   SQL over HTTP is not enabled
-├── SqlBusy                  too many statements are running and waiting: retry later
-├── SqlUnavailable           this machine cannot run statements safely
-└── LakeUnavailable          there is no commit yet, or the snapshot is gone: retry later
-    └── NotDerived           the lake has the blocks, but this is not derived from them yet
-
-STATUS maps error classes, of this tree and of the packages below, to HTTP status codes.
+``STATUS`` maps error classes, of this module and of the packages below, to HTTP status codes.
 """
 
 from __future__ import annotations

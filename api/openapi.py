@@ -1,4 +1,4 @@
-"""Generates the OpenAPI 3.1 document of both API versions from the code of the routes.
+"""Generates the OpenAPI 3.1 document of all routes from the code of the routes.
 
 Parameters come from the structs that convert them, responses from the structs that are encoded, so
 the document cannot differ from what the program does.
@@ -7,68 +7,83 @@ the document cannot differ from what the program does.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
+from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, get_origin
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple, get_origin
 
 import msgspec
 
-from tonlake.api.openapi_form import complete_arrays, name_operation
-from tonlake.api.openapi_service import TAGS, describe_service
-from tonlake.api.parameter import describe_parameter, describe_property
-from tonlake.api.request.params import converters_of
-from tonlake.api.request.table_format import MEDIA_TYPES, has_list
-from tonlake.api.v2.methods import METHODS
+from tonlake.api import tables
+from tonlake.api.request.call import converters_of
+from tonlake.api.request.table_format import CSV, MEDIA_TYPES, has_list
+from tonlake.api.scan.frames import SCAN_TYPES
+from tonlake.api.scan.query import Scan
+from tonlake.api.scan.routes import PATH
+from tonlake.api.stream.event import FINALITIES, TYPES, StreamQuery
+from tonlake.api.stream.routes import PREFIX
+from tonlake.api.v2.routes import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from litestar.handlers import HTTPRouteHandler
 
-    from tonlake.api.request.params import Query
-    from tonlake.api.v2.methods import Method
+    from tonlake.api.request.call import Query
+    from tonlake.api.v2.routes import Method
 
 Schema = dict[str, Any]
 
 _REF = "#/components/schemas/{name}"
-_JSON = "application/json"
-_ERROR_3 = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+_JSON, _TEXT = "application/json", "text/plain"
+_OTHERS = [media for media in MEDIA_TYPES.values() if media != _JSON]
+_STRING, _OBJECT = {"type": "string"}, {"type": "object"}
+_FORMS = {"type": "string", "enum": [*MEDIA_TYPES]}
+_TAGS = {
+    "v3": "TON Center API v3: indexed chain, tokens, traces, actions",
+    "v2": "TON Center API v2: blocks, accounts, get-methods, sending",
+    "streams": "Events of new blocks: server-sent events, WebSocket",
+    "scan": "Rows of a table in chain order, for indexers",
+    "sql": "SQL over the lake, if the setting [sql] enabled is set",
+    "tables": "User-defined tables: results of statements, refreshed",
+    "service": "Health and monitoring",
+}
+"""Tags of operations, in the order in which a reference shows them."""
+
+_ERROR_3 = {"type": "object", "properties": {"error": _STRING}, "required": ["error"]}
 _ERROR_2 = {
     "type": "object",
     "properties": {
         "ok": {"const": False},
-        "error": {"type": "string"},
+        "error": _STRING,
         "code": {"type": "integer"},
-        "@extra": {"type": "string"},
+        "@extra": _STRING,
     },
     "required": ["ok", "error", "code"],
+}
+_RESULT_2 = {
+    "type": "object",
+    "properties": {"ok": {"const": True}, "result": {}, "@extra": _STRING},
+    "required": ["ok", "result", "@extra"],
 }
 _RPC = {
     "type": "object",
     "properties": {
-        "jsonrpc": {"type": "string"},
+        "jsonrpc": _STRING,
         "id": {},
         "method": {"type": "string", "enum": sorted(METHODS)},
-        "params": {"type": "object"},
+        "params": _OBJECT,
     },
     "required": ["method"],
 }
-TABLES = "x-table-media-types"
-"""Extension with the other media types of a list, selected by ``Accept``.
-
-As ``content`` of the response they would make generated clients parse JSON as any of them.
-"""
+_SNAPSHOT = {"format": "int32", "minimum": 1, "maximum": (1 << 31) - 1, "examples": [1]}
 _TRUE = {"type": "string", "examples": ["true"]}
 _SHARED = {
     "snapshot": (
         "query",
-        {
-            "type": "integer",
-            "format": "int32",
-            "minimum": 1,
-            "maximum": (1 << 31) - 1,
-            "examples": [1],
-        },
+        {"type": "integer", **_SNAPSHOT},
         "Snapshot (commit number) to read; default: the newest.",
     ),
     # Invalid values of these are ignored, as by TON Center: any text is allowed.
@@ -80,6 +95,115 @@ _SHARED = {
         "Query timeout in milliseconds.",
     ),
 }
+_REFUSED_2 = "Refused as by a lite server (LITE_SERVER_...): clients match on the error."
+_STREAM = (
+    "Events of each commit that match the filters, until the client disconnects. Each event is a"
+    " line `data:` with a JSON object, after a line `id:`; the header `Last-Event-ID` continues"
+    " after one. Undone blocks are reported as `blocks_undone`."
+)
+_SOCKET = (
+    'A WebSocket (status 101). Send `{"operation": "subscribe", …}` with the filters of'
+    ' the server-sent events as lists, `{"operation": "unsubscribe"}` or'
+    ' `{"operation": "ping"}`; events are JSON objects.'
+)
+_SQL = (
+    "Run one SQL statement (DuckDB) in a sandboxed process. Off by default: setting"
+    " `[sql] enabled`. The response is JSON unless `format` or `Accept` selects"
+    f" {', '.join(_OTHERS)}."
+)
+_SCAN = (
+    "Rows of a table, or of several, by masterchain block, in batches. Each batch has a cursor"
+    " from which a later scan continues: in the custom metadata of an Arrow record batch, in a line"
+    " `@batch` of NDJSON. With `follow` the response continues with new blocks."
+)
+_TABLE = (
+    "A page of a user-defined table (`tonlake table add`). Filters are `column=value`, `column.ne`,"
+    " `column.lt`, `column.lte`, `column.gt` and `column.gte`; bytes are hex."
+)
+_ROWS = {
+    "type": "object",
+    "properties": {
+        "columns": {"type": "array", "items": _OBJECT},
+        "rows": {"type": "array", "items": {"type": "array", "items": {}}},
+        "row_count": {"type": "integer"},
+        "complete": {"type": "boolean"},
+    },
+    "required": ["columns", "rows", "row_count", "complete"],
+}
+_STATEMENT = {
+    "type": "object",
+    "properties": {
+        "query": {
+            "type": "string",
+            "description": "One SQL statement (DuckDB).",
+            "examples": ["select count(*) as n from blocks"],
+        },
+        "format": _FORMS,
+    },
+    "required": ["query"],
+}
+
+
+class Parameter(NamedTuple):
+    """An example of a parameter as text, and its description."""
+
+    example: str
+    description: str
+
+    def read_example(self, schema: Schema) -> Any:  # noqa: ANN401 - of the schema's type
+        """Return the example in the type of ``schema``."""
+        if "anyOf" in schema:
+            return self.read_example(schema["anyOf"][0])
+        if schema["type"] == "array" and self.example != "[]":
+            return [self.read_example(schema["items"])]
+        return self.example if schema["type"] == "string" else msgspec.json.decode(self.example)
+
+
+@cache
+def load_parameters() -> Mapping[tuple[str, str], Parameter]:
+    """Return the parameters by name and path ("" for any path), from ``parameters.txt``."""
+    text = files("tonlake.api").joinpath("parameters.txt").read_text(encoding="utf-8")
+    found = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            name, *shown = line.split(" | ", 2)
+            name, _, path = name.partition("@")
+            found[name, path] = Parameter(*shown)
+    return found
+
+
+def _find_parameter(path: str, name: str) -> Parameter:
+    """Return the entry of a parameter with the longest matching path."""
+    table = load_parameters()
+    paths = [place for known, place in table if known == name and path.startswith(place)]
+    if not paths:
+        raise KeyError(f"parameters.txt has no {name} (of {path})")
+    return table[name, max(paths, key=len)]
+
+
+def _describe_parameter(path: str, name: str, schema: Schema, *, required: bool = False) -> Schema:
+    """Return the description of a query parameter.
+
+    The example of an optional parameter is in its schema: outside of it, Swagger UI would fill it
+    in, and a request with every filter finds nothing.
+    """
+    known = _find_parameter(path, name)
+    example = known.read_example(schema)
+    shown: Schema = {
+        "name": name,
+        "in": "query",
+        "required": required,
+        "description": known.description,
+        "schema": schema | {"examples": [example]},
+    }
+    return shown | {"example": example} if required else shown
+
+
+def _describe_property(path: str, name: str, schema: Schema) -> Schema:
+    """Return a body's field; it has no default, as generated clients would require a value."""
+    known = _find_parameter(path, name)
+    schema = {key: value for key, value in schema.items() if key != "default"}
+    return schema | {"description": known.description, "examples": [known.read_example(schema)]}
 
 
 class _Types:
@@ -102,32 +226,35 @@ class _Types:
         return self._shown[-1]
 
     def describe(self) -> Schema:
-        """Return the schemas of all structs by name."""
+        """Return the schemas of all structs by name; pre-encoded text may be any JSON."""
         found, named = msgspec.json.schema_components(
-            self._kinds, ref_template=_REF, schema_hook=_describe_anything
+            self._kinds,
+            ref_template=_REF,
+            schema_hook=lambda _kind: {"description": "Any JSON."},
         )
         for shown, schema in zip(self._shown, found, strict=True):
             shown.update(schema)
         for name, path in self._bodies.items():
             fields = named[name]["properties"]
-            fields |= {key: describe_property(path, key, field) for key, field in fields.items()}
+            fields |= {key: _describe_property(path, key, field) for key, field in fields.items()}
         return named
 
 
-def describe_api(routes: Mapping[str, Iterable[HTTPRouteHandler]]) -> Schema:
+def describe_api(routes: Iterable[HTTPRouteHandler]) -> Schema:
     """Return the OpenAPI document; ``routes`` are those below ``/api/v3``."""
     types = _Types()
     paths: dict[str, Any] = {}
-    for api, listed in routes.items():
-        for route in listed:
-            for path in route.paths:
-                item = paths.setdefault(f"/api/{api}{path}", {})
-                item.update(_describe_route(api, path, route, types))
-    for name, method in METHODS.items():
-        paths[f"/api/v2/{name}"] = dict(_describe_method(name, method))
-    paths["/api/v2/jsonRPC"] = {"post": _describe_rpc()}
-    paths |= describe_service()
-    document = {
+    for route in routes:
+        for path in route.paths:
+            item = paths.setdefault(f"/api/v3{path}", {})
+            item.update(_describe_route(path, route, types))
+    paths |= {f"/api/v2/{name}": dict(_describe_method(name, METHODS[name])) for name in METHODS}
+    rpc = _operate(
+        "v2_post_json_rpc", "v2", "Call any method by name.", _list_responses(_OBJECT, "ErrorV2")
+    )
+    paths["/api/v2/jsonRPC"] = {"post": rpc | {"requestBody": _write_body(_RPC)}}
+    paths |= _describe_streams() | _describe_tables() | _describe_service()
+    document: Schema = {
         "openapi": "3.1.0",
         "info": {
             "title": "tonlake",
@@ -135,7 +262,7 @@ def describe_api(routes: Mapping[str, Iterable[HTTPRouteHandler]]) -> Schema:
             "description": "The TON Center API, versions 2 and 3, over a lake of Parquet files.",
         },
         "servers": [{"url": "/"}],
-        "tags": TAGS,
+        "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
         "paths": dict(sorted(paths.items())),
         "components": {
             "schemas": {"Error": _ERROR_3, "ErrorV2": _ERROR_2, **types.describe()},
@@ -145,29 +272,69 @@ def describe_api(routes: Mapping[str, Iterable[HTTPRouteHandler]]) -> Schema:
             },
         },
     }
-    complete_arrays(document)
-    return document
+    whole: Schema = _complete_arrays(document)
+    return whole
 
 
-def _describe_route(api: str, path: str, route: HTTPRouteHandler, types: _Types) -> Schema:
-    """Return the operations of one route by HTTP method."""
-    kind: type[Query] | None = route.opt.get("query")
-    answer = route.opt.get("answer")
-    shown = answer or route.fn
+def _complete_arrays(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return JSON with empty ``items`` in arrays of anything, which generators refuse without."""
+    if isinstance(value, list):
+        return [_complete_arrays(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    whole = {key: _complete_arrays(item) for key, item in value.items()}
+    if whole.get("type") == "array" and not {"items", "prefixItems"} & whole.keys():
+        whole["items"] = {}
+    return whole
+
+
+def _name_operation(api: str, verb: str, path: str) -> str:
+    """Return the id of an operation, which generated clients use as a function name."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", path.strip("/").replace("/", "_"))
+    return f"{api}_{verb}_{words}".lower()
+
+
+def _operate(name: str, tag: str, summary: str, responses: Schema, **others: object) -> Schema:
+    """Return an operation."""
+    shown = {"operationId": name, "tags": [tag], "summary": summary, "responses": responses}
+    return shown | others
+
+
+def _write_body(schema: Schema, *, required: bool = True) -> Schema:
+    return {"required": required, "content": {_JSON: {"schema": schema}}}
+
+
+def _list_responses(schema: Schema, error: str = "Error", media: str = _JSON) -> Schema:
+    """Return the responses of an operation."""
+    refused = {_JSON: {"schema": {"$ref": _REF.format(name=error)}}}
+    described = {"200": {"description": "Success.", "content": {media: {"schema": schema}}}}
+    if error == "ErrorV2":
+        described["500"] = {"description": _REFUSED_2, "content": refused}
+    return described | {"default": {"description": "Error.", "content": refused}}
+
+
+def _describe_route(path: str, route: HTTPRouteHandler, types: _Types) -> Schema:
+    """Return the operations of one route by HTTP method.
+
+    The other media types of a list, selected by ``Accept``, are in an extension: as ``content``
+    they would make generated clients parse JSON as any of them.
+    """
+    answer, where = route.opt.get("answer"), f"/api/v3{path}"
+    kind = route.opt.get("answers") if answer is None else _find_return_type(answer)
     described: Schema = {}
     for verb in sorted(route.http_methods - {"HEAD"}):
-        operation: Schema = {
-            "operationId": name_operation(api, verb, path),
-            "tags": [api],
-            "summary": _first_line(shown),
-            "parameters": [*_list_parameters(f"/api/{api}{path}", kind), *_refer_shared()],
-            "responses": _list_responses(
-                _describe_answer(answer, route, types), "Error", tables=_gives_rows(answer)
-            ),
-        }
+        responses = _list_responses({} if kind is None else types.refer(kind))
+        if answer is not None and _has_rows(kind):
+            responses["200"]["description"] = f"Success. By Accept also as {', '.join(_OTHERS)}."
+            responses["200"]["x-table-media-types"] = _OTHERS
+        shared = [{"$ref": f"#/components/parameters/{name}"} for name in _SHARED]
+        operation = _operate(
+            _name_operation("v3", verb, path), "v3", _first_line(answer or route.fn), responses
+        )
+        operation["parameters"] = [*_list_parameters(where, route.opt.get("query")), *shared]
         if verb == "POST":
             body = route.opt.get("body")
-            content = {"type": "object"} if body is None else types.refer(body, f"/api/{api}{path}")
+            content = _OBJECT if body is None else types.refer(body, where)
             operation["requestBody"] = _write_body(content)
         described[verb.lower()] = operation
     return described
@@ -175,70 +342,21 @@ def _describe_route(api: str, path: str, route: HTTPRouteHandler, types: _Types)
 
 def _describe_method(name: str, method: Method) -> Iterator[tuple[str, Schema]]:
     """Yield the operations of one v2 method by HTTP method."""
-    result = {
-        "type": "object",
-        "properties": {"ok": {"const": True}, "result": {}, "@extra": {"type": "string"}},
-        "required": ["ok", "result", "@extra"],
-    }
-    common = {
-        "tags": ["v2"],
-        "summary": _first_line(method.answer) or name,
-        "responses": _list_responses(result, "ErrorV2"),
-    }
-    path = f"/api/v2/{name}"
-    listed = _list_parameters(path, method.params)
+    listed = _list_parameters(f"/api/v2/{name}", method.params)
     needed = [item["name"] for item in listed if item["required"]]
-    if not method.post_only:
-        yield (
-            "get",
-            {**common, "operationId": name_operation("v2", "get", name), "parameters": listed},
-        )
-    body = {
-        "type": "object",
-        "properties": {
-            item["name"]: item["schema"] | {"description": item["description"]} for item in listed
-        },
-        "required": needed,
+    body = {"type": "object", "properties": _list_properties(listed), "required": needed}
+    summary = _first_line(method.answer) or name
+    parts: dict[str, Schema] = {
+        "get": {"parameters": listed},
+        "post": {"requestBody": _write_body(body, required=bool(needed))},
     }
-    yield (
-        "post",
-        {
-            **common,
-            "operationId": name_operation("v2", "post", name),
-            "requestBody": _write_body(body, required=bool(needed)),
-        },
-    )
-
-
-def _describe_rpc() -> Schema:
-    return {
-        "operationId": "v2_post_json_rpc",
-        "tags": ["v2"],
-        "summary": "Call any method by name.",
-        "requestBody": _write_body(_RPC),
-        "responses": _list_responses({"type": "object"}, "ErrorV2"),
-    }
-
-
-def _write_body(schema: Schema, *, required: bool = True) -> Schema:
-    return {"required": required, "content": {_JSON: {"schema": schema}}}
-
-
-def _list_responses(schema: Schema, error: str, *, tables: bool = False) -> Schema:
-    """Return the responses of an operation; with ``tables``, also the other media types."""
-    refused = {"schema": {"$ref": _REF.format(name=error)}}
-    content: Schema = {_JSON: {"schema": schema}}
-    described: Schema = {"200": {"description": "Success.", "content": content}}
-    if tables:
-        others = [media for media in MEDIA_TYPES.values() if media != _JSON]
-        described["200"]["description"] = f"Success. By Accept also as {', '.join(others)}."
-        described["200"][TABLES] = others
-    if error == "ErrorV2":
-        text = "Refused as by a lite server (LITE_SERVER_...): clients match on the error."
-        described["500"] = {"description": text, "content": {_JSON: refused}}
-    return described | {
-        "default": {"description": "Error.", "content": {_JSON: refused}},
-    }
+    for verb, part in parts.items():
+        if verb == "post" or not method.post_only:
+            responses = _list_responses(_RESULT_2, "ErrorV2")
+            yield (
+                verb,
+                _operate(_name_operation("v2", verb, name), "v2", summary, responses, **part),
+            )
 
 
 def _list_parameters(path: str, kind: type[Query] | None) -> list[Schema]:
@@ -246,31 +364,20 @@ def _list_parameters(path: str, kind: type[Query] | None) -> list[Schema]:
     if kind is None:
         return []
     required = {item.name for item in msgspec.structs.fields(kind) if item.required}
-    return [
-        describe_parameter(
-            path,
-            name,
-            {"type": "array", "items": converter.schema} if converter.many else converter.schema,
-            required=name in required,
-        )
-        for name, converter in converters_of(kind).items()
-    ]
+    limits = {"types": [*TYPES], "min_finality": [*FINALITIES]} if kind is StreamQuery else {}
+    shown = []
+    for name, converter in converters_of(kind).items():
+        schema = converter.schema | ({"enum": limits[name]} if name in limits else {})
+        schema = {"type": "array", "items": schema} if converter.many else schema
+        shown.append(_describe_parameter(path, name, schema, required=name in required))
+    return shown
 
 
-def _refer_shared() -> list[Schema]:
-    return [{"$ref": f"#/components/parameters/{name}"} for name in _SHARED]
-
-
-def _describe_answer(answer: Any, route: HTTPRouteHandler, types: _Types) -> Schema:  # noqa: ANN401
-    """Return the schema of an operation's response, from its annotation or its route's option."""
-    kind = route.opt.get("answers") if answer is None else _find_return_type(answer)
-    return {} if kind is None else types.refer(kind)
-
-
-def _gives_rows(answer: Any) -> bool:  # noqa: ANN401 - a function, or None
-    """Return whether a response contains a list, which is also available as a table."""
-    kind = None if answer is None else _find_return_type(answer)
-    return get_origin(kind) is list or (isinstance(kind, type) and has_list(kind))
+def _list_properties(parameters: list[Schema]) -> Schema:
+    """Return parameters as the fields of a body."""
+    return {
+        item["name"]: item["schema"] | {"description": item["description"]} for item in parameters
+    }
 
 
 def _find_return_type(answer: Any) -> Any:  # noqa: ANN401 - any annotation
@@ -283,10 +390,82 @@ def _find_return_type(answer: Any) -> Any:  # noqa: ANN401 - any annotation
     return eval(answer.__annotations__["return"], names)  # noqa: S307 - trusted source code
 
 
+def _has_rows(kind: Any) -> bool:  # noqa: ANN401 - any type
+    """Return whether a response has a list, which is also available as a table."""
+    return get_origin(kind) is list or (isinstance(kind, type) and has_list(kind))
+
+
 def _first_line(function: Any) -> str:  # noqa: ANN401 - a function
     return (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".")
 
 
-def _describe_anything(_kind: type) -> Schema:
-    """Describe values that may be any JSON: decoded bodies and pre-encoded text."""
-    return {"description": "Any JSON."}
+def _describe_streams() -> Schema:
+    path = f"{PREFIX}/sse"
+    shown = _list_parameters(path, StreamQuery)
+    responses = _list_responses(_STRING, media="text/event-stream")
+    body = _write_body({"type": "object", "properties": _list_properties(shown)})
+    get = _operate("stream_get_sse", "streams", "Follow events (server-sent events)", responses)
+    post = _operate("stream_post_sse", "streams", "Follow events; filters as JSON", responses)
+    upgrade = {"default": {"description": "Not a WebSocket request."}}
+    socket = _operate("stream_get_ws", "streams", "Follow events (WebSocket)", upgrade)
+    return {
+        path: {
+            "get": get | {"description": _STREAM, "parameters": shown},
+            "post": post | {"description": _STREAM, "requestBody": body},
+        },
+        f"{PREFIX}/ws": {"get": socket | {"description": _SOCKET}},
+    }
+
+
+def _describe_tables() -> Schema:
+    """Return the operations of rows in any format: SQL, scans, user-defined tables."""
+    rows, page = _list_responses(_ROWS), f"{tables.PREFIX}/{{name}}"
+    number = {"type": "integer", "minimum": 0}
+    chosen: dict[str, Schema] = {
+        "limit": number,
+        "offset": number,
+        "sort": _STRING,
+        "format": _FORMS,
+    }
+    name = _describe_parameter(page, "name", _STRING, required=True) | {"in": "path"}
+    asked = [
+        _describe_parameter("/sql", "query", _STRING, required=True),
+        _describe_parameter("/sql", "format", _FORMS),
+    ]
+    _refs, named = msgspec.json.schema_components([Scan], ref_template="{name}")
+    named["Scan"]["properties"]["tables"]["additionalProperties"] = named["TableScan"]
+    # Generators of clients do not know the other types.
+    scanned = _list_responses(_STRING, media=SCAN_TYPES[CSV])
+    usual, *others = SCAN_TYPES.values()
+    scanned["200"]["description"] = f"Success: {usual}, or by Accept {', '.join(others)}."
+    scan = _operate("scan_post", "scan", "Stream rows of a table in chain order", scanned)
+    listing = "List user-defined tables: statement, columns, rows, newest commit"
+    get = _operate("sql_get", "sql", "Run a SQL statement", rows)
+    post = _operate("sql_post", "sql", "Run a SQL statement in the body", rows)
+    table = _operate("table_get", "tables", "Return a page of a user-defined table", rows)
+    parameters = [name, *(_describe_parameter(page, each, chosen[each]) for each in chosen)]
+    body = _write_body(named["Scan"] | {"description": _SCAN})
+    return {
+        "/sql": {
+            "get": get | {"description": _SQL, "parameters": asked},
+            "post": post | {"description": _SQL, "requestBody": _write_body(_STATEMENT)},
+        },
+        PATH: {"post": scan | {"description": _SCAN, "requestBody": body}},
+        tables.PREFIX: {"get": _operate("tables_get", "tables", listing, _list_responses(_OBJECT))},
+        page: {"get": table | {"description": _TABLE, "parameters": parameters}},
+    }
+
+
+def _describe_service() -> Schema:
+    checks = {
+        "healthz": ("Check that the process responds", _TEXT),
+        "readyz": ("Show the snapshot served and its lag; 503 if late", _JSON),
+        "version": ("Show name and version of the program", _JSON),
+        "metrics": ("Return metrics in Prometheus text format", _TEXT),
+    }
+    described: Schema = {}
+    for name, (summary, media) in checks.items():
+        responses = _list_responses(_STRING if media == _TEXT else _OBJECT, media=media)
+        operation = _operate(f"service_get_{name}", "service", summary, responses)
+        described[f"/{name}"] = {"get": operation}
+    return described

@@ -1,42 +1,4 @@
-"""Errors of the ingest package.
-
-IngestError
-├── BocError             bytes that are not a valid bag of cells, or a cell that ends too early
-│   └── CellUnderflow    a cell has fewer bits or references than its type needs
-├── MissingCell          a cell that a tree refers to is not available
-├── DecodeError          valid cells that do not follow the TL-B of a block
-├── TraceImpossible      messages that no chain can contain
-├── TracesMissing        the lake has transactions without traces
-├── ChainUnproven        the available proofs do not lead to a block of the lake
-├── WorkerLost           a worker process of an ingest died
-├── ActionUnreadable     a message body that the decoder of its protocol cannot parse
-├── RecordingMalformed   a line of recorded traces that cannot be read
-├── TvmError             a get-method could not be run
-│   ├── TvmMissing       no engine is installed for this on this machine
-│   ├── TvmBusy          too many calls are waiting
-│   ├── TvmTimeout       the run exceeded its time limit
-│   ├── TvmCrash         the process of the TVM died during the call
-│   ├── TvmRefusal       the TVM does not accept the call
-│   ├── TvmStackDeep     the resulting stack is nested too deep to be returned
-│   └── TvmStackLarge    the resulting stack is too large to be returned
-├── BodyError            a message body does not match its layout in the body table
-├── BodyLimit            decoding a message body would take more work than is allowed
-├── SignatureInvalid     a user-defined message layout that cannot be parsed or used
-├── FetchError           off-chain content could not be fetched
-│   ├── FetchRefused     its address is not allowed
-│   ├── FetchFailed      there was no successful response
-│   └── ContentInvalid   the response is not valid content
-├── SourceError          a source cannot be opened or read as a whole
-│   ├── SourceForeign    a source belongs to another network or chain than the lake
-│   ├── EntryFlaw        an entry of a package is not the one expected at its offset
-│   ├── ServerFault      a lite server cannot be reached, or sends a wrong answer
-│   └── ServerRefusal    a lite server answers with an error
-└── BlockUnavailable     one block is unavailable
-    ├── BlockNotYet      the node has not finished writing it
-    ├── BlockPruned      the node has deleted it
-    ├── BlockNeverHad    the node never stored it
-    └── BlockCorrupt     it is stored, but its bytes are wrong
-"""
+"""Errors of the ingest package."""
 
 from __future__ import annotations
 

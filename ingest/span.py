@@ -66,7 +66,6 @@ def parse_span(text: str, *, oldest: int, newest: int) -> Span:
 
 
 def _explain_empty(found: re.Match[str], *, oldest: int, newest: int) -> str:
-    """Return why the range is empty: its first block comes after its last one."""
     first, last = found["first"], found["last"]
     if first is None:
         return f"ends before the oldest block of the source, {oldest}"
@@ -107,10 +106,6 @@ def list_shared(requested: Span, covered: Iterable[Span]) -> list[str]:
     ]
 
 
-def _show_nothing(_done: int, _total: int) -> None:
-    """Report no progress."""
-
-
 class Scope(NamedTuple):
     """Which ranges a rebuild derives; by default all that are outdated."""
 
@@ -120,7 +115,7 @@ class Scope(NamedTuple):
     within: Sequence[Span] | None = None
     """Masterchain blocks to which the rebuild is limited; None means all."""
 
-    on_range: Callable[[int, int], None] = _show_nothing
+    on_range: Callable[[int, int], None] = lambda _done, _total: None
     """Called after each range with the numbers of finished ranges and of all ranges."""
 
     spread: Spread = HERE

@@ -48,12 +48,7 @@ def sends_by_liteserver(settings: UpstreamSettings) -> bool:
 
 
 def send_message(settings: UpstreamSettings, method: str, boc: bytes) -> object:
-    """Send a message and return the result of the v2 method ``method``.
-
-    Raises:
-        LiteServerError: ``boc`` is not a message, or lite servers refuse it.
-        SendingUnavailable, UpstreamRefusal: as for ``ask_upstream``.
-    """
+    """Send a message and return the result of the v2 method ``method``."""
     if not sends_by_liteserver(settings):
         return ask_upstream(settings, method, {"boc": encode_bytes(boc)})
     try:
@@ -78,12 +73,7 @@ def send_message(settings: UpstreamSettings, method: str, boc: bytes) -> object:
 
 
 def ask_upstream(settings: UpstreamSettings, method: str, params: dict[str, Any]) -> object:
-    """Call a method of the upstream by POST and return its result.
-
-    Raises:
-        SendingUnavailable: no upstream is set, it cannot be reached, or its response is invalid.
-        UpstreamRefusal: the upstream refuses, with its own code and text.
-    """
+    """Call a method of the upstream by POST and return its result."""
     if not settings.url:
         raise SendingUnavailable(NO_NETWORK)
     headers = {"Content-Type": "application/json"}
@@ -137,11 +127,7 @@ PARTS = ("body", "init_code", "init_data")
 
 
 def check_bag(boc: bytes, name: str) -> None:
-    """Check that ``boc`` is a bag with one root; the error text is that of the node's client.
-
-    Raises:
-        LiteServerError: it is not.
-    """
+    """Check that ``boc`` is a bag with one root; the error text is that of the node's client."""
     try:
         roots = len(parse_boc(boc).roots)
     except BocError as error:
@@ -151,11 +137,7 @@ def check_bag(boc: bytes, name: str) -> None:
 
 
 def check_parts(params: EstimateParams | EstimateCellParams) -> None:
-    """Check that the parts of a message are bags of cells; code and data may be empty.
-
-    Raises:
-        LiteServerError: a part is not.
-    """
+    """Check that the parts of a message are bags of cells; code and data may be empty."""
     for name in PARTS:
         boc = getattr(params, name)
         if boc or name == "body":
@@ -163,12 +145,7 @@ def check_parts(params: EstimateParams | EstimateCellParams) -> None:
 
 
 def send_bag(call: Call, boc: bytes, method: str = "sendBoc") -> Any:  # noqa: ANN401 - as it came
-    """Send a message and return the result of the upstream.
-
-    Raises:
-        LiteServerError: ``boc`` is not a bag of cells.
-        SendingUnavailable, UpstreamRefusal: the message could not be sent or was refused.
-    """
+    """Send a message and return the result of the upstream."""
     check_bag(boc, "body")
     answer = send_message(call.settings.upstream, method, boc)
     keep_pending(call, boc)

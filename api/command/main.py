@@ -30,7 +30,7 @@ MODULES = {
     "fetch-metadata": "tonlake.ingest.command.metadata",
     "ingest": "tonlake.ingest.command.ingest",
     "ingest-state": "tonlake.ingest.command.state",
-    "key": "tonlake.api.access.cli",
+    "key": "tonlake.api.access",
     "query": "tonlake.queries.cli",
     "pull": "tonlake.ingest.command.pull",
     "rebuild": "tonlake.ingest.command.rebuild",

@@ -18,7 +18,7 @@ import click
 from tonlake.api.command.loading import load_command_settings
 from tonlake.api.command.tail import Tail
 from tonlake.api.errors import KeyFileInvalid
-from tonlake.api.metrics.logs import configure_logs
+from tonlake.api.metrics import configure_logs
 from tonlake.ingest.command.metadata import name_fetcher
 from tonlake.ingest.command.node import choose_node, keep_apart, node_option
 from tonlake.ingest.errors import SourceError
@@ -130,7 +130,7 @@ def serve_command(
 def _open_servers(config: Path, settings: Settings) -> StateServers:
     """Return the lite servers of a configuration; exit with an error if it is invalid."""
     # Loading takes half a second, which other commands do without.
-    from tonlake.api.chain.fetched import TIMEOUT_MS  # noqa: PLC0415
+    from tonlake.api.chain.account import TIMEOUT_MS  # noqa: PLC0415
     from tonlake.ingest.source.liteserver.query import open_state_servers  # noqa: PLC0415
 
     try:

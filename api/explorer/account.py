@@ -16,17 +16,21 @@ from tonlake.api.explorer.holding import WAYS, Price, list_holdings, list_messag
 from tonlake.api.explorer.transaction import ask_transactions
 from tonlake.api.explorer.words.names import list_certain
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, find_keys
-from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
-from tonlake.api.v3.route.name import RecordsQuery, get_records
-from tonlake.api.v3.route.nft import ItemsQuery, get_items
-from tonlake.api.v3.route.wallet import WalletStatesQuery, get_wallet_states
+from tonlake.api.v3.route.account import (
+    AccountStatesQuery,
+    WalletStatesQuery,
+    get_account_states,
+    get_wallet_states,
+)
+from tonlake.api.v3.route.contract import RecordsQuery, get_records
+from tonlake.api.v3.route.token import ItemsQuery, get_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonlake.api.explorer.contract.tab import Contract
     from tonlake.api.explorer.history import HistoryPage
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
     from tonlake.api.v3.resource.answer import Metadata, WalletState
 
 Values = dict[str, Any]

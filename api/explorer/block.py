@@ -18,10 +18,10 @@ from tonlake.api.explorer.network import compare_configuration
 from tonlake.api.explorer.shards import draw_shards
 from tonlake.api.explorer.transaction import ask_transactions
 from tonlake.api.explorer.words.sentence import write_actions
-from tonlake.api.request.params import ConversionError, parse_int32, parse_shard
+from tonlake.api.request.call import ConversionError, parse_int32, parse_shard
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, find_keys
-from tonlake.api.v3.route.action import ActionsQuery, answer_actions
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
+from tonlake.api.v3.route.trace import ActionsQuery, answer_actions
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.command.status import read_status
 from tonlake.lake.log.state import read_commit
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tonlake.api.explorer.words.sentence import WrittenAction
-    from tonlake.api.v3.layout.block import Block
+    from tonlake.api.v3.layout.transaction import Block
     from tonlake.lake.command.status import Status
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.state import DataFile

@@ -31,13 +31,21 @@ from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.explorer.words.outcome import judge_with
 from tonlake.api.http.admission import in_queue
 from tonlake.api.http.representation import matches, tag_body
-from tonlake.api.request.call import ApiRequest, Call, open_call, read_arguments
-from tonlake.api.request.params import Arguments, ConversionError, parse_any_address, parse_hash
+from tonlake.api.request.call import (
+    ApiRequest,
+    Arguments,
+    Call,
+    ConversionError,
+    open_call,
+    parse_any_address,
+    parse_hash,
+    read_arguments,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
 
 THEMES = ("auto", "light", "dark")
 THEME_COOKIE = "tonlake_theme"

@@ -27,16 +27,21 @@ from tonlake.api.explorer.words.movement import (
     write_amount,
 )
 from tonlake.api.explorer.words.sentence import WrittenAction, write_actions
-from tonlake.api.request.params import ConversionError, parse_any_address
+from tonlake.api.request.call import ConversionError, parse_any_address
 from tonlake.api.request.table_format import mark_formula
-from tonlake.api.v3.route.action import ActionCursor, ActionsQuery, answer_actions, parse_cursor
-from tonlake.api.v3.route.jetton import WalletsQuery, get_wallets
+from tonlake.api.v3.route.token import WalletsQuery, get_wallets
+from tonlake.api.v3.route.trace import (
+    ActionCursor,
+    ActionsQuery,
+    answer_actions,
+    parse_action_cursor,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonlake.api.explorer.words.names import Names
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
     from tonlake.api.v3.resource.action import Action
 
 ROWS = 20
@@ -275,7 +280,7 @@ def _mark(action: Action, *, by_time: bool) -> ActionCursor:
 def _read_cursor(question: Question) -> ActionCursor | None:
     text = question.argument("cursor")
     try:
-        return parse_cursor(text) if text else None
+        return parse_action_cursor(text) if text else None
     except ConversionError as error:
         raise RequestInvalid("invalid cursor") from error
 

@@ -9,14 +9,14 @@ import msgspec
 from tonlake.api.explorer.frame import Question, read_offset
 from tonlake.api.explorer.words.movement import TON
 from tonlake.api.v3.layout.build import make_builder
-from tonlake.api.v3.layout.message import Message
+from tonlake.api.v3.layout.transaction import Message
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.metadata import read_metadata
-from tonlake.api.v3.route.jetton import JettonWallet, WalletsQuery, get_wallets
-from tonlake.api.v3.route.message import MessagesQuery, find_rows, list_addresses
+from tonlake.api.v3.route.block import MessagesQuery, find_rows, list_ends
+from tonlake.api.v3.route.token import JettonWallet, WalletsQuery, get_wallets
 
 if TYPE_CHECKING:
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
 
 ROWS = 20
 RECEIVED, SENT, EXTERNAL = WAYS = ("in", "out", "external")
@@ -88,7 +88,7 @@ def list_messages(question: Question, address: Address) -> list[AccountMessage]:
         only_externals=way == EXTERNAL,
     )
     rows: list[Any] = find_rows(question.call, query)
-    named = set(list_addresses(rows))
+    named = set(list_ends(rows))
     question.names.learn(
         read_address_book(question.call, named), read_metadata(question.call, named)
     )

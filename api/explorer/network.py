@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tonlake.api.chain.block import find_configuration_seqno, find_master
 from tonlake.api.chain.cells import read_cell_trees
 from tonlake.api.chain.configuration import (
     COUNTS,
@@ -19,8 +20,7 @@ from tonlake.api.chain.configuration import (
     decode_param,
     name_param,
 )
-from tonlake.api.chain.get_method import read_params
-from tonlake.api.chain.place import find_configuration_seqno, find_master
+from tonlake.api.chain.run import read_params
 from tonlake.api.errors import LiteServerError, NotCovered
 from tonlake.api.explorer.frame import Question, Shown
 from tonlake.api.explorer.words.body import Node, list_values, unwrap

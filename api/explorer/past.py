@@ -9,12 +9,10 @@ from urllib.parse import urlencode
 from markupsafe import escape
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.request.call import read_arguments
-from tonlake.api.request.params import ConversionError, parse_int32
+from tonlake.api.request.call import ConversionError, parse_int32, read_arguments
 
 if TYPE_CHECKING:
-    from tonlake.api.request.call import ApiRequest
-    from tonlake.api.request.params import Arguments
+    from tonlake.api.request.call import ApiRequest, Arguments
     from tonlake.queries.reader import Reader
 
 SEQNO = "seqno"

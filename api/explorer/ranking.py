@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.explorer.frame import Question, Shown, link, read_offset
-from tonlake.api.text.address import Address
+from tonlake.api.text.encoding import Address
 from tonlake.api.v3.page.book import describe_addresses
 from tonlake.api.v3.page.coverage import check_no_contract_missing
 from tonlake.api.v3.page.history import check_derived

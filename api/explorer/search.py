@@ -13,15 +13,14 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from tonlake.api.chain.header import find_trace_ids
+from tonlake.api.chain.block import find_trace_ids
 from tonlake.api.errors import AnswerNotFound, LakeUnavailable
 from tonlake.api.explorer.frame import Question, Redirect, Shown, ask_or_say
-from tonlake.api.request.params import ConversionError, parse_any_address, parse_hash
-from tonlake.api.text.address import Address, render_raw
-from tonlake.api.text.encoding import encode_shard
+from tonlake.api.request.call import ConversionError, parse_any_address, parse_hash
+from tonlake.api.text.encoding import Address, encode_shard, render_raw
 from tonlake.api.v3.page.book import read_accounts
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
-from tonlake.api.v3.route.name import DOMAIN, RecordsQuery, get_records
+from tonlake.api.v3.route.contract import DOMAIN, RecordsQuery, get_records
 from tonlake.lake.notation import read_block_id
 
 if TYPE_CHECKING:

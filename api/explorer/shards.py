@@ -9,7 +9,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tonlake.api.v3.layout.block import Block
+    from tonlake.api.v3.layout.transaction import Block
 
 WIDTH, ROW, GAP = 100, 34, 0.3
 """Width of the diagram and gap between boxes in percent; height of a row in pixels."""

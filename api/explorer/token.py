@@ -17,13 +17,12 @@ from tonlake.api.explorer.frame import (
 )
 from tonlake.api.v3.page.coverage import check_no_contract_missing
 from tonlake.api.v3.page.metadata import NOT_FETCHED, Fetched, read_fetched
-from tonlake.api.v3.route import jetton as jetton_routes
-from tonlake.api.v3.route import nft as nft_routes
+from tonlake.api.v3.route import token as token_routes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
     from tonlake.api.v3.page.nft import NFTCollection, NFTItem
 
 Listed = tuple[list[Any], str, str]
@@ -42,8 +41,8 @@ def show_jetton(question: Question) -> Shown:
         NotDerived, NotCovered: the lake cannot know.
     """
     address = read_address(question)
-    found = jetton_routes.get_masters(
-        question.call, jetton_routes.MastersQuery(address=(address,), limit=1, offset=0)
+    found = token_routes.get_masters(
+        question.call, token_routes.MastersQuery(address=(address,), limit=1, offset=0)
     )
     if not found.jetton_masters:
         check_no_contract_missing(question.call.reader)
@@ -66,24 +65,24 @@ def show_jetton(question: Question) -> Shown:
 
 def _list_holders(question: Question, address: Address) -> Listed:
     offset = read_offset(question)
-    query = jetton_routes.WalletsQuery(
+    query = token_routes.WalletsQuery(
         jetton_address=(address,), exclude_zero_balance=True, sort="desc", limit=ROWS, offset=offset
     )
-    found = question.ask(jetton_routes.get_wallets, query)
+    found = question.ask(token_routes.get_wallets, query)
     return _page(question, "jetton", address, found.jetton_wallets)
 
 
 def _list_transfers(question: Question, address: Address) -> Listed:
     offset = read_offset(question)
-    query = jetton_routes.TransfersQuery(jetton_master=address, limit=ROWS, offset=offset)
-    found = question.ask(jetton_routes.get_transfers, query)
+    query = token_routes.TransfersQuery(jetton_master=address, limit=ROWS, offset=offset)
+    found = question.ask(token_routes.get_transfers, query)
     return _page(question, "jetton", address, found.jetton_transfers)
 
 
 def _list_burns(question: Question, address: Address) -> Listed:
     offset = read_offset(question)
-    query = jetton_routes.BurnsQuery(jetton_master=address, limit=ROWS, offset=offset)
-    found = question.ask(jetton_routes.get_burns, query)
+    query = token_routes.MovesQuery(jetton_master=address, limit=ROWS, offset=offset)
+    found = question.ask(token_routes.get_burns, query)
     return _page(question, "jetton", address, found.jetton_burns)
 
 
@@ -103,12 +102,12 @@ def show_nft(question: Question) -> Shown | Redirect:
         NotDerived, NotCovered: the lake cannot know.
     """
     address = read_address(question)
-    query = nft_routes.ItemsQuery(address=(address,), limit=1, offset=0)
-    items = question.ask(nft_routes.get_items, query)
+    query = token_routes.ItemsQuery(address=(address,), limit=1, offset=0)
+    items = question.ask(token_routes.get_items, query)
     if items.nft_items:
         return _show_item(question, address, items.nft_items[0])
-    by_address = nft_routes.CollectionsQuery(collection_address=(address,), limit=1, offset=0)
-    found = question.ask(nft_routes.get_collections, by_address)
+    by_address = token_routes.CollectionsQuery(collection_address=(address,), limit=1, offset=0)
+    found = question.ask(token_routes.get_collections, by_address)
     if found.nft_collections:
         return _show_collection(question, address, found.nft_collections[0])
     check_no_contract_missing(question.call.reader)
@@ -140,15 +139,15 @@ def _show_collection(question: Question, address: Address, collection: NFTCollec
 
 def _list_moves(question: Question, address: Address) -> Listed:
     offset = read_offset(question)
-    query = nft_routes.TransfersQuery(item_address=(address,), limit=ROWS, offset=offset)
-    found = question.ask(nft_routes.get_transfers, query)
+    query = token_routes.ItemTransfersQuery(item_address=(address,), limit=ROWS, offset=offset)
+    found = question.ask(token_routes.get_item_transfers, query)
     return _page(question, "nft", address, found.nft_transfers)
 
 
 def _list_items(question: Question, address: Address) -> Listed:
     offset = read_offset(question)
-    query = nft_routes.ItemsQuery(collection_address=(address,), limit=ROWS, offset=offset)
-    found = question.ask(nft_routes.get_items, query)
+    query = token_routes.ItemsQuery(collection_address=(address,), limit=ROWS, offset=offset)
+    found = question.ask(token_routes.get_items, query)
     return _page(question, "nft", address, found.nft_items)
 
 

@@ -18,8 +18,13 @@ from litestar.handlers import HTTPRouteHandler
 from tonlake.api.errors import AnswerNotFound, ServiceBusy
 from tonlake.api.explorer.frame import HEADERS
 from tonlake.api.http.admission import in_queue
-from tonlake.api.request.call import ApiRequest, open_call, read_arguments
-from tonlake.api.request.params import ConversionError, parse_any_address
+from tonlake.api.request.call import (
+    ApiRequest,
+    ConversionError,
+    open_call,
+    parse_any_address,
+    read_arguments,
+)
 from tonlake.api.v3.page.metadata import describe_tokens
 from tonlake.ingest.errors import FetchError
 from tonlake.ingest.metadata.download import Downloader
@@ -27,7 +32,7 @@ from tonlake.ingest.metadata.download import Downloader
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonlake.ingest.metadata.picture import Picture
+    from tonlake.ingest.metadata.download import Picture
     from tonlake.ingest.settings import MetadataSettings
 
 CACHE_BYTES = 1 << 26

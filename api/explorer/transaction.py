@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tonlake.api.chain.header import find_trace_ids
+from tonlake.api.chain.block import find_trace_ids
 from tonlake.api.errors import AnswerNotFound, NotDerived, RequestInvalid
 from tonlake.api.explorer import chart
 from tonlake.api.explorer.frame import Question, Redirect, Shown, ask_or_say, read_hash
@@ -12,14 +12,12 @@ from tonlake.api.explorer.tree import draw_tree, list_outline
 from tonlake.api.explorer.words.outcome import BAD, judge_with
 from tonlake.api.explorer.words.phase import COINS, list_phases, list_postings, split_fees
 from tonlake.api.explorer.words.sentence import write_actions
-from tonlake.api.text.address import parse_address
-from tonlake.api.text.encoding import encode_bytes
-from tonlake.api.v2.method.transaction import read_bags
+from tonlake.api.text.encoding import encode_bytes, parse_address
+from tonlake.api.v2.transaction import read_bags
 from tonlake.api.v3.page.coverage import check_no_gap
 from tonlake.api.v3.page.metadata import read_metadata
 from tonlake.api.v3.page.transaction_page import answer_transactions, read_records
-from tonlake.api.v3.route.action import ActionsQuery, answer_actions
-from tonlake.api.v3.route.trace import TracesQuery, answer_traces
+from tonlake.api.v3.route.trace import ActionsQuery, TracesQuery, answer_actions, answer_traces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +27,7 @@ if TYPE_CHECKING:
     from tonlake.api.explorer.words.sentence import WrittenAction
     from tonlake.api.request.call import Call
     from tonlake.api.v3.layout.transaction import Transaction
-    from tonlake.api.v3.resource.answer import Transactions
-    from tonlake.api.v3.resource.trace import Traces
+    from tonlake.api.v3.resource.answer import Traces, Transactions
 
 Row = dict[str, Any]
 

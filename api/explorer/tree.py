@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tonlake.api.explorer.words.names import Names
-    from tonlake.api.v3.layout.message import Message
+    from tonlake.api.v3.layout.transaction import Message
 
 BOX_WIDTH, BOX_HEIGHT = 176, 48
 COLUMN, ROW = 296, 66

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 from litestar.enums import ScopeType
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from tonlake.api.access.key import Keyring
+from tonlake.api.access import Keyring
 from tonlake.api.errors import ApiError, KeyFileInvalid, KeyMissing, KeyUnknown, RateExceeded
 from tonlake.api.http.address import is_own_machine, name_address
 from tonlake.api.http.connection import CONNECTION

@@ -12,20 +12,19 @@ import pyarrow as pa
 
 from tonlake.api.chain.account import find_state
 from tonlake.api.chain.arguments import AccountParams
-from tonlake.api.chain.get_method import run_on_state
-from tonlake.api.chain.place import MASTERCHAIN_SHARD, name_ranges
+from tonlake.api.chain.block import MASTERCHAIN_SHARD, name_coverage
+from tonlake.api.chain.run import run_on_state
 from tonlake.api.errors import AddressInvalid, AnswerNotFound, NotCovered, RequestInvalid
 from tonlake.api.explorer.words.form import NANO_DIGITS
 from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.python.history import read_history
 from tonlake.api.python.method import MethodResult
 from tonlake.api.python.result import Result
-from tonlake.api.text.address import Address, WrittenAddress, parse_address
-from tonlake.api.text.encoding import decode_currencies
+from tonlake.api.text.encoding import Address, WrittenAddress, decode_currencies, parse_address
 from tonlake.api.text.stack import read_argument
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, check_covered, find_keys
-from tonlake.api.v3.route.jetton import WalletsQuery, get_wallets
-from tonlake.api.v3.route.name import DOMAIN, RecordsQuery, get_records
+from tonlake.api.v3.route.contract import DOMAIN, RecordsQuery, get_records
+from tonlake.api.v3.route.token import WalletsQuery, get_wallets
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.lake.account import MASTERCHAIN
 
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from tonlake.api.python.source import Opened
     from tonlake.api.request.call import Call
     from tonlake.api.v3.resource.answer import Metadata
-    from tonlake.api.v3.route.jetton import JettonWallet
+    from tonlake.api.v3.route.token import JettonWallet
 
 Row = dict[str, Any]
 
@@ -238,10 +237,10 @@ def find_seqno(call: Call, at: int | str | datetime | None) -> int | None:
         limit=1,
     )
     if block is None:
-        raise NotCovered(f"{name_ranges(call)}, and {moment.isoformat()} is before that")
+        raise NotCovered(f"{name_coverage(call)}, and {moment.isoformat()} is before that")
     seqno = int(block["seqno"])
     if any(seqno == last for _first, last in call.reader.snapshot.ranges[:-1]):
-        raise NotCovered(f"{name_ranges(call)}, and {moment.isoformat()} may lie in between")
+        raise NotCovered(f"{name_coverage(call)}, and {moment.isoformat()} may lie in between")
     return seqno
 
 

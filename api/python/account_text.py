@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tonlake.api.errors import AddressInvalid
-from tonlake.api.text.address import Address, name_workchain, parse_address, render_friendly
+from tonlake.api.text.encoding import Address, name_workchain, parse_address, render_friendly
 
 _ACCOUNT_BYTES = 32
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 from duckdb.func import FunctionNullHandling
 
 from tonlake.api.chain.account import make_state
-from tonlake.api.chain.get_method import run_on_state
-from tonlake.api.chain.place import find_master, find_range_start
+from tonlake.api.chain.block import find_master, find_range_start
+from tonlake.api.chain.run import run_on_state
 from tonlake.api.errors import ApiError, RequestInvalid
 from tonlake.api.python.past import PastReader, prepare
-from tonlake.api.text.address import parse_address
+from tonlake.api.text.encoding import parse_address
 from tonlake.api.text.stack import encode_v3
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import TvmError, TvmMissing
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tonlake.api.python.past import Memory
     from tonlake.api.python.source import Opened
     from tonlake.api.request.call import Call
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
     from tonlake.queries.reader import Row
 
 NAME = "get_method_history"

@@ -20,7 +20,7 @@ from tonlake.api.python.result import Result
 from tonlake.api.python.scan import scan_batches
 from tonlake.api.python.source import Opened, Source
 from tonlake.api.python.trace import Trace, open_trace
-from tonlake.api.request.params import ConversionError, parse_hash
+from tonlake.api.request.call import ConversionError, parse_hash
 from tonlake.api.scan.query import convert_scan
 from tonlake.api.v3.route.decode import decode_text
 from tonlake.lake.errors import SnapshotNotFound

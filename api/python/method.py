@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.text.address import Address, render_friendly
+from tonlake.api.text.encoding import Address, render_friendly
 from tonlake.ingest.derive.contract import stack as parsed
 from tonlake.ingest.errors import BocError
 

@@ -9,8 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tonlake.api.request.call import Call
-from tonlake.api.request.params import Arguments
+from tonlake.api.request.call import Arguments, Call
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.duck.database import Database

@@ -19,9 +19,8 @@ from tonlake.api.explorer.tree import MAX_BOXES, ROW, draw_tree, place_tree
 from tonlake.api.explorer.words.form import name_call, write_ton
 from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.explorer.words.sentence import WrittenAction, write_actions
-from tonlake.api.request.params import parse_hash
-from tonlake.api.v3.route.action import ActionsQuery, answer_actions
-from tonlake.api.v3.route.trace import TracesQuery, answer_traces
+from tonlake.api.request.call import parse_hash
+from tonlake.api.v3.route.trace import ActionsQuery, TracesQuery, answer_actions, answer_traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from tonlake.api.python.source import Opened
     from tonlake.api.v3.layout.transaction import Transaction
     from tonlake.api.v3.resource.action import Action
-    from tonlake.api.v3.resource.trace import Trace as TraceAnswer
+    from tonlake.api.v3.resource.answer import Trace as TraceAnswer
 
 PAGE_ACTIONS = 1000
 """Actions read per query."""

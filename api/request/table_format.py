@@ -20,7 +20,7 @@ import pyarrow.ipc
 from msgspec import inspect
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.request.params import Arguments, ConversionError, parse_bool
+from tonlake.api.request.call import Arguments, ConversionError, parse_bool
 from tonlake.lake.duck.answer import write_csv, write_parquet
 
 if TYPE_CHECKING:
@@ -71,11 +71,7 @@ def name_media_type(form: str) -> str:
 
 
 def refine_format(form: str, arguments: Arguments) -> str:
-    """Return the format as refined by parameters: CSV that is safe in spreadsheets.
-
-    Raises:
-        RequestInvalid: the parameter is not a boolean.
-    """
+    """Return the format as refined by parameters: CSV that is safe in spreadsheets."""
     text = arguments.last(SAFE_CSV)
     if form != CSV or text is None:
         return form

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tonlake.api.chain.place import MASTERCHAIN_SHARD
+from tonlake.api.chain.block import MASTERCHAIN_SHARD
 from tonlake.api.errors import AddressInvalid, RequestInvalid
-from tonlake.api.request.params import ConversionError, parse_hash
+from tonlake.api.request.call import ConversionError, parse_hash
 from tonlake.api.scan.query import TableScan
-from tonlake.api.text.address import parse_address
+from tonlake.api.text.encoding import parse_address
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.ingest.errors import SignatureInvalid
 from tonlake.lake.account import MASTERCHAIN

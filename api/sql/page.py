@@ -15,7 +15,7 @@ from tonlake.api.request.table_format import ARROW, CSV, JSON, PARQUET
 from tonlake.api.sql.catalogue import list_macros, list_own_views, list_views
 from tonlake.api.sql.chart import KINDS, Chart, ChartUnfit, Choice, draw_chart, is_number
 from tonlake.api.sql.example import list_examples
-from tonlake.api.text.address import name_workchain, parse_address
+from tonlake.api.text.encoding import name_workchain, parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

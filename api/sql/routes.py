@@ -11,8 +11,14 @@ from litestar.handlers import HTTPRouteHandler
 
 from tonlake.api.errors import ApiError, ParameterMissing, RequestInvalid, SqlOff
 from tonlake.api.http.admission import in_queue
-from tonlake.api.request.call import ApiRequest, note_warnings, open_call, read_arguments
-from tonlake.api.request.params import Arguments, Converter
+from tonlake.api.request.call import (
+    ApiRequest,
+    Arguments,
+    Converter,
+    note_warnings,
+    open_call,
+    read_arguments,
+)
 from tonlake.api.request.table_format import (
     HTML,
     JSON,

@@ -18,10 +18,8 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tonlake.api.errors import LakeUnavailable, RequestInvalid
-from tonlake.api.stream.commits import KEPT_COMMITS, CommitRows
-from tonlake.api.stream.event import TYPES, Cursor, make_undoing
-from tonlake.api.stream.rendering import EventMaker
-from tonlake.api.stream.subscription import Client, ClientIndex
+from tonlake.api.stream.event import TYPES, Client, ClientIndex, Cursor, make_undoing
+from tonlake.api.stream.rendering import KEPT_COMMITS, CommitRows, EventMaker
 from tonlake.lake.errors import LakeError
 from tonlake.queries.errors import QueryTimeout
 
@@ -31,9 +29,8 @@ if TYPE_CHECKING:
 
     from tonlake.api.request.snapshot import SnapshotHolder
     from tonlake.api.settings import Settings
-    from tonlake.api.stream.commits import Chunk
-    from tonlake.api.stream.event import Event
-    from tonlake.api.stream.subscription import Subscription
+    from tonlake.api.stream.event import Event, Subscription
+    from tonlake.api.stream.rendering import Chunk
 
 CLIENT_EVENTS = 10_000
 """Maximum backlog of a client, which is closed beyond it."""
@@ -116,12 +113,7 @@ class Hub:
             client.close(STOPPED)
 
     def join(self, subscription: Subscription, cursor: Cursor | None) -> Client:
-        """Add a client that begins after ``cursor``; None begins with the next commit.
-
-        Raises:
-            LakeUnavailable: there are too many clients.
-            RequestInvalid: the cursor is not of this lake.
-        """
+        """Add a client that begins after ``cursor``; None begins with the next commit."""
         if len(self._clients) >= self._settings.stream.clients:
             raise LakeUnavailable(TOO_MANY)
         newest = max(self._newest, self._holder.newest_number())
@@ -224,11 +216,7 @@ class Hub:
     async def _read(
         self, number: int, types: Iterable[str], after: Cursor
     ) -> AsyncGenerator[list[Event], None]:
-        """Yield the events of a commit, in order, one chunk of blocks at a time.
-
-        Raises:
-            LakeError, QueryTimeout: the commit cannot be read.
-        """
+        """Yield the events of a commit, in order, one chunk of blocks at a time."""
         plan = self._plans.get(number)
         if plan is None:
             plan = await self._in_thread(self._plan, number)

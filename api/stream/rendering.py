@@ -1,13 +1,22 @@
-"""Makes the events of streams from the rows of a commit."""
+"""Makes the events of streams from the rows of one commit, however old the commit is.
+
+Rows come in chunks of blocks from the files that the commit added, or, after these were compacted
+and removed, from the files of the newest snapshot. The event of a trace is sent when its last
+transaction is committed. Transactions of earlier blocks are cached from when those were read; after
+a restart the earlier blocks are read again. Only traces that span many commits are read from the
+newest snapshot.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+import pyarrow.compute as pc
 
-from tonlake.api.stream.commits import place_of, read_sources
+from tonlake.api.request.call import Arguments, Call, parse_hash
 from tonlake.api.stream.event import (
     ACTIONS,
     FINALIZED,
@@ -21,25 +30,193 @@ from tonlake.api.stream.event import (
     Event,
     make_action_event,
     make_event,
+    make_trace_event,
     write_head,
 )
-from tonlake.api.stream.tracing import TraceMaker
-from tonlake.api.text.address import render_raw
-from tonlake.api.text.encoding import encode_account, encode_number
+from tonlake.api.text.encoding import encode_account, encode_bytes, encode_number, render_raw
+from tonlake.api.v3.resource.action import Action, render_action
+from tonlake.api.v3.resource.answer import render_trace
 from tonlake.api.v3.resource.transaction import find_writer, render_state, render_transaction
+from tonlake.api.v3.route.trace import TracesQuery, answer_traces
+from tonlake.ingest.derive.action.version import expand_names
 from tonlake.lake import schema
+from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.log.place import read_place
+from tonlake.lake.log.state import read_commit, read_state
+from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.action import ACTIONS as ACTIONS_TABLE
 from tonlake.lake.schema.contract import JETTON_WALLETS
 from tonlake.lake.schema.transaction import ACCOUNT_STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from tonlake.api.request.snapshot import SnapshotHolder
     from tonlake.api.settings import Settings
-    from tonlake.api.stream.commits import Chunk, CommitRows
+    from tonlake.api.v3.layout.transaction import Transaction
+    from tonlake.api.v3.resource.answer import Trace
+    from tonlake.lake.log.ranges import Range
+    from tonlake.lake.log.state import Commit, DataFile
+
 
 Row = dict[str, Any]
+
+CHUNK_TRANSACTIONS = 2_000
+"""Approximate transactions per chunk."""
+
+KEPT_CHUNKS, KEPT_COMMITS = 2, 256
+"""Cached chunks, whose rows all types of events are made from, and cached commits."""
+
+_LEFT_OUT = ("boc", "time")
+"""Columns of transactions that no event shows."""
+
+
+class Chunk(NamedTuple):
+    """Masterchain blocks ``first..last`` of a commit."""
+
+    commit: int
+    first: int
+    last: int
+
+
+class CommitRows:
+    """Reads the rows of commits from the files of a lake; ``read`` is for one thread at a time."""
+
+    def __init__(self, lake_dir: Path) -> None:
+        """Take the folder; nothing is read yet."""
+        self._lake_dir = lake_dir
+        self._lock = threading.Lock()
+        self._commits: OrderedDict[int, Commit] = OrderedDict()
+        self._chunks: OrderedDict[Chunk, dict[str, list[Row]]] = OrderedDict()
+
+    def find_undone(self, number: int) -> Range | None:
+        """Return the blocks that a commit removed from the lake, or None if it is not an undo."""
+        commit = self._find_commit(number)
+        return (commit.first_mc_seqno, commit.last_mc_seqno) if commit.undone else None
+
+    def list_chunks(self, number: int) -> list[Chunk]:
+        """Return the blocks that a commit added as chunks, in order; [] if it added none."""
+        commit = self._find_commit(number)
+        if not commit.has_blocks:
+            return []
+        first, last = commit.first_mc_seqno, commit.last_mc_seqno
+        rows = sum(file.rows for file in commit.added if file.table == schema.TRANSACTIONS.name)
+        step = max(1, (last - first + 1) * CHUNK_TRANSACTIONS // max(rows, CHUNK_TRANSACTIONS))
+        return [
+            Chunk(number, start, min(start + step - 1, last))
+            for start in range(first, last + 1, step)
+        ]
+
+    def _find_commit(self, number: int) -> Commit:
+        with self._lock:
+            commit = self._commits.get(number)
+            if commit is None:
+                commit, _digest = read_commit(self._lake_dir, number)
+                self._commits[number] = commit
+                while len(self._commits) > KEPT_COMMITS:
+                    self._commits.popitem(last=False)
+            return commit
+
+    def read(self, chunk: Chunk, table: str) -> list[Row]:
+        """Return the rows of a table for the blocks of ``chunk``, in the order of its files.
+
+        Rows never change, so those of the last chunks are cached.
+        """
+        tables = self._chunks.setdefault(chunk, {})
+        self._chunks.move_to_end(chunk)
+        while len(self._chunks) > KEPT_CHUNKS:
+            self._chunks.popitem(last=False)
+        if table not in tables:
+            tables[table] = self._read_table(chunk, table)
+        return tables[table]
+
+    def _read_table(self, chunk: Chunk, table: str) -> list[Row]:
+        own = _list_own(self._find_commit(chunk.commit), table)
+        if all((self._lake_dir / file.path).exists() for file in own):
+            try:
+                return list(self._read_files(own, chunk))
+            except LakeCorrupt:
+                # The file may just have been removed: then the newest snapshot does not list it.
+                newest = self._list_newest(chunk, table)
+                if any(file in newest for file in own):
+                    raise
+        column = _name_seqno(table)
+        undone = [
+            range(one.first_mc_seqno, one.last_mc_seqno + 1)
+            for one in read_state(self._lake_dir).undoings
+            if one.commit > chunk.commit
+        ]
+        # Rows now at the seqnos of undone blocks belong to other blocks.
+        return [
+            row
+            for row in self._read_files(self._list_newest(chunk, table), chunk)
+            if not any(row[column] in gone for gone in undone)
+        ]
+
+    def _list_newest(self, chunk: Chunk, table: str) -> list[DataFile]:
+        """Return the files of the newest snapshot that may have rows of the blocks."""
+        found = []
+        for file in read_state(self._lake_dir).files:
+            if file.table == table:
+                place = read_place(file.path)
+                if not place.is_open and place.first <= chunk.last and place.last >= chunk.first:
+                    found.append(file)
+        return found
+
+    def _read_files(self, files: Sequence[DataFile], chunk: Chunk) -> Iterator[Row]:
+        for file in files:
+            columns = TABLES[file.table].names
+            if file.table == schema.TRANSACTIONS.name:
+                columns = tuple(name for name in columns if name not in _LEFT_OUT)
+            seqno = pc.field(_name_seqno(file.table))
+            where = (seqno >= chunk.first) & (seqno <= chunk.last)
+            place = read_place(file.path)
+            is_whole = chunk.first <= max(1, place.first) and chunk.last >= place.last
+            if is_whole and place.first > 1:  # a file that begins at 1 also has the zero state
+                yield from read_rows(self._lake_dir, file, columns).to_pylist()
+            else:
+                yield from read_rows(self._lake_dir, file, columns, where).to_pylist()
+
+
+def _name_seqno(table: str) -> str:
+    return "mc_seqno_end" if table == schema.TRACES.name else "mc_seqno"
+
+
+def _list_own(commit: Commit, table: str) -> list[DataFile]:
+    """Return the files of a table with the rows of the commit's own blocks."""
+    span = commit.first_mc_seqno, commit.last_mc_seqno
+    return [
+        file for file in commit.added if file.table == table and read_place(file.path)[:2] == span
+    ]
+
+
+class Sources(NamedTuple):
+    """The rows that transactions are rendered from, by hash; states by account and hash."""
+
+    rows: dict[bytes, Row]
+    messages: dict[bytes, list[Row]]
+    states: dict[tuple[int, bytes, bytes], Row]
+
+
+def read_sources(reader: CommitRows, chunk: Chunk) -> Sources:
+    """Return the rows that the transactions of ``chunk`` are rendered from."""
+    rows = {row["hash"]: row for row in reader.read(chunk, schema.TRANSACTIONS.name)}
+    messages: dict[bytes, list[Row]] = {tx_hash: [] for tx_hash in rows}
+    for message in reader.read(chunk, schema.MESSAGES.name):
+        messages[message["tx_hash"]].append(message)
+    states = {
+        (row["workchain"], row["account"], row["hash"]): row
+        for row in reader.read(chunk, ACCOUNT_STATES.name)
+    }
+    return Sources(rows, messages, states)
+
+
+def place_of(row: Row) -> tuple[int, int, bytes]:
+    """Return the sort key of transactions."""
+    return row["lt"], row["workchain"], row["account"]
+
 
 KEPT_NORMS = 50_000
 """Cached traces with the normalised hash of the message that started them."""
@@ -63,12 +240,7 @@ class EventMaker:
         }
 
     def make(self, chunk: Chunk, kind: str) -> list[Event]:
-        """Return the events of type ``kind``, in order; their cursors are reproducible.
-
-        Raises:
-            LakeError: a file is damaged.
-            QueryTimeout: a query about traces took too long.
-        """
+        """Return the events of type ``kind``, in order; their cursors are reproducible."""
         events = []
         counts: dict[int, int] = {}
         start = TYPES.index(kind) * POSITIONS_PER_TYPE
@@ -145,3 +317,150 @@ class EventMaker:
         order = ("trace_end_lt", "trace_id", "start_lt", "end_lt", "action_id")
         for row in sorted(rows, key=lambda row: [row[name] for name in order]):
             yield row["mc_seqno"], make_action_event(row, FINALIZED)
+
+
+TRACES_AT_ONCE = 4_000
+"""Approximate transactions of the traces read per query."""
+
+NEAR_COMMITS = 100
+"""A trace that began more commits ago is read from the newest snapshot."""
+
+KEPT_TRANSACTIONS = 10_000
+"""Approximate size of the cache of transactions, for traces that are not complete."""
+
+_ALL_ACTIONS = expand_names(("latest",))
+
+
+class _Member(NamedTuple):
+    """A transaction of a trace: its row of ``transaction_traces``, and its JSON struct."""
+
+    row: Row
+    written: Transaction
+
+
+_Members = dict[bytes, list[_Member]]
+
+
+class TraceMaker:
+    """Makes the events of traces that end in a chunk of blocks."""
+
+    def __init__(self, rows: CommitRows, holder: SnapshotHolder, settings: Settings) -> None:
+        """Take the rows, the snapshots and the settings."""
+        self._rows = rows
+        self._holder = holder
+        self._settings = settings
+        self._kept: OrderedDict[Chunk, _Members] = OrderedDict()
+        self._count = 0
+
+    def make(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
+        """Yield the masterchain block and the event of each trace that the chunk completes."""
+        self._write_members(chunk)
+        rows = [
+            row for row in self._rows.read(chunk, schema.TRACES.name) if row["state"] == "complete"
+        ]
+        rows.sort(key=lambda row: (row["mc_seqno_end"], row["end_lt"], row["trace_id"]))
+        actions: dict[bytes, list[Row]] = {row["trace_id"]: [] for row in rows}
+        for action in self._rows.read(chunk, ACTIONS_TABLE.name):
+            actions.setdefault(action["trace_id"], []).append(action)
+        found = self._compose(chunk, rows)
+        for batch in _cut_rows([row for row in rows if row["trace_id"] not in found]):
+            call = Call(Arguments([]), self._settings, self._holder.reader(timeout_ms=0))
+            ids = tuple(row["trace_id"] for row in batch)
+            asked = TracesQuery(trace_id=ids, limit=len(ids), offset=0)
+            found |= {parse_hash(one.trace_id): one for one in answer_traces(call, asked).traces}
+        for row in rows:
+            trace = found.get(row["trace_id"])
+            if trace is None:
+                continue  # its blocks have been undone since
+            trace.actions = _show_actions(actions[row["trace_id"]])
+            yield row["mc_seqno_end"], make_trace_event(trace, row["external_hash_norm"])
+
+    def _compose(self, chunk: Chunk, rows: Sequence[Row]) -> dict[bytes, Trace]:
+        """Return the traces whose transactions are all in this chunk or shortly before it."""
+        ended = {row["trace_id"]: row for row in rows}
+        members: _Members = {trace_id: [] for trace_id in ended}
+        first = min((row["mc_seqno_start"] for row in rows), default=chunk.first)
+        for part in self._list_back(chunk, first):
+            for trace_id in part.keys() & ended.keys():
+                members[trace_id] += part[trace_id]
+        complete: dict[bytes, Trace] = {}
+        for trace_id, row in ended.items():
+            found = sorted(members[trace_id], key=lambda one: place_of(one.row))
+            if len(found) == row["transactions"]:
+                known = {encode_bytes(one.row["hash"]): one.written for one in found}
+                complete[trace_id] = render_trace(row, [one.row for one in found], known)
+        return complete
+
+    def _list_back(self, chunk: Chunk, first: int) -> Iterator[_Members]:
+        """Yield the transactions of the chunk and of those before it, back to block ``first``.
+
+        Newest first, without blocks that have been undone since.
+        """
+        yield self._write_members(chunk)
+        undone: list[Range] = []
+        reached = chunk.first
+        for number in range(chunk.commit, max(0, chunk.commit - NEAR_COMMITS), -1):
+            if reached <= first:
+                return
+            gone = self._rows.find_undone(number)
+            if gone is not None:
+                undone.append(gone)
+                continue
+            for one in reversed(self._rows.list_chunks(number)):
+                if first <= one.last < reached:
+                    yield _leave_out(self._write_members(one), undone)
+                    reached = one.first
+
+    def _write_members(self, chunk: Chunk) -> _Members:
+        """Return the transactions of a chunk by trace id, cached."""
+        found = self._kept.get(chunk)
+        if found is not None:
+            self._kept.move_to_end(chunk)
+            return found
+        sources = read_sources(self._rows, chunk)
+        form = self._settings.http.opcode_format
+        found = {}
+        for member in self._rows.read(chunk, schema.TRANSACTION_TRACES.name):
+            tx_hash, trace_id = member["hash"], member["trace_id"]
+            row = sources.rows[tx_hash] | {"trace_id": trace_id}
+            written = render_transaction(row, sources.messages[tx_hash], sources.states, form)
+            found.setdefault(trace_id, []).append(_Member(member, written))
+        self._kept[chunk] = found
+        self._count += sum(map(len, found.values()))
+        while self._count > KEPT_TRANSACTIONS and len(self._kept) > 1:
+            _chunk, dropped = self._kept.popitem(last=False)
+            self._count -= sum(map(len, dropped.values()))
+        return found
+
+
+def _leave_out(members: _Members, undone: Sequence[Range]) -> _Members:
+    """Return the transactions outside of the ``undone`` ranges of masterchain blocks."""
+    if not undone:
+        return members
+    return {
+        trace_id: [
+            one
+            for one in listed
+            if not any(first <= one.row["mc_seqno"] <= last for first, last in undone)
+        ]
+        for trace_id, listed in members.items()
+    }
+
+
+def _show_actions(rows: Sequence[Row]) -> list[Action]:
+    """Return the actions of a trace as shown to clients that know all types."""
+    shown = [row for row in rows if _ALL_ACTIONS.isdisjoint(row["ancestor_type"] or ())]
+    shown.sort(key=lambda row: (row["start_lt"], row["end_lt"], row["action_id"]))
+    return [render_action(row) for row in shown]
+
+
+def _cut_rows(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Split the rows of traces into lists of about ``TRACES_AT_ONCE`` transactions."""
+    batch: list[Row] = []
+    for row in rows:
+        if batch and sum(one["transactions"] for one in [*batch, row]) > TRACES_AT_ONCE:
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch

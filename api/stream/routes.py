@@ -13,17 +13,22 @@ from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotati
 from litestar.response import Stream
 
 from tonlake.api.errors import ApiError, RequestInvalid
-from tonlake.api.request.call import SHARED_PARAMETERS, ApiRequest, note_warnings, read_arguments
-from tonlake.api.request.params import ConversionError, converters_of, read_query
-from tonlake.api.stream.event import parse_cursor
-from tonlake.api.stream.subscription import StreamQuery, make_subscription, read_json_query
+from tonlake.api.request.call import (
+    SHARED_PARAMETERS,
+    ApiRequest,
+    ConversionError,
+    converters_of,
+    note_warnings,
+    read_arguments,
+    read_query,
+)
+from tonlake.api.stream.event import StreamQuery, make_subscription, parse_cursor, read_json_query
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tonlake.api.stream.event import Event
+    from tonlake.api.stream.event import Client, Event
     from tonlake.api.stream.hub import Hub
-    from tonlake.api.stream.subscription import Client
 
 PREFIX = "/api/streaming/v2"
 KEEP_ALIVE_S = 15.0
@@ -37,12 +42,7 @@ _CLOSE_TRY_AGAIN = 1013
 
 @get(f"{PREFIX}/sse", sync_to_thread=False)
 def answer_query(request: ApiRequest) -> Stream:
-    """Stream the events that match the parameters, until the client disconnects.
-
-    Raises:
-        RequestInvalid: a parameter is invalid, or the cursor is not of this lake.
-        LakeUnavailable: there are too many clients.
-    """
+    """Stream the events that match the parameters, until the client disconnects."""
     arguments = read_arguments(request)
     known = converters_of(StreamQuery)
     note_warnings(
@@ -53,12 +53,7 @@ def answer_query(request: ApiRequest) -> Stream:
 
 @post(f"{PREFIX}/sse", sync_to_thread=False, status_code=200)
 def answer_body(request: ApiRequest, body: RawBody) -> Stream:
-    """Stream the events that match a JSON object, until the client disconnects.
-
-    Raises:
-        RequestInvalid: the body is not an object, or as above.
-        LakeUnavailable: there are too many clients.
-    """
+    """Stream the events that match a JSON object, until the client disconnects."""
     return _stream(request, read_json_query(_decode(body)))
 
 

@@ -12,8 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.errors import RequestInvalid, StackTypeUnknown
-from tonlake.api.text.address import parse_address
-from tonlake.api.text.encoding import encode_bytes
+from tonlake.api.text.encoding import encode_bytes, parse_address
 from tonlake.ingest.decode.cell.boc import ORDINARY, parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree

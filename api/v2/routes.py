@@ -1,4 +1,4 @@
-"""The routes of version 2: every method by GET and POST under its own path, and by jsonRPC.
+"""The methods of version 2, and their routes: GET and POST under the own path of each, and jsonRPC.
 
 A handler raises errors as exceptions, and ``answer_error`` writes them. The fields that a jsonRPC
 response echoes are kept in the scope's state, for both results and errors.
@@ -7,6 +7,7 @@ response echoes are kept in the scope's state, for both results and errors.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import msgspec
@@ -14,7 +15,8 @@ from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
 
-from tonlake.api.chain.param import read_params
+from tonlake.api.chain import arguments
+from tonlake.api.chain.arguments import read_params
 from tonlake.api.errors import AnswerNotFound, RequestInvalid
 from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
@@ -22,19 +24,96 @@ from tonlake.api.request.call import (
     STARTED_S,
     ApiRequest,
     answer_json,
+    converters_of,
     keep_answer,
     note_warnings,
     open_call,
     read_arguments,
     write_moment,
 )
-from tonlake.api.request.params import converters_of
-from tonlake.api.v2.methods import METHODS, Method
+from tonlake.api.v2 import account, block, network, token, transaction, value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from tonlake.api.settings import HttpSettings
+
+
+class Method(msgspec.Struct, frozen=True):
+    """One method: the struct of its parameters, and its handler.
+
+    A ``pure`` method needs only its parameters, the others also a `Call`. A ``post_only`` method
+    has parameters that a query string cannot hold. The response of a ``lasting`` method depends
+    only on the snapshot and the parameters, so it is valid until the next commit. An ``unwaiting``
+    method, as all pure ones are, waits only for its reader.
+    """
+
+    params: type[arguments.Params]
+    answer: Callable[..., Any]
+    pure: bool = False
+    post_only: bool = False
+    lasting: bool = True
+    unwaiting: bool = False
+
+
+METHODS: dict[str, Method] = {
+    "detectAddress": Method(arguments.TextParams, value.answer_detect_address, pure=True),
+    "detectHash": Method(arguments.HashParams, value.answer_detect_hash, pure=True),
+    "packAddress": Method(arguments.TextParams, value.answer_pack_address, pure=True),
+    "unpackAddress": Method(arguments.TextParams, value.answer_unpack_address, pure=True),
+    "healthcheck": Method(arguments.Params, value.answer_healthcheck, pure=True),
+    "getAddressInformation": Method(
+        arguments.AccountParams, account.answer_information, unwaiting=True
+    ),
+    "getExtendedAddressInformation": Method(
+        arguments.AccountParams, account.answer_extended_information
+    ),
+    "getWalletInformation": Method(arguments.AccountParams, account.answer_wallet_information),
+    "getAddressBalance": Method(arguments.AccountParams, account.answer_balance, unwaiting=True),
+    "getAddressState": Method(arguments.AccountParams, account.answer_state, unwaiting=True),
+    "getShardAccountCell": Method(arguments.AccountParams, account.answer_shard_account),
+    "getTokenData": Method(arguments.AccountParams, token.answer_token),
+    "dnsResolve": Method(arguments.ResolveParams, token.answer_resolve),
+    "getTransactions": Method(arguments.HistoryParamsZero, transaction.answer_transactions),
+    "getTransactionsStd": Method(arguments.HistoryParams, transaction.answer_transactions_std),
+    "tryLocateTx": Method(arguments.LocateParams, transaction.answer_receiver),
+    "tryLocateResultTx": Method(arguments.LocateParams, transaction.answer_receiver),
+    "tryLocateSourceTx": Method(arguments.LocateParams, transaction.answer_sender),
+    "getMasterchainInfo": Method(arguments.Params, block.answer_masterchain_info, unwaiting=True),
+    "getConsensusBlock": Method(arguments.Params, block.answer_consensus_block, lasting=False),
+    "lookupBlock": Method(arguments.LookupParams, block.answer_lookup),
+    "shards": Method(arguments.MasterParams, block.answer_shards),
+    "getShards": Method(arguments.MasterParams, block.answer_shards),
+    "getBlockHeader": Method(arguments.BlockParams, block.answer_header),
+    "getMasterchainBlockSignatures": Method(arguments.MasterParams, block.answer_signatures),
+    "getShardBlockProof": Method(arguments.ProofParams, block.answer_shard_proof),
+    "getOutMsgQueueSize": Method(arguments.Params, network.answer_queue_sizes),
+    "getOutMsgQueueSizes": Method(arguments.Params, network.answer_queue_sizes),
+    "getBlockTransactions": Method(arguments.BlockPageParams, block.answer_block_transactions),
+    "getBlockTransactionsExt": Method(
+        arguments.BlockPageParams, block.answer_block_transactions_ext
+    ),
+    "getConfigParam": Method(arguments.ConfigParamParams, network.answer_config_param),
+    "getConfigAll": Method(arguments.ConfigParams, network.answer_config_all),
+    "getLibraries": Method(arguments.LibraryParams, network.answer_libraries),
+    "runGetMethod": Method(arguments.GetMethodParams, account.answer_run, post_only=True),
+    "runGetMethodStd": Method(arguments.GetMethodParams, account.answer_run_std, post_only=True),
+    "estimateFee": Method(arguments.EstimateParams, network.answer_estimate, post_only=True),
+    "estimateFeeSimple": Method(
+        arguments.EstimateCellParams, network.answer_estimate, post_only=True
+    ),
+    "sendQuery": Method(arguments.EstimateParams, network.answer_send_query, post_only=True),
+    "sendQuerySimple": Method(
+        arguments.EstimateCellParams, network.answer_send_query, post_only=True
+    ),
+    "sendCellSimple": Method(arguments.CellParams, network.answer_send_cell, post_only=True),
+    **{
+        name: Method(arguments.BagParams, network.answer_with(name), post_only=True)
+        for name in ("sendBoc", "sendBocReturnHash", "sendBocReturnHashNoError", "sendBocUnsafe")
+    },
+}
+"""Methods by name; each has its own path and is a method of jsonRPC."""
+
 
 Verb = Literal["GET", "HEAD", "POST"]
 

@@ -6,7 +6,6 @@ import errno
 import os
 import sys
 from contextlib import closing, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +20,10 @@ from tonlake.ingest.command.state import bring_baseline, print_baseline, remind_
 from tonlake.ingest.dataset.files import DataSet, parse_days
 from tonlake.ingest.dataset.pipeline import ingest_days
 from tonlake.ingest.decode import native
-from tonlake.ingest.decode.heap import give_arrow_its_heap
+from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.follow import Follower
-from tonlake.ingest.run.indexing import Indexing
-from tonlake.ingest.run.pipeline import IngestReport, Progress, ingest
+from tonlake.ingest.run.pipeline import Indexing, IngestReport, Progress, ingest
 from tonlake.ingest.run.workers import count_workers, start_workers
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
@@ -46,35 +44,13 @@ if TYPE_CHECKING:
     from tonlake.ingest.dataset.pipeline import DayReport
 
 
-def bring_days(
-    place: Path | str,
-    days: str,
-    lake_dir: Path,
-    settings: IngestSections,
-    show: Callable[[Progress], None],
-) -> Iterator[DayReport]:
-    """Add days to the lake, yield a report of each, and index them."""
-    try:
-        chosen = parse_days(days)
-    except ValueError as error:
-        raise click.UsageError(f"--days {error}") from error
-    sweep_orphans(lake_dir, settings.lake.orphan_grace_s)
-    with closing(DataSet(place)) as dataset:
-        yield from ingest_days(dataset, chosen, lake_dir, settings, on_progress=show)
-    log = LogReader(lake_dir)
-    if log.read().number:
-        if settings.lake.build_index:
-            rebuild_index(lake_dir)
-        publish(log, settings.lake)
-
-
-def print_day(report: DayReport, show: Callable[[IngestReport], None], *, as_json: bool) -> bool:
-    """Print the report of a day by ``show``, or as JSON; return whether the day is complete."""
+def _print_day(report: DayReport, *, as_json: bool) -> bool:
+    """Print the report of a day; return whether the day is complete."""
     if as_json:
         click.echo(msgspec.json.encode(report).decode())
     elif report.ingest is not None:
         click.echo(f"{report.day}:")
-        show(report.ingest)
+        print_report(report.ingest, as_json=False)
     else:
         what = ", ".join(report.lacking) or "masterchain block"
         click.echo(f"{report.day}: the data set has no {what} of this day", err=True)
@@ -152,9 +128,8 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     Without a node, blocks come from the lite servers in a network's configuration file.
     """
     node = choose_node(node, elsewhere=any((packs, liteserver, dataset)))
-    is_partial = any((span, first, last, workers, follow))
     _check_source([node, packs, liteserver, dataset], state=state)
-    if dataset is not None and is_partial:
+    if dataset is not None and any((span, first, last, workers, follow)):
         raise click.UsageError("--dataset takes no ranges of blocks and no workers")
     keep_apart(lake, node, packs)
     range_text = _join_range(span, first, last, follow=follow)
@@ -187,13 +162,21 @@ def ingest_command(  # noqa: PLR0913 - one for each option
 def _bring_dataset(
     place: Path | str, days: str | None, lake: Path, settings: IngestSections, *, as_json: bool
 ) -> None:
-    """Bring days of the public data set; exit if one is incomplete."""
     if days is None:
         raise click.UsageError("--dataset needs --days: name the days to ingest")
-    with show_blocks() as show:
-        reports = bring_days(place, days, lake, settings, show)
-        printer = partial(print_report, as_json=False)
-        are_whole = [print_day(report, printer, as_json=as_json) for report in reports]
+    try:
+        chosen = parse_days(days)
+    except ValueError as error:
+        raise click.UsageError(f"--days {error}") from error
+    sweep_orphans(lake, settings.lake.orphan_grace_s)
+    with show_blocks() as show, closing(DataSet(place)) as found:
+        reports = ingest_days(found, chosen, lake, settings, on_progress=show)
+        are_whole = [_print_day(report, as_json=as_json) for report in reports]
+    log = LogReader(lake)
+    if log.read().number:
+        if settings.lake.build_index:
+            rebuild_index(lake)
+        publish(log, settings.lake)
     if not all(are_whole):
         sys.exit(EXIT_PARTIAL)
 

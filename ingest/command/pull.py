@@ -188,7 +188,6 @@ def _read_selection(days: str | None, tables: str | None) -> Selection:
 
 
 def _read_known(text: str) -> BlockId:
-    """Return the block named by ``--check-proofs``."""
     match = _BLOCK.fullmatch(text)
     if match is not None:
         hashes = (bytes.fromhex(match[at]) for at in (2, 3))

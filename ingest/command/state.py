@@ -13,7 +13,7 @@ from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, Tim
 from rich.progress import Progress as ProgressBar
 
 from tonlake.ingest.command.node import NODE_VARIABLE
-from tonlake.ingest.decode.heap import give_arrow_its_heap
+from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.baseline import (
     BaselineProgress,
@@ -85,13 +85,7 @@ resumes where it was stopped.
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def ingest_state_command(
-    *,
-    node: Path,
-    lake: Path,
-    at: int | None,
-    accounts: str,
-    workers: int | None,
-    as_json: bool,
+    *, node: Path, lake: Path, at: int | None, accounts: str, workers: int | None, as_json: bool
 ) -> None:
     """Add the accounts that the blocks of a lake have not touched: its baseline.
 
@@ -145,7 +139,6 @@ def bring_baseline(
 
 @contextmanager
 def _open_stores(node: Path) -> Iterator[list[StateStore]]:
-    """Open the stores of states in a node's folder: celldb, if present, and persistent states."""
     files = StateFiles(node)
     if not (node / CELLDB).is_dir():
         yield [files]

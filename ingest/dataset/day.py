@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.dataset.files import DataSet
     from tonlake.ingest.dataset.pipeline import Tops
-    from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.lake.schema import Table
     from tonlake.lake.settings import LakeSettings
 
@@ -62,10 +61,7 @@ _HASHED = (("body_hash", "body"), ("init_state_hash", "init_state"))
 
 
 def check_messages(rows: Iterable[Mapping[str, Any]]) -> dict[int, str]:
-    """Return what is wrong with messages by masterchain block: the first of each.
-
-    ``rows`` have hashes and bags of bodies and StateInits, ``msg_hash`` and ``mc_seqno``.
-    """
+    """Return what is wrong with messages by masterchain block: the first of each."""
     found: dict[int, str] = {}
     for row in rows:
         for hash_name, name in _HASHED:
@@ -77,7 +73,6 @@ def check_messages(rows: Iterable[Mapping[str, Any]]) -> dict[int, str]:
 
 
 def _find_flaw(bag: bytes, expected: bytes | None) -> str | None:
-    """Return how a bag differs from the hash of its root."""
     found = hash_root(bag)
     if found is None:
         try:
@@ -88,23 +83,22 @@ def _find_flaw(bag: bytes, expected: bytes | None) -> str | None:
     return None if found == expected else f"has the hash {found.hex()}, not that of its row"
 
 
-class StateReader:
-    """Collects the cells of code and data; what was collected before is not parsed again."""
-
-    def __init__(self) -> None:
-        """Start without cells."""
-        self._roots: set[bytes] = set()
-
-    def read(self, row: Mapping[str, Any]) -> list[Row]:
-        """Return the rows of ``state_cells`` of an account state."""
-        found: list[Row] = []
-        for name in ("code", "data"):
-            expected, bag = row[f"{name}_hash"], row[f"{name}_boc"]
-            if bag is not None and expected not in self._roots:
-                tree = _parse(bag, expected, f"account {row['account'].hex()}: its {name}")
-                found += _list_cells(tree, row["mc_seqno"])
-                self._roots.add(expected)
-        return found
+def _list_cells(row: Mapping[str, Any], known: set[bytes]) -> list[Row]:
+    """Return the cells of an account's code and data; add their roots to ``known``."""
+    found: list[Row] = []
+    for name in ("code", "data"):
+        expected, bag = row[f"{name}_hash"], row[f"{name}_boc"]
+        if bag is None or expected in known:
+            continue
+        flaw = _find_flaw(bag, expected)
+        if flaw is not None:
+            raise DecodeError(f"account {row['account'].hex()}: its {name} {flaw}")
+        tree = parse_boc(bag)
+        cells = range(tree.count)
+        tree.hash_all(cells)
+        found += [(tree.hash(cell), row["mc_seqno"], *pack_cell(tree, cell)) for cell in cells]
+        known.add(expected)
+    return found
 
 
 def list_params(
@@ -112,8 +106,7 @@ def list_params(
 ) -> list[Row]:
     """Return rows of ``config_params``: of key blocks, the zero state and, unless known, the first.
 
-    The configuration is the first reference of the configuration contract's data. Its states are
-    in order of masterchain blocks, and their bags are verified.
+    The configuration is the first reference of the configuration contract's data.
     """
     found: list[Row] = []
     for row in states:
@@ -127,22 +120,6 @@ def list_params(
     return found
 
 
-def _parse(bag: bytes, expected: bytes, what: str) -> CellTree:
-    try:
-        tree = parse_boc(bag)
-    except BocError as error:
-        raise DecodeError(f"{what} is not a bag of cells ({error})") from error
-    found = tree.hash(tree.roots[0])
-    if found != expected:
-        raise DecodeError(f"{what} has the hash {found.hex()}, not that of its row")
-    return tree
-
-
-def _list_cells(tree: CellTree, mc_seqno: int) -> list[Row]:
-    tree.hash_all(range(tree.count))
-    return [(tree.hash(cell), mc_seqno, *pack_cell(tree, cell)) for cell in range(tree.count)]
-
-
 def normalize(workchain: int, account: bytes, body: bytes) -> bytes:
     """Return the hash of an external message to an account in its normal form (TEP-467).
 
@@ -154,19 +131,6 @@ def normalize(workchain: int, account: bytes, body: bytes) -> bytes:
     address = (0b100 << 8 | workchain & 0xFF) << 256 | int.from_bytes(account, "big")
     head = pack_head(1, (0b1000 << 267 | address) << 6 | 1, 4 + 267 + 6)
     return sha256(head + tree.depth(root).to_bytes(2, "big") + tree.hash(root)).digest()
-
-
-def normalize_all(rows: Iterable[Mapping[str, Any]], flaws: Collection[int]) -> list[bytes | None]:
-    """Return the hash of the normal form of each external-in message; None for all others.
-
-    Messages of masterchain blocks with ``flaws`` are left out, as their bodies may be none.
-    """
-    return [
-        normalize(row["destination_workchain"], row["destination"], row["body"])
-        if row["kind"] == "ext_in" and row["body"] is not None and row["mc_seqno"] not in flaws
-        else None
-        for row in rows
-    ]
 
 
 SLACK_S = 3_600
@@ -236,7 +200,6 @@ class Day:
         return connection
 
     def _read_heads(self) -> dict[int, bytes]:
-        """Return the root hashes of the day's masterchain blocks by seqno."""
         rows = self._dataset.read("blocks", [self._day], self._times)
         self._connection.register("incoming", rows)
         found = self._run(
@@ -301,7 +264,6 @@ class Day:
         return list(self._cut(span, tables, flaws))
 
     def _read_params(self, states: pa.Table, flaws: dict[int, str]) -> list[Row]:
-        """Return the configuration as far as it is new."""
         rows = [row for row in iter_dicts(states) if max(row["mc_seqno"], 1) not in flaws]
         found = list_params(rows, self._key_blocks, is_known=self.knows_config)
         self.knows_config = self.knows_config or bool(found)
@@ -353,13 +315,13 @@ def _read_cells(states: pa.Table, flaws: dict[int, str]) -> list[Row]:
     known = -1
     found: list[Row] = []
     while len(flaws) != known:  # cells of a block with a flaw are left out, and may be in others
-        known, reader, found = len(flaws), StateReader(), []
+        known, roots, found = len(flaws), set[bytes](), []
         for row in rows:
             mc_seqno = max(row["mc_seqno"], 1)
             if mc_seqno in flaws:
                 continue
             try:
-                found += reader.read(row)
+                found += _list_cells(row, roots)
             except DecodeError as error:
                 flaws[mc_seqno] = str(error)
     return found
@@ -372,7 +334,12 @@ def _take_blocks(tables: Tables, first: int, last: int) -> Tables:
 
 
 def _add_normal_forms(messages: pa.Table, flaws: dict[int, str]) -> pa.Table:
-    hashes = normalize_all(iter_dicts(messages), flaws)
+    hashes = [
+        normalize(row["destination_workchain"], row["destination"], row["body"])
+        if row["kind"] == "ext_in" and row["body"] is not None and row["mc_seqno"] not in flaws
+        else None
+        for row in iter_dicts(messages)
+    ]
     return messages.append_column("hash_norm", pa.array(hashes, pa.binary(32)))
 
 
@@ -391,9 +358,7 @@ def _fit(rows: pa.Table, table: Table) -> pa.Table:
 _DUPLICATES = {
     "blocks": """
         delete from blocks
-        where rowid not in (
-            select min(rowid) from blocks group by workchain, shard, seqno
-        )
+        where rowid not in (select min(rowid) from blocks group by workchain, shard, seqno)
     """,
     "transactions": """
         delete from transactions
@@ -401,15 +366,12 @@ _DUPLICATES = {
     """,
     "messages": """
         delete from messages
-        where rowid not in (
-            select min(rowid) from messages group by tx_hash, direction, msg_hash
-        )
+        where rowid not in (select min(rowid) from messages group by tx_hash, direction, msg_hash)
     """,
     "account_states": """
         delete from account_states
         where rowid not in (
-            select min(rowid) from account_states
-            group by workchain, account, mc_seqno, block_seqno
+            select min(rowid) from account_states group by workchain, account, mc_seqno, block_seqno
         )
     """,
 }

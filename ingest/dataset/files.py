@@ -177,10 +177,6 @@ class DataSet:
         """Return the tables that lack a day."""
         return [table for table, days in self._files.items() if day not in days]
 
-    def list_days(self) -> list[date]:
-        """Return the days of blocks, in order."""
-        return sorted(self._files["blocks"])
-
     def read(self, table: str, days: Iterable[date], times: Range) -> pa.RecordBatchReader:
         """Return the columns that are read of a table's rows, days after days.
 
@@ -199,7 +195,6 @@ class DataSet:
         return found
 
     def _list_files(self, table: str) -> Iterator[str]:
-        """Yield the paths of a table's files, relative to the data set."""
         if self._storage is not None:
             yield from (path for path in self._storage.list_files([table]))
             return
@@ -255,7 +250,6 @@ def _choose_schema(table: str) -> pa.Schema:
 
 
 def _pick_groups(metadata: pq.FileMetaData, column: str, times: Range) -> list[int]:
-    """Return the row groups that may have rows of the Unix seconds ``times``."""
     at = metadata.schema.names.index(column)
     picked = []
     for group in range(metadata.num_row_groups):

@@ -206,7 +206,6 @@ class DatasetPipeline(Pipeline):
         self._tops = Tops()
 
     def _read(self, span: Span) -> Iterator[list[Piece | Hole]]:
-        """Yield the pieces and holes of a span of the day, in order."""
         state = self.log.read()
         self._tops.read(self.lake_dir, state, span.first - 1)
         self.day.knows_config = CONFIG_PARAMS.name in state.by_table

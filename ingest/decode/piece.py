@@ -22,7 +22,7 @@ from tonlake.ingest.decode.block.header import read_parts
 from tonlake.ingest.decode.block.state import read_state
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.envelope import BagIndex
-from tonlake.ingest.decode.cell.exotic import MERKLE_UPDATE, ORDINARY
+from tonlake.ingest.decode.cell.tree import MERKLE_UPDATE, ORDINARY
 from tonlake.ingest.decode.rows import Row, make_table
 from tonlake.ingest.errors import BocError, IngestError
 from tonlake.lake.schema import BLOCK_PROOFS, QUEUE_SIZES
@@ -65,7 +65,6 @@ def read_queue_size(data: bytes) -> int | None:
 
 
 def _read_indexed(bag: BagIndex) -> int | None:
-    """Read the size through the index of the bag: a handful of cells out of thousands."""
     block = bag.read(bag.root)
     _check_tag(block, _BLOCK_TAG)
     update = bag.read(block.refs[2])
@@ -88,7 +87,6 @@ def _check_tag(cell: IndexedCell, tag: bytes) -> None:
 
 
 def _read_parsed(data: bytes) -> int | None:
-    """Read the size from a bag without an index, parsing all of its cells."""
     tree = parse_boc(data, check_crc=False)
     _old, new = tree.refs(read_parts(tree).state_update)
     info = read_state(tree, new).out_msg_queue
@@ -103,7 +101,6 @@ def _read_parsed(data: bytes) -> int | None:
 def _measure(
     bits: tuple[int, int], links: Sequence[int], read_links: Callable[[int], Links]
 ) -> int | None:
-    """Return the size in OutMsgQueueInfo, else the number of messages if none is pruned."""
     size = _read_info(*bits)
     return _count_leaves(links[0], read_links) if size is None and links else size
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from contextlib import contextmanager
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,28 @@ from tonlake.ingest.errors import DecodeError
 from tonlake.lake.schema import BASE_TABLES, TABLES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tonlake.lake.schema import Table
+
+
+def give_arrow_its_heap() -> None:
+    """Make Arrow allocate by mimalloc, which keeps what it frees for the next chunk of blocks."""
+    pa.set_memory_pool(pa.mimalloc_memory_pool())
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Disable the cyclic garbage collector, which visits all rows of a chunk again and again."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
 
 Row = tuple[Any, ...]
 

@@ -29,7 +29,6 @@ from tonlake.ingest.decode.block.state import (
 )
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap, read_label
-from tonlake.ingest.decode.cell.exotic import PRUNED
 from tonlake.ingest.decode.cell.packed import (
     HASH_BYTES,
     Loaded,
@@ -37,7 +36,7 @@ from tonlake.ingest.decode.cell.packed import (
     naming,
     split_packed,
 )
-from tonlake.ingest.decode.cell.tree import CellTree, read_bits
+from tonlake.ingest.decode.cell.tree import PRUNED, CellTree, read_bits
 from tonlake.ingest.decode.native import decode_branch
 from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.errors import BlockCorrupt, DecodeError
@@ -297,7 +296,6 @@ def _decode_slowly(
 
 
 def _build(loaded: Loaded) -> tuple[CellTree, dict[bytes, int]]:
-    """Return a tree of all cells, and their indices by handle."""
     tree = CellTree()
     places: dict[bytes, int] = {}
     cells = loaded.unpack()
@@ -332,7 +330,6 @@ def _open_forks(store: CellStore, level: Sequence[Branch]) -> list[Branch]:
 
 
 def _open_node(node: Branch, packed: bytes, width: int) -> list[Branch]:
-    """Return the two children of a fork, or a leaf itself."""
     body, children = split_packed(packed, width)
     if body[0] & _EXOTIC_BIT:
         raise DecodeError(f"accounts: cell {node.cell.hex()} is exotic, so the state is incomplete")

@@ -129,8 +129,7 @@ def fetch_metadata(
                 break
             for start in range(0, len(due), BATCH):
                 tries = threads.map(
-                    lambda each: _try(fetcher, each, int(read_clock())),
-                    due[start : start + BATCH],
+                    lambda each: _try(fetcher, each, int(read_clock())), due[start : start + BATCH]
                 )
                 rows = list(tries)
                 report.commits += _commit_rows(lake_dir, rows, settings.lake)
@@ -187,7 +186,6 @@ def _judge(error: FetchError) -> str:
 
 
 def _plan_retry(attempts: int, now_s: int) -> int | None:
-    """Return when to retry after this many failures; None for never."""
     if attempts >= ATTEMPTS:
         return None
     return now_s + min(RETRY_S << (attempts - 1), _MAX_PAUSE_S)
@@ -204,8 +202,7 @@ def _commit_rows(lake_dir: Path, rows: list[Row], settings: LakeSettings) -> int
             if file.table == OFFCHAIN_METADATA.name and read_place(file.path) in by_place
         }
         merged = Derivation(
-            _merge_files(lake_dir, by_place, known),
-            frozenset(file.path for file in known.values()),
+            _merge_files(lake_dir, by_place, known), frozenset(file.path for file in known.values())
         )
         added, removed = write_changes(lake_dir, state, merged, settings)
         if not added and not removed:
@@ -280,7 +277,6 @@ def main() -> NoReturn:
 
 
 def _fetch(lake: Path, settings: IngestSections) -> int:
-    """Fetch until SIGTERM; return the exit code after an error of the lake."""
     try:
         keep_fetching(lake, settings, on_report=lambda report: _report(describe_report(report)))
     except LakeError as error:

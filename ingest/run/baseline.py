@@ -103,7 +103,6 @@ class StateReader:
             yield decode_accounts(branch, loaded, task.at, skip, only_active=only_active)
 
     def _find_store(self, task: StateTask) -> CellStore:
-        """Return the store of a task's cells; the last one stays open."""
         if self._store is None or self._reopen != task.reopen:
             self._store = self._open.enter_context(closing(task.reopen()))
             self._reopen = task.reopen
@@ -274,7 +273,6 @@ def choose_states(
 
 
 def _check_chain(lake_dir: Path, state: LogState, named: NamedStates) -> None:
-    """Verify that the block of the states is in the lake's chain."""
     first = state.ranges[0][0]
     at = max(first, named.mc_seqno)
     (file, *_) = list_files_between(state, at, at, BLOCKS.name)
@@ -307,10 +305,7 @@ class _Reading:
         self._accounts = 0
 
     def read(
-        self,
-        store: StateStore,
-        named: NamedStates,
-        on_progress: Callable[[BaselineProgress], None],
+        self, store: StateStore, named: NamedStates, on_progress: Callable[[BaselineProgress], None]
     ) -> Iterator[Part]:
         """Yield the parts of all shards: accounts in order, then configuration and libraries."""
         shards = len(named.states)

@@ -153,7 +153,6 @@ class Wakeup:
                 self._pipe = os.open(self._path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def _is_same(self) -> bool:
-        """Return whether the open pipe is still the one at the path."""
         if self._path is None or self._pipe is None:
             return False
         with suppress(OSError):
@@ -256,7 +255,6 @@ class Follower:
         return min(SLOWEST_S, poll_s * 2 ** min(self._failures, 10)) if self._failures else poll_s
 
     def _advance(self) -> str | None:
-        """Run one step; return the problem that stops it, if any."""
         source = self._open()
         source.refresh()
         node_last = source.last_mc_seqno()
@@ -360,13 +358,11 @@ class Follower:
         return report
 
     def _is_patient(self, first: int) -> bool:
-        """Return whether to wait for an unreadable block rather than leave a hole."""
         if self._stuck is None or self._stuck[0] != first:
             return True
         return time.monotonic() - self._stuck[1] < self._settings.follow.patience_ms / 1000
 
     def _heal(self, state: LogState) -> None:
-        """Retry blocks missing between the ranges of the lake."""
         span = Span(state.ranges[0][0], state.ranges[-1][1])
         report = self._open_pipeline(self._open()).bring(span)
         self._healed_s = time.monotonic()
@@ -402,7 +398,6 @@ class Follower:
             self._pipeline = None
 
     def _close_source(self) -> None:
-        """Close the node's files, which may have been replaced."""
         self._close_pipeline()
         if self._source is not None:
             with suppress(SourceError, OSError):

@@ -129,7 +129,6 @@ class BufferFiles:
         return [mapping for mapping in self._mappings if mapping.mapped() is not None]
 
     def _write(self, buffers: Sequence[pa.Buffer]) -> str:
-        """Write buffers one after another, and return the file's name."""
         name = f"{os.getpid()}-{secrets.token_hex(8)}"
         path = self.folder / name
         with naming_full_disk(path):

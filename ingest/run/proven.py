@@ -113,7 +113,6 @@ class ProofChecker:
         return ProvenReport(first, last, count, shard_blocks)
 
     def _check_backward(self) -> int:
-        """Verify the known block and its predecessors by the hash of the previous block."""
         expected, count = self._known, 0
         for row in self._list_masters(0, self._known.seqno, descending=True):
             block_id, (_signed, tree) = _identify(row), _open(row)
@@ -131,7 +130,6 @@ class ProofChecker:
         return count
 
     def _check_forward(self, before: BlockId, last: int) -> int:
-        """Verify the blocks after a proven one by signatures."""
         count = 0
         for row in self._list_masters(before.seqno + 1, last):
             block_id, (signed, tree) = _identify(row), _open(row)
@@ -157,7 +155,6 @@ class ProofChecker:
             raise ChainUnproven(str(error)) from error
 
     def _read_validators(self, block_id: BlockId, key_seqno: int) -> list[Validator]:
-        """Return the validators named by a key block, which must be proven."""
         if key_seqno not in self._proven_keys:
             raise ChainUnproven(
                 f"block {block_id} is signed by the validators of key block {key_seqno}, which is "
@@ -240,7 +237,6 @@ def _open(row: Row) -> tuple[SignatureSet | None, CellTree]:
 
 
 def _list_previous(tree: CellTree, block_id: BlockId) -> tuple[BlockId, ...]:
-    """Return the ids of the one or two previous blocks."""
     info = read_info(tree, read_parts(tree).info)
     names = ("shard", "seqno", "root_hash", "file_hash")
     found = [

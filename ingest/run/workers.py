@@ -24,8 +24,8 @@ import msgspec
 
 from tonlake.ingest.assemble.batch import measure_rows
 from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry, explain_hole, read_chunks
-from tonlake.ingest.decode.heap import give_arrow_its_heap
 from tonlake.ingest.decode.piece import Hole, Piece, decode_chunk
+from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.run.process import AT_END, BufferFiles, SharedValue, TaskProcess
 from tonlake.ingest.span import Span
@@ -121,7 +121,6 @@ class ReadAhead:
                 self._is_over = True
 
     def _take(self) -> Part | None:
-        """Wait for the next part and return it; None at the end."""
         with self._changed:
             while True:
                 while self._readings and self._readings[0].rest is None:
@@ -140,7 +139,6 @@ class ReadAhead:
                 self._changed.wait()
 
     def _begin_tasks(self) -> None:
-        """Start all tasks that may start, in the order of the spans."""
         for reading in self._readings:
             is_next = reading is self._readings[0]
             if (
@@ -167,7 +165,6 @@ class ReadAhead:
         self._submit(span).add_done_callback(lambda done: self._end(reading, done))
 
     def _end(self, reading: _Reading, done: Future[Part]) -> None:
-        """Store the result of a task; called in a worker's thread."""
         with self._changed:
             self._busy -= 1
             reading.is_busy = False

@@ -1,19 +1,30 @@
-"""The command ``tonlake spark ingest``: ingests a node's blocks, decoded by Apache Spark."""
+"""The command ``tonlake spark ingest``: ingests a node's blocks, decoded by Apache Spark.
+
+The driver does the commits and everything that needs order. A decoded piece has rows of twenty
+tables, but Spark transports a single schema, so each table is sent as one value, an Arrow stream.
+"""
 
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 import click
+import pyarrow as pa
 
+from tonlake.ingest.assemble.chunk import VersionRegistry
 from tonlake.ingest.command.ingest import EXIT_DATA, EXIT_PARTIAL, print_report
 from tonlake.ingest.command.node import choose_node, keep_apart, node_option
+from tonlake.ingest.decode.piece import Hole, Piece
 from tonlake.ingest.errors import IngestError
+from tonlake.ingest.run.pipeline import Pipeline
+from tonlake.ingest.run.workers import cut_span, read_pieces
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
-from tonlake.ingest.span import SpanError, choose_span
+from tonlake.ingest.span import Span, SpanError, choose_span
 from tonlake.lake.command.argument import Folder, FolderOrURL, make_lake_option, read_pairs
 from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.commit.delta import publish
@@ -25,9 +36,133 @@ from tonlake.lake.spark.cli import conf_option, master_option
 from tonlake.lake.spark.tables import open_session
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from pyspark.sql import SparkSession
+
+    from tonlake.ingest.blocks import BlockSource
     from tonlake.ingest.run.pipeline import IngestReport
+
+SCHEMA = pa.schema(
+    [
+        pa.field("first", pa.int64(), nullable=False),
+        pa.field("last", pa.int64(), nullable=False),
+        pa.field("name", pa.string(), nullable=False),
+        pa.field("rows", pa.binary()),
+        pa.field("reason", pa.string()),
+    ]
+)
+"""A table of a piece (name and rows), or a hole (kind and reason)."""
+
+SPARK_SCHEMA = "first bigint, last bigint, name string, rows binary, reason string"
+"""The same schema for Spark."""
+
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")
+
+
+def make_decoder(
+    origin: Origin, settings: IngestSections
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function for ``mapInArrow`` that turns spans (``first``, ``last``) into rows."""
+
+    def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spans = [Span(**row) for batch in batches for row in batch.to_pylist()]
+        if not spans:
+            return
+        with closing(origin.open(settings)) as source:
+            versions = VersionRegistry(source)
+            for span in spans:
+                for outcomes in read_pieces(source, span, settings.ingest, versions):
+                    yield from map(pack_outcome, outcomes)
+
+    return decode
+
+
+def pack_outcome(outcome: Piece | Hole) -> pa.RecordBatch:
+    """Return a piece or a hole as rows of ``SCHEMA``."""
+    if isinstance(outcome, Hole):
+        at = outcome.mc_seqno
+        rows: list[tuple[Any, ...]] = [(at, at, outcome.kind, None, outcome.reason)]
+    else:
+        rows = [
+            (outcome.first, outcome.last, name, _pack(table), None)
+            for name, table in outcome.tables.items()
+        ]
+    columns = zip(*rows, strict=True)
+    arrays = [
+        pa.array(values, type=kind) for values, kind in zip(columns, SCHEMA.types, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def unpack_outcomes(table: pa.Table) -> Iterator[Piece | Hole]:
+    """Yield the pieces and holes in rows of ``SCHEMA``, by masterchain block."""
+    rows = sorted(table.to_pylist(), key=lambda row: row["first"])
+    for first, group in groupby(rows, key=lambda row: row["first"]):
+        members = list(group)
+        if members[0]["rows"] is None:
+            yield Hole(first, members[0]["name"], members[0]["reason"])
+            continue
+        tables = {row["name"]: pa.ipc.open_stream(row["rows"]).read_all() for row in members}
+        yield Piece(first, members[0]["last"], tables)
+
+
+def _pack(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=_OPTIONS) as writer:
+        writer.write_table(table)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+TASKS_PER_CORE = 2
+"""Tasks of one job; the driver holds the results of two jobs at a time."""
+
+_ROWS_PER_BATCH = 32
+"""Rows contain serialized tables: Spark's default of 10,000 would overflow an Arrow batch."""
+
+
+class SparkPipeline(Pipeline):
+    """Ingests a source that every worker of a cluster can open into a lake of the driver."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        origin: Origin,
+        source: BlockSource,
+        lake_dir: Path,
+        settings: IngestSections,
+    ) -> None:
+        """Use the source twice: workers open ``origin``, the driver reads ``source``."""
+        super().__init__(source, lake_dir, settings)
+        self._session = session
+        self._decoder = make_decoder(origin, settings)
+        session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_ROWS_PER_BATCH))
+
+    def _read(self, span: Span) -> Iterator[list[Piece | Hole]]:
+        tasks = self._session.sparkContext.defaultParallelism * TASKS_PER_CORE
+        jobs = cut_span(span, self.settings.ingest.mc_blocks_per_chunk * tasks)
+        with ThreadPoolExecutor(1) as ahead:
+            result = ahead.submit(self._run_job, next(jobs))
+            for job in [*jobs, None]:
+                table = result.result()
+                if job is not None:
+                    result = ahead.submit(self._run_job, job)
+                yield list(unpack_outcomes(table))
+
+    def _run_job(self, span: Span) -> pa.Table:
+        from pyspark.sql.functions import col, least, lit  # noqa: PLC0415 - an extra
+
+        size = self.settings.ingest.mc_blocks_per_chunk
+        tasks = -(-len(span) // size)
+        first = col("id") * size + span.first
+        last = least(first + (size - 1), lit(span.last))
+        spans = self._session.range(0, tasks, 1, tasks).select(
+            first.alias("first"), last.alias("last")
+        )
+        return spans.mapInArrow(self._decoder, SPARK_SCHEMA).toArrow()
+
 
 EXAMPLES = """
 Examples:
@@ -107,7 +242,5 @@ def _bring(
         span = choose_span(source, range_text)
         sweep_orphans(lake, settings.lake.orphan_grace_s)
         session = stack.enter_context(open_session(master, conf))
-        from tonlake.ingest.spark.pipeline import SparkPipeline  # noqa: PLC0415 - needs an extra
-
         pipeline = SparkPipeline(session, origin, source, lake, settings)
         return stack.enter_context(closing(pipeline)).bring(span)

@@ -17,9 +17,8 @@ from tonlake.api.app import create_app
 from tonlake.api.http.server import StreamingServer
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.settings import Settings
-from tonlake.api.stream.commits import CommitRows
 from tonlake.api.stream.event import TYPES, Cursor, Event
-from tonlake.api.stream.rendering import EventMaker
+from tonlake.api.stream.rendering import CommitRows, EventMaker
 from tonlake.lake.log.state import LOG_FOLDER
 
 WAIT_S = 60.0

@@ -9,9 +9,9 @@ import pytest
 from litestar.testing import TestClient
 from openapi_spec_validator import validate
 
-from tonlake.api.parameter import load_parameters
-from tonlake.api.request.params import converters_of
-from tonlake.api.v2.methods import METHODS
+from tonlake.api.openapi import load_parameters
+from tonlake.api.request.call import converters_of
+from tonlake.api.v2.routes import METHODS
 from tonlake.api.v3.routes import described as described_routes
 
 _LINK = re.compile(r'(?:href|src)="([^"]+)"')

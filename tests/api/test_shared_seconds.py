@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.lake.rows import SHARD, make_table
 from tests.patience import PATIENT
-from tonlake.api.chain.place import find_block_at_utime
+from tonlake.api.chain.block import find_block_at_utime
 from tonlake.api.errors import LiteServerError, NotCovered
 from tonlake.api.python.account import find_seqno
 from tonlake.api.v3.page.coverage import check_no_gap, read_extents

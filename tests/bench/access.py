@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tonlake.api.request.call import Call
-from tonlake.api.request.params import Arguments
+from tonlake.api.request.call import Arguments, Call
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.settings import Settings
-from tonlake.api.text.address import Address
+from tonlake.api.text.encoding import Address
 from tonlake.api.v3.page.book import read_accounts
+from tonlake.api.v3.page.operation import Page
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, find_keys, read_records
-from tonlake.api.v3.route.account import TopAccountsQuery, get_top_accounts
-from tonlake.api.v3.route.message import MessagesQuery, find_rows
+from tonlake.api.v3.route.account import get_top_accounts
+from tonlake.api.v3.route.block import MessagesQuery, find_rows
 from tonlake.api.v3.route.trace import TracesQuery, _find_traces, _read_members
 from tonlake.lake.duck.connection import connect
 
@@ -104,7 +104,7 @@ class Access:
 
     def top_balances(self, _argument: object) -> list[Any]:
         """Return the richest hundred accounts."""
-        return get_top_accounts(self._call(), TopAccountsQuery(limit=100, offset=0))
+        return get_top_accounts(self._call(), Page(limit=100, offset=0))
 
     def failed(self, span: tuple[int, int]) -> list[Row]:
         """Return the newest failed transactions between two seconds."""

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import msgspec
 
-from tonlake.api.text.address import Address
+from tonlake.api.text.encoding import Address
 
 HOT_ACCOUNTS = 10
 COLD_TRANSACTIONS = (100, 1000)

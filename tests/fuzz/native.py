@@ -31,7 +31,7 @@ from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.block import decode_in_python
 from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
-from tonlake.ingest.decode.cell.exotic import ORDINARY
+from tonlake.ingest.decode.cell.tree import ORDINARY
 from tonlake.ingest.errors import BocError, IngestError
 from tonlake.lake.account import MASTERCHAIN
 

@@ -14,9 +14,8 @@ from tonlake.ingest.decode.block.header import (
 from tonlake.ingest.decode.block.state import _skip_address, iter_shard_accounts, read_state
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap, iter_hashmap_slice
-from tonlake.ingest.decode.cell.exotic import ORDINARY
 from tonlake.ingest.decode.cell.slice import CellSlice
-from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.tree import ORDINARY, CellTree
 
 LT_BITS = 64
 _FLAGS_AT, _OFFSET_BYTES_AT, _HAS_INDEX = 4, 5, 0x80

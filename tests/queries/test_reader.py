@@ -9,7 +9,7 @@ import pytest
 
 import tonlake.queries.reader
 from tests.lake.rows import commit_rows, flip_value
-from tonlake.api.text.address import Address, render_friendly
+from tonlake.api.text.encoding import Address, render_friendly
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.duck.limit import PAGES
 from tonlake.lake.errors import LakeCorrupt

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from tonlake.api.access.key import read_keys
+from tonlake.api.access import read_keys
 from tonlake.api.command.status import describe_versions
 from tonlake.api.errors import KeyFileInvalid
 from tonlake.api.http.address import is_own_machine

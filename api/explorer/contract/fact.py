@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tonlake.api.chain.arguments import GetMethodParams
-from tonlake.api.chain.get_method import run_get_method
-from tonlake.api.chain.param import read_params
+from tonlake.api.chain.arguments import GetMethodParams, read_params
+from tonlake.api.chain.run import run_get_method
 from tonlake.api.errors import ApiError
 from tonlake.ingest.errors import TvmError
 
 if TYPE_CHECKING:
     from tonlake.api.explorer.frame import Question
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
     from tonlake.ingest.derive.tvm.call import Outcome
 
 

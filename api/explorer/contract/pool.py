@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from tonlake.api.chain.configuration import decode_members, decode_pool
 from tonlake.api.explorer.contract.fact import Fact, call_method
 from tonlake.api.explorer.words.body import unwrap
-from tonlake.api.text.address import parse_address
-from tonlake.api.v3.route import jetton
+from tonlake.api.text.encoding import parse_address
+from tonlake.api.v3.route import token
 from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
 from tonlake.ingest.derive.tvm.call import SUCCESS
 from tonlake.ingest.derive.tvm.stack import TvmCell
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tonlake.api.explorer.frame import Question
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
 
 MAX_MEMBERS = 100
 
@@ -87,21 +87,21 @@ def describe_liquid(question: Question, address: Address) -> list[list[Fact]]:
 
     The pool is the admin of the jetton.
     """
-    masters = jetton.get_masters(
-        question.call, jetton.MastersQuery(admin_address=(address,), limit=1, offset=0)
+    masters = token.get_masters(
+        question.call, token.MastersQuery(admin_address=(address,), limit=1, offset=0)
     )
     question.names.learn(masters.address_book, masters.metadata)
     if not masters.jetton_masters:
         return [[Fact("Members", "unknown: the lake knows no jetton of this pool")]]
     master = masters.jetton_masters[0].address
-    query = jetton.WalletsQuery(
+    query = token.WalletsQuery(
         jetton_address=(parse_address(master),),
         exclude_zero_balance=True,
         sort="desc",
         limit=MAX_MEMBERS,
         offset=0,
     )
-    holders = question.ask(jetton.get_wallets, query).jetton_wallets
+    holders = question.ask(token.get_wallets, query).jetton_wallets
     members = [
         Fact("Member", question.names.amount(each.balance, master), (each.owner,))
         for each in holders

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.api.chain.arguments import GetMethodParams
-from tonlake.api.chain.get_method import read_libraries, run_get_method
-from tonlake.api.chain.param import read_params
+from tonlake.api.chain.arguments import GetMethodParams, read_params
+from tonlake.api.chain.run import read_libraries, run_get_method
 from tonlake.api.errors import ApiError, RequestInvalid
 from tonlake.api.explorer.contract.fact import Fact
 from tonlake.api.explorer.contract.terms import list_terms
 from tonlake.api.explorer.words.assembly import disassemble
 from tonlake.api.explorer.words.outcome import explain_exit_code
-from tonlake.api.request.params import ConversionError, parse_any_address
+from tonlake.api.request.call import ConversionError, parse_any_address
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.text.stack import encode_v3
 from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tonlake.api.explorer.frame import Question
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
 
 METHODS = (
     *("get_nft_content", "royalty_params", "get_editor", "get_locked_amount"),

@@ -13,16 +13,16 @@ from tonlake.api.explorer.words.form import write_count, write_hex, write_moment
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.history import read_contracts
 from tonlake.api.v3.page.listed import list_addresses, render_rows
-from tonlake.api.v3.route import jetton, multisig, nft, vesting
-from tonlake.api.v3.route.name import DNSRecord
+from tonlake.api.v3.route import contract, token
+from tonlake.api.v3.route.contract import DNSRecord
 from tonlake.ingest.derive.tvm.call import SUCCESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tonlake.api.explorer.frame import Question
-    from tonlake.api.text.address import Address
-    from tonlake.api.v3.resource.order_action import OrderAction
+    from tonlake.api.text.encoding import Address
+    from tonlake.api.v3.resource.order import OrderAction
 
 MAX_ORDERS = 20
 DOMAIN_S = 366 * 86400
@@ -44,8 +44,8 @@ def list_terms(
 
 
 def _describe_multisig(question: Question, address: Address) -> list[list[Fact]]:
-    query = multisig.WalletsQuery(address=(address,), include_orders=True, limit=1, offset=0)
-    found = multisig.get_wallets(question.call, query)
+    query = contract.MultisigsQuery(address=(address,), include_orders=True, limit=1, offset=0)
+    found = contract.get_multisigs(question.call, query)
     question.names.learn(found.address_book)
     return [
         [
@@ -59,7 +59,7 @@ def _describe_multisig(question: Question, address: Address) -> list[list[Fact]]
     ]
 
 
-def _name_order(order: multisig.MultisigOrder, *, linked: bool = True) -> Fact:
+def _name_order(order: contract.MultisigOrder, *, linked: bool = True) -> Fact:
     state = "executed" if order.sent_for_execution else "open"
     text = f"{state}, {order.approvals_num or 0} of {order.threshold} approvals"
     if order.expiration_date and not order.sent_for_execution:
@@ -68,8 +68,8 @@ def _name_order(order: multisig.MultisigOrder, *, linked: bool = True) -> Fact:
 
 
 def _describe_order(question: Question, address: Address) -> list[list[Fact]]:
-    query = multisig.OrdersQuery(address=(address,), parse_actions=True, limit=1, offset=0)
-    found = multisig.get_orders(question.call, query)
+    query = contract.OrdersQuery(address=(address,), parse_actions=True, limit=1, offset=0)
+    found = contract.get_orders(question.call, query)
     question.names.learn(found.address_book)
     return [
         [
@@ -82,7 +82,7 @@ def _describe_order(question: Question, address: Address) -> list[list[Fact]]:
     ]
 
 
-def _list_approvals(order: multisig.MultisigOrder) -> list[Fact]:
+def _list_approvals(order: contract.MultisigOrder) -> list[Fact]:
     """Return the signers who approved an order, by the bits of its mask, and the others."""
     mask = int(order.approvals_mask or 0)
     lists: tuple[list[str], list[str]] = ([], [])
@@ -106,13 +106,13 @@ def _write_action(number: int, action: OrderAction) -> Fact:
 
 
 def _describe_vesting(question: Question, address: Address) -> list[list[Fact]]:
-    query = vesting.VestingQuery(contract_address=(address,), limit=1, offset=0)
-    found = vesting.get_vesting(question.call, query)
+    query = contract.VestingQuery(contract_address=(address,), limit=1, offset=0)
+    found = contract.get_vesting(question.call, query)
     question.names.learn(found.address_book)
     return [_write_schedule(one) for one in found.vesting_contracts]
 
 
-def _write_schedule(one: vesting.VestingInfo) -> list[Fact]:
+def _write_schedule(one: contract.VestingInfo) -> list[Fact]:
     facts = [
         Fact("Total", f"{write_units(one.total_amount)} TON"),
         Fact("Owner", accounts=(one.owner_address,) if one.owner_address else ()),
@@ -132,8 +132,8 @@ def _write_schedule(one: vesting.VestingInfo) -> list[Fact]:
 
 
 def _describe_jetton_wallet(question: Question, address: Address) -> list[list[Fact]]:
-    query = jetton.WalletsQuery(address=(address,), limit=1, offset=0)
-    wallets = question.ask(jetton.get_wallets, query).jetton_wallets
+    query = token.WalletsQuery(address=(address,), limit=1, offset=0)
+    wallets = question.ask(token.get_wallets, query).jetton_wallets
     return [
         [
             Fact("Owner", accounts=(one.owner,) if one.owner else ()),
@@ -149,7 +149,7 @@ _COINS = ("price", "bid", "fee", "royalty_amount", "marketplace_fee")
 
 
 def _describe_sale(question: Question, address: Address) -> list[list[Fact]]:
-    found = nft.get_sales(question.call, nft.SalesQuery(address=(address,)))
+    found = token.get_sales(question.call, token.SalesQuery(address=(address,)))
     question.names.learn(found.address_book, found.metadata)
     sales = []
     for one in found.nft_sales:

@@ -10,7 +10,7 @@ import msgspec
 from tonlake.api.explorer.words.form import write_count, write_duration, write_moment, write_ton
 
 if TYPE_CHECKING:
-    from tonlake.api.v3.layout.message import Message
+    from tonlake.api.v3.layout.transaction import Message
 
 MAX_VALUES = 2000
 """Maximum values of a body on a page; the API returns all."""

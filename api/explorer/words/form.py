@@ -13,7 +13,7 @@ from tonlake.ingest.derive.body.scheme import MIN_HASHED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tonlake.api.v3.layout.message import Message
+    from tonlake.api.v3.layout.transaction import Message
 
 NANO_DIGITS = 9
 """Decimal places of TON: amounts are in nanoton."""

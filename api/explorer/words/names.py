@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tonlake.api.errors import AddressInvalid
 from tonlake.api.explorer.words.form import MAX_DIGITS, NANO_DIGITS, shorten, write_units
-from tonlake.api.text.address import parse_address
+from tonlake.api.text.encoding import parse_address
 from tonlake.api.v3.page.book import describe_addresses
 from tonlake.lake.duck.labels import Label, read_labels
 

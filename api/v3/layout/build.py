@@ -1,12 +1,13 @@
-"""Builds structs from rows in Python: the objects that the C extension writes as JSON.
+"""Writers of rows: as structs in Python, and as JSON by the C extension.
 
-The layout of a struct is compiled once into one expression that builds it with all its parts.
+The layout of a struct is compiled once: to one expression that builds it with all its parts, and to
+a table for the extension.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -19,14 +20,87 @@ from tonlake.api.text.encoding import (
     encode_opcode,
     encode_shard,
 )
-from tonlake.api.v3.layout.body import read_body
-from tonlake.api.v3.layout.field import Inner, Kind
-from tonlake.api.v3.layout.table import HEX, Field, list_fields
-
-T = TypeVar("T")
+from tonlake.api.text.native import NATIVE
+from tonlake.api.v3.layout.field import HEX, Field, Inner, Kind, list_fields
+from tonlake.api.v3.layout.transaction import EXTERNAL, MessageContent
+from tonlake.ingest.derive.body.body import NOTHING, decode_message_body, name_opcode
+from tonlake.ingest.derive.body.scheme import load_scheme
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
+
+
+CACHED_BODIES = 8192
+"""How many written bodies are cached: each occurs twice, where it is sent and received."""
+
+
+class Body(NamedTuple):
+    """A body as JSON, and the name of its opcode."""
+
+    content: MessageContent
+    opcode_name: str | None
+
+
+@cache
+def list_opcodes() -> frozenset[int]:
+    """Return the opcodes that have a name; bodies with other opcodes are not decoded."""
+    return frozenset(filter(name_opcode, load_scheme().layouts))
+
+
+class Written(NamedTuple):
+    """JSON of a body's opcode name and of the body, and the input it was made from."""
+
+    name: bytes
+    content: bytes
+    body: bytes | None
+    may_follow: bool
+
+
+KEPT: dict[bytes, Written] = {}
+"""Cache of written bodies by hash; the extension reads it before it calls ``write_body``."""
+
+
+def write_body(row: Mapping[str, Any]) -> Written:
+    """Return opcode name and body as JSON, and add them to the cache."""
+    body_hash, body, kind = row["body_hash"], row["body"], row["kind"]
+    found = _decode_body(body_hash, body, kind)
+    texts = msgspec.json.encode(found.opcode_name), msgspec.json.encode(found.content)
+    written = Written(*texts, body, kind == EXTERNAL)
+    if len(KEPT) >= CACHED_BODIES:
+        KEPT.clear()
+    KEPT[body_hash] = written
+    return written
+
+
+@lru_cache(maxsize=CACHED_BODIES)
+def read_body(body_hash: bytes, body: bytes | None, kind: str) -> Body:
+    """Return the decoded body, one object shared by all its messages."""
+    return _decode_body(body_hash, body, kind)
+
+
+def _decode_body(body_hash: bytes, body: bytes | None, kind: str) -> Body:
+    found = NOTHING if body is None else decode_message_body(body, external_in=kind == EXTERNAL)
+    shown = None if found.json is None else msgspec.json.decode(found.json, type=dict[str, object])
+    text = None if body is None else encode_bytes(add_checksum(body))
+    return Body(MessageContent(encode_bytes(body_hash), text, shown), found.name)
+
+
+Payload: TypeAlias = dict[str, object]
+"""A decoded body: ``@type`` and the fields of its layout."""
+
+
+def decode_payload(boc: bytes) -> Payload | None:
+    """Return the decoded payload; None if no layout matches."""
+    return decode_message_body(boc, external_in=False).value
+
+
+def decode_content(text: str | None) -> dict[str, object] | None:
+    """Return the content of a token (TEP-64); None if it is unreadable."""
+    return None if text is None else msgspec.json.decode(text, type=dict[str, object])
+
+
+T = TypeVar("T")
 
 _NO_INNER = Inner()
 _ENCODERS: dict[Kind, Callable[[Any], Any]] = {
@@ -140,3 +214,72 @@ class _Compiler:
         part = self.write_struct(field.struct, field.inner, place)
         missing = "None" if field.is_nullable else "UNSET"
         return f"{missing} if {' or '.join(lacks)} else {part}" if lacks else part
+
+
+_BESIDE = frozenset({Kind.ACCOUNT, Kind.NAMED_ACCOUNT, Kind.BASE64_UNLESS})
+
+
+def compile_struct(struct: Any, opcodes: str = HEX, made: Inner = _NO_INNER) -> Any:  # noqa: ANN401 - the extension's
+    """Return the layout of a struct."""
+    fields = list_fields(struct, made, opcodes)
+    return NATIVE.compile_layout(tuple(_describe(each, opcodes) for each in fields))
+
+
+def _describe(field: Field, opcodes: str) -> tuple[Any, ...]:
+    """Return a field as (kind, source, columns, prefix, missing, other)."""
+    prefix = f'"{field.name}":'.encode()
+    source, other = field.source, None
+    columns: tuple[str, ...] = (field.column.name,)
+    missing = b"null" if field.is_nullable else None
+    if isinstance(field.default, str):
+        missing = msgspec.json.encode(field.default)
+    _, beside, equals = field.column
+    match field.kind:
+        case Kind.CONSTANT:
+            prefix, columns = prefix + msgspec.json.encode(field.default), ()
+        case Kind.OBJECT | Kind.LIST | Kind.BODY:
+            source, columns = field.inner.source, field.inner.when
+            other = compile_struct(field.struct, opcodes, field.inner)
+        case Kind.CURRENCIES:
+            other = beside, equals
+        case Kind.OPCODE_NAME:
+            other = beside, equals, list_opcodes(), write_body, KEPT, "body_hash"
+        case Kind.JSON if not field.is_optional:
+            missing = b"{}"
+        case kind if kind in _BESIDE:
+            other = beside
+    return field.kind.value, source, columns, prefix, missing, other
+
+
+def make_writer(layout: Any) -> Callable[[tuple[Mapping[str, Any] | Any, ...]], bytes]:  # noqa: ANN401
+    """Return the function that writes the first row of a tuple; the others are its sources."""
+    return partial(NATIVE.write_row, layout)
+
+
+@cache
+def make_row_writer(struct: Any, opcodes: str = HEX) -> Callable[[tuple[Any, ...]], Any]:  # noqa: ANN401 - any struct
+    """Return the function that writes the first row of a tuple, for sending only.
+
+    It returns ``msgspec.Raw`` with the C extension, else the struct.
+    """
+    if NATIVE is None:
+        return make_builder(struct, opcodes)
+    write = make_writer(compile_struct(struct, opcodes))
+    return lambda sources: msgspec.Raw(write(sources))
+
+
+RecordKeys = tuple[str, str, str, str, bytes, object, object]
+"""How records of transactions are taken apart: the columns of a message's direction and of the
+hashes of the states before and after, the direction of the incoming message, the state hash of a
+nonexistent account, and the rows written for such a state and for an unknown one."""
+
+
+def make_record_writer(
+    layout: Any,  # noqa: ANN401 - the extension's
+    keys: RecordKeys,
+) -> Callable[[list[Any], set[tuple[int, bytes]]], list[bytes]]:
+    """Return the function that writes transactions from their records, in the given layout.
+
+    It adds workchain and id of the address book's accounts to its second argument.
+    """
+    return partial(NATIVE.write_records, layout, keys)

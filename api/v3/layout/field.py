@@ -1,4 +1,4 @@
-"""Annotations of struct fields in version 3: format and columns.
+"""Annotations of struct fields in version 3, their format and columns, parsed for both writers.
 
 Without an annotation the format follows from the type, and the column has the field's name.
 """
@@ -6,9 +6,12 @@ Without an annotation the format follows from the type, and the column has the f
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from itertools import chain
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
 
-from msgspec import UnsetType
+import msgspec
+from msgspec import NODEFAULT, UNSET, UnsetType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,3 +104,109 @@ Base64 = Annotated[str, Kind.BASE64]
 Shard = Annotated[str, Kind.SHARD]
 RawAddress = Annotated[str, Kind.ACCOUNT]
 Bag = Annotated[str, Kind.BAG]
+
+
+T = TypeVar("T")
+
+HEX, INTEGER = "hex", "integer"
+"""Formats of opcodes."""
+
+_PLAIN = {int: Kind.NUMBER, bool: Kind.FLAG, str: Kind.TEXT, Currencies: Kind.JSON}
+
+
+class Field(NamedTuple):
+    """A field of a struct.
+
+    Attributes:
+        name: Its name.
+        kind: Its format.
+        column: Its columns; objects use neither ``beside`` nor ``equals``.
+        source: Index of its row among those of the resource; -1 for the current row.
+        is_nullable: Whether it is null if it has no value.
+        is_optional: Whether it is left out if it has no value, unless it is nullable.
+        default: Its value if its columns have none.
+        read: Converts the column's value if the kind is ``READ``.
+        inner: Row and columns of the object, or of the list's objects.
+        struct: Their struct.
+    """
+
+    name: str
+    kind: Kind
+    column: Column
+    source: int
+    is_nullable: bool
+    is_optional: bool
+    default: object
+    read: Callable[[Any], Any] | None
+    inner: Inner
+    struct: Any
+
+
+def list_fields(struct: Any, made: Inner = Inner(), opcodes: str = HEX) -> list[Field]:  # noqa: ANN401, B008 - any struct; immutable
+    """Return the fields of a struct.
+
+    Args:
+        struct: A struct whose fields may have annotations of ``field``.
+        made: Its row and columns if it is part of another struct.
+        opcodes: The format of its opcodes.
+    """
+    return [_read_field(each, made, opcodes) for each in msgspec.structs.fields(struct)]
+
+
+def _read_field(info: msgspec.structs.FieldInfo, made: Inner, opcodes: str) -> Field:
+    types, notes = _take_apart(info.type)
+    values = [each for each in types if each not in {type(None), UnsetType}]
+    kind = _find(notes, Kind) or _guess_kind(values, info.default)
+    if kind is Kind.ACCOUNT and info.name == made.named:
+        kind = Kind.NAMED_ACCOUNT
+    if kind is Kind.OPCODE and opcodes == INTEGER:
+        kind = Kind.NUMBER
+    replaced = dict(made.columns)
+    column = _find(notes, Column) or Column(made.prefix + info.name)
+    if info.name in replaced:
+        column = Column(replaced[info.name])
+    part = _find(notes, Inner) or Inner()
+    read = _find(notes, Read)
+    if read is not None:
+        kind = Kind.READ
+    source = 0 if info.name in replaced and made.source >= 0 else part.source
+    has_parts = kind in {Kind.OBJECT, Kind.LIST, Kind.BODY}
+    return Field(
+        info.name,
+        kind,
+        column,
+        source,
+        type(None) in types,
+        UnsetType in types,
+        None if info.default in {UNSET, NODEFAULT} else info.default,
+        read and read.function,
+        part,
+        (get_args(values[0]) or values)[0] if has_parts else None,
+    )
+
+
+def _take_apart(kind: Any) -> tuple[list[Any], list[Any]]:  # noqa: ANN401 - any type
+    """Return the types that a value may have, and all their annotations."""
+    if get_origin(kind) is Annotated:
+        types, notes = _take_apart(kind.__origin__)
+        return types, [*notes, *kind.__metadata__]
+    if get_origin(kind) in {Union, UnionType}:
+        parts = [_take_apart(each) for each in get_args(kind)]
+        types, notes = zip(*parts, strict=True)
+        return [*chain.from_iterable(types)], [*chain.from_iterable(notes)]
+    return [kind], []
+
+
+def _find(notes: list[Any], kind: type[T]) -> T | None:
+    """Return the last annotation that is of this type."""
+    return next((each for each in reversed(notes) if isinstance(each, kind)), None)
+
+
+def _guess_kind(types: list[Any], default: object) -> Kind:
+    """Return the kind of a field without annotation."""
+    if default not in {None, UNSET, NODEFAULT}:
+        return Kind.CONSTANT
+    if len(types) == 1 and isinstance(types[0], type) and issubclass(types[0], msgspec.Struct):
+        return Kind.OBJECT
+    found = _PLAIN.get(types[0]) if len(types) == 1 else None
+    return found or (Kind.CONSTANT if default is None else Kind.EXTRA)

@@ -1,4 +1,4 @@
-"""Transactions of version 3, their phases, and the account states before and after."""
+"""Blocks, messages and transactions of version 3, with phases and account states."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET
 
-from tonlake.api.v3.layout.block import BlockId
 from tonlake.api.v3.layout.field import (
+    Bag,
     Base64,
     Column,
     Currencies,
@@ -16,10 +16,106 @@ from tonlake.api.v3.layout.field import (
     Kind,
     Omitted,
     RawAddress,
+    Shard,
     account,
     inner,
 )
-from tonlake.api.v3.layout.message import Message
+
+
+class BlockId(msgspec.Struct, gc=False):
+    """A block id; ``shard`` is hex."""
+
+    workchain: int
+    shard: Shard | None
+    seqno: int
+
+
+class Block(msgspec.Struct, gc=False):
+    """A block's header; lt and time are decimal text."""
+
+    # Its sources: the row, the id of its masterchain block, and the ids of the previous blocks.
+
+    workchain: int
+    shard: Shard
+    seqno: int
+    root_hash: Base64
+    file_hash: Base64
+    global_id: int
+    version: int
+    after_merge: bool
+    before_split: bool
+    after_split: bool
+    want_merge: bool
+    want_split: bool
+    key_block: bool
+    vert_seqno_incr: bool
+    flags: int
+    gen_utime: Decimal
+    start_lt: Decimal
+    end_lt: Decimal
+    validator_list_hash_short: int
+    gen_catchain_seqno: int
+    min_ref_mc_seqno: int
+    prev_key_block_seqno: int
+    vert_seqno: int
+    master_ref_seqno: int
+    rand_seed: Base64
+    created_by: Base64
+    tx_count: int
+    masterchain_block_ref: Annotated[BlockId, inner(source=1)]
+    prev_blocks: Annotated[list[BlockId], Kind.LIST, inner(source=2)]
+
+
+INTERNAL, EXTERNAL = "int", "ext_in"
+"""Kinds of messages: only internal ones have extra currencies, and bodies of external ones may be
+decoded although their opcode is unknown.
+"""
+
+
+class MessageContent(msgspec.Struct, gc=False):
+    """The body or initial state of a message as a bag of cells."""
+
+    hash: Base64 | None
+    body: Bag | None
+    decoded: dict[str, object] | None = None
+
+
+class Message(msgspec.Struct, gc=False):
+    """A message; amounts, lt and time are decimal text."""
+
+    # in_tx_hash and out_tx_hash, the transactions at both ends, may be missing from the row.
+
+    hash: Annotated[Base64, Column("msg_hash")]
+    source: Annotated[RawAddress, account("source")] | None
+    destination: Annotated[RawAddress, account("destination")] | None
+    value: Decimal | None
+    value_extra_currencies: (
+        Annotated[Currencies, Kind.CURRENCIES, Column("value_extra_currencies", "kind", INTERNAL)]
+        | None
+    )
+    fwd_fee: Decimal | None
+    ihr_fee: Decimal | None
+    extra_flags: Decimal | None
+    created_lt: Decimal | None
+    created_at: Decimal | None
+    opcode: Annotated[str | int | None, Kind.OPCODE]
+    decoded_opcode: Annotated[str, Kind.OPCODE_NAME, Column("body", "kind", EXTERNAL)] | None
+    ihr_disabled: bool | None
+    bounce: bool | None
+    bounced: bool | None
+    import_fee: Decimal | None
+    message_content: (
+        Annotated[MessageContent, Kind.BODY, inner(hash="body_hash", body="body")] | None
+    )
+    init_state: (
+        Annotated[
+            MessageContent, inner("init_state_hash", hash="init_state_hash", body="init_state")
+        ]
+        | None
+    )
+    in_msg_tx_hash: Annotated[Base64, Column("in_tx_hash")] | Omitted = UNSET
+    out_msg_tx_hash: Annotated[Base64, Column("out_tx_hash")] | Omitted = UNSET
+    hash_norm: Annotated[str, Kind.BASE64_UNLESS, Column("hash_norm", "msg_hash")] | Omitted = UNSET
 
 
 class StoragePhase(msgspec.Struct, gc=False):

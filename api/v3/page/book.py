@@ -15,7 +15,7 @@ import msgspec
 
 from tonlake.api.chain.account import WALLETS
 from tonlake.api.errors import AddressInvalid
-from tonlake.api.text.address import TAGS, Address, render_friendly
+from tonlake.api.text.encoding import TAGS, Address, render_friendly
 from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow
 from tonlake.ingest.derive.contract.record import load_interfaces

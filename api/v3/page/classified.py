@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.errors import NotDerived
-from tonlake.api.text.ranges import name_ranges
+from tonlake.api.text.encoding import name_ranges
 from tonlake.api.v3.resource.action import CURRENCY_TRANSFER, Action, render_action
 from tonlake.ingest.derive.action.version import expand_names
 

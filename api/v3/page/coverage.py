@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.errors import NotCovered
-from tonlake.api.text.ranges import name_ranges
+from tonlake.api.text.encoding import name_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
     from tonlake.queries.reader import Reader
 
 Range = tuple[int, int]

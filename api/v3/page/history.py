@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from tonlake.api.errors import NotDerived
-from tonlake.api.text.ranges import name_ranges
+from tonlake.api.text.encoding import name_ranges
 from tonlake.api.v3.page.book import pair_addresses, read_accounts
 from tonlake.api.v3.page.coverage import check_mc_seqno, check_no_contract_missing
 from tonlake.ingest.derive.tvm.support import REMEDY as ENGINE_REMEDY
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tonlake.api.request.call import Call
-    from tonlake.api.text.address import Address
+    from tonlake.api.text.encoding import Address
     from tonlake.api.v3.page.operation import SpanPage
     from tonlake.lake.log.snapshot import Snapshot
 

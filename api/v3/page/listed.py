@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from tonlake.api.text.address import Address, parse_address
-from tonlake.api.text.encoding import encode_optional
+from tonlake.api.text.encoding import Address, encode_optional, parse_address
 from tonlake.api.v3.layout.build import make_builder
-from tonlake.api.v3.layout.field import Kind
-from tonlake.api.v3.layout.table import list_fields
+from tonlake.api.v3.layout.field import Kind, list_fields
 from tonlake.api.v3.page.book import read_address_book, write_address_book
 from tonlake.api.v3.page.history import read_trace_ids
 from tonlake.api.v3.page.metadata import read_metadata

@@ -8,10 +8,9 @@ import msgspec
 from msgspec import UNSET
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.request.params import ConversionError, Query, Texts, parse_any_address
-from tonlake.api.text.address import Address, render_raw
-from tonlake.api.text.encoding import encode_account
-from tonlake.api.v3.layout.body import decode_content
+from tonlake.api.request.call import ConversionError, Query, Texts, parse_any_address
+from tonlake.api.text.encoding import Address, encode_account, render_raw
+from tonlake.api.v3.layout.build import decode_content
 from tonlake.api.v3.page.book import pair_addresses, read_accounts, read_codes
 from tonlake.api.v3.page.history import check_derived, is_derived
 from tonlake.api.v3.page.operation import operation

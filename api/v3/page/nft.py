@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import UNSET
 
-from tonlake.api.text.address import Address
-from tonlake.api.text.encoding import encode_account
-from tonlake.api.v3.layout.body import Payload, decode_content, decode_payload
-from tonlake.api.v3.layout.build import make_builder
+from tonlake.api.text.encoding import Address, encode_account
+from tonlake.api.v3.layout.build import Payload, decode_content, decode_payload, make_builder
 from tonlake.api.v3.layout.field import (
     Bag,
     Base64,

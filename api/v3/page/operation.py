@@ -14,17 +14,8 @@ from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
     SHARED_PARAMETERS,
     ApiRequest,
-    Call,
-    answer_json,
-    check_size,
-    keep_answer,
-    note_warnings,
-    open_call,
-    read_arguments,
-    read_header,
-)
-from tonlake.api.request.params import (
     Arguments,
+    Call,
     ConversionError,
     Converter,
     Int32,
@@ -32,7 +23,14 @@ from tonlake.api.request.params import (
     Query,
     Sort,
     Utime,
+    answer_json,
+    check_size,
     converters_of,
+    keep_answer,
+    note_warnings,
+    open_call,
+    read_arguments,
+    read_header,
     read_query,
 )
 from tonlake.api.request.table_format import (

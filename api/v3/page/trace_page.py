@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.v3.page.transaction_page import answer_transactions, list_addresses, read_records
-from tonlake.api.v3.resource.trace import (
+from tonlake.api.v3.resource.answer import (
     Head,
     Trace,
     draw_tree,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw
 
-from tonlake.api.chain.header import find_block, list_block_keys
-from tonlake.api.request.params import Addresses, Flag, Hashes, Int32, Lt, Shard
-from tonlake.api.text.address import Address, parse_address
+from tonlake.api.chain.block import find_block_row, list_block_keys
+from tonlake.api.request.call import Addresses, Flag, Hashes, Int32, Lt, Shard
+from tonlake.api.text.encoding import Address, parse_address
 from tonlake.api.v3.page.book import pair_addresses, read_address_book, write_address_book
 from tonlake.api.v3.page.coverage import (
     check_lt,
@@ -189,7 +189,7 @@ def _find_keys(call: Call, query: TransactionsQuery) -> list[Row]:
 def _find_block_keys(
     call: Call, query: TransactionsQuery, workchain: int, shard: int, seqno: int
 ) -> list[Row]:
-    block = find_block(call.reader, workchain, [shard], seqno)
+    block = find_block_row(call.reader, workchain, [shard], seqno)
     if block is None or query.mc_seqno not in (None, block["mc_seqno"]):
         return []
     return list_block_keys(

@@ -5,16 +5,21 @@ A field whose default is ``UNSET`` is left out of the JSON; a None is written as
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
 
-from tonlake.api.text.encoding import decode_currencies
-from tonlake.api.v3.layout.block import Block
+from tonlake.api.text.encoding import decode_currencies, encode_bytes
+from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import Base64, Column, Currencies, Decimal, Kind, Omitted, Read
-from tonlake.api.v3.layout.message import Message
-from tonlake.api.v3.layout.transaction import Transaction
+from tonlake.api.v3.layout.transaction import Block, Message, Transaction
+from tonlake.api.v3.resource.action import Action
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tonlake.lake.index.segment.declared import Record
 
 
 class AddressBookRow(msgspec.Struct):
@@ -180,3 +185,152 @@ class WalletInformation(msgspec.Struct):
     wallet_type: Annotated[str, Kind.EXTRA] | Omitted = UNSET
     seqno: Annotated[int, Kind.EXTRA] | Omitted = UNSET
     wallet_id: Annotated[int, Kind.EXTRA] | Omitted = UNSET
+
+
+TRACE_TRANSACTIONS = 4000
+"""The transactions of a larger trace are left out."""
+PAGE_TRANSACTIONS = 50_000
+"""Limit of transactions in one response with traces."""
+
+Row = dict[str, Any]
+
+TOO_LARGE = "trace is too large"
+
+
+class TraceMeta(msgspec.Struct):
+    """State of a trace (complete, pending or broken) and its counts."""
+
+    trace_state: Annotated[str, Column("state")]
+    messages: int
+    transactions: int
+    pending_messages: int
+    classification_state: str = "unclassified"
+
+
+class Trace(msgspec.Struct):
+    """A trace; ``trace`` is a tree of objects with tx_hash, in_msg_hash and children."""
+
+    trace_id: Base64
+    external_hash: Base64 | None
+    mc_seqno_start: Decimal
+    mc_seqno_end: Decimal
+    start_lt: Decimal
+    start_utime: int
+    end_lt: Decimal
+    end_utime: int
+    trace_info: TraceMeta
+    is_incomplete: Annotated[bool, Kind.EXTRA]
+    warning: Annotated[str, Kind.EXTRA] | Omitted = UNSET
+    actions: list[Action] | Omitted = UNSET
+    trace: msgspec.Raw | Omitted = UNSET
+    transactions_order: list[str] | Omitted = UNSET
+    transactions: dict[str, Transaction] | Omitted = UNSET
+
+
+class Traces(msgspec.Struct):
+    """A page of traces, and the addresses in them."""
+
+    traces: list[Trace]
+    address_book: AddressBook
+    metadata: Metadata
+
+
+class Events(msgspec.Struct):
+    """A page of traces (former name)."""
+
+    events: list[Trace]
+    address_book: AddressBook
+    metadata: Metadata
+
+
+class Head(NamedTuple):
+    """A node of the tree: its in message, and whether it sent messages."""
+
+    in_msg_hash: str | None
+    has_sent: bool
+
+
+def head_of(transaction: Transaction) -> Head:
+    """Return the tree node of a transaction."""
+    message = transaction.in_msg
+    return Head(None if message is None else message.hash, bool(transaction.out_msgs))
+
+
+def head_of_record(record: Record) -> Head:
+    """Return the tree node of a transaction, from its record."""
+    messages = record.messages
+    has_in = bool(messages) and messages[0]["direction"] == "in"
+    in_hash = encode_bytes(messages[0]["msg_hash"]) if has_in else None
+    return Head(in_hash, len(messages) > has_in)
+
+
+def start_trace(row: Row, *, is_shown: bool) -> Trace:
+    """Return a trace from its row of ``traces``, without transactions.
+
+    ``is_shown``: whether the trace is small enough to show its transactions.
+    """
+    trace = make_builder(Trace)((row,), is_incomplete=row["state"] != "complete")
+    if not is_shown:
+        trace.is_incomplete, trace.warning = True, TOO_LARGE
+    return trace
+
+
+def render_trace(row: Row, members: Sequence[Row] | None, known: Mapping[str, Any]) -> Trace:
+    """Return a trace.
+
+    Args:
+        row: A row of ``traces``.
+        members: Hash and parent_hash of its transactions by logical time; None: too many.
+        known: Transactions by hash, including all of the trace.
+    """
+    trace = start_trace(row, is_shown=members is not None)
+    if members is None:
+        return trace
+    order = [encode_bytes(member["hash"]) for member in members]
+    heads = {tx_hash: head_of(known[tx_hash]) for tx_hash in order}
+    trace.trace = msgspec.Raw(draw_tree(trace.trace_id, order, members, heads))
+    trace.transactions_order = order
+    trace.transactions = {tx_hash: known[tx_hash] for tx_hash in order}
+    return trace
+
+
+def draw_tree(
+    root: str, order: Sequence[str], members: Sequence[Row], heads: Mapping[str, Head]
+) -> bytes:
+    """Return the JSON of the tree of transactions; ``order`` are the hashes of ``members``."""
+    children: dict[str, list[str]] = {tx_hash: [] for tx_hash in order}
+    for tx_hash, member in zip(order, members, strict=True):
+        if member["parent_hash"] is not None and tx_hash != root:
+            children[encode_bytes(member["parent_hash"])].append(tx_hash)
+    return encode_tree(root, children, heads)
+
+
+def encode_tree(
+    root: str, children: Mapping[str, Sequence[str]], heads: Mapping[str, Head]
+) -> bytes:
+    """Return the JSON of the tree under ``root``, of any depth.
+
+    ``children`` is [] if no messages were sent, and null if none of those sent has arrived.
+    """
+    parts: list[str] = []
+    todo: list[tuple[str, bool]] = [(root, True)]
+    while todo:
+        text, is_node = todo.pop()
+        if not is_node:
+            parts.append(text)
+            continue
+        kids = children[text]
+        parts.append(_encode_head(text, heads[text].in_msg_hash))
+        if not kids:
+            parts.append("null}" if heads[text].has_sent else "[]}")
+            continue
+        parts.append("[")
+        todo.append(("]}", False))
+        for at, kid in enumerate(reversed(kids)):
+            todo += [(",", False), (kid, True)] if at else [(kid, True)]
+    return "".join(parts).encode()
+
+
+def _encode_head(tx_hash: str, in_msg_hash: str | None) -> str:
+    message = "" if in_msg_hash is None else f'"in_msg_hash":"{in_msg_hash}",'
+    return f'{{"tx_hash":"{tx_hash}",{message}"children":'

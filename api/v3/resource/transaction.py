@@ -8,13 +8,13 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.text.native import NATIVE
-from tonlake.api.v3.layout.build import make_builder
-from tonlake.api.v3.layout.field import inner
-from tonlake.api.v3.layout.native import (
+from tonlake.api.v3.layout.build import (
     compile_struct,
+    make_builder,
     make_record_writer,
     make_writer,
 )
+from tonlake.api.v3.layout.field import inner
 from tonlake.api.v3.layout.transaction import AccountState, Transaction
 from tonlake.ingest.decode.block.state import NONEXIST_HASH
 from tonlake.ingest.decode.block.transaction import decode_transaction

@@ -1,4 +1,4 @@
-"""Operations about accounts: states, addresses, balances."""
+"""Operations about accounts and wallets: states, addresses, balances."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
+from tonlake.api.chain.account import WALLETS, find_bags, find_fetched, read_wallet_data
 from tonlake.api.chain.cells import read_cell_trees, write_depth_first
-from tonlake.api.chain.fetched import find_bags, find_fetched
-from tonlake.api.errors import NotCovered, RequestInvalid
-from tonlake.api.request.params import (
+from tonlake.api.errors import AnswerConflict, CredentialMissing, NotCovered, RequestInvalid
+from tonlake.api.request.call import (
     Addresses,
     ConversionError,
     Flag,
     Hashes,
     Int32,
+    OneAddress,
     Query,
     Texts,
     parse_any_address,
 )
-from tonlake.api.text.address import Address, render_raw
+from tonlake.api.text.encoding import Address, render_raw
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.page.book import (
     NO_CODE,
@@ -43,12 +44,17 @@ from tonlake.api.v3.resource.answer import (
     AccountStates,
     AddressBook,
     AddressBookRow,
+    AddressInformation,
+    WalletInformation,
+    WalletState,
+    WalletStates,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tonlake.api.request.call import Call
+
 
 Row = dict[str, Any]
 MAX_ACCOUNTS = 1000
@@ -73,17 +79,8 @@ class AddressBookQuery(Query, frozen=True, kw_only=True):
     address: Texts = ()
 
 
-class TopAccountsQuery(Page, frozen=True, kw_only=True):
-    """A page."""
-
-
 def get_account_states(call: Call, query: AccountStatesQuery) -> AccountStates:
-    """List account states, the newest or those after a masterchain block.
-
-    Raises:
-        RequestInvalid: no address.
-        NotCovered: the lake does not cover the block.
-    """
+    """List account states, the newest or those after a masterchain block."""
     accounts = find_accounts(call, query.address, query.code_hash, mc_seqno=query.mc_seqno)
     cells: Mapping[bytes, bytes] = {}
     if query.include_boc is not False:
@@ -109,10 +106,6 @@ def find_accounts(
     """Return the states of known accounts, ordered by address.
 
     A state from before a gap of the lake may be out of date and counts as unknown.
-
-    Raises:
-        RequestInvalid: no address.
-        NotCovered: the lake does not cover the masterchain block.
     """
     if not addresses:
         raise RequestInvalid("address of account is required")
@@ -191,11 +184,7 @@ def write_cell(cells: Mapping[bytes, bytes], cell_hash: bytes | None) -> str | N
 
 
 def get_address_book(call: Call, query: AddressBookQuery) -> AddressBook:
-    """List address book entries, keyed by the address as sent.
-
-    Raises:
-        RequestInvalid: no address.
-    """
+    """List address book entries, keyed by the address as sent."""
     if not query.address:
         raise RequestInvalid("at least 1 address required")
     parsed = {text: _parse(text) for text in query.address}
@@ -208,12 +197,8 @@ def get_address_book(call: Call, query: AddressBookQuery) -> AddressBook:
     }
 
 
-def get_top_accounts(call: Call, query: TopAccountsQuery) -> list[AccountBalance]:
-    """List accounts by balance, largest first.
-
-    Raises:
-        NotCovered: the result is empty, and the lake does not know all accounts.
-    """
+def get_top_accounts(call: Call, query: Page) -> list[AccountBalance]:
+    """List accounts by balance, largest first."""
     limit, offset = query.limit or 0, query.offset or 0
     rows = call.reader.rows("v3/accounts_by_balance", limit=limit, offset=offset)
     if limit and not (rows or offset):
@@ -244,8 +229,113 @@ def _render_account(
     )
 
 
+UNKNOWN: Row = {
+    "account_status": "uninit",
+    "balance": 0,
+    "last_trans_lt": 0,
+    "last_trans_hash": bytes(32),
+    "code_hash": None,
+    "data_hash": None,
+}
+"""The state reported for an account that does not exist, as in TON Center."""
+
+
+class WalletStatesQuery(Query, frozen=True, kw_only=True):
+    """Accounts, and the masterchain block as of which they are read (default: newest)."""
+
+    address: Addresses = ()
+    mc_seqno: Int32 = None
+
+
+class InformationQuery(Query, frozen=True, kw_only=True):
+    """One account; ``use_v2`` selects one of two sources in TON Center and has no effect here."""
+
+    address: OneAddress = None
+    use_v2: Flag = None
+    mc_seqno: Int32 = None
+
+
+def get_wallet_states(call: Call, query: WalletStatesQuery) -> WalletStates:
+    """List wallet states decoded from their data."""
+    accounts = find_accounts(call, query.address, mc_seqno=query.mc_seqno)
+    wallets = [row for row in accounts.values() if row["code_hash"] in WALLETS]
+    cells = read_bodies(call, wallets, columns=("data_hash",), mc_seqno=query.mc_seqno)
+    build = make_builder(WalletState)
+    return WalletStates(
+        wallets=[
+            build(
+                (row,),
+                address=str(address),
+                is_wallet=row["code_hash"] in WALLETS,
+                **_read_fields(row, cells),
+            )
+            for address, row in accounts.items()
+        ],
+        address_book=read_address_book(call, accounts),
+        metadata=read_metadata(call, accounts),
+    )
+
+
+def get_address_information(call: Call, query: InformationQuery) -> AddressInformation:
+    """Show an account."""
+    row = _read_account(call, query)
+    cells = read_bodies(call, [row], mc_seqno=query.mc_seqno)
+    return make_builder(AddressInformation)(
+        (row,),
+        code=write_cell(cells, row["code_hash"]),
+        data=write_cell(cells, row["data_hash"]),
+        frozen_hash=None,
+    )
+
+
+def get_wallet_information(call: Call, query: InformationQuery) -> WalletInformation:
+    """Show a wallet's balance and type."""
+    row = _read_account(call, query)
+    if row["code_hash"] not in WALLETS and row["account_status"] != "uninit":
+        raise AnswerConflict("not a wallet")
+    fields = _read_fields(
+        row, read_bodies(call, [row], columns=("data_hash",), mc_seqno=query.mc_seqno)
+    )
+    fields.pop("is_signature_allowed", None)
+    return make_builder(WalletInformation)((row,), **fields)
+
+
+def _read_account(call: Call, query: InformationQuery) -> Row:
+    address, mc_seqno = query.address, query.mc_seqno
+    if address is None:
+        raise CredentialMissing("address of account is required")
+    if mc_seqno is not None:
+        check_mc_seqno(call.reader, mc_seqno)
+    row = read_accounts(call, [address], mc_seqno).get(address)
+    if row is None or not is_current(call.reader, row, mc_seqno):
+        fetched = fetch_accounts(call, [address], mc_seqno)
+        if address in fetched:
+            return fetched[address] or UNKNOWN
+        check_accounts_known(call.reader, [address], mc_seqno)
+    return row or UNKNOWN
+
+
+def _read_fields(row: Row, cells: Mapping[bytes, bytes]) -> dict[str, Any]:
+    """Return the type of a wallet and the fields of its data; {} for other contracts."""
+    kind, data = WALLETS.get(row["code_hash"]), cells.get(row["data_hash"])
+    if kind is None:
+        return {}
+    fields: dict[str, Any] = {"wallet_type": kind.name}
+    if data is not None:
+        read = read_wallet_data(kind, data)
+        names = ("seqno", "wallet_id", "is_signature_allowed")
+        known = {name: getattr(read, name) for name in names}
+        fields |= {name: value for name, value in known.items() if value is not None}
+    return fields
+
+
 routes = [
     operation("/accountStates", AccountStatesQuery, get_account_states),
     operation("/addressBook", AddressBookQuery, get_address_book),
-    operation("/topAccountsByBalance", TopAccountsQuery, get_top_accounts),
+    operation("/topAccountsByBalance", Page, get_top_accounts),
+    operation("/walletStates", WalletStatesQuery, get_wallet_states),
+    operation("/addressInformation", InformationQuery, get_address_information),
+    operation("/account", InformationQuery, get_address_information),
+    operation("/walletInformation", InformationQuery, get_wallet_information),
+    operation("/wallet", InformationQuery, get_wallet_information),
 ]

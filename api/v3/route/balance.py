@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from tonlake.api.errors import AnswerNotFound, ParameterMissing, RequestInvalid
-from tonlake.api.request.params import Hash, Query
-from tonlake.api.text.address import Address, render_raw
+from tonlake.api.request.call import Hash, Query
+from tonlake.api.text.encoding import Address, render_raw
 from tonlake.api.v3.page.book import pair_addresses
 from tonlake.api.v3.page.coverage import check_no_gap
 from tonlake.api.v3.page.history import check_derived, name_addresses
 from tonlake.api.v3.page.operation import operation
 from tonlake.api.v3.page.transaction_page import read_transactions
-from tonlake.api.v3.resource.trace import TRACE_TRANSACTIONS
+from tonlake.api.v3.resource.answer import TRACE_TRANSACTIONS
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.action.pattern import BOUNCES, NEW_BOUNCE_OPCODE
 from tonlake.ingest.errors import BocError
@@ -136,14 +136,7 @@ class BalanceChanges(msgspec.Struct):
 
 
 def get_balance_changes(call: Call, query: BalanceChangesQuery) -> BalanceChanges:
-    """List balance changes of a trace or action.
-
-    Raises:
-        ParameterMissing: neither trace nor action.
-        AnswerNotFound: the lake has no such trace, or no such action.
-        RequestInvalid: the trace has too many transactions.
-        NotDerived: contracts of this lake were not detected.
-    """
+    """List balance changes of a trace or action."""
     check_derived(call, JETTON_WALLETS.name)
     rows, messages = read_transactions(call, _find_keys(call, query))
     accounts = {Address(row["workchain"], row["account"]) for row in rows}

@@ -1,26 +1,48 @@
-"""Operations about blocks."""
+"""Operations about blocks, transactions and messages."""
 
 from __future__ import annotations
 
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from tonlake.api.chain.header import find_masterchain_ends, list_block_keys
-from tonlake.api.errors import NotCovered
-from tonlake.api.request.params import Hash, Int32, Query, Shard
-from tonlake.api.v3.layout.block import Block
-from tonlake.api.v3.layout.build import make_builder
-from tonlake.api.v3.page.coverage import check_mc_seqno, check_seqno
+from tonlake.api.chain.block import find_masterchain_ends, list_block_keys
+from tonlake.api.errors import AnswerNotFound, NotCovered, RequestInvalid
+from tonlake.api.request.call import (
+    AddressOrNull,
+    Flag,
+    Hash,
+    Hashes,
+    Int32,
+    NoAddress,
+    OneAddress,
+    Opcode,
+    Query,
+    Shard,
+    Text,
+)
+from tonlake.api.text.encoding import Address
+from tonlake.api.v3.layout.build import make_builder, make_row_writer
+from tonlake.api.v3.layout.transaction import Block, Message
+from tonlake.api.v3.page.book import read_address_book
+from tonlake.api.v3.page.coverage import check_mc_seqno, check_no_gap, check_seqno
+from tonlake.api.v3.page.metadata import read_metadata
 from tonlake.api.v3.page.operation import INT32_MAX, SortedPage, SpanPage, operation
-from tonlake.api.v3.page.transaction_page import write_transactions
-from tonlake.api.v3.resource.answer import Blocks, MasterchainInfo, ShardState
+from tonlake.api.v3.page.transaction_page import (
+    TransactionsQuery,
+    check_covered,
+    find_keys,
+    write_transactions,
+)
+from tonlake.api.v3.resource.answer import Blocks, MasterchainInfo, Messages, ShardState
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tonlake.api.request.call import Call
+    from tonlake.api.v3.resource.answer import Transactions
     from tonlake.queries.reader import Reader
+
 
 Row = dict[str, Any]
 
@@ -44,10 +66,6 @@ def list_sources(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return row, _MASTERCHAIN_SHARD | {"seqno": row["mc_seqno"]}, previous
 
 
-class NoQuery(Query, frozen=True, kw_only=True):
-    """No parameters."""
-
-
 class BlocksQuery(SpanPage, frozen=True, kw_only=True):
     """Filters of blocks, combined by AND."""
 
@@ -65,13 +83,13 @@ class ShardStateQuery(Query, frozen=True, kw_only=True):
     seqno: Int32 = None
 
 
-class ShardBlocksQuery(SortedPage, frozen=True, kw_only=True):
-    """A masterchain block."""
+class McBlockPage(SortedPage, frozen=True, kw_only=True):
+    """A page of what a masterchain block commits."""
 
     seqno: Int32 = None
 
 
-def get_masterchain_info(call: Call, _query: NoQuery) -> MasterchainInfo:
+def get_masterchain_info(call: Call, _query: Query) -> MasterchainInfo:
     """Show the newest and the oldest masterchain block in the lake."""
     return call.reader.lasting("masterchain info", lambda: _describe_ends(call.reader))
 
@@ -84,18 +102,14 @@ def _describe_ends(reader: Reader) -> MasterchainInfo:
 
 
 def get_blocks(call: Call, query: BlocksQuery) -> Blocks:
-    """List blocks.
-
-    Raises:
-        NotCovered: the result is empty, and the lake does not cover the requested range.
-    """
+    """List blocks."""
     rows = _find_blocks(call, query)
     if not rows:
         _check_covered(call, query)
     return Blocks(blocks=[render_block(row) for row in rows])
 
 
-def get_shard_blocks(call: Call, query: ShardBlocksQuery) -> Blocks:
+def get_shard_blocks(call: Call, query: McBlockPage) -> Blocks:
     """List the blocks committed by a masterchain block, including itself.
 
     They are ordered by workchain and signed shard id unless ``sort`` is set.
@@ -165,9 +179,155 @@ def _check_covered(call: Call, query: BlocksQuery) -> None:
     query.check_covered(call.reader, may_lie_in_gap=is_open)
 
 
+class MessageTransactionsQuery(SortedPage, frozen=True, kw_only=True):
+    """Filters of messages; one of the first three is required."""
+
+    msg_hash: Hashes = ()
+    body_hash: Hash = None
+    opcode: Opcode = None
+    direction: Text = None
+    source: OneAddress = None
+    destination: OneAddress = None
+
+
+class AdjacentQuery(Query, frozen=True, kw_only=True):
+    """A transaction, and the direction of its messages."""
+
+    hash: Hash = None
+    direction: Text = None
+
+
+def get_transactions(call: Call, query: TransactionsQuery) -> Transactions:
+    """List transactions."""
+    keys = find_keys(call, query)
+    if not keys:
+        check_covered(call, query)
+    return write_transactions(call, keys)
+
+
+def get_block_transactions(call: Call, query: McBlockPage) -> Transactions:
+    """List the transactions that a masterchain block commits."""
+    requested = TransactionsQuery(
+        mc_seqno=query.seqno or 0, limit=query.limit, offset=query.offset, sort=query.sort
+    )
+    return get_transactions(call, requested)
+
+
+def get_message_transactions(call: Call, query: MessageTransactionsQuery) -> Transactions:
+    """List transactions that consumed or produced a message."""
+    if not query.msg_hash and query.body_hash is None and query.opcode is None:
+        raise RequestInvalid("at least one of msg_hash, body_hash, opcode should be specified")
+    direction = check_direction(query.direction)
+    if query.opcode is not None and not query.msg_hash and query.body_hash is None:
+        direction = direction or "in"
+    keys = call.reader.rows(
+        "v3/transaction_keys_by_message",
+        msg_hashes=list(query.msg_hash),
+        body_hash=query.body_hash,
+        opcode=query.opcode,
+        direction=direction,
+        **_name_end("source", query.source),
+        **_name_end("destination", query.destination),
+        descending=query.descending,
+        limit=query.limit or 0,
+        offset=query.offset or 0,
+    )
+    if not keys and not query.offset:
+        check_no_gap(call.reader)
+    return write_transactions(call, keys)
+
+
+def get_adjacent_transactions(call: Call, query: AdjacentQuery) -> Transactions:
+    """List the transactions that sent to or received from a transaction."""
+    if query.hash is None:
+        raise RequestInvalid("hash is required")
+    direction = query.direction if query.direction in ("in", "out") else None
+    keys = call.reader.rows("v3/transaction_keys_adjacent", hash=query.hash, direction=direction)
+    if not keys:
+        raise AnswerNotFound("adjacent transactions not found")
+    return write_transactions(call, keys)
+
+
+def check_direction(direction: str | None) -> str | None:
+    """Return ``in``, ``out`` or None."""
+    if direction not in (None, "in", "out"):
+        raise RequestInvalid("direction should be one of: in, out")
+    return direction
+
+
+class MessagesQuery(SpanPage, frozen=True, kw_only=True):
+    """Filters of messages, combined by AND. ``hash`` is an alias of msg_hash."""
+
+    msg_hash: Hashes = ()
+    hash: Hashes = ()
+    body_hash: Hash = None
+    source: AddressOrNull = None
+    destination: AddressOrNull = None
+    opcode: Opcode = None
+    direction: Text = None
+    exclude_externals: Flag = None
+    only_externals: Flag = None
+
+
+def get_messages(call: Call, query: MessagesQuery) -> Messages:
+    """List messages with the transactions at both ends."""
+    rows = find_rows(call, query)
+    if not rows:
+        query.check_covered(call.reader)
+    named = set(list_ends(rows))
+    write = make_row_writer(Message, call.settings.http.opcode_format)
+    return Messages(
+        messages=[write((row,)) for row in rows],
+        address_book=read_address_book(call, named),
+        metadata=read_metadata(call, named),
+    )
+
+
+def find_rows(call: Call, query: MessagesQuery) -> list[Any]:
+    """Return a page of messages, with the last transactions at their ends."""
+    return call.reader.rows(
+        "v3/messages",
+        msg_hashes=[*query.msg_hash, *query.hash],
+        body_hash=query.body_hash,
+        opcode=query.opcode,
+        direction=check_direction(query.direction),
+        **_name_end("source", query.source),
+        **_name_end("destination", query.destination),
+        no_source=isinstance(query.source, NoAddress),
+        no_destination=isinstance(query.destination, NoAddress),
+        exclude_externals=bool(query.exclude_externals),
+        only_externals=bool(query.only_externals),
+        by_time=query.by_time,
+        **query.filters(),
+    )
+
+
+def _name_end(name: str, end: Address | NoAddress | None) -> dict[str, Any]:
+    """Return the query parameters of one end: an account, or any."""
+    account = end if isinstance(end, Address) else None
+    return {f"{name}_workchain": account and account.workchain, name: account and account.account}
+
+
+def list_ends(rows: Iterable[Row]) -> Iterator[Address]:
+    """Yield the accounts at the ends of messages."""
+    for row in rows:
+        for end in ("source", "destination"):
+            if row[end] is not None:
+                yield Address(row[f"{end}_workchain"], row[end])
+
+
 routes = [
-    operation("/masterchainInfo", NoQuery, get_masterchain_info),
+    operation("/masterchainInfo", Query, get_masterchain_info),
     operation("/blocks", BlocksQuery, get_blocks),
-    operation("/masterchainBlockShards", ShardBlocksQuery, get_shard_blocks),
+    operation("/masterchainBlockShards", McBlockPage, get_shard_blocks),
     operation("/masterchainBlockShardState", ShardStateQuery, get_shard_state),
+    operation("/transactions", TransactionsQuery, get_transactions),
+    operation(
+        "/transactionsByMasterchainBlock",
+        McBlockPage,
+        get_block_transactions,
+    ),
+    operation("/transactionsByMessage", MessageTransactionsQuery, get_message_transactions),
+    operation("/adjacentTransactions", AdjacentQuery, get_adjacent_transactions),
+    operation("/messages", MessagesQuery, get_messages),
 ]

@@ -15,21 +15,19 @@ from tonlake.api.errors import RequestInvalid
 from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
     SHARED_PARAMETERS,
-    ApiRequest,
-    answer_json,
-    note_warnings,
-    read_arguments,
-)
-from tonlake.api.request.params import (
     Addresses,
+    ApiRequest,
     ConversionError,
     Converter,
     Hashes,
     Query,
     Texts,
+    answer_json,
     converters_of,
+    note_warnings,
     parse_opcode,
     parse_shard,
+    read_arguments,
     read_query,
 )
 from tonlake.api.text.encoding import encode_bytes, encode_shard
@@ -88,11 +86,7 @@ def answer_get(request: ApiRequest) -> Response[bytes]:
 
 
 def answer_post(request: ApiRequest, body: RawBody) -> Response[bytes]:
-    """Decode opcodes and message bodies (JSON).
-
-    Raises:
-        RequestInvalid: the request body is not such an object, or has an invalid opcode.
-    """
+    """Decode opcodes and message bodies (JSON)."""
     asked = read_body(body, DecodeRequest)
     opcodes = [
         # Text may be hex without 0x; a number is taken as is.
@@ -103,11 +97,7 @@ def answer_post(request: ApiRequest, body: RawBody) -> Response[bytes]:
 
 
 def name_opcode_text(text: str) -> str:
-    """Return the name of an opcode, or "unknown".
-
-    Raises:
-        RequestInvalid: the text is not a 32-bit number.
-    """
+    """Return the name of an opcode, or "unknown"."""
     try:
         opcode = parse_opcode(text)
     except ConversionError as error:

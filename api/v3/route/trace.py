@@ -1,16 +1,18 @@
-"""Operations about traces."""
+"""Operations about traces, and about the actions derived from them, such as transfers and swaps."""
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from itertools import starmap
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from tonlake.api.chain.header import find_trace_ids
-from tonlake.api.errors import RequestInvalid
-from tonlake.api.request.params import (
+from tonlake.api.chain.block import find_trace_ids
+from tonlake.api.errors import AddressInvalid, RequestInvalid
+from tonlake.api.request.call import (
     INT64_MAX,
     ConversionError,
     Converter,
@@ -20,34 +22,266 @@ from tonlake.api.request.params import (
     OneAddress,
     Texts,
 )
-from tonlake.api.text.address import Address
-from tonlake.api.v3.page.classified import read_trace_actions
+from tonlake.api.text.encoding import Address, parse_address, render_raw
+from tonlake.api.v3.page.classified import check_classified, choose_types, read_trace_actions
 from tonlake.api.v3.page.coverage import check_mc_seqno
 from tonlake.api.v3.page.listed import describe, write_description
 from tonlake.api.v3.page.operation import SpanPage, operation
 from tonlake.api.v3.page.trace_page import answer_page, write_page
-from tonlake.api.v3.resource.trace import (
+from tonlake.api.v3.page.transaction_page import answer_transactions
+from tonlake.api.v3.resource.action import Action, render_action
+from tonlake.api.v3.resource.answer import (
     PAGE_TRANSACTIONS,
     TRACE_TRANSACTIONS,
+    AddressBook,
     Events,
+    Metadata,
     Traces,
 )
-from tonlake.api.v3.route.action import list_addresses
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tonlake.api.request.call import Call
     from tonlake.api.v3.page.trace_page import TracePage
-    from tonlake.api.v3.resource.answer import AddressBook, Metadata
-    from tonlake.api.v3.resource.trace import Trace
+    from tonlake.api.v3.resource.answer import Trace
+    from tonlake.queries.reader import Reader
 
     Show = Callable[
         [Call, Sequence[dict[str, Any]], Mapping[bytes, Sequence[dict[str, Any]]]], TracePage
     ]
 
-
 Row = dict[str, Any]
+
+_ACTION_CURSOR = re.compile(r"([0-9]{1,19}):([0-9a-f]{64}):([0-9]{1,19}):([0-9a-f]{64})")
+ACTION_CURSOR_FORM = "^[0-9]{1,18}:[0-9a-f]{64}:[0-9]{1,18}:[0-9a-f]{64}$"
+_TYPE_NAME = re.compile(r"[A-Za-z0-9_.]+")
+_IN_DETAILS = re.compile(r'"(-?[0-9]{1,10}:[0-9A-F]{64})"')
+_ADDRESS_COLUMNS = (
+    *("source", "source_secondary", "destination", "destination_secondary"),
+    *("asset", "asset_secondary", "asset2", "asset2_secondary"),
+)
+
+
+TypeNames = Annotated[tuple[str, ...], Converter(str, {"type": "string"}, many=True)]
+"""Action types; the parameter may be repeated, but is not split at commas."""
+
+
+class ActionCursor(msgspec.Struct, frozen=True):
+    """The action after which a page begins: the sort key (time or lt of its end), and ids."""
+
+    trace_end: int
+    trace_id: bytes
+    end: int
+    action_id: bytes
+
+    def __str__(self) -> str:
+        """Return the text of the parameter."""
+        return f"{self.trace_end}:{self.trace_id.hex()}:{self.end}:{self.action_id.hex()}"
+
+
+def parse_action_cursor(text: str) -> ActionCursor:
+    """Parse a value of the header ``X-Tonlake-Cursor``."""
+    match = _ACTION_CURSOR.fullmatch(text)
+    if match is None or max(int(match[1]), int(match[3])) > INT64_MAX:
+        raise ConversionError(text)
+    ids = bytes.fromhex(match[2]), bytes.fromhex(match[4])
+    return ActionCursor(int(match[1]), ids[0], int(match[3]), ids[1])
+
+
+class ActionsQuery(SpanPage, frozen=True, kw_only=True):
+    """Filters of actions, combined by AND; ``action_id`` excludes the others."""
+
+    account: OneAddress = None
+    tx_hash: Hashes = ()
+    msg_hash: Hashes = ()
+    action_id: Hashes = ()
+    trace_id: Hashes = ()
+    mc_seqno: Int32 = None
+    action_type: TypeNames = ()
+    exclude_action_type: TypeNames = ()
+    supported_action_types: Texts = ()
+    include_accounts: Flag = None
+    include_transactions: Flag = None
+    cursor: Annotated[
+        ActionCursor | None,
+        Converter(parse_action_cursor, {"type": "string", "pattern": ACTION_CURSOR_FORM}),
+    ] = None
+
+
+class Actions(msgspec.Struct):
+    """A page of actions, and the addresses in them."""
+
+    actions: list[Action]
+    address_book: AddressBook
+    metadata: Metadata
+
+
+def get_actions(call: Call, query: ActionsQuery) -> Actions:
+    """List actions of complete traces, latest trace first."""
+    actions, named = _list_actions(call, query)
+    pairs = {(address.workchain, address.account) for address in named}
+    return Actions(actions, *write_description(call, pairs))
+
+
+def answer_actions(call: Call, query: ActionsQuery) -> Actions:
+    """Return the same as ``get_actions``, with the address book as objects."""
+    actions, named = _list_actions(call, query)
+    return Actions(actions, *describe(call, named))
+
+
+def _list_actions(call: Call, query: ActionsQuery) -> tuple[list[Action], set[Address]]:
+    rows = _find_actions(call, query)
+    if len(rows) == query.limit:
+        call.headers["X-Tonlake-Cursor"] = str(_make_cursor(rows[-1], by_time=query.by_time))
+    actions = [render_action(row) for row in rows]
+    if query.include_accounts:
+        for action, row in zip(actions, rows, strict=True):
+            action.accounts = row["accounts"]
+    if query.include_transactions:
+        _add_transactions(call, actions, rows)
+    return actions, list_addresses(rows)
+
+
+def list_addresses(rows: Iterable[Row]) -> set[Address]:
+    """Return the addresses in actions."""
+    texts: set[str | None] = set()
+    for row in rows:
+        texts.update(row["accounts"], _IN_DETAILS.findall(row["details"] or ""))
+        texts.update(row[name] for name in _ADDRESS_COLUMNS)
+    found = set()
+    for text in texts:
+        if text is None or ":" not in text:
+            continue  # a public key, or a hash of another chain
+        with suppress(AddressInvalid):
+            found.add(parse_address(text))
+    return found
+
+
+def _make_cursor(row: Row, *, by_time: bool) -> ActionCursor:
+    trace_end, end = ("trace_end_utime", "end_utime") if by_time else ("trace_end_lt", "end_lt")
+    return ActionCursor(row[trace_end], row["trace_id"], row[end], row["action_id"])
+
+
+def _add_transactions(call: Call, actions: list[Action], rows: list[Row]) -> None:
+    """Add ``transactions_full`` to actions."""
+    hashes = sorted({tx_hash for row in rows for tx_hash in row["tx_hashes"]})
+    most = PAGE_TRANSACTIONS
+    if len(hashes) > most:
+        raise RequestInvalid(
+            f"these actions have {len(hashes)} transactions, more than {most}: ask for fewer"
+        )
+    page = answer_transactions(call, call.reader.rows("v3/transaction_keys_by_hash", hashes=hashes))
+    known = {transaction.hash: transaction for transaction in page.transactions}
+    for action in actions:
+        action.transactions_full = [known[each] for each in action.transactions if each in known]
+
+
+def _find_actions(call: Call, query: ActionsQuery) -> list[Row]:
+    for name in (*query.action_type, *query.exclude_action_type):
+        if _TYPE_NAME.fullmatch(name) is None:
+            raise RequestInvalid("action_type contains invalid characters")
+    if query.mc_seqno is not None:
+        check_mc_seqno(call.reader, query.mc_seqno)
+    reader, rows = call.reader, _ask_actions(call, query)
+    check_classified(call, is_empty=not rows)
+    if not rows:
+        is_open = query.mc_seqno is None and query.cursor is None
+        is_open = is_open and not _are_complete(reader, query.trace_id)
+        query.check_covered(reader, may_lie_in_gap=is_open)
+    return rows
+
+
+def _are_complete(reader: Reader, trace_ids: Sequence[bytes]) -> bool:
+    """Return whether the lake has these traces completely, so that they have no other actions."""
+    unique = list(dict.fromkeys(trace_ids))
+    found = reader.rows("v3/traces_by_id", trace_ids=unique, limit=len(unique)) if unique else []
+    return bool(found) and [row["state"] for row in found] == ["complete"] * len(unique)
+
+
+def _ask_actions(call: Call, query: ActionsQuery) -> list[Row]:
+    reader = call.reader
+    supported = choose_types(call, query.supported_action_types)
+    after = query.cursor
+    filters: Row = {
+        "types": sorted(query.action_type or supported),
+        "excluded": list(query.exclude_action_type),
+        "hidden_under": sorted(supported),
+        "by_time": query.by_time,
+        "after_end": after and after.trace_end,
+        "after_trace": after and after.trace_id,
+        "after_action": after and after.end,
+        "after_id": after and after.action_id,
+        **query.filters(),
+    }
+    nothing: Row = {"trace_ids": [], "action_ids": [], "tx_hashes": []}
+    if query.action_id:
+        span = dict.fromkeys(("start_utime", "end_utime", "start_lt", "end_lt"))
+        filters |= {"types": [], "excluded": [], "hidden_under": [], **span}
+        requested = nothing | {"action_ids": list(query.action_id)}
+        return reader.rows("v3/actions", **filters, **requested)
+    filters["mc_seqno"] = query.mc_seqno
+    named = query.trace_id or query.tx_hash or query.msg_hash
+    if query.account is not None and not named:
+        return _find_account_actions(reader, query.account, filters)
+    if named:
+        tx_hashes = [*query.tx_hash, *_list_ends(reader, query.msg_hash)]
+        trace_ids = list(query.trace_id)
+        if tx_hashes and not trace_ids:
+            trace_ids = find_trace_ids(reader, tx_hashes=tx_hashes)
+        if not trace_ids:
+            return []
+        nothing |= {"trace_ids": trace_ids, "tx_hashes": tx_hashes}
+        filters |= _narrow_ends(reader, query, trace_ids)
+    if query.account is not None:
+        filters["account"] = render_raw(query.account.workchain, query.account.account)
+    return reader.rows("v3/actions", **filters, **nothing)
+
+
+def _find_account_actions(reader: Reader, address: Address, filters: Row) -> list[Row]:
+    """Return a page of an account's actions: first the keys, then their rows of ``actions``."""
+    keys = reader.rows(
+        "v3/action_keys_of_account",
+        workchain=address.workchain,
+        account=address.account,
+        **filters,
+    )
+    if not keys:
+        return []
+    rows = reader.rows(
+        "v3/actions_by_key",
+        mc_seqnos=sorted({key["mc_seqno"] for key in keys}),
+        trace_ends=sorted({key["trace_end_lt"] for key in keys}),
+        action_ids=[key["action_id"] for key in keys],
+    )
+    by_key = {_key_of(row): row for row in rows}
+    return [by_key[key] for key in map(_key_of, keys) if key in by_key]
+
+
+_key_of = itemgetter("trace_end_lt", "trace_id", "action_id")
+
+
+def _narrow_ends(reader: Reader, query: ActionsQuery, trace_ids: Sequence[bytes]) -> Row:
+    """Return bounds of trace ends, so that only the files of these traces are read."""
+    unique = list(dict.fromkeys(trace_ids))
+    traces = reader.rows("v3/traces_by_id", trace_ids=unique, limit=len(unique))
+    if len(traces) < len(unique):
+        return {}
+    ends = [row["end_lt"] for row in traces]
+    first, last = query.start_lt, query.end_lt
+    return {
+        "start_lt": min(ends) if first is None else max(first, min(ends)),
+        "end_lt": max(ends) if last is None else min(last, max(ends)),
+    }
+
+
+def _list_ends(reader: Reader, msg_hashes: Sequence[bytes]) -> list[bytes]:
+    """Return the transactions that sent or received the messages."""
+    if not msg_hashes:
+        return []
+    found = reader.rows("v3/transactions_of_messages", msg_hashes=list(msg_hashes))
+    return [row["tx_hash"] for row in found]
+
 
 _CURSOR = re.compile(r"([0-9]{1,19}):([0-9a-f]{64})")
 CURSOR_FORM = "^[0-9]{1,18}:[0-9a-f]{64}$"
@@ -88,31 +322,18 @@ class TracesQuery(SpanPage, frozen=True, kw_only=True):
 
 
 def get_traces(call: Call, query: TracesQuery) -> Traces:
-    """List traces with their transactions, latest end first.
-
-    Raises:
-        RequestInvalid: filters that exclude each other, or too many transactions.
-        NotCovered: the result is empty, and the lake does not cover the requested range.
-    """
+    """List traces with their transactions, latest end first."""
     return Traces(*_write(call, query, with_actions=bool(query.include_actions)))
 
 
 def answer_traces(call: Call, query: TracesQuery) -> Traces:
-    """Return the same as ``get_traces``, with transactions as objects.
-
-    Raises:
-        RequestInvalid, NotCovered: as in ``get_traces``.
-    """
+    """Return the same as ``get_traces``, with transactions as objects."""
     page = _answer(call, query, answer_page, with_actions=bool(query.include_actions))
     return Traces(page.traces, *describe(call, starmap(Address, page.named)))
 
 
 def get_events(call: Call, query: TracesQuery) -> Events:
-    """List traces with actions (former name of /traces).
-
-    Raises:
-        RequestInvalid, NotCovered: as in ``get_traces``.
-    """
+    """List traces with actions (former name of /traces)."""
     return Events(*_write(call, query, with_actions=True))
 
 
@@ -143,14 +364,14 @@ def _find_traces(call: Call, query: TracesQuery) -> list[Row]:
         raise RequestInvalid("only one of account, trace_id, tx_hash, msg_hash should be specified")
     if query.mc_seqno is not None:
         check_mc_seqno(call.reader, query.mc_seqno)
-    rows = _ask(call, query)
+    rows = _ask_traces(call, query)
     if not rows:
         is_open = query.mc_seqno is None and query.cursor is None
         query.check_covered(call.reader, may_lie_in_gap=is_open)
     return rows
 
 
-def _ask(call: Call, query: TracesQuery) -> list[Row]:
+def _ask_traces(call: Call, query: TracesQuery) -> list[Row]:
     reader = call.reader
     filters = {
         "mc_seqno": query.mc_seqno,
@@ -174,11 +395,7 @@ def _ask(call: Call, query: TracesQuery) -> list[Row]:
 
 
 def _read_members(call: Call, rows: list[Row]) -> dict[bytes, list[Row]]:
-    """Return the transactions of each trace that is not too large, by trace id.
-
-    Raises:
-        RequestInvalid: there are too many for one response.
-    """
+    """Return the transactions of each trace that is not too large, by trace id."""
     shown = [row for row in rows if row["transactions"] <= TRACE_TRANSACTIONS]
     count = sum(row["transactions"] for row in shown)
     if count > PAGE_TRANSACTIONS:
@@ -201,6 +418,7 @@ def _read_members(call: Call, rows: list[Row]) -> dict[bytes, list[Row]]:
 
 
 routes = [
+    operation("/actions", ActionsQuery, get_actions),
     operation("/traces", TracesQuery, get_traces),
     operation("/events", TracesQuery, get_events),
 ]

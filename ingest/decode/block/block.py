@@ -20,8 +20,7 @@ from tonlake.ingest.decode.block.state import StateCells, Touched, decode_update
 from tonlake.ingest.decode.block.transaction import BlockPlace, TransactionDecoder
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap, iter_hashmap_slice
-from tonlake.ingest.decode.heap import without_collector
-from tonlake.ingest.decode.rows import RowSet
+from tonlake.ingest.decode.rows import RowSet, without_collector
 from tonlake.ingest.errors import BlockCorrupt, BocError, DecodeError
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.schema import BLOCKS
@@ -130,7 +129,6 @@ def _decode_block(
 def _decode_transactions(
     tree: CellTree, header: BlockHeader, mc_seqno: int, version: int | None, rows: RowSet
 ) -> tuple[list[Touched], int]:
-    """Add the transactions and messages of a block; return its accounts and transaction count."""
     place = BlockPlace(header.workchain, header.shard, header.seqno, mc_seqno)
     decode = TransactionDecoder(tree, place, version).decode
     add = rows.table("transactions").append

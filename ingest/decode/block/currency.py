@@ -98,7 +98,6 @@ def read_address(value: int, left: int) -> Address:
 
 
 def _read_internal(value: int, left: int, *, is_std: bool) -> Address:
-    """Read the part after the tag of addr_std or addr_var, including anycast."""
     left -= 1
     depth = prefix = 0
     if value >> left & 1:

@@ -230,7 +230,6 @@ def _read_previous(tree: CellTree, cell: int, row: dict[str, Any]) -> dict[str, 
 
 
 def _read_block_ref(cell: CellSlice) -> tuple[int, bytes, bytes]:
-    """Read an ExtBlkRef; return seqno, root hash and file hash."""
     cell.load_uint(64)
     return cell.load_uint(32), cell.load_bytes(32), cell.load_bytes(32)
 
@@ -346,17 +345,6 @@ def _read_shard_descr(workchain: int, shard: int, leaf: CellSlice) -> ShardTop:
     seqno, reg_mc_seqno = leaf.load_uint(32), leaf.load_uint(32)
     start_lt, end_lt = leaf.load_uint(64), leaf.load_uint(64)
     root_hash, file_hash = leaf.load_bytes(32), leaf.load_bytes(32)
-    leaf.skip(
-        8 + 32 + 64 + 32
-    )  # flags, next_catchain_seqno, next_validator_shard, min_ref_mc_seqno
-    return ShardTop(
-        workchain=workchain,
-        shard=sign_shard(shard),
-        seqno=seqno,
-        reg_mc_seqno=reg_mc_seqno,
-        root_hash=root_hash,
-        file_hash=file_hash,
-        start_lt=start_lt,
-        end_lt=end_lt,
-        gen_utime=leaf.load_uint(32),
-    )
+    leaf.skip(8 + 32 + 64 + 32)  # flags, next catchain, validator shard, min_ref_mc_seqno
+    names = (workchain, sign_shard(shard), seqno, reg_mc_seqno)
+    return ShardTop(*names, root_hash, file_hash, start_lt, end_lt, leaf.load_uint(32))

@@ -80,16 +80,7 @@ class MessageDecoder:
         init_hash, init_boc, ref, left = self._read_init(children, ref, value, left)
         body, opcode = self._read_body(children, ref, value, left)
         hash_norm = _normalize(body, value, bits) if info[0] == "ext_in" else None
-        return (
-            tree.hash(cell),
-            hash_norm,
-            *info,
-            opcode,
-            body.hash,
-            body.boc,
-            init_hash,
-            init_boc,
-        )
+        return (tree.hash(cell), hash_norm, *info, opcode, body.hash, body.boc, init_hash, init_boc)
 
     def _read_int_info(
         self, children: tuple[int, ...], value: int, left: int
@@ -179,12 +170,10 @@ class MessageDecoder:
         return self._take(cell), opcode
 
     def _take(self, cell: int) -> _Content:
-        """Return the content in a cell of its own, which may be exotic."""
         tree = self._tree
         return _Content(tree.hash(cell), tree.depth(cell), serialize_boc(tree, (cell,)))
 
     def _build(self, value: int, bits: int, children: tuple[int, ...]) -> _Content:
-        """Return the inline content of ``bits`` bits and some references."""
         if children:
             return self._take(append_cell(self._tree, value, bits, children))
         if not bits:

@@ -34,8 +34,7 @@ from tonlake.ingest.decode.block.state import read_config, read_state
 from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft_cell
 from tonlake.ingest.decode.cell.dictionary import build_hashmap, iter_hashmap, iter_hashmap_slice
-from tonlake.ingest.decode.cell.exotic import PRUNED
-from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.tree import PRUNED, CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.decode.native import hash_root
 from tonlake.ingest.errors import BocError, DecodeError
@@ -377,7 +376,6 @@ def _prune(target: CellTree, source: CellTree, cell: int) -> int:
 
 
 def _open_proof(tree: CellTree) -> CellSlice:
-    """Return a slice of BlockProof after ``proof_for``."""
     start = tree.slice(tree.roots[0])
     _read_block_id(start)
     return start

@@ -39,9 +39,8 @@ from tonlake.ingest.decode.cell.dictionary import (
     iter_hashmap_slice,
     load_label,
 )
-from tonlake.ingest.decode.cell.exotic import ORDINARY, PRUNED
 from tonlake.ingest.decode.cell.packed import pack_cell
-from tonlake.ingest.decode.cell.tree import MAX_LEVEL
+from tonlake.ingest.decode.cell.tree import MAX_LEVEL, ORDINARY, PRUNED
 from tonlake.ingest.errors import BocError, DecodeError, IngestError
 from tonlake.lake.account import MASTERCHAIN
 
@@ -141,7 +140,6 @@ def find_accounts(tree: CellTree, cell: int) -> dict[int, int]:
 
 
 def _iter_descriptions(tree: CellTree, cell: int) -> Iterator[tuple[int, CellSlice]]:
-    """Yield account and slice of each ShardAccount that is not pruned."""
     if tree.kind(cell) == PRUNED:
         return
     root = tree.slice(cell).load_maybe_ref()
@@ -278,6 +276,10 @@ class AccountState(msgspec.Struct, frozen=True):
 NONEXIST = AccountState("nonexist")
 
 
+_FIRST_PLAIN = AccountState.__struct_fields__.index("fixed_prefix_length")
+"""From here on the fields of ``AccountState`` are columns in the same order."""
+
+
 class StateAt(msgspec.Struct, frozen=True):
     """The block after which a state is valid."""
 
@@ -396,20 +398,12 @@ def make_row(tree: CellTree, at: StateAt, touched: Touched, state: AccountState)
         _hash_of(tree, state.code),
         _hash_of(tree, state.data),
         _hash_of(tree, state.library),
-        state.fixed_prefix_length,
-        state.special_tick,
-        state.special_tock,
-        state.storage_cells,
-        state.storage_bits,
-        state.storage_last_paid,
-        state.storage_due_payment,
-        state.storage_last_trans_lt,
+        *msgspec.structs.astuple(state)[_FIRST_PLAIN:],
         _hash_of(tree, state.extra_currencies),
     )
 
 
 def _hash_of(tree: CellTree, cell: int | None) -> bytes | None:
-    """Return the hash of a part of the account in the state, pruned or not."""
     return None if cell is None else tree.hash(cell, 0)
 
 
@@ -448,11 +442,7 @@ def decode_update(
 
 
 def _read_accounts(
-    tree: CellTree,
-    new: int,
-    at: StateAt,
-    touched: Sequence[Touched],
-    global_version: int | None,
+    tree: CellTree, new: int, at: StateAt, touched: Sequence[Touched], global_version: int | None
 ) -> tuple[list[AccountRow], list[int]]:
     rows: list[AccountRow] = []
     roots: list[int] = []
@@ -587,5 +577,4 @@ def _describe(tree: CellTree, entry: Entry) -> tuple[bytes, list[bytes]]:
 
 
 def _find_root(tree: CellTree, state: ShardState) -> int | None:
-    """Return the root of the libraries; None if there are none or they are pruned."""
     return None if tree.kind(state.totals) == PRUNED else read_libraries(tree, state)

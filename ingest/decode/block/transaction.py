@@ -28,14 +28,10 @@ from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.ingest.decode.rows import Row
 
     Phase = tuple[Any, ...]
-    Children = tuple[int, ...]
-    Reader = Callable[[CellTree, Children, int, int], Phase]
 
 NO_STORAGE: Phase = (None,) * 3
 NO_CREDIT: Phase = (None,) * 3
@@ -141,15 +137,7 @@ def read_run(cell: bytes) -> Phase:
     left -= _COMPUTE_TAIL_BITS
     tail = (value >> left & _COMPUTE_TAIL_MASK).to_bytes(_COMPUTE_TAIL.size, "big")
     mode -= mode >> 7 << 8
-    return (
-        gas_used,
-        gas_limit,
-        gas_credit,
-        mode,
-        exit_code,
-        exit_arg,
-        *_COMPUTE_TAIL.unpack(tail),
-    )
+    return (gas_used, gas_limit, gas_credit, mode, exit_code, exit_arg, *_COMPUTE_TAIL.unpack(tail))
 
 
 def read_maybe_action(
@@ -226,110 +214,65 @@ def read_split(value: int, left: int) -> tuple[Phase, int]:
     return (pfx_len, depth, addresses[:32], addresses[32:]), left
 
 
+_DESCRIPTIONS = (
+    *("ord", "storage", "tick_tock", "tick_tock"),
+    *("split_prepare", "split_install", "merge_prepare", "merge_install"),
+)
+"""Constructors of TransactionDescr by the first four bits; the last bit of tick_tock is is_tock."""
+
+_COMPUTING = frozenset(("ord", "tick_tock", "split_prepare", "merge_install"))
+_OPTIONAL_STORAGE = frozenset(("ord", "split_prepare", "merge_install"))
+_FIRST_SPLIT, _TOCK = 4, 3
+
+
 def read_description(tree: CellTree, cell: int) -> Phase:
     """Read TransactionDescr; return the columns ``descr`` to the last of split_info."""
     value, bits = tree.bits(cell)
-    tag = value >> (bits - 4)
-    reader = _DESCR_READERS.get(tag)
-    if reader is None:
+    left = bits - 4
+    tag = value >> left
+    if tag >= len(_DESCRIPTIONS):
         raise DecodeError(f"description of unknown kind {tag:04b}")
-    return reader(tree, tree.links[cell], value, bits - 4)
+    kind, credit_first = _DESCRIPTIONS[tag], None
+    storage, credit, split = NO_STORAGE, NO_CREDIT, NO_SPLIT
+    ref = int(kind == "merge_install")  # its first reference is the prepare transaction
+    if kind == "ord":
+        left -= 1
+        credit_first = value >> left & 1 == 1
+    if tag >= _FIRST_SPLIT:
+        split, left = read_split(value, left)
+    if kind in _OPTIONAL_STORAGE:
+        storage, left = read_maybe_storage(value, left)
+    elif kind != "split_install":
+        storage, left = read_storage(value, left)
+    if kind in ("ord", "merge_install"):
+        credit, ref, left = read_maybe_credit(tree, tree.links[cell], ref, value, left)
+    run, aborted, destroyed, installed = _read_outcome(tree, cell, kind, ref, value, left)
+    is_tock = tag == _TOCK if kind == "tick_tock" else None
+    flags = (kind, aborted, destroyed, credit_first, is_tock, installed)
+    return (*flags, *storage, *credit, *run, *split)
 
 
-def _read_ord(tree: CellTree, children: Children, value: int, left: int) -> Phase:
-    """Read trans_ord$0000."""
-    left -= 1
-    credit_first = value >> left & 1 == 1
-    storage, left = read_maybe_storage(value, left)
-    credit, ref, left = read_maybe_credit(tree, children, 0, value, left)
+def _read_outcome(
+    tree: CellTree, cell: int, kind: str, ref: int, value: int, left: int
+) -> tuple[Phase, bool | None, bool | None, bool | None]:
+    """Return compute, action and bounce phases, and whether aborted, destroyed and installed."""
+    children, bounce = tree.links[cell], NO_BOUNCE
+    if kind not in _COMPUTING:
+        run = (*NO_COMPUTE, *NO_ACTION, *NO_BOUNCE)
+        if kind == "storage":
+            return run, None, None, None
+        last = value >> (left - 1) & 1 == 1
+        if kind == "merge_prepare":
+            return run, last, None, None
+        _ = children[0]  # the prepare transaction
+        return run, None, None, last
     compute, ref, left = read_compute(tree, children, ref, value, left)
     action, ref, left = read_maybe_action(tree, children, ref, value, left)
     left -= 1
     aborted = value >> left & 1 == 1
-    bounce, left = read_maybe_bounce(value, left)
-    destroyed = _read_last_bit(value, left)
-    flags = ("ord", aborted, destroyed, credit_first, None, None)
-    return (*flags, *storage, *credit, *compute, *action, *bounce, *NO_SPLIT)
-
-
-def _read_storage_only(_tree: CellTree, _children: Children, value: int, left: int) -> Phase:
-    """Read trans_storage$0001."""
-    storage, _ = read_storage(value, left)
-    flags = ("storage", None, None, None, None, None)
-    rest = (*NO_CREDIT, *NO_COMPUTE, *NO_ACTION, *NO_BOUNCE, *NO_SPLIT)
-    return (*flags, *storage, *rest)
-
-
-def _read_tick_tock(tree: CellTree, children: Children, value: int, left: int) -> Phase:
-    """Read trans_tick_tock$001; ``left`` is before its bit is_tock."""
-    is_tock = value >> left & 1 == 1
-    storage, left = read_storage(value, left)
-    run, aborted, destroyed = _read_run(tree, children, 0, value, left)
-    flags = ("tick_tock", aborted, destroyed, None, is_tock, None)
-    return (*flags, *storage, *NO_CREDIT, *run, *NO_BOUNCE, *NO_SPLIT)
-
-
-def _read_split_prepare(tree: CellTree, children: Children, value: int, left: int) -> Phase:
-    """Read trans_split_prepare$0100."""
-    split, left = read_split(value, left)
-    storage, left = read_maybe_storage(value, left)
-    run, aborted, destroyed = _read_run(tree, children, 0, value, left)
-    flags = ("split_prepare", aborted, destroyed, None, None, None)
-    return (*flags, *storage, *NO_CREDIT, *run, *NO_BOUNCE, *split)
-
-
-def _read_split_install(_tree: CellTree, children: Children, value: int, left: int) -> Phase:
-    """Read trans_split_install$0101; its first reference is the prepare transaction."""
-    split, left = read_split(value, left)
-    flags = ("split_install", None, None, None, None, _read_last_bit(value, left))
-    _ = children[0]
-    rest = (*NO_STORAGE, *NO_CREDIT, *NO_COMPUTE, *NO_ACTION, *NO_BOUNCE)
-    return (*flags, *rest, *split)
-
-
-def _read_merge_prepare(_tree: CellTree, _children: Children, value: int, left: int) -> Phase:
-    """Read trans_merge_prepare$0110."""
-    split, left = read_split(value, left)
-    storage, left = read_storage(value, left)
-    flags = ("merge_prepare", _read_last_bit(value, left), None, None, None, None)
-    return (*flags, *storage, *NO_CREDIT, *NO_COMPUTE, *NO_ACTION, *NO_BOUNCE, *split)
-
-
-def _read_merge_install(tree: CellTree, children: Children, value: int, left: int) -> Phase:
-    """Read trans_merge_install$0111; its first reference is the prepare transaction."""
-    split, left = read_split(value, left)
-    storage, left = read_maybe_storage(value, left)
-    credit, ref, left = read_maybe_credit(tree, children, 1, value, left)
-    run, aborted, destroyed = _read_run(tree, children, ref, value, left)
-    flags = ("merge_install", aborted, destroyed, None, None, None)
-    return (*flags, *storage, *credit, *run, *NO_BOUNCE, *split)
-
-
-def _read_run(
-    tree: CellTree, children: Children, ref: int, value: int, left: int
-) -> tuple[Phase, bool, bool]:
-    """Read compute_ph, action, aborted and destroyed; return the columns of both phases first."""
-    compute, ref, left = read_compute(tree, children, ref, value, left)
-    action, _, left = read_maybe_action(tree, children, ref, value, left)
-    left -= 2
-    flags = value >> left
-    return (*compute, *action), flags & 2 == 2, flags & 1 == 1  # noqa: PLR2004 - two bits
-
-
-def _read_last_bit(value: int, left: int) -> bool:
-    return value >> (left - 1) & 1 == 1
-
-
-_DESCR_READERS: dict[int, Reader] = {
-    0b0000: _read_ord,
-    0b0001: _read_storage_only,
-    0b0010: _read_tick_tock,
-    0b0011: _read_tick_tock,
-    0b0100: _read_split_prepare,
-    0b0101: _read_split_install,
-    0b0110: _read_merge_prepare,
-    0b0111: _read_merge_install,
-}
+    if kind == "ord":
+        bounce, left = read_maybe_bounce(value, left)
+    return (*compute, *action, *bounce), aborted, value >> (left - 1) & 1 == 1, None
 
 
 _HEAD = Struct(">32sQ32sQI")

@@ -12,8 +12,14 @@ from struct import error as StructError  # noqa: N812 - it is a class
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.cell.envelope import MAX_ROOTS, Envelope, read_envelope
-from tonlake.ingest.decode.cell.exotic import LIBRARY, MERKLE_PROOF, MERKLE_UPDATE, ORDINARY, PRUNED
-from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.tree import (
+    LIBRARY,
+    MERKLE_PROOF,
+    MERKLE_UPDATE,
+    ORDINARY,
+    PRUNED,
+    CellTree,
+)
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BocError
 

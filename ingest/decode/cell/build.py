@@ -6,8 +6,7 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.decode.cell.exotic import exotic_mask
-from tonlake.ingest.decode.cell.tree import CellTree, hash_plain
+from tonlake.ingest.decode.cell.tree import CellTree, exotic_mask, hash_plain
 from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.exotic import ORDINARY, PRUNED
 from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.tree import ORDINARY, PRUNED
 from tonlake.ingest.errors import BocError, CellUnderflow
 
 if TYPE_CHECKING:

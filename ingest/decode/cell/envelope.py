@@ -20,7 +20,6 @@ _POLYNOMIAL = 0x82F63B78
 
 
 def _make_table() -> list[int]:
-    """Return the table of the reflected polynomial, by byte value."""
     table = []
     for byte in range(256):
         value = byte
@@ -130,7 +129,6 @@ def _read_sizes(data: bytes, flags: int, ref_bytes: int, offset_bytes: int) -> E
 
 
 def _check_counts(cells: int, roots: int, absent: int, *, generic: bool) -> None:
-    """Raise BocError for counts that the node would not accept in any bag."""
     if absent:
         raise BocError(f"{absent} absent cells: only complete bags are supported", _FIXED_BYTES)
     if not 0 < roots <= MAX_ROOTS or (roots != 1 and not generic):
@@ -194,7 +192,6 @@ class BagIndex:
         return IndexedCell(bool(d1 & _EXOTIC_BIT), d2, self._data[start + 2 : data_end], refs)
 
     def _offset(self, cell: int) -> int:
-        """Return the end of a cell relative to the first one's start; 0 for cell -1."""
         if cell < 0:
             return 0
         if cell >= self._envelope.cell_count:

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from tonlake.ingest.decode.cell.envelope import NATIVE
-from tonlake.ingest.decode.cell.exotic import MERKLE_PROOF, MERKLE_UPDATE
-from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, MERKLE_UPDATE, CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BocError, IngestError, MissingCell, SourceError
 

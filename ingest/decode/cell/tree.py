@@ -15,16 +15,6 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.decode.cell.exotic import (
-    DEPTH_BYTES,
-    HASH_BYTES,
-    KIND_NAMES,
-    MERKLE_PROOF,
-    MERKLE_UPDATE,
-    ORDINARY,
-    PRUNED,
-    exotic_mask,
-)
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.errors import BocError
 from tonlake.lake.native import load_extension
@@ -32,19 +22,64 @@ from tonlake.lake.native import load_extension
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tonlake.ingest.decode.cell.writer import Plan
+
+ORDINARY = -1
+PRUNED = 1
+LIBRARY = 2
+MERKLE_PROOF = 3
+MERKLE_UPDATE = 4
+
+KIND_NAMES = {
+    ORDINARY: "ordinary",
+    PRUNED: "pruned branch",
+    LIBRARY: "library reference",
+    MERKLE_PROOF: "Merkle proof",
+    MERKLE_UPDATE: "Merkle update",
+}
+
+HASH_BYTES = 32
+DEPTH_BYTES = 2
+# Data bytes and references of the kinds whose shape is fixed.
+_SHAPES = {
+    LIBRARY: (1 + HASH_BYTES, 0),
+    MERKLE_PROOF: (1 + HASH_BYTES + DEPTH_BYTES, 1),
+    MERKLE_UPDATE: (1 + 2 * (HASH_BYTES + DEPTH_BYTES), 2),
+}
+_MAX_MASK = 7
+
+
+def exotic_mask(cell: bytes, child_masks: Sequence[int]) -> int:
+    """Check the shape of an exotic cell (d1, d2, data); return the level mask it must have."""
+    size = len(cell) - 2
+    if cell[1] & 1 or not size:
+        raise BocError("exotic cell without a whole type byte")
+    kind = cell[2]
+    if kind == PRUNED:
+        mask = cell[3] if size > 1 else 0
+        expected = (2 + mask.bit_count() * (HASH_BYTES + DEPTH_BYTES), 0)
+        if not 0 < mask <= _MAX_MASK:
+            raise BocError(f"pruned branch with level mask {mask}")
+    elif kind in _SHAPES:
+        expected = _SHAPES[kind]
+        mask = 0
+        for child_mask in child_masks:
+            mask |= child_mask >> 1
+    else:
+        raise BocError(f"exotic cell of unknown type {kind}")
+    if (size, len(child_masks)) != expected:
+        name = KIND_NAMES[kind]
+        raise BocError(f"{name} with {size} data bytes and {len(child_masks)} references")
+    return mask
+
 
 MAX_DEPTH = 1024
 """Deepest tree the node accepts (``CellTraits::max_depth``)."""
 
 _EXOTIC_BIT = 8
 _LEVEL_ONE = 1
-# First descriptors of the most common cells: ordinary without levels, and those of a Merkle update.
+# Highest first descriptor of an ordinary cell without levels.
 _MAX_PLAIN_D1 = 4
 _FORK = 2
-_PRUNED_ONCE_D1 = 0x28
-_ABOVE_PRUNED = 0x20
-_DESCRIPTORS = [bytes((d1,)) for d1 in range(_MAX_PLAIN_D1 + 1)]
 _DEPTHS = [depth.to_bytes(DEPTH_BYTES, "big") for depth in range(0xFFFF + 1)]
 
 
@@ -106,7 +141,6 @@ class Digests:
         self._fill_parsed(found)
 
     def _fill_parsed(self, order: Sequence[int]) -> None:
-        """Compute the digests of cells, children first, and record whether any are equal."""
         self._fill_cells(order)
         self._seen.update([self.tops[cell] for cell in order])
         self._parsed += len(order)
@@ -114,7 +148,7 @@ class Digests:
     def _fill_cells(self, order: Sequence[int]) -> None:
         """Compute the digests of cells, children first; the most common kinds are inlined."""
         cells, links, depths = self._cells, self._links, self.depths
-        tops, bottoms, shallows = self.tops, self.bottoms, self.shallows
+        tops, bottoms = self.tops, self.bottoms
         for cell in order:
             head = cells[cell]
             d1 = head[0]
@@ -131,12 +165,6 @@ class Digests:
                     below = [_DEPTHS[depths[child]] for child in children]
                     head = b"".join([head, *below, *[tops[child] for child in children]])
                 tops[cell] = bottoms[cell] = sha256(head).digest()
-            elif d1 == _PRUNED_ONCE_D1 and head[3] == _LEVEL_ONE:
-                bottoms[cell] = head[4:36]
-                shallows[cell] = head[36] << 8 | head[37]
-                tops[cell] = sha256(head).digest()
-            elif d1 & ~7 == _ABOVE_PRUNED:
-                self._fill_above_pruned(cell, head, children)
             else:
                 self._fill(cell)
 
@@ -144,27 +172,6 @@ class Digests:
     def are_distinct(self) -> bool:
         """Whether all cells with digests differ, not counting appended ones."""
         return len(self._seen) == self._parsed
-
-    def _fill_above_pruned(self, cell: int, head: bytes, children: tuple[int, ...]) -> None:
-        """Compute the digests of an ordinary cell of level 1; nearly all of them are forks."""
-        depths, shallows, tops, bottoms = self.depths, self.shallows, self.tops, self.bottoms
-        plain = _DESCRIPTORS[head[0] & 7]
-        if len(children) == _FORK:
-            a, b = children
-            depth_a, depth_b = shallows[a], shallows[b]
-            shallows[cell] = self._deeper(cell, max(depth_b, depth_a))
-            parts = (plain, head[1:], _DEPTHS[depth_a], _DEPTHS[depth_b], bottoms[a], bottoms[b])
-            low = bottoms[cell] = sha256(b"".join(parts)).digest()
-            parts = (head[:2], low, _DEPTHS[depths[a]], _DEPTHS[depths[b]], tops[a], tops[b])
-            tops[cell] = sha256(b"".join(parts)).digest()
-            return
-        shallows[cell] = self._deeper(cell, max([shallows[child] for child in children]))
-        below = [_DEPTHS[shallows[child]] for child in children] + [
-            bottoms[child] for child in children
-        ]
-        low = bottoms[cell] = sha256(b"".join([plain, head[1:], *below])).digest()
-        below = [_DEPTHS[depths[child]] for child in children] + [tops[child] for child in children]
-        tops[cell] = sha256(b"".join([head[:2], low, *below])).digest()
 
     def add(self) -> None:
         """Compute the digests of the cell appended last; raise BocError if it is invalid."""
@@ -299,17 +306,13 @@ def count_bits(head: bytes) -> int:
 
 
 MAX_LEVEL = 3
-_NOT_MEASURED = 1 << 16
-# A pruned branch of one level, with 36 bytes of data: the most common exotic cell.
-_PRUNED_ONCE = bytes((0x28, 72, PRUNED, 1))
 
 
 class CellTree:
     """A parsed bag of cells, to which further cells can be appended.
 
     ``cells`` has d1, d2 and data of each cell (without in-cell hashes), ``links`` the indices of
-    its children; ``roots`` are the roots of the bag; ``data`` the bytes that were parsed. ``plans``
-    cache how bags of a shape are written (module ``writer``).
+    its children; ``roots`` are the roots of the bag; ``data`` the bytes that were parsed.
     """
 
     __slots__ = (
@@ -320,7 +323,6 @@ class CellTree:
         "cells",
         "data",
         "links",
-        "plans",
         "roots",
         "stored_hashes",
     )
@@ -335,7 +337,6 @@ class CellTree:
         self._depths: list[int] = []
         self._digests: Digests | None = None
         self._is_trusted = False
-        self.plans: dict[bytes, Plan] = {}
         self._parsed = 0
 
     @property
@@ -472,54 +473,20 @@ class CellTree:
 
     def measure(self) -> None:
         """Check references, levels, depths and exotic cells of a tree just parsed."""
-        self._parsed = len(self.cells)
-        try:
-            self._measure_parsed()
-        except IndexError:
-            for cell in range(self._parsed):
-                self._check_references(cell)
-            raise
-
-    def _measure_parsed(self) -> None:
-        """Implement ``measure``; IndexError means that a reference is out of range."""
-        cells = self.cells
-        links = self.links
-        count = self._parsed
-        # A valid reference points forward, to a measured cell; any other looks far too deep.
-        depths = self._depths = [_NOT_MEASURED] * count
-        descriptors = [head[0] for head in cells]
+        links, count = self.links, len(self.cells)
+        self._parsed = count
+        self._depths = [0] * count
         for cell in range(count - 1, -1, -1):
-            children = links[cell]
-            d1 = descriptors[cell]
-            if not children:
-                depths[cell] = 0
-                if d1 and cells[cell][:4] != _PRUNED_ONCE:
-                    self._measure_cell(cell)
-                continue
-            depth = masks = 0
-            for child in children:
-                masks |= descriptors[child]
-                if depths[child] >= depth:
-                    depth = depths[child] + 1
-            depths[cell] = depth
-            if d1 & _EXOTIC_BIT or d1 >> 5 != masks >> 5 or depth > MAX_DEPTH:
-                self._check_references(cell)
-                self._measure_cell(cell)
-
-    def _check_references(self, cell: int) -> None:
-        """Raise BocError if a reference of a parsed cell does not point forward."""
-        for child in self.links[cell]:
-            if not cell < child < self._parsed:
-                raise BocError(f"cell {cell} of {self._parsed} refers to cell {child}, not forward")
+            for child in links[cell]:
+                if not cell < child < count:
+                    raise BocError(f"cell {cell} of {count} refers to cell {child}, not forward")
+            self._depths[cell] = self._measure_cell(cell)
 
     def _measure_cell(self, cell: int) -> int:
         """Check level and kind of a cell whose children were checked; return its depth."""
-        cells = self.cells
-        depths = self._depths
-        children = self.links[cell]
+        cells, depths, children = self.cells, self._depths, self.links[cell]
         d1 = cells[cell][0]
-        depth = 0
-        masks = 0
+        depth = masks = 0
         for child in children:
             masks |= cells[child][0]
             if depths[child] >= depth:

@@ -55,21 +55,13 @@ def make_table(table: Table, rows: int, capsule: object) -> pa.Table:
     return pa.Table.from_batches([pa.record_batch(_Filled(schema, capsule))], schema=schema)
 
 
-__all__ = [
-    "decode_branch",
-    "decode_bundles",
-    "decode_natively",
-    "describe",
-    "hash_root",
-    "is_used",
-]
+__all__ = ["decode_branch", "decode_bundles", "decode_natively", "describe", "hash_root", "is_used"]
 
 _SEED_BITS = 64
 _KEY_BITS = 256
 
 
 def _load() -> tuple[Any, str]:
-    """Return the extension; or None, and why it is not used."""
     core, reason = load_extension("tonlake.ingest.decode._core")
     if core is None:
         return None, reason

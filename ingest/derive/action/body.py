@@ -7,8 +7,8 @@ from typing import Any
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.exotic import ORDINARY
 from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.tree import ORDINARY
 from tonlake.ingest.decode.cell.writer import serialize_depth_first
 from tonlake.ingest.derive.body.text import read_words
 from tonlake.ingest.errors import ActionUnreadable, BocError

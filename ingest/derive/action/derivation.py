@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.ingest.decode.heap import without_collector
+from tonlake.ingest.decode.rows import without_collector
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.gathering import KnownContracts, find_nothing, gather_sources
 from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION

@@ -6,7 +6,7 @@ from base64 import b64encode
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.exotic import ORDINARY
+from tonlake.ingest.decode.cell.tree import ORDINARY
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body.codec import Codec, Work
 from tonlake.ingest.derive.body.composite import check_end

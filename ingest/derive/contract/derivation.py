@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.statecell import CellFinder
-from tonlake.ingest.decode.heap import without_collector
+from tonlake.ingest.decode.rows import without_collector
 from tonlake.ingest.derive.contract.cache import AnswerCache
 from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.known import KnownLake

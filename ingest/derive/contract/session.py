@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tonlake.ingest.decode.cell.exotic import LIBRARY
+from tonlake.ingest.decode.cell.tree import LIBRARY
 from tonlake.ingest.derive.contract.cache import AnswerCache
 from tonlake.ingest.derive.contract.layout import Subject
 from tonlake.ingest.derive.contract.question import NotRun, Posed, make_answer_key

@@ -105,7 +105,6 @@ def _read_block(block: _Block | None) -> BlockId | None:
 
 
 def _read_bytes(text: str, size: int) -> bytes:
-    """Decode base64; raise ValueError unless it has ``size`` bytes."""
     try:
         data = base64.b64decode(text, validate=True)
     except binascii.Error as error:

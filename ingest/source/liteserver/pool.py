@@ -115,10 +115,7 @@ class Connection:
         return answer
 
     async def _exchange(self, name: str, data: Answer) -> tuple[Answer, str]:
-        """Return an answer, and the TL type it should have.
-
-        Servers hang up at any time: a query that fails on an old connection is sent once more.
-        """
+        """Return an answer, and the TL type it should have; an old connection fails once."""
         known = self._client
         try:
             return await self._exchange_once(name, data)
@@ -225,12 +222,7 @@ class ServerPool:
         self._slots = asyncio.Semaphore(parallel_queries)
 
     async def ask(
-        self,
-        name: str,
-        data: Answer,
-        read: Callable[[Answer], T],
-        *,
-        mc_seqno: int = 0,
+        self, name: str, data: Answer, read: Callable[[Answer], T], *, mc_seqno: int = 0
     ) -> T:
         """Return ``read(answer)`` for the first valid answer to ``liteServer.<name>``.
 
@@ -262,10 +254,12 @@ class ServerPool:
 
         Servers that failed recently are asked only if there are no others.
         """
+
+        async def ask(connection: Connection) -> T:
+            return read(connection, await connection.ask(name, {}))
+
         steady = [one for one in self.connections if not one.is_avoided]
-        connections = steady or self.connections
-        asked = [self._ask_one(one, name, read) for one in connections]
-        found = await asyncio.gather(*asked, return_exceptions=True)
+        found = await asyncio.gather(*map(ask, steady or self.connections), return_exceptions=True)
         failures = [one for one in found if isinstance(one, ServerFault | ServerRefusal)]
         for one in found:
             if isinstance(one, BaseException) and one not in failures:
@@ -279,11 +273,6 @@ class ServerPool:
         """Close all connections."""
         for connection in self.connections:
             await connection.close()
-
-    async def _ask_one(
-        self, connection: Connection, name: str, read: Callable[[Connection, Answer], T]
-    ) -> T:
-        return read(connection, await connection.ask(name, {}))
 
     def _list_in_turn(self, mc_seqno: int) -> list[Connection]:
         self._turn = (self._turn + 1) % len(self.connections)

@@ -73,10 +73,7 @@ def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
 
 
 def _read_vote(signatures: Answer) -> SimplexVote | None:
-    """Return what a set of signatures is of; None for the id of the block.
-
-    The TL library parses the bytes of the candidate as well: they are written again.
-    """
+    """Return what a set of signatures is of; None for the id of the block."""
     if signatures["@type"] != SIMPLEX:
         return None
     return SimplexVote(
@@ -87,7 +84,6 @@ def _read_vote(signatures: Answer) -> SimplexVote | None:
 
 
 def _check_validator_set(signatures: Answer, info: Mapping[str, Any], target: BlockId) -> None:
-    """Verify that signatures declare the validator set that the signed block names."""
     seqno = "cc_seqno" if signatures["@type"] == SIMPLEX else "catchain_seqno"
     declared = signatures["validator_set_hash"] & _UINT32, signatures[seqno] & _UINT32
     if declared != (info["validator_list_hash_short"] & _UINT32, info["gen_catchain_seqno"]):
@@ -159,20 +155,10 @@ class LiteServerQueries:
 
         return await self._pool.ask(name, {"mode": BY_SEQNO, "id": place}, read, mc_seqno=mc_seqno)
 
-    async def ask_block(self, block_id: BlockId, mc_seqno: int) -> bytes:
-        """Return the bytes of a block; their SHA-256 is verified against its file hash."""
-        return await self._ask_bytes("getBlock", block_id, mc_seqno)
-
-    async def ask_zero_state(self, state_id: BlockId) -> bytes:
-        """Return the bytes of a zero state; their SHA-256 is verified against its file hash."""
-        return await self._ask_bytes("getState", state_id, 0)
-
     async def prove(self, known: BlockId, target: BlockId) -> BlockId:
-        """Verify that validators signed ``target``; return its newest known key block.
+        """Verify by a trusted key block or zero state that validators signed a later block.
 
-        Args:
-            known: A trusted key block, or the zero state.
-            target: A later masterchain block.
+        Return the newest known key block.
         """
         key_block, reached = known, known
         while reached != target:
@@ -180,7 +166,6 @@ class LiteServerQueries:
         return key_block
 
     async def _ask_links(self, known: BlockId, target: BlockId) -> tuple[BlockId, BlockId]:
-        """Return the last key block on the way to ``target``, and the last block reached."""
         name = "getBlockProof"
 
         def read(answer: Answer) -> tuple[BlockId, BlockId]:
@@ -203,7 +188,9 @@ class LiteServerQueries:
         asked = {"mode": 1, "known_block": write_id(known), "target_block": write_id(target)}
         return await self._pool.ask(name, asked, read, mc_seqno=target.seqno)
 
-    async def _ask_bytes(self, name: str, block_id: BlockId, mc_seqno: int) -> bytes:
+    async def ask_block(self, block_id: BlockId, mc_seqno: int, name: str = "getBlock") -> bytes:
+        """Return the bytes of a block, or of a zero state, after verifying their file hash."""
+
         def read(answer: Answer) -> bytes:
             data = answer["data"]
             if not isinstance(data, bytes) or (hashlib.sha256(data).digest() != block_id.file_hash):
@@ -217,13 +204,8 @@ class LiteServerQueries:
 
 def write_id(block_id: BlockId) -> Answer:
     """Return the fields of ``tonNode.blockIdExt`` for a block id."""
-    return {
-        "workchain": block_id.workchain,
-        "shard": block_id.shard,
-        "seqno": block_id.seqno,
-        "root_hash": block_id.root_hash.hex(),
-        "file_hash": block_id.file_hash.hex(),
-    }
+    hashes = {"root_hash": block_id.root_hash.hex(), "file_hash": block_id.file_hash.hex()}
+    return msgspec.structs.asdict(block_id) | hashes
 
 
 def read_id(found: Answer, name: str) -> BlockId:
@@ -237,7 +219,6 @@ def read_id(found: Answer, name: str) -> BlockId:
 
 
 def _read_gen_utime(proof: object, block_id: BlockId, name: str) -> int:
-    """Return the gen_utime of a block after verifying the Merkle proof of its header."""
     if not isinstance(proof, bytes):
         raise ServerFault(f"there is no proof of {block_id}", name=name, is_wrong=True)
     try:

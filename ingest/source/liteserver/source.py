@@ -168,7 +168,6 @@ async def _ask(block: object, ask: Callable[..., Awaitable[T]], *asked: object) 
 
 
 async def _keep(ask: Callable[..., Awaitable[T]], *asked: object) -> T | BlockUnavailable:
-    """Await a query; return the error of an unavailable block."""
     try:
         return await ask(*asked)
     except BlockUnavailable as error:
@@ -313,19 +312,14 @@ class LiteSource:
 
     async def _ask_zero_states(self) -> tuple[ZeroState, ...]:
         first = await self._ask_zero_state(self._zero)
-        others = [
-            await self._ask_zero_state(one) for one in find_zero_states(parse_boc(first.data))
-        ]
+        named = find_zero_states(parse_boc(first.data))
+        others = [await self._ask_zero_state(one) for one in named]
         return tuple(sorted([first, *others], key=lambda state: state.workchain))
 
     async def _ask_zero_state(self, one: BlockId) -> ZeroState:
-        data = await self._queries.ask_zero_state(one)
+        data = await self._queries.ask_block(one, 0, "getState")
         return ZeroState(one.workchain, one.root_hash, one.file_hash, data)
 
 
 async def _make_pool(config: NetworkConfig, settings: LiteServerSettings) -> ServerPool:
-    return ServerPool(
-        config.servers,
-        timeout_ms=TIMEOUT_MS,
-        parallel_queries=settings.queries,
-    )
+    return ServerPool(config.servers, timeout_ms=TIMEOUT_MS, parallel_queries=settings.queries)

@@ -28,11 +28,7 @@ from tonlake.ingest.errors import (
     EntryFlaw,
     SourceError,
 )
-from tonlake.ingest.source.node.package import (
-    FILE_HEADER_BYTES,
-    read_block_entry,
-    read_proof_entry,
-)
+from tonlake.ingest.source.node.package import FILE_HEADER_BYTES, read_block_entry, read_proof_entry
 from tonlake.ingest.source.node.slice import Slice, SliceCache, name_index, name_package_folder
 from tonlake.ingest.source.node.statefile import read_zero_block
 from tonlake.lake.account import MASTERCHAIN
@@ -90,11 +86,7 @@ def read_proven_block(
 
 
 def check_signed(opened: Slice, block: RawBlock, signers: Signers, key_seqno: int) -> bool:
-    """Verify the proof of a masterchain block, if it has one, and the signatures in it.
-
-    Returns:
-        Whether the signatures were verified.
-    """
+    """Verify the proof of a masterchain block, if any; return whether validators signed it."""
     try:
         return signers.check(block, key_seqno)
     except (BocError, DecodeError) as error:
@@ -106,10 +98,8 @@ def check_signed(opened: Slice, block: RawBlock, signers: Signers, key_seqno: in
 
 
 def _flaw_of_proof(place: EntryPlace, error: Exception) -> EntryFlaw:
-    """Return the error for the entry of a damaged proof."""
-    offset = FILE_HEADER_BYTES + place.offset
     reason = f"the proof of the block is damaged: {error}"
-    return EntryFlaw(reason, file=place.name, offset=offset)
+    return EntryFlaw(reason, file=place.name, offset=FILE_HEADER_BYTES + place.offset)
 
 
 @contextmanager
@@ -170,10 +160,7 @@ class TopsCache(dict[int, Tops]):
 
 
 def read_tops(data: bytes, mc_seqno: int, *, with_extra: bool = False) -> Tops:
-    """Read the shard tops of a masterchain block, without zero states.
-
-    The CRC of ``data`` is not checked, since its file hash was.
-    """
+    """Read the shard tops of a masterchain block, whose file hash was verified."""
     tree = parse_boc(data, check_crc=False)
     committed_by = {top.id: top.reg_mc_seqno for top in read_shard_tops(tree) if top.seqno > 0}
     new = tuple(one for one, by in committed_by.items() if by >= mc_seqno)
@@ -183,7 +170,7 @@ def read_tops(data: bytes, mc_seqno: int, *, with_extra: bool = False) -> Tops:
 
 
 def read_previous(block: RawBlock) -> tuple[BlockId, ...]:
-    """Return the ids of a block's predecessors; its file hash was verified, its CRC is not."""
+    """Return the ids of a block's predecessors; its file hash was verified."""
     try:
         return read_header(parse_boc(block.data, check_crc=False)).previous
     except (BocError, DecodeError) as error:
@@ -212,10 +199,7 @@ def collect_committed(
 
 
 class Archive:
-    """Reads bundles by masterchain seqno, up to the end of the archive.
-
-    Methods raise SourceError if an index is damaged.
-    """
+    """Reads bundles by masterchain seqno, up to the end of the archive."""
 
     def __init__(
         self, db_dir: Path, index: GlobalIndex, slices: SliceCache, *, proofs: bool = False
@@ -253,7 +237,9 @@ class Archive:
         first, opened = record.first_mc_seqno, self.slices.open(record.id)
         # A wrong record would silently hide blocks.
         earlier = sorted(one for one in opened.list_mc_seqnos() if 0 < one < first)
-        return next((one for one in earlier if _has_data(opened, one)), first)
+        handles = ((one, opened.find_root_handle(MASTERCHAIN, one)) for one in earlier)
+        located = (one for one, handle in handles if handle and opened.locate(handle.id, one))
+        return next(located, first)
 
     def find_last(self) -> int:
         """Return the newest masterchain block in the slices' indexes; 0 if there is none."""
@@ -285,14 +271,10 @@ class Archive:
         return [handle.id for handle in handles if handle is not None]
 
     def read_bundle(self, mc_seqno: int, *, check_files: bool = True) -> McBundle:
-        """Return a masterchain block and the shard blocks it commits.
-
-        Without ``check_files`` the file hashes of shard blocks are not verified.
-        """
+        """Return a bundle; ``check_files`` verifies the file hashes of shard blocks."""
         opened, mc_block = self._read_mc_block(mc_seqno)
         tops = self._read_tops(mc_block)
-        absent: list[BlockId] = []
-        earlier: list[BlockId] = []
+        absent, earlier = list[BlockId](), list[BlockId]()
 
         def find_prev(block_id: BlockId) -> tuple[BlockId, ...] | None:
             handle = opened.find_handle(block_id)
@@ -341,7 +323,6 @@ class Archive:
                 raise make_missing_error(block_id, committed_by, opened)
 
     def _kept(self, slice_ids: Iterable[int]) -> Iterator[SliceRecord]:
-        """Yield the slices that are at least partly present: an index or a first package."""
         for record in map(self.index.record, slice_ids):
             has_package = (self.db_dir / _name_package(record.id)).exists
             if not record.deleted and (self.slices.exists(record.id) or has_package()):
@@ -387,10 +368,7 @@ class Archive:
         return self._tops[before].committed_by.keys()
 
     def _check_earlier(self, opened: Slice, earlier: list[BlockId], mc_seqno: int) -> None:
-        """Verify that the blocks in ``earlier`` were committed before ``mc_seqno``, as handles say.
-
-        They have successors in this block, so they must be tops of the previous masterchain block.
-        """
+        """Verify that the previous masterchain block has ``earlier`` as tops, as handles say."""
         try:
             before = self.tops_before(mc_seqno) if earlier else None
         except BlockCorrupt:
@@ -442,8 +420,3 @@ class Archive:
 
 def _name_package(slice_id: int) -> str:
     return f"{name_package_folder(slice_id)}/archive.{slice_id:05d}.pack"
-
-
-def _has_data(opened: Slice, mc_seqno: int) -> bool:
-    handle = opened.find_root_handle(MASTERCHAIN, mc_seqno)
-    return handle is not None and opened.locate(handle.id, mc_seqno) is not None

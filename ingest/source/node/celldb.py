@@ -14,32 +14,23 @@ Run as a child process, which may crash, the module reads a part of a store. Exi
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import itertools
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
-from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.cell.envelope import NATIVE
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.source.node.rocks import FrozenStore, Scratch
-from tonlake.ingest.source.node.tl import (
-    BLOCK_ID,
-    CELLDB_VALUE,
-    TlReader,
-    pack_block_id,
-    pack_constructor,
-)
+from tonlake.ingest.source.node.tl import CELLDB_VALUE, TlReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tonlake.ingest.blocks import BlockId
 
 NAME = "celldb"
 HASH_BYTES = 32
@@ -49,47 +40,16 @@ MAX_REFS = 4
 COMPRESSED = -1
 DESC_PREFIX = b"desc"
 DESC_HEAD = b"desczero"
-PERMANENT_KEY = b"opts.permanent_mode"
 PROBE_TIMEOUT_S = 600
 """A mainnet celldb has thousands of tables; opening them takes minutes at most."""
 
 
-class CellRef(msgspec.Struct, frozen=True):
-    """A stored reference: hashes and depths by level, the child's representation hash last."""
-
-    level_mask: int
-    hashes: tuple[bytes, ...]
-    depths: tuple[int, ...]
-
-
-class CellRecord(msgspec.Struct, frozen=True):
-    """A cell: ``body`` is d1, d2 and data as in a bag of cells, ``refs`` are its children."""
+class CellRecord(NamedTuple):
+    """A cell: ``body`` is d1, d2 and data as in a bag of cells, ``children`` are keys (hashes)."""
 
     body: bytes
-    refs: tuple[CellRef, ...]
+    children: list[bytes]
     refcount: int
-
-    @property
-    def children(self) -> list[bytes]:
-        """Keys (hashes) of the children."""
-        return [ref.hashes[-1] for ref in self.refs]
-
-    def hash(self) -> bytes | None:
-        """Return the representation hash; None for cells with a level, which have several."""
-        if self.body[0] >> 5:
-            return None
-        parts = [self.body]
-        parts += [ref.depths[-1].to_bytes(DEPTH_BYTES, "big") for ref in self.refs]
-        return hashlib.sha256(b"".join(parts + self.children)).digest()
-
-
-class StateEntry(msgspec.Struct, frozen=True):
-    """A state in celldb: the block that it follows, and the hash of its root cell."""
-
-    block_id: BlockId
-    root_hash: bytes
-    prev: bytes
-    next: bytes
 
 
 class CellDb:
@@ -107,11 +67,6 @@ class CellDb:
             self._scratch.close()
             raise
 
-    @property
-    def permanent(self) -> bool:
-        """Whether the node keeps every state for good (``--permanent-celldb``)."""
-        return self._store.get(PERMANENT_KEY) == b"1"
-
     def get(self, cell_hash: bytes) -> CellRecord | None:
         """Return a cell; None if it is unknown or the node deleted the states with it."""
         value = self._store.get(cell_hash)
@@ -123,13 +78,8 @@ class CellDb:
         packed: list[bytes] | None = _core and _core.pack_records(handles, values)
         return packed or list(map(_pack, handles, values))
 
-    def find_state(self, block_id: BlockId) -> StateEntry | None:
-        """Return the state after a block; None if the node deleted it or never had it."""
-        value = self._store.get(pack_state_key(block_id))
-        return None if value is None else read_state_entry(value)
-
-    def states(self) -> Iterator[StateEntry]:
-        """Yield all states, including those of blocks that never became canonical."""
+    def states(self) -> Iterator[tuple[BlockId, bytes]]:
+        """Yield the block and the root hash of all states, canonical or not."""
         for key, value in self._store.scan(DESC_PREFIX):
             if key != DESC_HEAD and len(key) != HASH_BYTES:
                 yield read_state_entry(value)
@@ -166,19 +116,13 @@ def open_celldb(db_dir: Path) -> CellDb:
     return CellDb(folder)
 
 
-def pack_state_key(block_id: BlockId) -> bytes:
-    """Return the key of a block's state."""
-    boxed = pack_constructor(BLOCK_ID) + pack_block_id(block_id)
-    return DESC_PREFIX + base64.b64encode(hashlib.sha256(boxed).digest())
-
-
-def read_state_entry(value: bytes) -> StateEntry:
-    """Read a boxed ``db.celldb.value``."""
+def read_state_entry(value: bytes) -> tuple[BlockId, bytes]:
+    """Read a boxed ``db.celldb.value``: a block, and the root hash of the state after it."""
     reader = TlReader(value, f"{NAME}: db.celldb.value")
     reader.read_constructor(CELLDB_VALUE)
     block_id = reader.read_block_id()
-    prev, following, root_hash = (reader.read_bytes(HASH_BYTES) for _ in range(3))
-    return StateEntry(block_id, root_hash, prev, following)
+    reader.read_bytes(2 * HASH_BYTES)  # the states before and after it in a list
+    return block_id, reader.read_bytes(HASH_BYTES)
 
 
 def read_cell_record(cell_hash: bytes, value: bytes) -> CellRecord:
@@ -194,13 +138,18 @@ def read_cell_record(cell_hash: bytes, value: bytes) -> CellRecord:
     if d1 & 7 > MAX_REFS or d1 & 16:
         raise reader.fail(f"no cell has the descriptor {d1:02x}")
     body = bytes((d1, d2)) + reader.read_bytes((d2 + 1) // 2)
-    refs = tuple(_read_ref(reader) for _ in range(d1 & 7))
+    children: list[bytes] = []
+    depths: list[bytes] = []
+    for _ in range(d1 & 7):
+        levels = reader.read_bytes(1)[0].bit_count() + 1
+        children.append(reader.read_bytes(levels * HASH_BYTES)[-HASH_BYTES:])
+        depths.append(reader.read_bytes(levels * DEPTH_BYTES)[-DEPTH_BYTES:])
     while reader.position < len(value):
         refcount += reader.read_int()
-    record = CellRecord(body, refs, refcount)
-    if record.hash() not in (None, cell_hash):
+    digest = hashlib.sha256(b"".join([body, *depths, *children])).digest()
+    if not d1 >> 5 and digest != cell_hash:  # a cell with a level has several hashes
         raise reader.fail("the hash of the cell is not its key")
-    return record
+    return CellRecord(body, children, refcount)
 
 
 def _pack(cell_hash: bytes, value: bytes | None) -> bytes:
@@ -208,14 +157,6 @@ def _pack(cell_hash: bytes, value: bytes | None) -> bytes:
         raise SourceError(f"{NAME}: cell {cell_hash.hex()} is missing: deleted, or damaged")
     record = read_cell_record(cell_hash, value)
     return b"".join([record.body, *record.children])
-
-
-def _read_ref(reader: TlReader) -> CellRef:
-    level_mask = reader.read_bytes(1)[0]
-    levels = level_mask.bit_count() + 1
-    hashes = tuple(reader.read_bytes(HASH_BYTES) for _ in range(levels))
-    depths = tuple(int.from_bytes(reader.read_bytes(DEPTH_BYTES), "big") for _ in range(levels))
-    return CellRef(level_mask, hashes, depths)
 
 
 CELLS_PROBED = 10_000
@@ -228,9 +169,8 @@ def probe_celldb(folder: Path) -> None:
     try:
         for cell_hash, _record in itertools.islice(celldb.cells(), CELLS_PROBED):
             celldb.get(cell_hash)
-        for entry in itertools.islice(celldb.states(), STATES_PROBED):
-            celldb.find_state(entry.block_id)
-            celldb.get(entry.root_hash)
+        for _block, root_hash in itertools.islice(celldb.states(), STATES_PROBED):
+            celldb.get(root_hash)
     finally:
         celldb.close()
 

@@ -152,11 +152,7 @@ class PackSource:
         raise SourceError(f"no masterchain block is present with its shard blocks: {reason}")
 
     def last_mc_seqno(self) -> int:
-        """Return the newest masterchain block that is not cut off at the end of the packages.
-
-        A block with wrong bytes or without its shard blocks counts as present, and so does one
-        after damage at the end: skipping them would hide the damage.
-        """
+        """Return the newest masterchain block; damaged ones count, else damage would be hidden."""
         if self._last is None:
             groups = map(self._open_group, list(reversed(self._files)))
             last = next((max(group.mc_blocks) for group in groups if group.mc_blocks), 0)
@@ -246,11 +242,7 @@ class PackSource:
         return block
 
     def _read_earlier_tops(self, group: PackGroup, mc_seqno: int) -> AbstractSet[BlockId] | None:
-        """Return all shard tops before a masterchain block.
-
-        None if the previous block is missing and the packages begin with this one: then this block
-        or a later one commits every block in them.
-        """
+        """Return all shard tops before a masterchain block; None if the packages begin with it."""
         before = mc_seqno - 1
         if before == 0:
             return frozenset()
@@ -266,7 +258,6 @@ class PackSource:
             raise type(error)(reason, block=name_mc_block(mc_seqno)) from error
 
     def _missing(self, group: PackGroup, block_id: BlockId, mc_seqno: int) -> BlockUnavailable:
-        """Return the error for a block committed by ``mc_seqno`` that should be in ``group``."""
         flaw = group.find_flaw()
         is_newest = group.number == next(reversed(self._files))
         is_inside = block_id.workchain == MASTERCHAIN and mc_seqno < max(group.mc_blocks, default=0)

@@ -82,10 +82,7 @@ class TemporaryPackages:
         self._listed_ns: int | None = None
 
     def refresh(self) -> bool:
-        """Catch up with open packages, and close those that the node deleted.
-
-        Return whether anything changed.
-        """
+        """Catch up with open packages, close deleted ones; return whether anything changed."""
         times = self._list_times()
         changed = False
         for time in sorted(self._open, reverse=True):
@@ -230,7 +227,6 @@ class RecentBlocks:
             self._ids.clear()  # two chains: neither continues the other
 
     def _find_next(self, last: int) -> BlockId | None:
-        """Return the id of the signed block after ``last``; None if there is none."""
         before = self._archive.find_head(last) or self.find_head(last)
         if before is None:
             return None
@@ -247,7 +243,6 @@ class RecentBlocks:
         return damaged
 
     def _follows(self, package: TemporaryPackage, block_id: BlockId, root_hash: bytes) -> bool:
-        """Return whether a block follows the one with ``root_hash`` and validators signed it."""
         block = read_proven_block(package, block_id, block_id.seqno)
         if [one.root_hash for one in read_previous(block)] != [root_hash]:
             return False
@@ -303,7 +298,6 @@ class RecentBlocks:
         return block
 
     def _find(self, block_id: BlockId) -> RawBlock | None:
-        """Return a block from whichever package has it; None if none has."""
         flaw: BlockCorrupt | None = None
         for package in self._packages:
             try:

@@ -95,14 +95,9 @@ class CellDbStates:
         self._celldb = celldb
 
     def list_kept(self, first: int, last: int) -> list[int]:
-        """Return the masterchain seqnos of a range with stored states, newest first.
-
-        They include states of blocks that never became part of the chain.
-        """
+        """Return the masterchain seqnos of a range with states, canonical or not, newest first."""
         found = {
-            entry.block_id.seqno
-            for entry in self._celldb.states()
-            if entry.block_id.workchain == MASTERCHAIN
+            block.seqno for block, _ in self._celldb.states() if block.workchain == MASTERCHAIN
         }
         return sorted((seqno for seqno in found if first <= seqno <= last), reverse=True)
 
@@ -113,12 +108,11 @@ class CellDbStates:
     @contextmanager
     def open(self, _named: NamedStates, state: NamedState) -> Iterator[OpenState]:
         """Open the state of one shard, as a single part."""
-        celldb = self._celldb
-        top = WholeState(celldb, state.root_hash)
+        top = WholeState(self._celldb, state.root_hash)
         accounts = top.find_accounts()
-        held = [] if accounts is None else [accounts]
-        reopen = partial(CellDb, celldb.folder)
-        yield OpenState(top, [StatePart(celldb, reopen, each) for each in held])
+        reopen = partial(CellDb, self._celldb.folder)
+        parts = [] if accounts is None else [StatePart(self._celldb, reopen, accounts)]
+        yield OpenState(top, parts)
 
 
 def name_states(source: BlockSource, mc_seqno: int) -> NamedStates:
@@ -130,17 +124,10 @@ def name_states(source: BlockSource, mc_seqno: int) -> NamedStates:
         for at, *top in iter_tuples(tables["shard_blocks"], ("mc_seqno", *_BLOCK))
         if at == mc_seqno
     ]
-    names = (
-        "workchain",
-        "seqno",
-        "root_hash",
-        "prev_root_hash",
-        "key_block",
-        "prev_key_block_seqno",
-    )
+    names = ("workchain", "seqno", "root_hash", "prev_root_hash", "key_block")
     (master,) = (
         row[1:]
-        for row in iter_tuples(tables["blocks"], names)
+        for row in iter_tuples(tables["blocks"], (*names, "prev_key_block_seqno"))
         if row[:2] == (MASTERCHAIN, mc_seqno)
     )
     at, oldest = mc_seqno, max(1, mc_seqno - SHARDS_BEHIND)

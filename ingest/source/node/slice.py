@@ -30,6 +30,7 @@ from tonlake.ingest.source.node.rocks import FollowedStore
 from tonlake.ingest.source.node.tl import (
     BLOCK_FILE_KEY,
     BLOCK_HANDLE_KEY,
+    BLOCK_ID_BYTES,
     BLOCK_INFO,
     BOOL_FALSE,
     INDEX_KEY,
@@ -69,28 +70,26 @@ class HandleFlag(IntFlag):
     MASTERCHAIN_REF_KNOWN = 1 << 23
 
 
+_SKIPPED = {
+    HandleFlag.NEXT_LEFT: BLOCK_ID_BYTES,
+    HandleFlag.NEXT_RIGHT: BLOCK_ID_BYTES,
+    HandleFlag.LT_KNOWN: 8,
+}
+"""Sizes of fields that are not used, between ``prev`` and ``unixtime``."""
+
+
 class BlockHandle(msgspec.Struct, frozen=True):
     """A block's position in the chain and its processing status in the node.
 
-    ``lt`` is the block's end_lt, ``unixtime`` its gen_utime, ``state_root_hash`` the root hash of
-    the state after it; each is None while the node does not know it.
+    ``unixtime`` is its gen_utime, ``masterchain_ref`` the seqno of the masterchain block that
+    commits it, its own if it is one; None while the node does not know it.
     """
 
     id: BlockId
     flags: HandleFlag
     prev: tuple[BlockId, ...]
-    next: tuple[BlockId, ...]
-    lt: int | None
     unixtime: int | None
-    state_root_hash: bytes | None
-    stored_masterchain_ref: int | None
-
-    @property
-    def masterchain_ref(self) -> int | None:
-        """Seqno of the masterchain block that commits this block; its own if it is one."""
-        if self.id.workchain == MASTERCHAIN:
-            return self.id.seqno
-        return self.stored_masterchain_ref
+    masterchain_ref: int | None
 
 
 def pack_handle_key(block_id: BlockId) -> bytes:
@@ -119,23 +118,18 @@ def read_handle(data: bytes, what: str) -> BlockHandle:
     block_id = reader.read_block_id()
     flags = HandleFlag(reader.read_uint())
 
-    def read_ids(left: HandleFlag, right: HandleFlag) -> tuple[BlockId, ...]:
-        return tuple(reader.read_block_id() for bit in (left, right) if bit in flags)
-
-    handle = BlockHandle(
-        id=block_id,
-        flags=flags,
-        prev=read_ids(HandleFlag.PREV_LEFT, HandleFlag.PREV_RIGHT),
-        next=read_ids(HandleFlag.NEXT_LEFT, HandleFlag.NEXT_RIGHT),
-        lt=reader.read_long() if HandleFlag.LT_KNOWN in flags else None,
-        unixtime=reader.read_uint() if HandleFlag.TIME_KNOWN in flags else None,
-        state_root_hash=reader.read_bytes(32) if HandleFlag.STATE_HASH_KNOWN in flags else None,
-        stored_masterchain_ref=(
-            reader.read_uint() if HandleFlag.MASTERCHAIN_REF_KNOWN in flags else None
-        ),
-    )
+    prev = (HandleFlag.PREV_LEFT, HandleFlag.PREV_RIGHT)
+    before = tuple(reader.read_block_id() for flag in prev if flag in flags)
+    reader.read_bytes(sum(size for flag, size in _SKIPPED.items() if flag in flags))
+    unixtime = reader.read_uint() if HandleFlag.TIME_KNOWN in flags else None
+    if HandleFlag.STATE_HASH_KNOWN in flags:
+        reader.read_bytes(32)
+    committed_by = reader.read_uint() if HandleFlag.MASTERCHAIN_REF_KNOWN in flags else None
     reader.expect_end()
-    return handle
+    is_master = block_id.workchain == MASTERCHAIN
+    return BlockHandle(
+        block_id, flags, before, unixtime, block_id.seqno if is_master else committed_by
+    )
 
 
 PACKAGES_FOLDER = "archive/packages"
@@ -171,10 +165,7 @@ def shard_prefix(shard: int, depth: int) -> int:
 
 
 class Slice:
-    """An open slice, which can catch up with the node.
-
-    Methods raise SourceError if the index is missing, damaged or inconsistent.
-    """
+    """An open slice; its methods raise SourceError if the index is damaged or inconsistent."""
 
     def __init__(self, db_dir: Path, slice_id: int, scratch: Scratch) -> None:
         """Open the index."""
@@ -204,10 +195,7 @@ class Slice:
         return None if value is None else self._read_handle(block_id, value)
 
     def find_root_handle(self, workchain: int, seqno: int) -> BlockHandle | None:
-        """Return the handle of a masterchain block or zero state; None if there is none.
-
-        If there are several for the seqno, return one whose block was archived.
-        """
+        """Return the handle of a masterchain block or zero state, one that was archived if any."""
         prefix = pack_handle_prefix(workchain, MASTERCHAIN_SHARD, seqno)
         handles = [
             self._read_handle(unpack_handle_key(key, self.store.name), value)
@@ -239,10 +227,7 @@ class Slice:
     def locate(
         self, block_id: BlockId, mc_seqno: int, key: int = BLOCK_FILE_KEY
     ) -> EntryPlace | None:
-        """Return where a block committed by ``mc_seqno`` is; None if it is not indexed.
-
-        ``key`` is the constructor of the file key; other values locate proofs of the block.
-        """
+        """Return where a block committed by ``mc_seqno`` is, or what else ``key`` names of it."""
         file_key = pack_constructor(key) + pack_block_id(block_id)
         offset = self._number(hashlib.sha256(file_key).hexdigest().upper())
         if offset is None:
@@ -261,7 +246,6 @@ class Slice:
         return EntryPlace(found.path, found.name, offset, found.bound)
 
     def _find_package(self, key: PackageKey) -> Package | None:
-        """Return the file of a package; None if the index does not list it."""
         found = self._found.get(key)
         index = self._packages.get(key)
         if found is None and index is not None:
@@ -271,7 +255,6 @@ class Slice:
         return found
 
     def _read_handle(self, block_id: BlockId, value: bytes) -> BlockHandle:
-        """Read a handle, and verify that it belongs to the block in its key."""
         what = f"{self.store.name}: {block_id}"
         handle = read_handle(value, what)
         if handle.id != block_id:
@@ -435,7 +418,6 @@ class GlobalIndex:
         if found_id != slice_id:
             raise reader.fail(f"the record of slice {found_id}")
 
-        # db.files.package.firstBlock: workchain, shard, seqno, unixtime, lt
         first_blocks = reader.read_vector(
             lambda: _FIRST_BLOCK.unpack(reader.read_bytes(_FIRST_BLOCK.size))
         )

@@ -80,10 +80,7 @@ def _read_block(store: Store, key: bytes, constructor: int, what: str) -> BlockI
 
 
 class ShardClient:
-    """The newest masterchain block whose shard blocks the node has all applied.
-
-    Methods raise SourceError if it is not in the masterchain, or differs from the archive's.
-    """
+    """The newest masterchain block whose shard blocks the node has all applied; None if none."""
 
     def __init__(self, state: FollowedStore) -> None:
         """Read it from ``state``."""
@@ -97,17 +94,7 @@ class ShardClient:
             raise SourceError(
                 f"{self._state.name}: the shard client is at {block}, not in the masterchain"
             )
-        self._block = block
-
-    @property
-    def seqno(self) -> int:
-        """The seqno of the block; 0 while there is none."""
-        return 0 if self._block is None else self._block.seqno
-
-    @property
-    def block(self) -> BlockId | None:
-        """The id of the block; None while there is none."""
-        return self._block
+        self.block, self.seqno = block, 0 if block is None else block.seqno
 
     def find_newest(self, archive: Archive) -> int:
         """Return the newest masterchain block known both here and to ``archive``."""
@@ -129,16 +116,16 @@ class ShardClient:
             if not self._differs_from(archive):
                 return
         raise SourceError(
-            f"{self._state.name}: the shard client is at {self._block}, but the archive has another"
+            f"{self._state.name}: the shard client is at {self.block}, but the archive has another"
             " block with that seqno: the node's folder is damaged"
         )
 
     def _differs_from(self, archive: Archive) -> bool:
-        if self._block is None:
+        if self.block is None:
             return False
         if self.seqno > 0:
-            return archive.has_conflicting(self._block)
-        return self.seqno < 0 or read_init_block(self._state) not in (None, self._block)
+            return archive.has_conflicting(self.block)
+        return self.seqno < 0 or read_init_block(self._state) not in (None, self.block)
 
 
 STATE_FOLDER = "state"
@@ -176,18 +163,12 @@ class NodeSource:
         self._holds_more: bool | None = None
 
     def refresh(self) -> None:
-        """Catch up with a running node.
-
-        The shard client is read first: the stores read after it have all it calls complete.
-        """
+        """Catch up with a running node."""
         before = self._client.seqno
         if self._state.catch_up() or self._archived is None or self._archived < before:
-            self._client.read()
+            self._client.read()  # first: the stores read after it have all it calls complete
             self._archive.refresh(rolled_back=self._client.seqno < before)
-            self._newest = None
-            self._archived = None
-            self._holds_more = None
-            self._last = None
+            self._newest = self._archived = self._holds_more = self._last = None
         if self._recent.refresh():
             self._last = None
 
@@ -249,7 +230,6 @@ class NodeSource:
             return self._read_recent(mc_seqno, error)
 
     def _read_recent(self, mc_seqno: int, error: BlockUnavailable) -> McBundle:
-        """Read a block that is not in the archive from temporary packages, or raise why not."""
         try:
             last = self.last_mc_seqno()
             found = self._recent.read_bundle(mc_seqno)
@@ -286,14 +266,10 @@ class NodeSource:
 
     def describe(self) -> dict[str, str]:
         """Return the fingerprint for the commit log: the node's init block and shard client."""
-        init = read_init_block(self._state)
-        client = read_shard_client(self._state)
-        found = {"kind": "node"}
-        if init is not None:
-            found["init_block"] = f"{init}:{init.root_hash.hex()}"
-        if client is not None:
-            found["shard_client"] = f"{client}:{client.root_hash.hex()}"
-        return found
+        init, client = read_init_block(self._state), read_shard_client(self._state)
+        blocks = {"init_block": init, "shard_client": client}
+        named = {name: f"{id_}:{id_.root_hash.hex()}" for name, id_ in blocks.items() if id_}
+        return {"kind": "node", **named}
 
     def close(self) -> None:
         """Close every store and remove the private folders."""
@@ -303,7 +279,6 @@ class NodeSource:
         self._scratch.close()
 
     def _find_last(self) -> int:
-        """Return the archive's newest masterchain block that has all its shard blocks."""
         newest = self._client.find_newest(self._archive)
         missing = 0
         for mc_seqno in range(newest, 0, -1):
@@ -341,12 +316,7 @@ def _is_cut(error: BlockCorrupt) -> bool:
 def open_node(
     db_dir: Path, *, open_indexes: int = OPEN_INDEXES, proofs: bool = False
 ) -> NodeSource:
-    """Open a node's database folder.
-
-    Args:
-        db_dir: The folder with ``archive``, ``files`` and ``state``.
-        open_indexes: Maximum number of archive slices kept open.
-        proofs: Whether to read the proofs of blocks.
+    """Open a node's database folder, with at most ``open_indexes`` archive slices kept open.
 
     Raises:
         SourceError: the folder is not that of a node, or is damaged.

@@ -33,9 +33,8 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import read_label, store_label
 from tonlake.ingest.decode.cell.envelope import NATIVE, read_envelope
-from tonlake.ingest.decode.cell.exotic import MERKLE_PROOF, exotic_mask
 from tonlake.ingest.decode.cell.packed import naming, split_packed
-from tonlake.ingest.decode.cell.tree import CellTree, read_bits
+from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, CellTree, exotic_mask, read_bits
 from tonlake.ingest.decode.wholestate import Branch, WholeState, list_pruned
 from tonlake.ingest.errors import BocError, IngestError, SourceError
 from tonlake.ingest.source.node.rocks import Scratch
@@ -58,12 +57,8 @@ _ZERO_NAME = re.compile(r"zerostate_(-?\d+)_([0-9A-F]{64})")
 def read_zero_states(db_dir: Path, known: Iterable[BlockId]) -> tuple[ZeroState, ...]:
     """Return the zero states of a node's folder by workchain, the masterchain's first.
 
+    ``known`` are the ids of those with a handle; they locate files that are only under ``static``.
     A damaged file is skipped if another file has the same state.
-
-    Args:
-        db_dir: The node's folder.
-        known: Ids of zero states (seqno 0) for which the node has handles; they locate files
-            that are only under ``static``.
     """
     found: dict[int, ZeroState] = {}
     damage: dict[int, SourceError] = {}
@@ -88,7 +83,6 @@ def read_zero_states(db_dir: Path, known: Iterable[BlockId]) -> tuple[ZeroState,
 def _list_files(
     db_dir: Path, known: Iterable[BlockId]
 ) -> Iterator[tuple[Path, str, int, Callable[[ZeroState], bool]]]:
-    """Yield path, name and workchain of each file, and a predicate that verifies its state."""
     folder = db_dir / STATES_FOLDER
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if match := _ZERO_NAME.fullmatch(path.name):
@@ -259,7 +253,6 @@ class StateBag:
         return mapped
 
     def _digest(self, cell: int) -> tuple[bytes, int]:
-        """Compute hash and depth of a cell whose children already have theirs."""
         body, refs = self.cells.read(cell)
         if body[0] & _EXOTIC_BIT:
             if refs:
@@ -325,7 +318,6 @@ def _find_starts(
 
 
 def _stored_bytes(d1: int) -> int:
-    """Return the size of the hashes and depths stored in a cell, in bytes."""
     return ((d1 >> 5).bit_count() + 1) * _STORED_BYTES if d1 & _HASHES_BIT else 0
 
 
@@ -384,7 +376,6 @@ class StateFiles:
             yield OpenState(top, parts)
 
     def _open_part(self, files: ExitStack, key: Key, head: StateBag, branch: Branch) -> StatePart:
-        """Open the part that contains a branch which is pruned in the head."""
         expected, _ = head.get_digest(branch.cell)
         prefix = branch.key << branch.bits_left
         for shard, path in self._parts.get(key, ()):
@@ -425,7 +416,6 @@ def _describe(bag: StateBag, branch: Branch) -> StatePart:
 
 
 def _find_root(bag: StateBag, root_hash: bytes) -> bytes:
-    """Return the root cell of a state, which may be wrapped in a Merkle proof."""
     root = bag.root
     (packed,) = bag.cells.fetch([root])
     if packed[0] & _EXOTIC_BIT and packed[2] == MERKLE_PROOF:
@@ -440,7 +430,6 @@ def _find_root(bag: StateBag, root_hash: bytes) -> bytes:
 
 
 def _match(bag: StateBag, branch: Branch, expected: bytes) -> Branch | None:
-    """Return the branch with the expected hash in a part's bag; None if it is not there."""
     (packed,) = bag.cells.fetch([bag.root])
     for cell in (bag.root, *split_packed(packed, bag.cells.width)[1][:1]):
         if bag.get_digest(cell)[0] == expected:

@@ -10,10 +10,9 @@ import pytest
 
 from tests.ingest.bags import read_bags
 from tests.patience import PATIENT
-from tonlake.api.chain import emulation
-from tonlake.api.chain.emulation import emulate_message
-from tonlake.api.request.call import Call
-from tonlake.api.request.params import Arguments
+from tonlake.api.chain import run
+from tonlake.api.chain.run import emulate_message
+from tonlake.api.request.call import Arguments, Call
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.decode.cell.writer import serialize_single
 from tonlake.ingest.derive.tvm.call import NotAccepted
@@ -94,7 +93,7 @@ def check_links(trace: EmulatedTrace) -> None:
         assert step.row["lt"] > parent.row["lt"]
 
 
-@mock.patch.object(emulation, "EMULATED_TRANSACTIONS", 2)
+@mock.patch.object(run, "EMULATED_TRANSACTIONS", 2)
 def test_a_trace_is_cut(call: Call) -> None:
     longest = max(read_traces(call), key=lambda trace: len(trace["steps"]))
     received, _sent = list_messages(longest["boc"])

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from tonlake.api.explorer import chart, tree
 from tonlake.api.explorer.words.names import Names
-from tonlake.api.v3.layout.message import Message
-from tonlake.api.v3.layout.transaction import Transaction, TransactionDescr
+from tonlake.api.v3.layout.transaction import Message, Transaction, TransactionDescr
 
 
 class Labels(Names):

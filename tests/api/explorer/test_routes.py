@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from litestar.testing import TestClient
 
-from tonlake.api.text.address import parse_address, render_friendly
+from tonlake.api.text.encoding import parse_address, render_friendly
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from litestar.exceptions import WebSocketDisconnect
 from litestar.testing import TestClient
 
 from tests.patience import compose
-from tonlake.api.access.key import add_key
+from tonlake.api.access import add_key
 from tonlake.api.app import create_app
 from tonlake.api.errors import KeyFileInvalid
 from tonlake.api.http.gate import (

@@ -14,7 +14,7 @@ import tonlake.api.v3.route.block
 from tests.api.growth import Growth, serve
 from tests.api.http.test_coding import unpack
 from tests.patience import PATIENT, patient
-from tonlake.api.access.key import add_key
+from tonlake.api.access import add_key
 from tonlake.api.app import create_app
 from tonlake.api.http.coding import Packed, pack
 from tonlake.api.http.representation import (
@@ -325,7 +325,7 @@ def test_the_time_of_day_is_not_kept(
     client: TestClient[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for now_s in (1.0, 2.0):
-        monkeypatch.setattr("tonlake.api.v2.method.block.time.time", lambda now_s=now_s: now_s)
+        monkeypatch.setattr("tonlake.api.v2.block.time.time", lambda now_s=now_s: now_s)
         answer = client.get("/api/v2/getConsensusBlock").json()
         assert answer["result"]["timestamp"] == now_s
 

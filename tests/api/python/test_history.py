@@ -6,7 +6,7 @@ from unittest import mock
 import pytest
 
 import tonlake
-from tonlake.api.chain.get_method import run_on_state
+from tonlake.api.chain.run import run_on_state
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.python import history
 from tonlake.api.text.stack import encode_v3

@@ -30,8 +30,7 @@ import msgspec
 from tests.api.growth import Growth, list_events
 from tests.conftest import unpack
 from tests.patience import compose
-from tonlake.api.stream.event import Event
-from tonlake.api.stream.subscription import make_subscription, read_json_query
+from tonlake.api.stream.event import Event, make_subscription, read_json_query
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span

@@ -18,8 +18,7 @@ from tests.api.growth import WAIT_S, Frame, Frames, Growth, list_events, serve
 from tests.patience import PATIENT, patient
 from tonlake.api.app import create_app
 from tonlake.api.stream import hub
-from tonlake.api.stream.event import TYPES, Cursor, Event
-from tonlake.api.stream.subscription import StreamQuery, make_subscription
+from tonlake.api.stream.event import TYPES, Cursor, Event, StreamQuery, make_subscription
 from tonlake.ingest.derive.trace.derivation import reopen_traces
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pytoniq_core import Address as OracleAddress
 
 from tonlake.api.errors import AddressInvalid
-from tonlake.api.text.address import Address, parse_address, read_address, render_friendly
+from tonlake.api.text.encoding import Address, parse_address, read_address, render_friendly
 from tonlake.lake.account import normalize_address
 
 IDS = st.binary(min_size=32, max_size=32)

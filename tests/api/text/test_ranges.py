@@ -1,6 +1,6 @@
 """Ranges in messages are readable, however many there are."""
 
-from tonlake.api.text.ranges import MAX_RANGES, name_ranges
+from tonlake.api.text.encoding import MAX_RANGES, name_ranges
 
 
 def test_of_many_ranges_the_first_are_named() -> None:

@@ -9,7 +9,7 @@ from pytoniq_core import Address, Builder, Cell
 from pytoniq_core.boc import CellTypes
 
 from tests.api.v2.conftest import Asker
-from tonlake.api.v2.message import ENCRYPTED_OPCODE, render_message, render_message_std
+from tonlake.api.v2.transaction import ENCRYPTED_OPCODE, render_message, render_message_std
 
 FIRST_BYTES, NEXT_BYTES = 123, 127
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.api.v2.conftest import Asker
-from tonlake.api.v2.message import render_message
-from tonlake.api.v2.method.transaction import render_transaction
+from tonlake.api.v2.transaction import render_message, render_transaction
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.writer import serialize_boc

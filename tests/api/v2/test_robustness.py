@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.api.v2.conftest import Asker
-from tonlake.api.request.params import converters_of
-from tonlake.api.v2.methods import METHODS
+from tonlake.api.request.call import converters_of
+from tonlake.api.v2.routes import METHODS
 
 ADDRESS = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
 NUMBERS = st.sampled_from([-(1 << 63), -(1 << 31), -1, 0, 1, 5, 238, (1 << 31) - 1, (1 << 63) - 1])

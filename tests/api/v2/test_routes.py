@@ -11,9 +11,9 @@ from litestar.testing import TestClient
 from tests.api.v2.conftest import Asker
 from tests.patience import PATIENT, compose, patient
 from tonlake.api.app import create_app
-from tonlake.api.v2 import arguments
-from tonlake.api.v2.method import block, transaction
-from tonlake.api.v2.methods import METHODS
+from tonlake.api.chain import arguments
+from tonlake.api.v2 import block, transaction
+from tonlake.api.v2.routes import METHODS
 
 MASTER = -(1 << 63)
 ADDRESS = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"

@@ -16,7 +16,7 @@ from litestar.testing import TestClient
 from tests.patience import PATIENT, compose
 from tonlake.api.app import create_app
 from tonlake.api.request import snapshot
-from tonlake.api.request.params import Query, converters_of
+from tonlake.api.request.call import Query, converters_of
 from tonlake.api.v3.routes import routes
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node

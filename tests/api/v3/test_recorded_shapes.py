@@ -15,8 +15,8 @@ from tonlake.api.v3.resource.answer import (
     AddressInformation,
     MasterchainInfo,
     Metadata,
+    Trace,
 )
-from tonlake.api.v3.resource.trace import Trace
 
 Fault = tuple[str, str]
 

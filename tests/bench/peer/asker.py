@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 
 from tests.bench.peer.lists import PAGE_OF_MESSAGES, Statement
-from tonlake.api.text.address import Address
+from tonlake.api.text.encoding import Address
 
 _MESSAGES = """
 select messages.*, body.body, state.body as init_state_body

@@ -7,8 +7,9 @@ const { Executor } = require("@ton/sandbox/dist/executor/Executor.js");
 const { Address, Cell } = require("@ton/core");
 
 const lines = readFileSync(0, "utf8").split("\n").filter(Boolean).map((text) => JSON.parse(text));
-const engine = await Executor.create();
-for (const line of lines) {
+let engine = await Executor.create();
+
+const run = async (line) => {
   const { output } = await engine.runGetMethod({
     code: Cell.fromBase64(line.code),
     data: Cell.fromBase64(line.data),
@@ -24,5 +25,16 @@ for (const line of lines) {
     debugEnabled: false,
   });
   const { success, error, vm_exit_code: exit, gas_used: gas, stack } = output;
-  console.log(JSON.stringify(success ? { exit, gas: Number(gas), stack } : { error }));
+  return success ? { exit, gas: Number(gas), stack } : { error };
+};
+
+for (const line of lines) {
+  let answer;
+  try {
+    answer = await run(line);
+  } catch (error) { // a trap of WebAssembly ends the engine
+    answer = { error: String(error) };
+    engine = await Executor.create();
+  }
+  console.log(JSON.stringify(answer));
 }

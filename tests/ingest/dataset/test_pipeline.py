@@ -55,7 +55,7 @@ def imported(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def bring(folder: Path, lake: Path) -> list[DayReport]:
     with closing(DataSet(folder)) as found:
-        return list(ingest_days(found, found.list_days(), lake, Settings()))
+        return list(ingest_days(found, sorted(found._files["blocks"]), lake, Settings()))
 
 
 def list_holes(reports: list[DayReport]) -> dict[int, str]:

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from tonlake.ingest.decode.heap import without_collector
+from tonlake.ingest.decode.rows import without_collector
 
 
 def test_the_collector_works_again_afterwards() -> None:

@@ -126,12 +126,7 @@ def test_from_the_chain_to_the_answer(lake: Path, host: Host, trust: ssl.SSLCont
         "valid": True,
         "name": "Silver",
         "symbol": "AG",
-        "extra": {
-            "decimals": "3",
-            "image": 7,
-            "social": ["a", "b"],
-            "uri": host.url("/silver"),
-        },
+        "extra": {"decimals": "3", "image": 7, "social": ["a", "b"], "uri": host.url("/silver")},
     }
     assert (shown["half"]["name"], shown["half"]["symbol"]) == ("Half", "HALF")
     assert shown["gone"] == before["gone"]["token_info"][0]
@@ -226,11 +221,7 @@ def test_many_addresses_come_in_batches(
 
 
 def test_on_the_command_line(
-    lake: Path,
-    host: Host,
-    authority: trustme.CA,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    lake: Path, host: Host, authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bundle = tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(bundle))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.ingest.metadata.conftest import send
 from tests.ingest.metadata.test_download import make_downloader
 from tonlake.ingest.errors import ContentInvalid
-from tonlake.ingest.metadata.picture import MAX_PIXELS, PICTURE_BYTES, read_picture
+from tonlake.ingest.metadata.download import MAX_PIXELS, PICTURE_BYTES, read_picture
 
 if TYPE_CHECKING:
     import ssl

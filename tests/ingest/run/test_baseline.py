@@ -68,10 +68,7 @@ CONTRACTS = (WALLETS, JETTON_MASTERS, JETTON_WALLETS, NFT_COLLECTIONS, NFT_ITEMS
 FLIPS = [30, pytest.param(200, marks=pytest.mark.long)]
 KILLS = [3, pytest.param(100, marks=pytest.mark.long)]
 SEED = 20261123
-SPLITS = (
-    Split(bits=1, proof=True, relabelled=True),
-    Split(bits=3, proof=False, relabelled=False),
-)
+SPLITS = (Split(bits=1, proof=True, relabelled=True), Split(bits=3, proof=False, relabelled=False))
 OF_THE_MOMENT = ("mc_seqno", "utime")
 """Columns of a state in which a baseline differs: when the account was touched is not known."""
 
@@ -82,12 +79,7 @@ def bring_blocks(node: Path, lake: Path, first: int) -> None:
 
 
 def bring_state(
-    node: Path,
-    lake: Path,
-    at: int | None = None,
-    *,
-    only_active: bool = False,
-    workers: int = 1,
+    node: Path, lake: Path, at: int | None = None, *, only_active: bool = False, workers: int = 1
 ) -> BaselineReport:
     with ExitStack() as opened:
         source = opened.enter_context(closing(open_node(node)))
@@ -322,11 +314,7 @@ def test_persistent_states_give_the_same_bytes(
     assert digest_files(lakes[0]) == digest_files(lakes[1])
 
 
-@pytest.fixture(
-    scope="module",
-    params=SPLITS,
-    ids=["proof-and-long-labels", "pruned-and-branches"],
-)
+@pytest.fixture(scope="module", params=SPLITS, ids=["proof-and-long-labels", "pruned-and-branches"])
 def split_node(
     request: pytest.FixtureRequest, demo_node: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:

@@ -39,9 +39,7 @@ def carry(value: object, folder: Path) -> Any:
 
 @settings(max_examples=30)
 @given(
-    sizes=st.lists(st.integers(0, 60_000), max_size=5),
-    cut=st.integers(0, 100),
-    nulls=st.booleans(),
+    sizes=st.lists(st.integers(0, 60_000), max_size=5), cut=st.integers(0, 100), nulls=st.booleans()
 )
 def test_tables_arrive_as_they_were(
     tmp_path_factory: pytest.TempPathFactory,

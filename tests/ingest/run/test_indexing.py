@@ -8,8 +8,7 @@ from unittest import mock
 import pytest
 
 from tests.ingest.run.test_pipeline import BLOCKS_ALONE, tree_digest
-from tonlake.ingest.run.indexing import Indexing
-from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.run.pipeline import Indexing, ingest
 from tonlake.ingest.run.workers import Workers
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
@@ -26,19 +25,11 @@ FEWEST = 300
 
 
 def bring(node: Path, lake: Path, workers: Workers | None = None, last: int = 238) -> None:
-    with (
-        closing(open_node(node)) as source,
-        mock.patch.object(plan, "MIN_ROWS", FEWEST),
-    ):
+    with closing(open_node(node)) as source, mock.patch.object(plan, "MIN_ROWS", FEWEST):
         indexing = Indexing(lake, BLOCKS_ALONE.ingest, workers)
         span = Span(1, last)
         ingest(
-            source,
-            lake,
-            span,
-            BLOCKS_ALONE,
-            lambda _progress: indexing.advance(),
-            workers=workers,
+            source, lake, span, BLOCKS_ALONE, lambda _progress: indexing.advance(), workers=workers
         )
         indexing.finish()
 

@@ -103,10 +103,7 @@ class Playing:
         self.node: SimulatedNode
 
     def open(
-        self,
-        slices: tuple[int, ...],
-        written: list[McBundle | None],
-        under_way: McBundle | None,
+        self, slices: tuple[int, ...], written: list[McBundle | None], under_way: McBundle | None
     ) -> None:
         """Begin, or continue where another process ended."""
         self.node = SimulatedNode(self._db_dir, slices=slices, written=written)

@@ -12,7 +12,7 @@ from tests.patience import compose
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import Span
-from tonlake.ingest.spark.pipeline import SparkPipeline
+from tonlake.ingest.spark.cli import SparkPipeline
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.spark.tables import open_lake
 

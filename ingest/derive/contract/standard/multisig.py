@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.decode.cell.exotic import LIBRARY
+from tonlake.ingest.decode.cell.tree import LIBRARY
 from tonlake.ingest.derive.contract.layout import (
     FALSE,
     TRUE,

@@ -13,8 +13,7 @@ from operator import or_
 from typing import Any
 
 from tonlake.ingest.decode.cell.build import MAX_BITS, MAX_REFS, pack_head
-from tonlake.ingest.decode.cell.exotic import LIBRARY, ORDINARY, exotic_mask
-from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.tree import LIBRARY, ORDINARY, CellTree, exotic_mask
 from tonlake.ingest.derive.tvm.machine.fault import CELL_OVERFLOW, CELL_UNDERFLOW, VmError
 from tonlake.ingest.errors import BocError
 

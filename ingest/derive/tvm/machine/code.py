@@ -27,6 +27,7 @@ WINDOW_BITS = 24
 INSTRUCTION_GAS = 10
 """Gas of an instruction, besides one for each bit of its opcode and of its short operands."""
 
+_DIVISIONS, _QUIET_DIVISIONS, _ROUNDING = 0xA9, 0xB7A9, 3
 _RETURN_GAS, _JUMP_GAS = 5, 10
 _NUMBERS = re.compile(r"[+-]?[0-9]+")
 
@@ -247,12 +248,13 @@ _INVALID: Step = _invalid
 
 def _decode_one(reader: Reader) -> tuple[int, Step]:
     """Read an instruction; return its gas and the step that runs it."""
-    found = find_instruction(reader.peek())
+    window = reader.peek()
+    found = find_instruction(window)
     if found is None:
-        return INSTRUCTION_GAS, _INVALID
+        return _charge_invalid(window), _INVALID
     forms = [parse_form(form) for form in found.operands]
-    bits = found.opcode_bits + sum(form.bits for form in forms)
-    gas = INSTRUCTION_GAS + bits
+    gas = _charge(found)
+    bits = gas - INSTRUCTION_GAS
     if reader.end - reader.start < bits:
         return gas, _INVALID
     reader.start += found.opcode_bits
@@ -264,6 +266,24 @@ def _decode_one(reader: Reader) -> tuple[int, Step]:
     if found.since:
         return 0, _guard(found.since, gas, made)
     return gas, made
+
+
+def _charge(found: Instruction) -> int:
+    """Return the gas of an instruction."""
+    bits = sum(parse_form(form).bits for form in found.operands)
+    return INSTRUCTION_GAS + found.opcode_bits + bits
+
+
+def _charge_invalid(window: int) -> int:
+    """Return the gas of no instruction; a division that rounds in no known way costs all of it."""
+    if window >> 16 == _DIVISIONS:
+        window &= ~(_ROUNDING << 8)
+    elif window >> 8 == _QUIET_DIVISIONS:
+        window &= ~_ROUNDING
+    else:
+        return INSTRUCTION_GAS
+    found = find_instruction(window)
+    return INSTRUCTION_GAS if found is None else _charge(found)
 
 
 def _make_step(found: Instruction, operands: list[Operand], reader: Reader) -> Step:

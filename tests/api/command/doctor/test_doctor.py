@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.patience import compose
-from tonlake.api.access.key import add_key
+from tonlake.api.access import add_key
 from tonlake.api.command.doctor.checks import (
     Finding,
     check_access,

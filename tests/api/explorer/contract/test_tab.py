@@ -17,11 +17,10 @@ from tonlake.api.explorer.contract.terms import (
     _write_schedule,
     _write_term,
 )
-from tonlake.api.text.address import parse_address
+from tonlake.api.text.encoding import parse_address
 from tonlake.api.text.stack import decode_stack
-from tonlake.api.v3.resource.order_action import OrderAction
-from tonlake.api.v3.route.multisig import MultisigOrder
-from tonlake.api.v3.route.vesting import VestingInfo
+from tonlake.api.v3.resource.order import OrderAction
+from tonlake.api.v3.route.contract import MultisigOrder, VestingInfo
 from tonlake.ingest.decode.cell.boc import parse_boc
 
 

@@ -16,7 +16,7 @@ from tonlake.api.explorer.words.body import (
     list_values,
     unwrap,
 )
-from tonlake.api.v3.layout.message import Message, MessageContent
+from tonlake.api.v3.layout.transaction import Message, MessageContent
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import build_hashmap
 from tonlake.ingest.derive.body.composite import Hashmap

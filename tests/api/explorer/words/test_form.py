@@ -15,7 +15,7 @@ from tonlake.api.explorer.words.form import (
 )
 from tonlake.api.explorer.words.names import Names
 from tonlake.api.request.call import Call
-from tonlake.api.v3.layout.message import Message, MessageContent
+from tonlake.api.v3.layout.transaction import Message, MessageContent
 from tonlake.api.v3.resource.answer import AddressMetadata, TokenInfo
 
 GOLD = f"0:{'C' * 64}"

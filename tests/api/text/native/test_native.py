@@ -13,11 +13,17 @@ from hypothesis import strategies as st
 
 from tests.api.text.native.glance import peek_opcode
 from tonlake.api.chain.cells import add_checksum
-from tonlake.api.text.address import Address, render_friendly
-from tonlake.api.text.encoding import encode_account, encode_bytes, encode_opcode, encode_shard
+from tonlake.api.text.encoding import (
+    Address,
+    encode_account,
+    encode_bytes,
+    encode_opcode,
+    encode_shard,
+    render_friendly,
+)
 from tonlake.api.text.native import NATIVE
+from tonlake.api.v3.layout.build import make_record_writer, make_writer
 from tonlake.api.v3.layout.field import Kind
-from tonlake.api.v3.layout.native import make_record_writer, make_writer
 from tonlake.ingest.decode.cell.writer import add_crc32c, serialize_single
 from tonlake.lake.index.segment.declared import Record
 

@@ -10,13 +10,9 @@ from hypothesis.strategies import SearchStrategy
 from jsonschema import Draft202012Validator
 
 from tonlake.api.text.native import NATIVE
-from tonlake.api.v3.layout.block import Block
-from tonlake.api.v3.layout.build import make_builder
-from tonlake.api.v3.layout.field import Kind
-from tonlake.api.v3.layout.message import EXTERNAL, INTERNAL, Message
-from tonlake.api.v3.layout.native import compile_struct, make_writer
-from tonlake.api.v3.layout.table import HEX, INTEGER, Field, list_fields
-from tonlake.api.v3.layout.transaction import Transaction
+from tonlake.api.v3.layout.build import compile_struct, make_builder, make_writer
+from tonlake.api.v3.layout.field import HEX, INTEGER, Field, Kind, list_fields
+from tonlake.api.v3.layout.transaction import EXTERNAL, INTERNAL, Block, Message, Transaction
 from tonlake.ingest.decode.cell.writer import serialize_single
 
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")

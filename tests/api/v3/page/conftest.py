@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.patience import compose
-from tonlake.api.request.call import Call
-from tonlake.api.request.params import Arguments
+from tonlake.api.request.call import Arguments, Call
 from tonlake.api.request.snapshot import SnapshotHolder
 
 if TYPE_CHECKING:

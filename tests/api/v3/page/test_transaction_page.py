@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tonlake.api.request.call import Call
-from tonlake.api.text.address import Address
+from tonlake.api.text.encoding import Address
 from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.page import book
 from tonlake.api.v3.page.transaction_page import (

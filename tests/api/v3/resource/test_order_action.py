@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytoniq_core import Address, Cell, HashMap, begin_cell
 
-from tonlake.api.v3.resource.order_action import OrderAction, read_order
+from tonlake.api.v3.resource.order import OrderAction, read_order
 
 OWNER, OTHER = Address("0:" + "1a" * 32), Address("-1:" + "2b" * 32)
 RAW_OWNER, RAW_OTHER = "0:" + "1A" * 32, "-1:" + "2B" * 32

@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from tonlake.api.text.encoding import encode_bytes
-from tonlake.api.v3.layout.message import Message
-from tonlake.api.v3.layout.transaction import AccountState, Transaction, TransactionDescr
-from tonlake.api.v3.resource.trace import encode_tree, head_of, render_trace
+from tonlake.api.v3.layout.transaction import AccountState, Message, Transaction, TransactionDescr
+from tonlake.api.v3.resource.answer import encode_tree, head_of, render_trace
 
 STATE = AccountState(hash="")
 ROW: dict[str, Any] = {

@@ -10,7 +10,7 @@ from pytoniq_core import begin_cell
 from tests.api.v3.conftest import Asker
 from tests.patience import PATIENT
 from tonlake.api.request.snapshot import SnapshotHolder
-from tonlake.api.text.address import Address
+from tonlake.api.text.encoding import Address
 from tonlake.api.v3.page.transaction_page import split_records
 from tonlake.api.v3.route.balance import JettonWalletOwner, read_jettons, sum_balances
 

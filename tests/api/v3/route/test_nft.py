@@ -7,7 +7,7 @@ import pytest
 
 from tests.api.v3.conftest import Asker
 from tests.api.v3.scene import make_id, make_raw
-from tonlake.api.text.address import parse_address, render_friendly
+from tonlake.api.text.encoding import parse_address, render_friendly
 
 ITEMS = {make_raw(name): name for name in ("bird 9", "bird 10", "lone")}
 BIRDS, ANN, BOB = make_raw("birds"), make_raw("ann"), make_raw("bob")

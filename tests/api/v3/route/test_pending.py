@@ -10,7 +10,7 @@ import pytest
 from litestar.testing import TestClient
 from pytoniq_core import begin_cell
 
-from tests.api.v2.method.test_send import Upstream
+from tests.api.v2.test_send import Upstream
 from tests.api.v3.conftest import Asker
 from tests.patience import patient
 from tonlake.api.app import create_app

@@ -15,7 +15,7 @@ from litestar.testing import TestClient
 from tests.api.v3.conftest import Asker, Facts
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
-from tonlake.api.request.params import parse_shard
+from tonlake.api.request.call import parse_shard
 from tonlake.api.settings import Settings
 from tonlake.api.v3.route import trace as trace_routes
 from tonlake.ingest.decode.block.transaction import decode_transaction

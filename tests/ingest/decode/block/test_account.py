@@ -134,10 +134,7 @@ EXTRAS = st.one_of(
 
 @given(states(), EXTRAS, st.dictionaries(st.integers(0, 2**32 - 1), COINS), st.data())
 def test_every_form_reads_back(
-    state: AccountState,
-    extra: tuple[str, int],
-    currencies: dict[int, int],
-    data: st.DataObject,
+    state: AccountState, extra: tuple[str, int], currencies: dict[int, int], data: st.DataObject
 ) -> None:
     builder = CellBuilder()
     tree = builder.tree

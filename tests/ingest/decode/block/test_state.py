@@ -32,10 +32,7 @@ def test_both_states_before_a_merge(main: Network) -> None:
         old, new = tree.refs(read_parts(tree).state_update)
         left, right = read_state_sides(tree, old)
         half = (raw.id.shard & -raw.id.shard) >> 1
-        assert (left.shard, right.shard) == (
-            _sign(raw.id.shard - half),
-            _sign(raw.id.shard + half),
-        )
+        assert (left.shard, right.shard) == (_sign(raw.id.shard - half), _sign(raw.id.shard + half))
         assert max(left.seqno, right.seqno) == raw.id.seqno - 1
         assert read_state(tree, new).seqno == raw.id.seqno
 

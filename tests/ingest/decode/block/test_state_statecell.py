@@ -9,8 +9,8 @@ from tests.ingest.updates import end_proof, end_pruned, end_update, prune
 from tonlake.ingest.decode.block.state import StateCells, iter_cells
 from tonlake.ingest.decode.cell.boc import CellTree, parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.exotic import LIBRARY
 from tonlake.ingest.decode.cell.packed import assemble_boc
+from tonlake.ingest.decode.cell.tree import LIBRARY
 from tonlake.ingest.decode.rows import Row
 from tonlake.ingest.errors import MissingCell
 

@@ -155,8 +155,7 @@ class _Watched(StateCells):
 
 
 @pytest.mark.parametrize(
-    ("shard", "seqno"),
-    [(1 << 63, 152), (0xC << 60, 634), (0xC << 60, 653), (1 << 63, 1280)],
+    ("shard", "seqno"), [(1 << 63, 152), (0xC << 60, 634), (0xC << 60, 653), (1 << 63, 1280)]
 )
 def test_a_cell_out_of_the_shard_s_own_queue_is_kept(
     main: Network, monkeypatch: pytest.MonkeyPatch, shard: int, seqno: int

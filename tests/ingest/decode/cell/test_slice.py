@@ -86,9 +86,9 @@ def test_builders_refuse_what_does_not_fit() -> None:
     tree = CellTree()
     kid = CellBuilder(tree).end()
     with pytest.raises(BocError, match="5 references"):
-        CellBuilder(
-            tree,
-        ).store_ref(kid).store_ref(kid).store_ref(kid).store_ref(kid).store_ref(kid).end()
+        CellBuilder(tree).store_ref(kid).store_ref(kid).store_ref(kid).store_ref(kid).store_ref(
+            kid
+        ).end()
     with pytest.raises(BocError, match="another tree"):
         CellBuilder().store_slice(tree.slice(kid))
 

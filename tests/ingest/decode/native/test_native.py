@@ -284,10 +284,7 @@ def test_wrong_arguments_are_refused() -> None:
             core.decode([good], 1, 0, versions)
 
 
-@pytest.mark.parametrize(
-    ("setting", "name"),
-    [("0", "python (TONLAKE_NATIVE=0)"), ("1", "native")],
-)
+@pytest.mark.parametrize(("setting", "name"), [("0", "python (TONLAKE_NATIVE=0)"), ("1", "native")])
 def test_the_environment_chooses(setting: str, name: str) -> None:
     code = "from tonlake.ingest.decode import native; print(native.describe())"
     found = subprocess.run(

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Self
 
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.exotic import LIBRARY
-from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.tree import LIBRARY, CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.interface import Facts, Interfaces

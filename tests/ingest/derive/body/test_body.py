@@ -18,7 +18,7 @@ from tests.ingest.derive.body.recordings import (
     read_messages,
     without_address_kind,
 )
-from tonlake.api.v2.message import read_text
+from tonlake.api.v2.transaction import read_text
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree

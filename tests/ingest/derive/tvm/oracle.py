@@ -30,6 +30,7 @@ VERSION = 11
 LIMITS = StackLimits(entries=8000, depth=100, boc_bytes=16 << 20)
 _NULL, _INTEGER, _CELL, _BUILDER, _SLICE, _TUPLE = 0, 1, 2, 3, 4, 6  # vm::StackEntry::Type
 _PAIR = 2
+_CONFIG = 9  # of SmartContractInfo
 
 Native = Any
 
@@ -47,14 +48,22 @@ def run_call(call: GetMethodCall, limits: StackLimits = LIMITS) -> Outcome:
     for value in call.stack:
         stack.push(_enter(value))
     machine.set_stack(stack)
-    info = export_stack(build_info(call.context, open_bag(call.code)), LIMITS)
-    machine.set_c7(_enter(info))
+    machine.set_c7(_enter_info(call))
     gas = str(call.gas_limit)
     machine.set_gasLimit(gas, gas)
     if call.libraries is not None:
         machine.set_libs(parse_cell(call.libraries))
     left = machine.run_vm()
     return Outcome(~machine.exit_code, int(machine.gas_used), _StackReader(limits).read(left))
+
+
+def _enter_info(call: GetMethodCall) -> Native:
+    """Return c7; the configuration is parsed once."""
+    info = list(build_info(call.context, open_bag(call.code)))
+    info[_CONFIG] = None
+    entries = [_enter(value) for value in export_stack(info, LIMITS)]
+    entries[_CONFIG] = python_ton.PyStackEntry(cell=parse_cell(call.context.config))
+    return python_ton.make_tuple(entries)
 
 
 @lru_cache(256)

@@ -46,10 +46,7 @@ def test_fields_follow_their_bits(
     assert handle.id == block_id
     assert int(handle.flags) == flags
     assert handle.prev == tuple(links[bit - 1] for bit in (1, 2) if flags >> bit & 1)
-    assert handle.next == tuple(links[bit - 1] for bit in (3, 4) if flags >> bit & 1)
-    assert handle.lt == (lt if flags >> 13 & 1 else None)
     assert handle.unixtime == (number if flags >> 14 & 1 else None)
-    assert handle.state_root_hash == (state if flags >> 17 & 1 else None)
     committed_by = number if flags >> 23 & 1 else None
     assert handle.masterchain_ref == (block_id.seqno if block_id.workchain == -1 else committed_by)
     with pytest.raises(SourceError, match="left over"):

@@ -30,6 +30,9 @@ _IMPOSSIBLE = 0x40000000
 _FILLED_SINCE = 14
 """Global version since which saving into a filled slot does nothing instead of throwing."""
 
+_NEVER_FULL = 7
+"""The register whose slot, when filled, stays as it is in every version."""
+
 
 # Stacks of continuations
 
@@ -156,7 +159,7 @@ def _define(machine: Machine, target: Continuation, number: int, value: Any) -> 
     """Return a continuation that also saves a register."""
     made = target.with_data()
     machine.check_register(number, value)
-    if number in made.save and machine.version < _FILLED_SINCE:
+    if number in made.save and number != _NEVER_FULL and machine.version < _FILLED_SINCE:
         raise VmError(TYPE_CHECK)
     made.define(number, value)
     return made

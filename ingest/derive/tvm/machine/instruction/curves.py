@@ -57,6 +57,9 @@ def _leave(machine: Machine, found: int | None, *, quiet: bool) -> None:
         machine.stack.append(-1)
 
 
+_NO_POINT = -1
+
+
 def _validate(machine: Machine, *, quiet: bool) -> None:
     value = machine.pop_int()
     machine.use(_VALIDATE_GAS)
@@ -79,8 +82,10 @@ def _multiply(machine: Machine, *, quiet: bool) -> None:
     machine.need(2)
     number, point = machine.pop_int(), machine.pop_int()
     machine.use(_MULTIPLY_GAS)
-    are_numbers = number.__class__ is int and point.__class__ is int
-    found = ristretto.multiply(point, number, machine.version) if are_numbers else None  # type: ignore[arg-type]
+    found = None
+    if number.__class__ is int:
+        encoded = point if point.__class__ is int else _NO_POINT
+        found = ristretto.multiply(encoded, number, machine.version)
     _leave(machine, found, quiet=quiet)
 
 

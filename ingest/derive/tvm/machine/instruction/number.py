@@ -71,8 +71,11 @@ def _leave(machine: Machine, value: Number, *, quiet: bool) -> None:
     machine.stack.append(value)
 
 
-def _binary(name: str, apply: Callable[[int, int], int]) -> None:
-    """Register an instruction on two integers, and its quiet form."""
+def _binary(name: str, apply: Callable[[int, int], int], absorbing: int | None = None) -> None:
+    """Register an instruction on two integers, and its quiet form.
+
+    Before version 13 the ``absorbing`` number is the result even if the other one is NaN.
+    """
 
     def run(machine: Machine) -> None:
         stack = machine.stack
@@ -89,8 +92,12 @@ def _binary(name: str, apply: Callable[[int, int], int]) -> None:
     def apply_slowly(machine: Machine, *, quiet: bool) -> None:
         machine.need(2)
         other, one = machine.pop_int(), machine.pop_int()
-        is_nan = one is NAN or other is NAN
-        _leave(machine, NAN if is_nan else apply(one, other), quiet=quiet)  # type: ignore[arg-type]
+        value: Number = NAN
+        if one is not NAN and other is not NAN:
+            value = apply(one, other)  # type: ignore[arg-type]
+        elif absorbing in (one, other) and machine.version < _STRICT_SINCE:
+            value = absorbing
+        _leave(machine, value, quiet=quiet)
 
     step(name)(run)
     step(f"Q{name}")(lambda machine: apply_slowly(machine, quiet=True))
@@ -126,8 +133,8 @@ _binary("ADD", lambda x, y: x + y)
 _binary("SUB", lambda x, y: x - y)
 _binary("SUBR", lambda x, y: y - x)
 _binary("MUL", lambda x, y: x * y)
-_binary("AND", lambda x, y: x & y)
-_binary("OR", lambda x, y: x | y)
+_binary("AND", lambda x, y: x & y, 0)
+_binary("OR", lambda x, y: x | y, -1)
 _binary("XOR", lambda x, y: x ^ y)
 _binary("MIN", min)
 _binary("MAX", max)
@@ -230,25 +237,18 @@ class Division:
         added = machine.pop_int() if self.adds else 0
         factor = machine.pop_int() if multiplies else 1
         value = machine.pop_int()
+        lenient = machine.version < since
+        if lenient and shifts_left and value is NAN:
+            value = _shift_nan(shift, None)  # type: ignore[arg-type]
         if NAN in (shift, divisor, added, factor, value) or divisor == 0:
-            lenient = machine.version < since and not self.adds and NAN not in (shift, divisor)
-            self._leave_nan(machine, shift, lenient=lenient and divisor != 0)
+            shifts_nan = lenient and shifts_right
+            self._leave(machine, _shift_nan(shift, self.mode) if shifts_nan else NAN, NAN)  # type: ignore[arg-type]
             return
         if shifts_right:
             divisor = 1 << shift  # type: ignore[operator]
         total = value * factor + added if not shifts_left else (value << shift) + added  # type: ignore[operator]
         quotient = _round(total, divisor, self.mode)  # type: ignore[arg-type]
         self._leave(machine, quotient, total - quotient * divisor)  # type: ignore[operator]
-
-    def _leave_nan(self, machine: Machine, shift: Number, *, lenient: bool) -> None:
-        """Leave NaN, or what shifts made of it in older versions."""
-        quotient: Number = NAN
-        rest: Number = NAN
-        if lenient and self.kind in (1, 5):
-            quotient = _shift_nan(shift, self.mode)  # type: ignore[arg-type]
-        elif lenient and self.kind == 6:  # noqa: PLR2004
-            quotient = rest = _shift_nan(shift, None)  # type: ignore[arg-type]
-        self._leave(machine, quotient, rest)
 
     def _leave(self, machine: Machine, quotient: Number, rest: Number) -> None:
         if self.keeps & 1:
@@ -271,19 +271,19 @@ def _register_divisions() -> None:
 _register_divisions()
 
 
-_WORD_BITS, _MOST_WORDS = 52, 5
-"""Width and number of the words of the node's big integers."""
+_WORD_BITS, _MOST_WORDS, _SPARE_BITS = 52, 5, 12
+"""Width and number of the words of the node's big integers, and the bits that a word has more."""
 
 
 def _shift_nan(bits: int, mode: int | None) -> Number:
     """Return what the node's big integers made of NaN before versions 13 and 14.
 
-    A shift to the left (``mode`` None) by whole words filled in zeros; one to the right left -1 if
-    rounded down, else 0.
+    A shift to the left (``mode`` None) by whole words filled in zeros; one to the right by more
+    than the spare bits left -1 if rounded down, else 0.
     """
     if mode is None:
-        return 0 if bits >= _WORD_BITS else NAN
-    return NAN if not bits else -(mode == 0)
+        return 0 if 1 <= bits // _WORD_BITS <= _MOST_WORDS else NAN
+    return NAN if not bits else -(mode == 0 and bits > _SPARE_BITS)
 
 
 def _shift(machine: Machine, bits: Number, *, left: bool, quiet: bool, since: int) -> None:

@@ -457,12 +457,8 @@ def _depth_at(machine: Machine, level: int) -> None:
 
 
 def _register_levels(name: str, run: Callable[[Machine, int], None]) -> None:
-    def pop(machine: Machine) -> None:
-        machine.need(2)
-        run(machine, machine.pop_range(3))
-
     maker(name)(lambda level: lambda machine: run(machine, level))
-    step(f"{name}X")(pop)
+    step(f"{name}X")(lambda machine: run(machine, machine.pop_range(3)))
 
 
 _register_levels("CHASHI", _hash_at)

@@ -11,12 +11,11 @@ from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.machine.code import Instruction, load_instructions
 
-_LEFT_OUT = (
-    *("DUMP", "DEBUG", "STRDUMP", "BLS", "RIST", "SETCP"),
-    *("GETPARAM", "INMSG", "PUSHCTR", "GETGLOB", "UNPACKEDCONFIG", "DUEPAYMENT"),
-)
-"""Debugging, slow groups, and what shows c7: tonpy is given slices of other cells, and answers
-DUEPAYMENT with the unpacked configuration."""
+_LEFT_OUT = ("DUMP", "DEBUG", "STRDUMP", "SETCP")
+"""Debugging, and other codepages."""
+
+MOST = 4
+"""Instructions of a program, besides those that push values."""
 
 _SHORT = {"tiny": 4, "most": 4, "words": 3}
 _INLINE = ("code", "slice", "text", "long")
@@ -47,15 +46,18 @@ def push_int(value: int) -> str:
     return f"10000010{size:05b}{value & (1 << 8 * size + 19) - 1:0{8 * size + 19}b}"
 
 
-class _Drawer:
+class Drawer:
     """A program in progress: blocks of code, each of which continues in the next one's cell."""
 
     def __init__(self, seed: int, version: int) -> None:
+        """Start the program of a seed, of instructions up to a global version."""
         self.random = Random(seed)  # noqa: S311 - repeatable, not secret
         self.tree = CellTree()
         self.rows = list_drawn(version)
         self.blocks: list[tuple[str, list[int]]] = []
         self.bits, self.refs = "", list[int]()
+        self.last = ""
+        """The last instruction that was drawn."""
 
     def cell(self, bits: str, refs: Sequence[int] = ()) -> int:
         builder = CellBuilder(self.tree)
@@ -132,6 +134,7 @@ class _Drawer:
         """Return an instruction with its references; ``plain`` ones have none."""
         while True:
             row = self.random.choice(self.rows)
+            self.last = row.name
             if any(form.startswith(_INLINE) for form in row.operands):
                 continue
             found = [self._draw_operand(form) for form in row.operands]
@@ -150,6 +153,14 @@ class _Drawer:
             return 0, None
         return _SHORT.get(form) or int(re.findall("[0-9]+", form)[0]), None
 
+    def draw(self, most: int = MOST) -> bytes:
+        """Return the code of the program, or of its beginning up to an instruction."""
+        for _ in range(min(self.random.randint(1, MOST), most)):
+            for _ in range(self.random.randint(0, 5)):
+                self.push()
+            self.add(*self.draw_instruction())
+        return self.finish()
+
     def finish(self) -> bytes:
         self.blocks.append((self.bits, self.refs))
         following: int | None = None
@@ -160,9 +171,4 @@ class _Drawer:
 
 def draw_program(seed: int, version: int = 11) -> bytes:
     """Return the code of a program, which depends on the seed alone."""
-    drawer = _Drawer(seed, version)
-    for _ in range(drawer.random.randint(1, 4)):
-        for _ in range(drawer.random.randint(0, 5)):
-            drawer.push()
-        drawer.add(*drawer.draw_instruction())
-    return drawer.finish()
+    return Drawer(seed, version).draw()

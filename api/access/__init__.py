@@ -1,1 +1,0 @@
-"""Access control: API keys and rate limits."""

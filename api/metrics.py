@@ -1,0 +1,409 @@
+"""Counts requests and queries and measures their duration for Prometheus; configures logs."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from litestar import Response, get
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.registry import Collector
+
+from tonlake.api.errors import (
+    BodyLate,
+    LakeUnavailable,
+    RateExceeded,
+    ServiceBusy,
+    ShareExceeded,
+)
+from tonlake.api.http.gate import KEY_ID, REFUSAL, REQUEST_TYPES, check_key
+from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
+from tonlake.ingest.derive.tvm.support import compare_versions, list_engines
+from tonlake.lake.errors import LakeError
+from tonlake.lake.log.following import measure_lag
+from tonlake.lake.log.own import read_definitions, read_own_state
+from tonlake.lake.unanswered import count_unanswered
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
+
+    from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+    from tonlake.api.http.representation import ResponseCache
+    from tonlake.api.request.snapshot import SnapshotHolder
+    from tonlake.api.settings import LogSettings, Settings
+    from tonlake.ingest.derive.tvm.pool import TvmPool
+    from tonlake.ingest.settings import TvmSettings
+    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.maintenance.recheck import Recheck
+
+
+REQUESTS = "tonlake.requests"
+TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class JsonFormatter(logging.Formatter):
+    """Formats a record as a JSON object: time, level, logger, message, and request fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line without a newline."""
+        at = datetime.fromtimestamp(record.created, UTC)
+        line: dict[str, Any] = {
+            "time": at.isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= getattr(record, "fields", {})
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line, enc_hook=str).decode()
+
+
+def configure_logs(settings: LogSettings) -> None:
+    """Log warnings, and requests if enabled, to stderr in the configured format.
+
+    The web server's own loggers propagate to the root logger.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    is_json = settings.format == "json"
+    handler.setFormatter(JsonFormatter() if is_json else logging.Formatter(TEXT))
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.WARNING)
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.asgi"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [], True
+    logging.getLogger(REQUESTS).setLevel(logging.INFO if settings.requests else logging.WARNING)
+
+
+LOG = logging.getLogger(REQUESTS)
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper bounds of the histogram buckets."""
+
+UNANSWERED = "none"
+"""Status of a request whose client disconnected before the response."""
+
+UNKNOWN_ROUTE = "unknown"
+STREAM_PREFIXES = ("/api/streaming/", "/api/scan")
+"""Streams last as long as their clients want, so their duration is not measured."""
+
+METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "WEBSOCKET"})
+OTHER_METHOD = "other"
+
+
+class Meter:
+    """Counts requests by route, method and status, and queries by name; one per service.
+
+    Labels come from bounded sets: existing routes, methods, statuses and queries, never from
+    paths or parameters of clients.
+    """
+
+    def __init__(
+        self,
+        *,
+        log_requests: bool = False,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """Start at zero; ``clock`` returns seconds."""
+        self.registry = CollectorRegistry()
+        self._clock, self._log = clock, log_requests
+        self._routes: frozenset[str] = frozenset()
+        self._requests = Counter(
+            "tonlake_requests",
+            "Requests answered, by route, method and status",
+            ("route", "method", "status"),
+            registry=self.registry,
+        )
+        self._request_seconds = Histogram(
+            "tonlake_request_seconds",
+            "Time from a request to the end of its answer, by route",
+            ("route",),
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self._refusals = Counter(
+            "tonlake_requests_refused",
+            "Requests refused by keys and limits, or because there are too many",
+            ("reason",),
+            registry=self.registry,
+        )
+        self._in_flight = Gauge(
+            "tonlake_requests_in_flight",
+            "Requests being answered now, streams included",
+            registry=self.registry,
+        )
+        self._now = 0
+        self._in_flight.set_function(lambda: self._now)
+        self._answered: dict[tuple[str, str], Counter] = {}
+        self._known: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
+        self._queries = Counter(
+            "tonlake_queries",
+            "Named queries, by name and by what answered them: index or sql",
+            ("query", "answered_by"),
+            registry=self.registry,
+        )
+        self._query_seconds = Histogram(
+            "tonlake_query_seconds",
+            "Time of a named query that SQL answered, rows included, by name",
+            ("query",),
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+
+    def know_routes(self, paths: Iterable[str]) -> None:
+        """Take all routes; those without parameters are recognised by their path."""
+        self._routes = frozenset(path for path in paths if "{" not in path)
+
+    def observe_query(self, name: str, seconds: float, answered_by: str) -> None:
+        """Count a query answered by ``index`` or ``sql``; thread-safe."""
+        labels = name, answered_by
+        counter = self._answered.get(labels)
+        if counter is None:
+            counter = self._answered[labels] = self._queries.labels(*labels)
+        counter.inc()
+        # An index answer takes microseconds, and so does a histogram: it would double the cost.
+        if answered_by == "sql":
+            self._query_seconds.labels(name).observe(seconds)
+
+    def begin(self, scope: Scope) -> Callable[[str], None]:
+        """Begin a request; return the function to call with its status when it ends."""
+        self._now += 1
+        started_s = self._clock()
+
+        return lambda status: self._note_end(scope, status, started_s)
+
+    def _note_end(self, scope: Scope, status: str, started_s: float) -> None:
+        """Count a finished request."""
+        seconds = self._clock() - started_s
+        self._now -= 1
+        route = self._name_route(scope)
+        method = str(scope.get("method", "WEBSOCKET"))
+        method = method if method in METHODS else OTHER_METHOD
+        counter, histogram = self._find_labelled(route, method, status)
+        counter.inc()
+        if not route.startswith(STREAM_PREFIXES):
+            histogram.observe(seconds)
+        state: dict[str, Any] = scope.get("state") or {}
+        refusal = state.get(REFUSAL)
+        if refusal is not None:
+            self._refusals.labels(_name_reason(refusal)).inc()
+        if self._log:
+            fields = {
+                "route": route,
+                "method": method,
+                "status": status,
+                "duration_ms": round(seconds * 1000, 3),
+                "client": (scope.get("client") or ("",))[0],
+                "key_id": state.get(KEY_ID),
+                "snapshot": state.get("snapshot"),
+            }
+            LOG.info("%s %s %s", method, route, status, extra={"fields": fields})
+
+    def _find_labelled(self, route: str, method: str, status: str) -> tuple[Counter, Histogram]:
+        """Return the cached metrics of these labels, as prometheus_client looks them up slowly."""
+        labels = route, method, status
+        found = self._known.get(labels)
+        if found is None:
+            found = self._requests.labels(*labels), self._request_seconds.labels(route)
+            self._known[labels] = found
+        return found
+
+    def _name_route(self, scope: Any) -> str:  # noqa: ANN401 - a scope before and after routing
+        found = scope.get("path_template")
+        if found is None:
+            found = scope["path"] if scope["path"] in self._routes else UNKNOWN_ROUTE
+        return str(found)
+
+
+def _name_reason(refusal: Exception) -> str:
+    return next((reason for kind, reason in _REASONS.items() if isinstance(refusal, kind)), "key")
+
+
+_REASONS = {
+    ServiceBusy: "busy",
+    LakeUnavailable: "busy",
+    RateExceeded: "rate",
+    ShareExceeded: "share",
+    BodyLate: "late",
+}
+"""Refusal reasons by error; "key" for other errors."""
+
+
+class Metrics:
+    """Middleware that reports the start and the end of every request and WebSocket."""
+
+    def __init__(self, app: ASGIApp, meter: Meter) -> None:
+        """Store what counts the requests."""
+        self._app, self._meter = app, meter
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward the request to the next layer."""
+        if scope["type"] not in REQUEST_TYPES:
+            await self._app(scope, receive, send)
+            return
+        end = self._meter.begin(scope)
+        status = UNANSWERED
+
+        def observe(message: Message) -> Awaitable[None]:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = str(message["status"])
+            elif message["type"] == "websocket.accept":
+                status = "101"
+            elif message["type"] == "websocket.close" and status == UNANSWERED:
+                status = "403"
+            return send(message)
+
+        try:
+            await self._app(scope, receive, observe)
+        finally:
+            end(status)
+
+
+class ServiceCollector(Collector):
+    """Collects metrics from the parts of a service, without opening data files."""
+
+    def __init__(
+        self,
+        holder: SnapshotHolder,
+        cache: ResponseCache,
+        tvm: TvmPool,
+        recheck: Recheck,
+        count_clients: Callable[[], int],
+    ) -> None:
+        """Take the parts, and a function that counts stream clients."""
+        self._holder, self._cache, self._tvm = holder, cache, tvm
+        self._recheck = recheck
+        self._count_clients = count_clients
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing, as the lake should not be read when the registry is created."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield all metrics, without those of the lake if it cannot be read."""
+        info = GaugeMetricFamily("tonlake_info", "The program", labels=("version",))
+        info.add_metric((version("tonlake"),), 1)
+        yield info
+        try:
+            snapshot = self._holder.reader().snapshot
+        except LakeError:
+            yield _gauge("lake_ready", "Whether the lake can be read", 0)
+        else:
+            yield _gauge("lake_ready", "Whether the lake can be read", 1)
+            yield from _read_lake(snapshot)
+            yield from _read_versions(snapshot, self._tvm.settings)
+        yield _counter("answer_cache_hits", "Responses from the cache", self._cache.hits)
+        yield _counter("answer_cache_misses", "Responses not in the cache", self._cache.misses)
+        yield _gauge("answer_cache_bytes", "Memory of the response cache", self._cache.size_bytes)
+        rechecked, damaged = self._recheck.checked_files, self._recheck.damaged_files
+        yield _counter("lake_rechecked_files", "Files whose digest was checked again", rechecked)
+        yield _counter("lake_recheck_damaged_files", "Files found damaged by that", damaged)
+        tvm = self._tvm.measure()
+        yield _gauge("tvm_workers", "Running TVM processes", tvm.alive)
+        yield _gauge("tvm_busy", "Running TVM calls", tvm.busy)
+        yield _gauge("tvm_waiting", "TVM calls waiting for a process", tvm.waiting)
+        yield _counter("tvm_starts", "TVM processes started", tvm.starts)
+        yield _counter("tvm_restarts", "TVM processes started to replace a lost one", tvm.restarts)
+        yield _gauge("stream_clients", "Clients of streams", self._count_clients())
+
+
+def _read_lake(snapshot: Snapshot) -> Iterator[Metric]:
+    lag = measure_lag(snapshot.lake_dir, snapshot)
+    yield _counter("lake_commits", "Commits of the lake", snapshot.number)
+    yield _gauge("lake_first_mc_seqno", "Oldest masterchain block", snapshot.first_mc_seqno)
+    yield _gauge("lake_last_mc_seqno", "Newest masterchain block", snapshot.last_mc_seqno)
+    yield _gauge("lake_missing_mc_blocks", "Masterchain blocks missing in between", lag.holes)
+    yield _gauge("lake_holes", "Ranges of missing blocks", len(snapshot.ranges) - 1)
+    damaged = len(snapshot.damaged) - len(snapshot.lacking)
+    yield _gauge("lake_damaged_tables", "Tables with a damaged file", damaged)
+    if lag.lag_s is not None:
+        yield _gauge("lake_lag_seconds", "Time the lake is behind its node", lag.lag_s)
+    if lag.block_age_s is not None:
+        yield _gauge("lake_block_age_seconds", "Age of the newest block", lag.block_age_s)
+    if lag.node_last_mc_seqno is not None:
+        yield _gauge("node_last_mc_seqno", "Newest block of the node", lag.node_last_mc_seqno)
+    sizes = {
+        "bytes": _gauge_by_table("lake_table_bytes", "Size of a table's files"),
+        "rows": _gauge_by_table("lake_table_rows", "Rows of a table"),
+        "files": _gauge_by_table("lake_table_files", "Files of a table"),
+    }
+    for name, files in snapshot.files.items():
+        sizes["bytes"].add_metric((name,), sum(file.bytes for file in files))
+        sizes["rows"].add_metric((name,), sum(file.rows for file in files))
+        sizes["files"].add_metric((name,), len(files))
+    yield from sizes.values()
+    yield from _read_own_tables(snapshot)
+
+
+def _read_versions(snapshot: Snapshot, settings: TvmSettings) -> Iterator[Metric]:
+    """Yield the global versions of network and engines, and the get-methods that were not run."""
+    try:
+        versions = compare_versions(snapshot, list_engines(settings))
+        unanswered = count_unanswered(snapshot)
+    except LakeError:
+        return  # lake_damaged_tables tells it
+    if versions.network is not None:
+        text = "Global version of the network (ConfigParam 8)"
+        yield _gauge("network_global_version", text, versions.network)
+    text = "Highest global version that an engine supports"
+    engines = GaugeMetricFamily("tonlake_engine_global_version", text, labels=("use", "engine"))
+    for each in versions.engines:
+        if each.version is not None:
+            engines.add_metric((each.use, each.name), each.version)
+    yield engines
+    count = _gauge_by_table("unanswered_methods", "Contract states whose get-method was not run")
+    for table in {each.contract_table for each in unanswered}:
+        states = sum(each.states for each in unanswered if each.contract_table == table)
+        count.add_metric((table,), states)
+    yield count
+
+
+def _read_own_tables(snapshot: Snapshot) -> Iterator[Metric]:
+    """Yield the metrics of user-defined tables."""
+    rows = _gauge_by_table("own_table_rows", "Rows of a user-defined table")
+    failing = _gauge_by_table("own_table_failing", "Whether its last refresh failed")
+    behind = _gauge_by_table("own_table_commits_behind", "Commits since its last refresh")
+    for name in read_definitions(snapshot.lake_dir):
+        state = read_own_state(snapshot.lake_dir, name)
+        rows.add_metric((name,), state.rows)
+        failing.add_metric((name,), state.error is not None)
+        behind.add_metric((name,), max(0, snapshot.number - state.commit))
+    yield from (rows, failing, behind)
+
+
+def _gauge(name: str, text: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"tonlake_{name}", text, value=value)
+
+
+def _gauge_by_table(name: str, text: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"tonlake_{name}", text, labels=("table",))
+
+
+def _counter(name: str, text: str, value: float) -> Metric:
+    return CounterMetricFamily(f"tonlake_{name}", text, value=value)
+
+
+_TEXT_FORMAT = CONTENT_TYPE_PLAIN_0_0_4.removesuffix("; charset=utf-8")
+"""Litestar adds the charset to every text type."""
+
+
+@get("/metrics", sync_to_thread=True)
+def answer_metrics(request: ApiRequest) -> Response[bytes]:
+    """Return the service's metrics in the Prometheus text format."""
+    settings: Settings = request.app.state.settings
+    if not settings.metrics.public:
+        check_key(request.scope, settings.http.host)
+    meter: Meter = request.app.state.meter
+    return Response(generate_latest(meter.registry), media_type=_TEXT_FORMAT)
+
+
+routes = [answer_metrics]

@@ -1,1 +1,0 @@
-"""Files of the lake over HTTP, for copies of it."""

@@ -1,0 +1,276 @@
+"""Histories, pages and located messages, compared with the demo node's transactions."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pytoniq_core import Cell
+from pytoniq_core.tlb.transaction import ExternalOutMsgInfo, Transaction
+
+from tonlake.api.v2.transaction import Page, cut_page
+from tonlake.lake.index.segment.declared import Record
+
+if TYPE_CHECKING:
+    from tests.api.v2.conftest import Asker
+    from tests.conftest import Facts
+
+ZERO = base64.b64encode(bytes(32)).decode()
+SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
+
+
+def _b64(hex_digits: str) -> str:
+    return base64.b64encode(bytes.fromhex(hex_digits)).decode()
+
+
+def _ids(page: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(tx["transaction_id"]["lt"], tx["transaction_id"]["hash"]) for tx in page]
+
+
+def _expected_ids(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(str(row["lt"]), _b64(row["hash"])) for row in rows]
+
+
+def test_the_complete_history_of_every_account(ask: Asker, facts: Facts) -> None:
+    total = 0
+    for account in facts.accounts:
+        workchain, digits = account["address"].split(":")
+        page = ask("getTransactions", address=account["address"], limit=1000)
+        expected = facts.history(int(workchain), digits)
+        assert _ids(page) == _expected_ids(expected)
+        total += len(page)
+        for tx, row in zip(page, expected, strict=True):
+            _check(tx, row, account["address"])
+    assert total == len(facts.transactions)
+
+
+def _check(tx: dict[str, Any], row: dict[str, Any], address: str) -> None:
+    assert tx["@type"] == "ext.transaction"
+    workchain, digits = address.split(":")
+    assert tx["account"] == f"{workchain}:{digits.upper()}"
+    assert tx["utime"] == row["now"]
+    fees = int(row["total_fees"]) + sum(int(message["fwd_fee"]) for message in tx["out_msgs"])
+    assert tx["fee"] == str(fees)
+    assert int(tx["storage_fee"]) + int(tx["other_fee"]) == fees
+    assert [message["hash"] for message in tx["out_msgs"]] == [
+        _b64(hash_) for hash_ in row["out_msg_hashes"]
+    ]
+    if row["in_msg_hash"] is None:
+        assert "in_msg" not in tx
+    else:
+        assert tx["in_msg"]["hash"] == _b64(row["in_msg_hash"])
+        if row["in_msg_type"] == "ext_in":
+            assert tx["in_msg"]["source"] == ""
+            assert tx["in_msg"]["value"] == tx["in_msg"]["created_lt"] == "0"
+
+
+def test_the_cell_of_a_transaction_has_the_same_fields(ask: Asker) -> None:
+    """The data decodes, by another implementation, to what stands beside it."""
+    for tx in ask("getTransactions", address=SHOP, limit=50):
+        cell = Cell.one_from_boc(base64.b64decode(tx["data"]))
+        assert base64.b64encode(cell.hash).decode() == tx["transaction_id"]["hash"]
+        decoded = Transaction.deserialize(cell.begin_parse())
+        sent = sum(getattr(message.info, "fwd_fee", 0) for message in decoded.out_msgs)
+        assert tx["fee"] == str(decoded.total_fees.grams + sent)
+        storage = decoded.description.storage_ph
+        assert tx["storage_fee"] == str(storage.storage_fees_collected if storage else 0)
+        for message, shown in zip(decoded.out_msgs, tx["out_msgs"], strict=True):
+            assert shown["body_hash"] == base64.b64encode(message.body.hash).decode()
+            assert shown["created_lt"] == str(message.info.created_lt)
+            if isinstance(message.info, ExternalOutMsgInfo):
+                assert (shown["destination"], shown["value"]) == ("", "0")
+            else:
+                assert shown["value"] == str(message.info.value.grams)
+                assert shown["destination"] == message.info.dest.to_str()
+                assert shown["source"] == message.info.src.to_str()
+
+
+@pytest.mark.parametrize("limit", [2, 7, 25])
+def test_pages_of_a_history_are_complete(ask: Asker, facts: Facts, limit: int) -> None:
+    expected = _expected_ids(facts.history(0, SHOP[2:]))
+    found = _ids(ask("getTransactions", address=SHOP, limit=limit))
+    while True:
+        lt, tx_hash = found[-1]
+        page = _ids(ask("getTransactions", address=SHOP, limit=limit, lt=lt, hash=tx_hash))
+        assert page[0] == (lt, tx_hash), "a page begins with the transaction asked for"
+        if len(page) == 1:
+            break
+        found += page[1:]
+    assert found == expected
+
+
+def test_std_names_the_next_page(ask: Asker, facts: Facts) -> None:
+    expected = _expected_ids(facts.history(0, SHOP[2:]))
+    found: list[tuple[str, str]] = []
+    start: dict[str, str] = {}
+    while True:
+        page = ask("getTransactionsStd", address=SHOP, limit=30, **start)
+        assert page["@type"] == "raw.transactions"
+        found += _ids(page["transactions"])
+        previous = page["previous_transaction_id"]
+        if previous["lt"] == "0":
+            assert previous["hash"] == ZERO
+            break
+        start = {"lt": previous["lt"], "hash": previous["hash"]}
+    assert found == expected
+    end = ask("getTransactionsStd", address=SHOP, lt=0, hash=ZERO)
+    assert end["transactions"] == []
+    assert end["previous_transaction_id"]["lt"] == "0"
+
+
+def test_std_writes_addresses_as_objects(ask: Asker) -> None:
+    page = ask("getTransactionsStd", address=SHOP, limit=20)["transactions"]
+    plain = ask("getTransactions", address=SHOP, limit=20)
+    for std, ext in zip(page, plain, strict=True):
+        assert std["@type"] == "raw.transaction"
+        assert "account" not in std
+        for name in ("address", "utime", "data", "transaction_id", "fee", "storage_fee"):
+            assert std[name] == ext[name]
+        for left, right in zip(
+            [std["in_msg"], *std["out_msgs"]], [ext["in_msg"], *ext["out_msgs"]], strict=True
+        ):
+            assert left["@type"] == "raw.message"
+            assert "message" not in left
+            for side in ("source", "destination"):
+                assert left[side] == {"@type": "accountAddress", "account_address": right[side]}
+            for name in left.keys() - {"@type", "source", "destination"}:
+                assert left[name] == right[name]
+
+
+def test_to_lt_is_exclusive(ask: Asker, facts: Facts) -> None:
+    history = facts.history(0, SHOP[2:])
+    for at in (0, 1, 5, 30):
+        found = ask("getTransactions", address=SHOP, limit=100, to_lt=history[at]["lt"])
+        assert _ids(found) == _expected_ids(history[:at])
+    page = ask("getTransactionsStd", address=SHOP, limit=100, to_lt=history[3]["lt"])
+    assert _ids(page["transactions"]) == _expected_ids(history[:3])
+    assert page["previous_transaction_id"]["lt"] == str(history[3]["lt"])
+
+
+def test_the_default_page_has_ten(ask: Asker) -> None:
+    assert len(ask("getTransactions", address=SHOP)) == 10
+    assert len(ask("getTransactions", address=SHOP, lt=0)) == 10
+
+
+def test_hashes_are_read_in_every_form(ask: Asker, facts: Facts) -> None:
+    row = facts.history(0, SHOP[2:])[4]
+    raw = bytes.fromhex(row["hash"])
+    forms = [row["hash"], row["hash"].upper(), _b64(row["hash"])]
+    forms += [base64.urlsafe_b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()[:43]]
+    pages = [ask("getTransactions", address=SHOP, lt=row["lt"], hash=form) for form in forms]
+    assert all(page == pages[0] for page in pages)
+    assert pages[0][0]["transaction_id"]["hash"] == _b64(row["hash"])
+
+
+def test_rules_of_a_page(ask: Asker, facts: Facts) -> None:
+    row = facts.history(0, SHOP[2:])[0]
+    rules = [
+        ({"limit": 0}, "limit should be positive"),
+        ({"limit": 1001}, "limit should be less or equal 1000"),
+        ({"lt": row["lt"]}, "lt and hash should be used together"),
+        ({"hash": row["hash"]}, "lt and hash should be used together"),
+        ({"hash": row["hash"], "lt": 0}, "lt and hash should be used together"),
+        ({"hash": row["hash"], "lt": -1}, "lt should be non-negative"),
+    ]
+    for params, rule in rules:
+        text = f"failed to validate request: {rule}"
+        assert ask.refused("getTransactions", address=SHOP, **params) == (422, text)
+    for name in ("limit", "lt", "to_lt", "archival"):
+        text = f"failed to parse get request: failed to parse {name}"
+        assert ask.refused("getTransactions", address=SHOP, **{name: "x"}) == (422, text)
+    assert ask.refused("getTransactions", address=SHOP, lt=1, hash="zz") == (
+        422,
+        "failed to parse get request: invalid hash: 'zz'",
+    )
+    status, text = ask.refused("getTransactions", address=SHOP, lt=row["lt"] + 1, hash=row["hash"])
+    assert status == 500
+    assert "cannot locate transaction in block with specified logical time" in text
+    status, text = ask.refused("getTransactions", address=SHOP, lt=row["lt"], hash="0" * 64)
+    assert status == 500
+    assert "transaction hash mismatch" in text
+
+
+@pytest.mark.parametrize("word", ["true", "True", "y", "YES", "on", "1", "f", "no", "0", "OFF"])
+def test_archival_takes_every_word(ask: Asker, word: str) -> None:
+    assert len(ask("getTransactions", address=SHOP, limit=1, archival=word)) == 1
+
+
+def test_messages_are_located_from_both_ends(ask: Asker, facts: Facts) -> None:
+    tried = 0
+    for account in facts.accounts:
+        for tx in ask("getTransactions", address=account["address"], limit=1000):
+            message = tx.get("in_msg")
+            if message is None or not message["source"] or message["created_lt"] == "0":
+                continue
+            if message["source"].startswith("Ef8AAAAA"):
+                continue  # the network itself sent it, outside of any transaction
+            tried += 1
+            if tried % 9:
+                continue
+            params = {
+                "source": message["source"],
+                "destination": message["destination"],
+                "created_lt": message["created_lt"],
+            }
+            assert ask("tryLocateTx", **params) == tx
+            assert ask("tryLocateResultTx", **params) == tx
+            sender = ask("tryLocateSourceTx", **params)
+            assert message["hash"] in [sent["hash"] for sent in sender["out_msgs"]]
+            assert sender["address"]["account_address"] == message["source"]
+    assert tried > 400
+
+
+def test_an_unknown_message_is_not_located(ask: Asker) -> None:
+    for method in ("tryLocateTx", "tryLocateResultTx", "tryLocateSourceTx"):
+        params = {"source": SHOP, "destination": SHOP, "created_lt": 5}
+        assert ask.refused(method, **params) == (404, "transaction was not found")
+        text = "failed to validate request: created_lt should be non-negative"
+        assert ask.refused(method, **params | {"created_lt": -5}) == (422, text)
+        text = "failed to parse get request: Failed to parse ton_addr: 'q'"
+        assert ask.refused(method, **params | {"source": "q"}) == (422, text)
+
+
+def _record(lt: int, prev: int) -> Record:
+    row = {
+        "lt": lt,
+        "hash": lt.to_bytes(32, "big"),
+        "prev_trans_lt": prev,
+        "prev_trans_hash": prev.to_bytes(32, "big"),
+    }
+    return Record(row, [], None, None)
+
+
+@given(st.lists(st.integers(1, 1 << 60), unique=True, max_size=12), st.integers(1, 14), st.data())
+def test_a_page_ends_at_the_first_hole(lts: list[int], limit: int, data: st.DataObject) -> None:
+    lts.sort(reverse=True)
+    records = [_record(lt, before) for lt, before in zip(lts, [*lts, 0][1:], strict=True)]
+    whole = cut_page(records, limit)
+    assert list(whole.records) == records[:limit]
+    assert whole.next_lt == ([*lts, 0][limit] if len(lts) >= limit else 0)
+    if len(records) > 2:
+        gone = data.draw(st.integers(1, len(records) - 2))
+        cut = cut_page(records[:gone] + records[gone + 1 :], limit)
+        assert list(cut.records) == records[: min(gone, limit)]
+        if gone <= limit:
+            assert (cut.next_lt, cut.next_hash) == (lts[gone], records[gone].row["hash"])
+
+
+def test_a_second_life_of_an_account_follows_the_first() -> None:
+    records = [_record(9, 8), _record(8, 0), _record(5, 4), _record(4, 0)]
+    assert list(cut_page(records, 10).records) == records
+    assert cut_page(records, 2) == Page(records[:2], 5, records[2].row["hash"])
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(1, 60), st.integers(0, 100))
+def test_any_page_is_a_slice_of_the_history(
+    ask: Asker, facts: Facts, limit: int, start: int
+) -> None:
+    history = facts.history(0, SHOP[2:])
+    row = history[start % len(history)]
+    page = ask("getTransactions", address=SHOP, limit=limit, lt=row["lt"], hash=row["hash"])
+    at = history.index(row)
+    assert _ids(page) == _expected_ids(history[at : at + limit])
