@@ -52,7 +52,13 @@ build/spark-s3: .ci/spark-s3.xml
 	-mvn --quiet --batch-mode --file $< dependency:copy-dependencies -DincludeScope=runtime \
 		-DoutputDirectory=$(CURDIR)/$@
 
-long: $(LONG) dist/tonlake build/spark-s3  ## the tests that take longer than the suite's budget
+# The newest CPython, with which the wheel is tried; it takes root, debootstrap and Debian's index.
+build/debian-testing:
+	mkdir -p build
+	-debootstrap --variant=minbase --include=python3.14-venv,ca-certificates testing $@ \
+		>build/debian-testing.log || rm -rf $@
+
+long: $(LONG) dist/tonlake build/spark-s3 build/debian-testing  ## the tests that take longer than the suite's budget
 	$(BIN)/pytest -m long
 
 BINARY_BIN := build/binary/venv/bin

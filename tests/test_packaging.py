@@ -1,5 +1,6 @@
 """The Dockerfile, the systemd unit and the one-file binary."""
 
+import base64
 import configparser
 import json
 import os
@@ -19,17 +20,21 @@ from itertools import pairwise
 from pathlib import Path
 
 import httpx
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
 from tests.commands import list_commands
+from tests.ingest.derive.tvm.machine.test_run import make_data
 from tonlake.api.command.frozen import find_module
 from tonlake.api.command.main import main
+from tonlake.ingest.decode.cell.boc import parse_boc
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCKERFILE = ROOT / "Dockerfile"
 UNIT = ROOT / "docs" / "tonlake.service"
 BINARY = ROOT / "dist" / "tonlake"
+NEWEST = ROOT / "build" / "debian-testing"
 LOCK = ROOT / "requirements.lock"
 ARCHIVE = ROOT / "tests" / "data" / "node-demo" / "demo-node.tar.zst"
 MAX_BYTES = 250 * 1000 * 1000
@@ -275,6 +280,46 @@ def test_the_demo_needs_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
     assert "demo: all checks passed" in run(program / "tonlake", "demo", "--once")
     assert "10 rows" in run(program / "python", "-c", example)
     assert list((folder / ".cache" / "tonlake").glob("demo-*/_log"))
+
+
+@pytest.mark.long
+def test_get_methods_on_the_newest_python(wheel: Path, shared: Path) -> None:
+    """A fresh environment without extras on CPython 3.14 answers all recorded programs."""
+    if os.geteuid() or not (NEWEST / "usr" / "bin" / "python3.14").exists():
+        pytest.skip(f"no CPython 3.14: it takes root and `make {NEWEST.relative_to(ROOT)}`")
+    stream = pa.input_stream(str(shared / "data" / "tvm" / "programs.jsonl.zst"))
+    rows = [json.loads(line) for line in stream.read().splitlines()]
+    account = {
+        "data": base64.b64encode(make_data()).decode(),
+        "address": f"0:{'11' * 32}",
+        "time": 1_750_000_000,
+        "balance": 123_456_789_012,
+        "seed": "07" * 32,
+    }
+    calls = [json.dumps({**account, "code": row["code"], "v": row["v"]}) for row in rows]
+    (NEWEST / "opt" / "calls.jsonl").write_text("\n".join(calls))
+    boc = shared / "data" / "configs" / "mainnet_config_tonutils.boc"
+    shutil.copyfile(boc, NEWEST / "opt" / "config.boc")
+
+    def run(*command: str) -> str:
+        inside = ["chroot", str(NEWEST), *command]
+        return subprocess.run(inside, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    run("python3.14", "-m", "venv", "--clear", "/opt/venv")
+    wheels = NEWEST / "opt" / "wheels"
+    download = ["-m", "pip", "download", "--quiet", "--only-binary=:all:", "--python-version=3.14"]
+    subprocess.run([sys.executable, *download, "--dest", wheels, wheel], check=True)
+    pip = "/opt/venv/bin/pip"
+    run(pip, "install", "--quiet", "--no-index", "--find-links=/opt/wheels", "tonlake")
+    assert "tonpy" not in run("/opt/venv/bin/pip", "list")
+    tonlake, config = "/opt/venv/bin/tonlake", "/opt/mainnet_config_tonutils.boc"
+    answers = map(
+        json.loads, run(tonlake, "run", "/opt/calls.jsonl", "--config", config).splitlines()
+    )
+    for row, answer in zip(rows, answers, strict=True):
+        one, other = (parse_boc(base64.b64decode(each["stack"])) for each in (row, answer))
+        assert (answer["exit"], answer["gas"]) == (row["exit"], row["gas"]), row["op"]
+        assert one.hash(one.roots[0]) == other.hash(other.roots[0]), row["op"]
 
 
 def test_shells_complete_commands() -> None:
