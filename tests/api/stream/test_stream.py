@@ -1,7 +1,10 @@
 """Streams over real HTTP: every event once, in order, wherever a client reconnects."""
 
+from __future__ import annotations
+
 import itertools
 import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from websockets.sync.client import connect
 
 from tests.api.conftest import BLOCKS_PER_COMMIT
 from tests.api.growth import WAIT_S, Frame, Frames, Growth, list_events, serve
+from tests.api.stream.clients import make_lake, measure
 from tests.patience import PATIENT, patient
 from tonlake.api.app import create_app
 from tonlake.api.stream import hub
@@ -332,3 +336,16 @@ def test_a_socket(growth: Growth, expected: Shown) -> None:
             assert receive() == {"event_id": name} | data
         assert ask(operation="unsubscribe")["status"] == "unsubscribed"
         assert ask(operation="ping")["status"] == "pong"
+
+
+CLIENTS, LAST_BLOCK = 500, 60
+
+
+@pytest.mark.long
+def test_every_event_once_and_in_order(demo_node: Path, tmp_path: Path) -> None:
+    blocks = make_lake(demo_node, tmp_path / "blocks", LAST_BLOCK)
+    figures = measure(blocks, tmp_path / "lake", CLIENTS)
+    sys.stdout.write(msgspec.json.encode(figures).decode() + "\n")
+    assert figures["wrong"] == []
+    assert figures["events sent"] > CLIENTS * LAST_BLOCK
+    assert figures["connections"] >= 2 * CLIENTS, "the server was not missed"

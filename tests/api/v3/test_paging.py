@@ -1,11 +1,16 @@
 """Pages of every list: their union is the whole list, in order, without overlaps."""
 
+from __future__ import annotations
+
+import csv
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from litestar.testing import TestClient
 
 from tests.api.v3.conftest import Asker
 
@@ -67,3 +72,16 @@ def test_pages_of_top_accounts_are_complete(ask: Asker) -> None:
     while page := ask("topAccountsByBalance", limit=17, offset=len(found)):
         found += page
     assert found == whole
+
+
+NOT_THERE = "unknown path"
+
+
+def test_all_routes_answer(client: TestClient[Any], shared: Path) -> None:
+    with (shared / "reference" / "endpoints.csv").open(encoding="utf-8") as file:
+        routes = [(row["method"], row["path"]) for row in csv.DictReader(file)]
+    assert len(routes) == 47
+    for method, path in routes:
+        answer = client.request(method, path, follow_redirects=False)
+        assert NOT_THERE not in answer.text, path
+        assert answer.status_code not in (405, 500), (path, answer.text)

@@ -1,5 +1,7 @@
 """``/decode``: names of opcodes and objects of bodies, by GET and POST."""
 
+from __future__ import annotations
+
 import base64
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +17,7 @@ from litestar.testing import TestClient
 
 from tests.api.v3.conftest import Asker
 from tests.ingest.derive.body.encode import encode_body
+from tests.ingest.derive.body.recordings import read_messages
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.api.v3.resource.transaction import render_decoded
@@ -201,3 +204,17 @@ def test_the_way_to_the_documents(ask: Asker) -> None:
         answer = ask.client.get(f"/api/v3/{path}", follow_redirects=False)
         assert (answer.status_code, answer.headers["location"]) == (301, target)
         assert ask.client.get(f"/api/v3/{path}").status_code == 200
+
+
+def test_every_recorded_typed_body_is_decoded_as_recorded(shared: Path) -> None:
+    typed = [m for m in read_messages(shared) if m.decoded and "@type" in m.decoded]
+    assert len(typed) > 15
+    different = [m.hash for m in typed if decode_text(m.body) != as_decode_shows(m.decoded)]
+    assert different == []
+
+
+def as_decode_shows(recorded: dict[str, Any]) -> dict[str, Any]:
+    """Return a recorded object as ``/decode`` shows it: text comments as their constructor."""
+    if recorded["@type"] == "text_comment":
+        return {"@type": "text_comment", "text": recorded["comment"]}
+    return recorded

@@ -1,5 +1,7 @@
 """Multisig wallets and orders over HTTP."""
 
+from __future__ import annotations
+
 import base64
 from typing import Any
 
@@ -8,7 +10,7 @@ from pytoniq_core import Cell, begin_cell
 
 from tests.api.v3.conftest import Asker
 from tests.api.v3.market import ORDER
-from tests.api.v3.scene import make_raw
+from tests.api.v3.scene import make_id, make_raw
 
 ANN, BOB, BOSS = make_raw("ann"), make_raw("bob"), make_raw("boss")
 SAFE, VAULT = make_raw("safe"), make_raw("vault")
@@ -98,3 +100,94 @@ def test_somebody_must_be_named(market: Asker) -> None:
     for operation, other in (("wallets", "wallet_address"), ("orders", "multisig_address")):
         text = f"At least one of address or {other} should be specified"
         assert market.refused(f"multisig/{operation}") == (422, text)
+
+
+@pytest.mark.parametrize(
+    ("params", "domains"),
+    [
+        ({"wallet": ANN}, ["ann.ton", "longer.ton"]),
+        ({"wallet": ANN, "limit": 1, "offset": 1}, ["longer.ton"]),
+        ({"wallet": BOB}, ["longest.ton"]),
+        ({"wallet": BOB, "mc_seqno": 4}, []),
+        ({"domain": "a.ton"}, ["a.ton"]),
+        ({"domain": "nobody.ton"}, []),
+    ],
+)
+def test_records_by(market: Asker, params: dict[str, Any], domains: list[str]) -> None:
+    answer = market("dns/records", **params)
+    assert set(answer) == {"records", "address_book"}
+    assert [row["domain"] for row in answer["records"]] == domains
+
+
+def test_record(market: Asker) -> None:
+    (record,) = market("dns/records", domain="ann.ton", mc_seqno=2)["records"]
+    assert record == {
+        "nft_item_address": make_raw("ann.ton"),
+        "nft_item_owner": BOB,
+        "domain": "ann.ton",
+        "dns_next_resolver": None,
+        "dns_wallet": ANN,
+        "dns_site_adnl": base64.b64encode(make_id("site")).decode(),
+        "dns_storage_bag_id": None,
+    }
+
+
+def test_one_of_wallet_and_domain(market: Asker) -> None:
+    assert market.refused("dns/records") == (422, "either wallet address or domain is required")
+    both = "provide either wallet address or domain, not both"
+    assert market.refused("dns/records", wallet=ANN, domain="a.ton") == (422, both)
+
+
+def test_the_book_has_the_shortest_name_that_is_owned_and_points_back(market: Asker) -> None:
+    book = market("addressBook", address=[ANN, BOB, BOSS])
+    names = [book[address]["domain"] for address in (ANN, BOB, BOSS)]
+    assert names == ["ann.ton", None, None]
+
+
+PENSION, TRUST = make_raw("pension"), make_raw("trust")
+
+
+@pytest.mark.parametrize(
+    ("params", "wallets"),
+    [
+        ({"contract_address": [TRUST, PENSION]}, [PENSION, TRUST]),
+        ({"wallet_address": make_raw("ann")}, [PENSION]),
+        ({"wallet_address": make_raw("boss")}, [PENSION, TRUST]),
+        ({"wallet_address": make_raw("boss"), "mc_seqno": 1}, [PENSION]),
+        ({"wallet_address": make_raw("shop")}, []),
+        ({"wallet_address": make_raw("shop"), "check_whitelist": True}, [PENSION, TRUST]),
+    ],
+)
+def test_vesting_by(market: Asker, params: dict[str, Any], wallets: list[str]) -> None:
+    answer = market("vesting", **params)
+    assert [row["address"] for row in answer["vesting_contracts"]] == wallets
+
+
+def test_vesting(market: Asker) -> None:
+    answer = market("vesting", contract_address=PENSION)
+    assert answer["vesting_contracts"] == [
+        {
+            "address": PENSION,
+            "start_time": 1,
+            "total_duration": 20,
+            "unlock_period": 5,
+            "cliff_duration": 10,
+            "sender_address": make_raw("boss"),
+            "owner_address": make_raw("ann"),
+            "total_amount": str(10**12),
+            "whitelist": [make_raw("shop")],
+        }
+    ]
+    names = ("pension", "boss", "ann", "shop")
+    assert set(answer["address_book"]) == {make_raw(name) for name in names}
+
+
+def test_one_kind_of_address(market: Asker) -> None:
+    status, text = market.refused("vesting")
+    assert (status, text) == (
+        422,
+        "at least one of contract_address or wallet_address is required",
+    )
+    status, text = market.refused("vesting", contract_address=TRUST, wallet_address=TRUST)
+    assert text == "only one of contract_address or wallet_address should be specified"
+    assert status == 422
