@@ -89,11 +89,7 @@ def read_keys(path: Path) -> dict[str, KeyRecord]:
 
 
 def add_key(path: Path, name: str, rps: int) -> str:
-    """Create a key, store its record in the key file, and return the key.
-
-    Raises:
-        KeyFileInvalid: the file cannot be read or written.
-    """
+    """Create a key, store its record in the key file, and return the key."""
     key, record = make_key(name, rps)
     with _changing(path):
         _write_keys(path, [*read_keys(path).values(), record])
@@ -101,11 +97,7 @@ def add_key(path: Path, name: str, rps: int) -> str:
 
 
 def revoke_key(path: Path, identity: str) -> KeyRecord | None:
-    """Remove a key from the key file and return its record; None if there is no such key.
-
-    Raises:
-        KeyFileInvalid: the file cannot be read or written.
-    """
+    """Remove a key from the key file and return its record; None if there is no such key."""
     with _changing(path):
         records = read_keys(path)
         gone = records.pop(identity, None)

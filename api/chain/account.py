@@ -87,22 +87,14 @@ class AccountState(msgspec.Struct, frozen=True):
 
 
 def find_state(call: Call, params: AccountParams) -> AccountState:
-    """Return the state of an account after the masterchain block ``params.seqno`` or the newest.
-
-    Raises:
-        LiteServerError: the block is not in the lake, or the lake cannot know the state there.
-    """
+    """Return the state of an account after the masterchain block ``params.seqno`` or the newest."""
     address = params.address.address
     master = find_master(call, params.seqno)
     return make_state(call, address, master, _read_state(call, address, master["seqno"]))
 
 
 def make_state(call: Call, address: Address, master: Row, row: Row | None) -> AccountState:
-    """Return the state of an account after a masterchain block from ``row``, its newest state.
-
-    Raises:
-        LiteServerError: the lake cannot know the state there.
-    """
+    """Return the state of an account after a masterchain block from ``row``, its newest state."""
     seqno = master["seqno"]
     # A row from before a gap may be stale, and a missing row proves nothing after one.
     known = row is not None and row["mc_seqno"] >= find_range_start(call, seqno)
@@ -144,11 +136,7 @@ def find_utime(call: Call, state: AccountState) -> int:
 
 
 def read_cells(call: Call, state: AccountState) -> tuple[bytes | None, bytes | None]:
-    """Return code and data of a state as bags of cells; None for a missing one.
-
-    Raises:
-        LiteServerError: the lake does not have all of their cells.
-    """
+    """Return code and data of a state as bags of cells; None for a missing one."""
     roots = (state.code_hash, state.data_hash)
     cells = _read_cells(call, state, roots)
     if not {cell_hash for cell_hash in roots if cell_hash is not None} <= cells.keys():

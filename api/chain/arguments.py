@@ -167,11 +167,7 @@ Q = TypeVar("Q", bound=Query)
 
 
 def read_params(kind: type[Q], values: Mapping[str, Any]) -> Q:
-    """Convert the values that ``kind`` declares; ignore others.
-
-    Raises:
-        RequestInvalid: a value is missing or malformed.
-    """
+    """Convert the values that ``kind`` declares; ignore others."""
     found: dict[str, object] = {}
     required = _list_required(kind)
     for name, converter in converters_of(kind).items():

@@ -87,12 +87,7 @@ def name_param(number: int) -> str:
 
 
 def decode_param(number: int, boc: bytes) -> Object | None:
-    """Decode the cell of a configuration parameter; None if its format is unknown.
-
-    Args:
-        number: Number of the parameter.
-        boc: Its cell as a bag of cells.
-    """
+    """Decode the bag of a configuration parameter; None if its format is unknown."""
     sign = "Minus" if number < 0 else ""
     return _decode(f"Param{sign}{abs(number)}", boc)
 

@@ -138,11 +138,7 @@ def _find_library_hashes(bags: Iterable[bytes]) -> set[bytes]:
 
 
 def read_params(call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
-    """Return the configuration after a masterchain block, which is that of its newest key block.
-
-    Raises:
-        LiteServerError: the key block is not in the lake.
-    """
+    """Return the configuration after a masterchain block, which is that of its newest key block."""
     key_seqno = find_configuration_seqno(master)
     rows = call.reader.rows("v2/config_params", mc_seqno=key_seqno)
     if not rows:
@@ -175,11 +171,7 @@ def run_get_method(
 
 
 def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...]) -> Outcome:
-    """Run a get-method on a state; ``stack`` has the deepest argument first, the method id last.
-
-    Raises:
-        LiteServerError, ResultDeep, TvmError: as ``run_get_method``.
-    """
+    """Run a get-method on a state; ``stack`` has the deepest argument first, the method id last."""
     code, data = read_cells(call, state)
     if code is None:
         return Outcome(NO_CODE, 0, stack)
@@ -243,13 +235,7 @@ LT_STEP = 1_000_000
 
 
 def estimate_fees(call: Call, params: EstimateParams | EstimateCellParams) -> Fees:
-    """Return the fees of an external message given in parts.
-
-    Raises:
-        LiteServerError: a part is not a bag of cells, the message cannot run, or the account's
-            state or the configuration is not in the lake.
-        TvmError: the emulation failed.
-    """
+    """Return the fees of an external message given in parts."""
     if call.tvm is None:
         raise TvmMissing(HOW_TO_INSTALL)
     target = params.address.address

@@ -407,9 +407,7 @@ def open_call(request: ApiRequest, arguments: Arguments, mc_seqno: int | None = 
 def keep_answer(request: ApiRequest, varying: str | None = None) -> None:
     """Mark a response as cacheable: it depends only on the snapshot and the request.
 
-    Args:
-        request: The request; ``open_call`` has chosen its snapshot.
-        varying: The part of the text that ``write_moment`` rewrites for every request.
+    ``varying`` is the part of the text that ``write_moment`` rewrites for every request.
     """
     state = request.scope["state"]
     state[LASTING], state[VARYING] = state["snapshot_number"], varying

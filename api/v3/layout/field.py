@@ -117,17 +117,9 @@ _PLAIN = {int: Kind.NUMBER, bool: Kind.FLAG, str: Kind.TEXT, Currencies: Kind.JS
 class Field(NamedTuple):
     """A field of a struct.
 
-    Attributes:
-        name: Its name.
-        kind: Its format.
-        column: Its columns; objects use neither ``beside`` nor ``equals``.
-        source: Index of its row among those of the resource; -1 for the current row.
-        is_nullable: Whether it is null if it has no value.
-        is_optional: Whether it is left out if it has no value, unless it is nullable.
-        default: Its value if its columns have none.
-        read: Converts the column's value if the kind is ``READ``.
-        inner: Row and columns of the object, or of the list's objects.
-        struct: Their struct.
+    ``source`` is the index of its row among those of the resource, -1 for the current one. Without
+    a value it is ``default``, null if it is nullable, or left out if it is optional. ``inner`` and
+    ``struct`` are of an object, or of the objects of a list.
     """
 
     name: str
@@ -143,13 +135,7 @@ class Field(NamedTuple):
 
 
 def list_fields(struct: Any, made: Inner = Inner(), opcodes: str = HEX) -> list[Field]:  # noqa: ANN401, B008 - any struct; immutable
-    """Return the fields of a struct.
-
-    Args:
-        struct: A struct whose fields may have annotations of ``field``.
-        made: Its row and columns if it is part of another struct.
-        opcodes: The format of its opcodes.
-    """
+    """Return the fields of a struct; ``made`` if it is part of another one."""
     return [_read_field(each, made, opcodes) for each in msgspec.structs.fields(struct)]
 
 

@@ -166,7 +166,9 @@ _DNS_FIELD_OF = {
 }
 """All other records, also text, go to ``dns_storage_address``, as in TON Center."""
 
-_TRANSFER_FIELDS = ("asset", "source", "destination", "source_jetton_wallet")
+_TRANSFER_FIELDS = (
+    *("asset", "source", "destination", "source_jetton_wallet", "destination_jetton_wallet"),
+)
 _TON_ASSET_ID = "0x1a4219fe5e60d63af2a3cc7dce6fec69b45c6b5718497a6148e7c232ac87bd8a"
 
 
@@ -194,7 +196,6 @@ def _dex_transfer(name: str) -> Callable[[Row, Row], Row]:
     def show(_row: Row, parts: Row) -> Row:
         transfer = (parts.get("jetton_swap_data") or {}).get(name) or {}
         shown = {field: transfer.get(field) for field in _TRANSFER_FIELDS}
-        shown["destination_jetton_wallet"] = transfer.get("destination_jetton_wallet")
         return {name: shown | {"amount": encode_number(transfer.get("amount"))}}
 
     return show
@@ -216,9 +217,8 @@ def _peer_swaps(_row: Row, parts: Row) -> Row:
 
 def _min_out_amount(_row: Row, parts: Row) -> Row:
     swap = parts.get("jetton_swap_data") or {}
-    if swap.get("dex") != "tonco":
-        return {}
-    return {"min_out_amount": encode_number(swap.get("min_out_amount"))}
+    shown = {"min_out_amount": encode_number(swap.get("min_out_amount"))}
+    return shown if swap.get("dex") == "tonco" else {}
 
 
 def _read_nft_comment(parts: Row) -> tuple[str | None, bool | None]:
@@ -233,21 +233,17 @@ def _read_nft_comment(parts: Row) -> tuple[str | None, bool | None]:
 
 
 def _source_asset(row: Row, parts: Row) -> Row:
-    if (parts.get("staking_data") or {}).get("provider") != "ethena" or row["asset2"] is None:
-        return {}
-    return {"source_asset": row["asset2"]}
+    is_shown = _is_ethena(parts) and row["asset2"] is not None
+    return {"source_asset": row["asset2"]} if is_shown else {}
 
 
 def _tokens_minted(_row: Row, parts: Row) -> Row:
-    staking = parts.get("staking_data") or {}
-    if staking.get("provider") != "ethena" or staking.get("tokens_minted") is None:
-        return {}
-    return {"tokens_minted": encode_number(staking["tokens_minted"])}
+    minted = parts["staking_data"].get("tokens_minted") if _is_ethena(parts) else None
+    return {} if minted is None else {"tokens_minted": encode_number(minted)}
 
 
-def _liquidated_asset(_row: Row, _parts: Row) -> Row:
-    # TON Center maps asset ids to jettons by a table that it does not publish.
-    return {"asset": None}
+def _is_ethena(parts: Row) -> bool:
+    return bool((parts.get("staking_data") or {}).get("provider") == "ethena")
 
 
 def _is_known_asset(_row: Row, parts: Row) -> Row:
@@ -286,7 +282,8 @@ SPECIAL: dict[str, Callable[[Row, Row], Row]] = {
     },
     "source_asset": _source_asset,
     "tokens_minted": _tokens_minted,
-    "asset": _liquidated_asset,
+    # TON Center maps asset ids to jettons by a table that it does not publish.
+    "asset": lambda _row, _parts: {"asset": None},
     "is_known_asset": _is_known_asset,
     "claimed_rewards": _claimed_rewards,
     "layerzero_send_data": _whole("layerzero_send_data"),

@@ -278,10 +278,8 @@ def start_trace(row: Row, *, is_shown: bool) -> Trace:
 def render_trace(row: Row, members: Sequence[Row] | None, known: Mapping[str, Any]) -> Trace:
     """Return a trace.
 
-    Args:
-        row: A row of ``traces``.
-        members: Hash and parent_hash of its transactions by logical time; None: too many.
-        known: Transactions by hash, including all of the trace.
+    ``members`` are hash and parent_hash of its transactions by logical time (None: too many),
+    ``known`` transactions by hash, including all of the trace.
     """
     trace = start_trace(row, is_shown=members is not None)
     if members is None:

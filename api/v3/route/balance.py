@@ -61,11 +61,6 @@ def sum_balances(
 
     ``changes`` is the balance after minus the balance before, so it includes fees. ``fees`` is what
     validators received: the fees of the transaction, and the forward fees of its out messages.
-
-    Args:
-        transactions: Rows of ``transactions``.
-        messages: Their rows of ``messages`` by transaction hash.
-        wallets: Jetton wallets among their accounts.
     """
     changes: dict[str, int] = defaultdict(int)
     fees: dict[str, int] = defaultdict(int)

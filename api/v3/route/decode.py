@@ -196,17 +196,18 @@ def get_echo(call: Call, query: EchoQuery) -> Echo:
     )
 
 
-@get("/index.html", status_code=MOVED, sync_to_thread=False)
-def answer_index() -> Redirect:
-    """Redirect to /docs."""
-    return Redirect("/docs", status_code=MOVED)
+def _redirect(path: str, target: str) -> HTTPRouteHandler:
+    @get(path, status_code=MOVED, sync_to_thread=False)
+    def answer_moved() -> Redirect:
+        """Redirect to a document outside of this version."""
+        return Redirect(target, status_code=MOVED)
+
+    return answer_moved
 
 
-@get("/doc.json", status_code=MOVED, sync_to_thread=False)
-def answer_document() -> Redirect:
-    """Redirect to /openapi.json."""
-    return Redirect("/openapi.json", status_code=MOVED)
-
-
-hidden_routes = [operation("/__testMethod", EchoQuery, get_echo), answer_index, answer_document]
+hidden_routes = [
+    operation("/__testMethod", EchoQuery, get_echo),
+    _redirect("/index.html", "/docs"),
+    _redirect("/doc.json", "/openapi.json"),
+]
 """For authors of clients; not in the OpenAPI document."""
