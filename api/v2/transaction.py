@@ -21,7 +21,7 @@ from tonlake.api.v2.value import (
     render_transaction_id,
 )
 from tonlake.ingest.decode.cell.boc import ORDINARY, CellTree, parse_boc
-from tonlake.ingest.derive.body.text import read_words
+from tonlake.ingest.derive.body.codec import read_words
 from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:

@@ -15,10 +15,8 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.writer import serialize_depth_first
-from tonlake.ingest.derive.body.codec import Work
+from tonlake.ingest.derive.body.codec import STD, Address, Work, load_snake, read_utf8
 from tonlake.ingest.derive.body.scheme import load_scheme
-from tonlake.ingest.derive.body.simple import STD, Address
-from tonlake.ingest.derive.body.text import load_snake, read_utf8
 from tonlake.ingest.errors import BocError, BodyError, DecodeError
 
 if TYPE_CHECKING:

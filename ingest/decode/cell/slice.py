@@ -18,11 +18,11 @@ class CellSlice:
     ``ref`` is the number of references read so far.
     """
 
-    __slots__ = ("_value", "bits_left", "cell", "ref", "tree")
+    __slots__ = ("bits_left", "cell", "ref", "tree", "value")
 
     def __init__(self, tree: CellTree, cell: int) -> None:
         """Start at the first bit and reference of ``cell``; raise BocError if it is exotic."""
-        self._value, self.bits_left = tree.bits(cell)
+        self.value, self.bits_left = tree.bits(cell)
         self.tree = tree
         self.cell = cell
         self.ref = 0
@@ -35,7 +35,7 @@ class CellSlice:
         start.cell = cell
         start.ref = 0
         start.bits_left = left
-        start._value = value  # noqa: SLF001 - the same class
+        start.value = value
         return start
 
     @property
@@ -50,13 +50,13 @@ class CellSlice:
 
     def copy(self) -> CellSlice:
         """Return a second cursor at the same position."""
-        twin = CellSlice.at(self.tree, self.cell, self._value, self.bits_left)
+        twin = CellSlice.at(self.tree, self.cell, self.value, self.bits_left)
         twin.ref = self.ref
         return twin
 
     def bits(self) -> tuple[int, int]:
         """Return all bits of the cell as an integer, and how many of them are left."""
-        return self._value, self.bits_left
+        return self.value, self.bits_left
 
     def load_uint(self, bits: int) -> int:
         """Read an unsigned integer of ``bits`` bits."""
@@ -64,13 +64,13 @@ class CellSlice:
         if left < 0:
             self._refuse(f"{bits} bits")
         self.bits_left = left
-        return self._value >> left & ((1 << bits) - 1)
+        return self.value >> left & ((1 << bits) - 1)
 
     def peek_uint(self, bits: int) -> int:
         """Return an unsigned integer without advancing."""
         if bits > self.bits_left:
             self._refuse(f"{bits} bits")
-        return self._value >> (self.bits_left - bits) & ((1 << bits) - 1)
+        return self.value >> (self.bits_left - bits) & ((1 << bits) - 1)
 
     def load_int(self, bits: int) -> int:
         """Read a signed integer (two's complement) of ``bits`` bits."""
@@ -83,7 +83,7 @@ class CellSlice:
         if left < 0:
             self._refuse("1 bits")
         self.bits_left = left
-        return self._value >> left & 1 == 1
+        return self.value >> left & 1 == 1
 
     def load_bytes(self, count: int) -> bytes:
         """Read ``count`` bytes, not necessarily aligned."""
@@ -96,12 +96,12 @@ class CellSlice:
     def load_coins(self) -> int:
         """Read Grams (VarUInteger 16), in nanoton."""
         left = self.bits_left - _COINS_LENGTH_BITS
-        bits = (self._value >> left & 15) * 8 if left >= 0 else 0
+        bits = (self.value >> left & 15) * 8 if left >= 0 else 0
         if left < bits:
             self._refuse(f"{_COINS_LENGTH_BITS + bits} bits")
         left -= bits
         self.bits_left = left
-        return self._value >> left & ((1 << bits) - 1)
+        return self.value >> left & ((1 << bits) - 1)
 
     def load_slice(self, bits: int) -> CellSlice:
         """Read ``bits`` bits as a cursor limited to them, without references."""

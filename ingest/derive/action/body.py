@@ -10,7 +10,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import ORDINARY
 from tonlake.ingest.decode.cell.writer import serialize_depth_first
-from tonlake.ingest.derive.body.text import read_words
+from tonlake.ingest.derive.body.codec import read_words
 from tonlake.ingest.errors import ActionUnreadable, BocError
 
 TEXT_OPCODE = 0

@@ -12,8 +12,7 @@ import msgspec
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.body.codec import Work
-from tonlake.ingest.derive.body.raw import EMPTY_CELL
-from tonlake.ingest.derive.body.record import OPCODE_BITS, decode_layout
+from tonlake.ingest.derive.body.record import EMPTY_CELL, OPCODE_BITS, decode_layout
 from tonlake.ingest.derive.body.scheme import MIN_HASHED, load_scheme
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
 

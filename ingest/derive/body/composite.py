@@ -7,12 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.body.codec import MAX_LEVELS, NOTHING, SOMETHING, Codec, Work
-from tonlake.ingest.derive.body.simple import load_bits
-from tonlake.ingest.errors import BodyError
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.derive.body.codec import (
+    MAX_LEVELS,
+    MAX_TEXT,
+    NOTHING,
+    SOMETHING,
+    Codec,
+    Work,
+    load_bits,
+)
+from tonlake.ingest.errors import BocError, BodyError
 
 if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.decode.cell.tree import CellTree
 
 MAX_REPEATED = 1023
@@ -31,26 +38,40 @@ class WrappingCodec(Codec):
 
 
 class Reference(WrappingCodec):
-    """``^T``: a value that fills a separate cell."""
+    """``^T``: a value that fills a separate cell, which is read once however often it is shared."""
 
     size = 0, 1
 
     def decode(self, source: CellSlice, work: Work) -> str:
         """Read the value in the child cell, which must be consumed."""
-        if work.level >= MAX_LEVELS:
-            work.refuse(f"the body has more than {MAX_LEVELS} levels")
-        work.level += 1
-        try:
-            return work.share(self, source.tree, source.load_ref(), self._read)
-        finally:
-            work.level -= 1
+        cell = source.load_ref()
+        level = work.level
+        key = self, cell, level, work.payloads
+        text = work.known.get(key)
+        if text is None:
+            work.level = level + 1
+            try:
+                text = self._read(source.tree, cell, work)
+            except (BocError, BodyError) as error:
+                text = error
+            work.level = level
+            work.known[key] = text
+        if not isinstance(text, str):
+            raise text
+        work.text_left -= len(text)
+        if work.text_left < 0:
+            work.refuse(f"shared cells repeat more than {MAX_TEXT:,} characters")
+        return text
 
     def _read(self, tree: CellTree, cell: int, work: Work) -> str:
+        if work.level > MAX_LEVELS:
+            work.refuse(f"the body has more than {MAX_LEVELS} levels")
         work.visit()
-        child = tree.slice(cell)
-        value = self.inner.decode(child, work)
-        check_end(child)
-        return value
+        child = CellSlice(tree, cell)
+        text = self.inner.decode(child, work)
+        if child.bits_left or child.refs_left:
+            check_end(child)
+        return text
 
 
 def check_end(source: CellSlice) -> None:
@@ -139,6 +160,7 @@ class Repeat(WrappingCodec):
 EMPTY, ROOT, EDGE = "hashmap_empty", "hashmap_root", "hashmap_edge"
 LEAF, FORK = "hashmap_node_leaf", "hashmap_node_fork"
 SHORT, LONG, SAME = "hashmap_label_short", "hashmap_label_long", "hashmap_label_same"
+_NO_LABEL = f'{{"@type":"{SHORT}","len":"0","s":""}}', 0
 
 
 class Hashmap(WrappingCodec):
@@ -161,7 +183,7 @@ class Hashmap(WrappingCodec):
             value = self.inner.decode(source, work)
             node = f'{{"@type":"{LEAF}","value":{value}}}'
         else:
-            child = self.below(left)
+            child = self._children.get(left) or self.below(left)
             node = f'{{"@type":"{FORK}","left":{child.decode(source, work)},'
             node += f'"right":{child.decode(source, work)}}}'
         return f'{{"@type":"{EDGE}","label":{label},"node":{node}}}'
@@ -192,23 +214,22 @@ class MaybeHashmap(WrappingCodec):
 
 def _load_label(source: CellSlice, key_bits: int) -> tuple[str, int]:
     """Read HmLabel: hml_short$0, hml_long$10 or hml_same$11; return its object and length."""
-    if not source.load_bit():
-        length = 0
+    tag = source.peek_uint(2)
+    source.skip(2)
+    if not tag:
+        return _NO_LABEL
+    if tag == 1:  # the second bit belongs to the length, in unary
+        length = 1
         while source.load_bit():
             length += 1
-        _check_label(length, key_bits)
-        bits = load_bits(source, length)
-        return f'{{"@type":"{SHORT}","len":"{length}","s":"{bits}"}}', length
-    is_same = source.load_bit()
-    bit = source.load_uint(1) if is_same else 0
-    length = source.load_uint(key_bits.bit_length())
-    _check_label(length, key_bits)
-    if is_same:
-        return f'{{"@type":"{SAME}","v":"{bit}","n":"{length}"}}', length
-    return f'{{"@type":"{LONG}","n":"{length}","s":"{load_bits(source, length)}"}}', length
-
-
-def _check_label(length: int, key_bits: int) -> None:
-    """Raise BodyError if a label is longer than the rest of the key."""
+    else:
+        bit = source.load_uint(1) if tag == 3 else 0  # noqa: PLR2004 - hml_same
+        length = source.load_uint(key_bits.bit_length())
     if length > key_bits:
         raise BodyError(f"dictionary label of {length} bits where {key_bits} are left")
+    if tag == 3:  # noqa: PLR2004 - hml_same
+        return f'{{"@type":"{SAME}","v":"{bit}","n":"{length}"}}', length
+    bits = load_bits(source, length)
+    if tag == 1:
+        return f'{{"@type":"{SHORT}","len":"{length}","s":"{bits}"}}', length
+    return f'{{"@type":"{LONG}","n":"{length}","s":"{bits}"}}', length

@@ -11,7 +11,21 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.derive.body.codec import Codec, Work
+from tonlake.ingest.derive.body.codec import (
+    Address,
+    Bits,
+    ChunkedText,
+    Codec,
+    CommentText,
+    Flag,
+    ShortText,
+    Signed,
+    SnakeBytes,
+    SnakeText,
+    Unsigned,
+    VarUnsigned,
+    Work,
+)
 from tonlake.ingest.derive.body.composite import (
     CELL_REFERENCE,
     Maybe,
@@ -22,14 +36,6 @@ from tonlake.ingest.derive.body.composite import (
 from tonlake.ingest.derive.body.record import OPCODE_BITS, Condition, Part, Record, Union
 from tonlake.ingest.derive.body.scheme import load_scheme
 from tonlake.ingest.derive.body.signature import Layout, parse_signature
-from tonlake.ingest.derive.body.simple import Address, Bits, Flag, Signed, Unsigned, VarUnsigned
-from tonlake.ingest.derive.body.text import (
-    ChunkedText,
-    CommentText,
-    ShortText,
-    SnakeBytes,
-    SnakeText,
-)
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
 from tonlake.lake.duck.body_table import BodyField, BodyLayout, BodyTable
 

@@ -1,27 +1,42 @@
-"""Codecs of records (the fields of a constructor) and unions (the constructors of a type)."""
+"""Codecs of records (the fields of a constructor), unions (those of a type), payloads.
+
+A payload is the rest of a cell or a referenced one of any kind: it is decoded by the layout of its
+opcode, else shown as a bag in base64.
+"""
 
 from __future__ import annotations
 
 import operator
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from base64 import b64encode
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from tonlake.ingest.derive.body.codec import Codec, Object, Work
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.tree import ORDINARY
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.body.codec import Codec, Object, Sized, Work
 from tonlake.ingest.derive.body.composite import Chunks, Reference, Repeat, check_end
-from tonlake.ingest.errors import BocError, BodyError
+from tonlake.ingest.errors import BocError, BodyError, BodyLimit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.decode.cell.tree import CellTree
 
 OPCODE_BITS = 32
 MAX_ITEMS = 256
 """Maximum length of a list, such as the actions of a wallet: the TVM allows 255."""
+_MAX_KNOWN = 8
+"""Maximum bits of adjacent numbers whose texts are kept."""
+_MAX_SPREAD = 8
+"""Tags of a type that differ by at most so many bits in length are found by one table."""
 _Found = TypeVar("_Found")
 _Read: TypeAlias = "Callable[[CellSlice, Work], str]"
+_Written: TypeAlias = "tuple[str, Codec]"
+_Steps: TypeAlias = "tuple[list[tuple[str, _Read]], str]"
 
 
 class Part(NamedTuple):
@@ -47,6 +62,12 @@ class Part(NamedTuple):
         number = int(value)
         return bool(number if self.bit is None else number >> self.bit & 1)
 
+    def list_asked(self) -> tuple[str, ...]:
+        """Return the names of earlier fields, if any, whose values it needs."""
+        if isinstance(self.codec, Condition):
+            return self.codec.sides
+        return tuple(name for name in (self.switch, self.length) if name)
+
 
 class Condition(Codec):
     """A condition on earlier fields, which has no bits; ``sides`` are their names or numbers."""
@@ -54,7 +75,7 @@ class Condition(Codec):
     def __init__(self, op: str, left: str, right: str) -> None:
         """Compare two sides by an operator."""
         self._holds = _OPERATORS[op]
-        self._sides = left, right
+        self.sides = left, right
 
     def decode(self, source: CellSlice, work: Work) -> str:
         """Read nothing."""
@@ -63,9 +84,9 @@ class Condition(Codec):
 
     def check(self, fields: Object) -> None:
         """Raise BodyError if the fields read so far do not fulfil the condition."""
-        left, right = (int(str(fields.get(side, side))) for side in self._sides)
+        left, right = (int(str(fields.get(side, side))) for side in self.sides)
         if not self._holds(left, right):
-            raise BodyError(f"the condition on {self._sides[0]} is not fulfilled")
+            raise BodyError(f"the condition on {self.sides[0]} is not fulfilled")
 
 
 _OPERATORS: dict[str, Callable[[int, int], bool]] = {
@@ -105,36 +126,43 @@ class Record(Codec):
         self.is_plain = not any(
             part.switch or part.length or isinstance(part.codec, Condition) for part in parts
         )
+        self._asked = {name for part in parts for name in part.list_asked()}
         self.size = _add_sizes(parts) if self.is_plain else None
-        self._link: int | None = None
+        self._steps: _Steps | None = None
+        self._link: tuple[_Steps, _Steps] | None = None
 
-    @cached_property
-    def steps(self) -> tuple[list[tuple[str, _Read]], str]:
-        """What is written before each value and what reads it, and what is written at the end.
+    def list_written(self) -> tuple[list[_Written], str]:
+        """Return what is written before each value, with its codec, and at the end.
 
         Types of one constructor without a tag are written in place.
         """
-        steps: list[tuple[str, _Read]] = []
-        text = self._open
-        for key, part in zip(self._keys, self.parts, strict=True):
+        return self._list_between(self._open, 0, len(self.parts), "}")
+
+    def _list_between(
+        self, text: str, start: int, stop: int, end: str
+    ) -> tuple[list[_Written], str]:
+        written: list[_Written] = []
+        for key, part in zip(self._keys[start:stop], self.parts[start:stop], strict=True):
             text += key
             inner = _inline(part.codec)
-            if inner is None:
-                steps.append((text, part.codec.decode))
+            below, after = inner.list_written() if inner else ([("", part.codec)], "")
+            for before, codec in below:
+                written.append((text + before, codec))
                 text = ""
-                continue
-            below, end = inner.steps
-            for before, read in below:
-                steps.append((text + before, read))
-                text = ""
-            text += end
-        return steps, text + "}"
+            text += after
+        return written, text + end
 
     def decode(self, source: CellSlice, work: Work) -> str:
         """Read an object of the fields."""
+        if self._steps is not None:
+            steps, end = self._steps
+            text = ""
+            for before, read in steps:
+                text += before + read(source, work)
+            return text + end
         if self.is_plain:
-            steps, end = self.steps
-            return "".join([before + read(source, work) for before, read in steps]) + end
+            self._steps = _compile(*self.list_written())
+            return self.decode(source, work)
         found = self.decode_fields(source, work)
         fields = [key + text for key, text in zip(self._keys, found, strict=True) if text]
         return f"{self._open}{''.join(fields)}}}"
@@ -154,7 +182,7 @@ class Record(Codec):
                 texts.append(f"[{','.join(items)}]")
             else:
                 texts.append(part.codec.decode(source, work))
-                if not self.is_plain:
+                if part.name in self._asked:
                     values[part.name] = msgspec.json.decode(texts[-1])
         return texts
 
@@ -166,25 +194,65 @@ class Record(Codec):
             if isinstance(part.codec, Reference) and part.codec.inner is union
         ]
         if len(links) == 1 and self.is_plain:
-            self._link = links[0]
+            [place] = links
+            before = self._list_between(self._open, 0, place, self._keys[place])
+            after = self._list_between("", place + 1, len(self.parts), "}")
+            self._link = _compile(*before), _compile(*after)
         return self._link is not None
 
     def decode_item(self, source: CellSlice, work: Work) -> Link:
         """Read an item of a list, without the next one."""
-        place = self._link
-        if place is None:
+        if self._link is None:
             return Link(self.decode(source, work), None, "")
-        before = self._decode_between(0, place, source, work)
+        (steps, end), (steps_after, end_after) = self._link
+        before = "".join([text + read(source, work) for text, read in steps]) + end
         following = source.load_ref()
-        after = self._decode_between(place + 1, len(self.parts), source, work)
-        return Link(f"{self._open}{before}{self._keys[place]}", following, f"{after}}}")
+        after = "".join([text + read(source, work) for text, read in steps_after]) + end_after
+        return Link(before, following, after)
 
-    def _decode_between(self, start: int, end: int, source: CellSlice, work: Work) -> str:
-        keys, parts = self._keys[start:end], self.parts[start:end]
-        texts = [
-            key + part.codec.decode(source, work) for key, part in zip(keys, parts, strict=True)
-        ]
-        return "".join(texts)
+
+def _compile(written: Iterable[_Written], end: str) -> _Steps:
+    """Return what is written before each value and what reads it; numbers are read in runs."""
+    steps: list[tuple[str, _Read]] = []
+    for is_sized, run in groupby(written, lambda value: isinstance(value[1], Sized)):
+        if is_sized:
+            steps.append(("", _compile_run([(text, codec) for text, codec in run])))
+        else:
+            steps += [(text, codec.decode) for text, codec in run]
+    return steps, end
+
+
+def _compile_run(run: Sequence[tuple[str, Any]]) -> _Read:
+    """Return the reader of adjacent numbers (``Sized``), which are cut out of one."""
+    template = "".join([text.replace("%", "%%") + codec.form for text, codec in run])
+    total = shift = sum(codec.bits for _text, codec in run)
+    cuts = []
+    for _text, codec in run:
+        shift -= codec.bits
+        cuts.append((shift, (1 << codec.bits) - 1, codec.convert))
+
+    known: dict[int, str] = {}
+
+    def write(number: int) -> str:
+        numbers = [(number >> shift & mask, convert) for shift, mask, convert in cuts]
+        return template % tuple([convert(cut) if convert else cut for cut, convert in numbers])
+
+    def read(source: CellSlice, work: Work) -> str:
+        del work
+        return write(source.load_uint(total))
+
+    def read_known(source: CellSlice, work: Work) -> str:
+        del work
+        number = source.load_uint(total)
+        return known.get(number) or known.setdefault(number, write(number))
+
+    def read_one(source: CellSlice, work: Work) -> str:
+        del work
+        return template % source.load_uint(total)
+
+    if total <= _MAX_KNOWN:
+        return read_known
+    return read if len(cuts) > 1 or cuts[0][2] else read_one
 
 
 def _decode_items(part: Part, count: int, source: CellSlice, work: Work) -> list[str]:
@@ -216,11 +284,12 @@ def _encode(name: str) -> str:
 
 
 class Choice(NamedTuple):
-    """A constructor of a union: its tag, and the record after it."""
+    """A constructor of a union: its tag, the record after it, and the size of both, if fixed."""
 
     tag: int
     tag_bits: int
     record: Record
+    size: tuple[int, int] | None
 
 
 class Union(Codec):
@@ -228,29 +297,64 @@ class Union(Codec):
 
     If the tags of several constructors fit, the first that consumes the cell is used, else the
     first that can be read. A type that refers to itself once, such as OutList, is read as a list,
-    without recursion.
+    without recursion. ``only`` is the record of a type of one constructor without a tag.
     """
 
     def __init__(self) -> None:
-        """Create a union; ``choices`` are added later, since types may contain themselves."""
+        """Create a union without constructors, since types may contain themselves."""
         self.choices: list[Choice] = []
+        self.only: Record | None = None
+        self._is_list = False
+        self._width = self._mask = 0
+        self._table: dict[int, list[Choice]] | None = None
+        self._sure: dict[int, Choice] = {}
 
-    @cached_property
-    def _is_list(self) -> bool:
-        linked = [choice.record.link(self) for choice in self.choices]
-        return any(linked)
-
-    @cached_property
-    def only(self) -> Record | None:
-        """The record of a type that has one constructor, without a tag."""
+    def fill(self, constructors: Iterable[tuple[int, int, Record]]) -> None:
+        """Add all constructors: tag, its bits, and the record after it."""
+        for tag, tag_bits, record in constructors:
+            size = record.size and (record.size[0] + tag_bits, record.size[1])
+            self.choices.append(Choice(tag, tag_bits, record, size))
+        if len({choice.size for choice in self.choices}) == 1:
+            self.size = self.choices[0].size
+        self._is_list = any([choice.record.link(self) for choice in self.choices])  # noqa: C419 - calls all
         first = self.choices[0]
-        is_only = len(self.choices) == 1 and not first.tag_bits and not self._is_list
-        return first.record if is_only else None
+        if len(self.choices) == 1 and not first.tag_bits and not self._is_list:
+            self.only = first.record
+        self._tabulate()
+
+    def _tabulate(self) -> None:
+        widths = [choice.tag_bits for choice in self.choices]
+        self._width = max(widths)
+        self._mask = (1 << self._width) - 1
+        if self._width - min(widths) > _MAX_SPREAD:
+            return
+        self._table = {}
+        for choice in self.choices:
+            rest = self._width - choice.tag_bits
+            for low in range(1 << rest):
+                self._table.setdefault(choice.tag << rest | low, []).append(choice)
+        if not self._is_list:
+            self._sure = {tag: fit[0] for tag, fit in self._table.items() if len(fit) == 1}
+
+    def _list_fitting(self, source: CellSlice) -> Sequence[Choice]:
+        """Return the constructors whose tags fit."""
+        left = source.bits_left
+        if self._table is not None and left >= self._width:
+            return self._table.get(source.peek_uint(self._width), ())
+        return [
+            choice
+            for choice in self.choices
+            if choice.tag_bits <= left and source.peek_uint(choice.tag_bits) == choice.tag
+        ]
 
     def decode(self, source: CellSlice, work: Work) -> str:
         """Read the object of the constructor that fits."""
-        if self.only is not None:
-            return self.only.decode(source, work)
+        left = source.bits_left
+        if left >= self._width:
+            choice = self._sure.get(source.value >> left - self._width & self._mask)
+            if choice is not None:
+                source.bits_left = left - choice.tag_bits
+                return choice.record.decode(source, work)
         if self._is_list:
             return self._decode_list(source, work)
         return self._read(source, work, Record.decode)
@@ -268,7 +372,7 @@ class Union(Codec):
             if len(before) > MAX_ITEMS:
                 work.refuse(f"a list of the body has more than {MAX_ITEMS} items")
             work.visit()
-            cell = source.tree.slice(item.following)
+            cell = CellSlice(source.tree, item.following)
             item = self._read(cell, work, Record.decode_item, is_whole=True)
             check_end(cell)
 
@@ -281,26 +385,16 @@ class Union(Codec):
         is_whole: bool = False,
     ) -> _Found:
         """Read the constructor that fits; with ``is_whole`` it has to consume the cell."""
-        left = source.bits_left
-        fitting = [
-            choice
-            for choice in self.choices
-            if not choice.tag_bits
-            or (choice.tag_bits <= left and source.peek_uint(choice.tag_bits) == choice.tag)
-        ]
+        fitting = self._list_fitting(source)
         if len(fitting) > 1:
-            refs = source.refs_left
-            exact = [
-                choice
-                for choice in fitting
-                if choice.record.size in {None, (left - choice.tag_bits, refs)}
-            ]
+            size = source.bits_left, source.refs_left
+            exact = [choice for choice in fitting if choice.size is None or choice.size == size]
             if not is_whole or len(exact) > 1:
                 return _read_first(fitting, exact, source, work, read)
             fitting = exact
         if not fitting:
             raise BodyError("no constructor of the type has this tag")
-        source.skip(fitting[0].tag_bits)
+        source.bits_left -= fitting[0].tag_bits
         return read(fitting[0].record, source, work)
 
 
@@ -315,41 +409,118 @@ def _read_first(
 
     Only ``exact`` have a size with which they may consume it, so they are tried first.
     """
-    readable: dict[Choice, tuple[_Found, CellSlice]] = {}
-    for choice in [*exact, *[each for each in fitting if each not in exact]]:
-        attempt = source.copy()
-        attempt.skip(choice.tag_bits)
+    bits, ref = source.bits_left, source.ref
+    readable: dict[Choice, tuple[_Found, int, int]] = {}
+    for choice in [*exact, *[choice for choice in fitting if choice not in exact]]:
+        source.bits_left, source.ref = bits - choice.tag_bits, ref
         try:
-            readable[choice] = read(choice.record, attempt, work), attempt
+            found = read(choice.record, source, work)
         except (BocError, BodyError):
             continue
-        if not (attempt.bits_left or attempt.refs_left):
-            break
-    else:
-        choice = next((each for each in fitting if each in readable), choice)
-    if choice not in readable:
+        if not (source.bits_left or source.refs_left):
+            return found
+        readable[choice] = found, source.bits_left, source.ref
+    first = next((choice for choice in fitting if choice in readable), None)
+    if first is None:
         raise BodyError("no constructor of the type fits")
-    found, end = readable[choice]
-    source.skip(source.bits_left - end.bits_left)
-    source.ref = end.ref
+    found, source.bits_left, source.ref = readable[first]
     return found
 
 
 def decode_layout(source: CellSlice, work: Work) -> str | None:
     """Return the object of the first layout that fits the start of a body; None if none does.
 
-    Data after the layout are ignored, as in TON Center, unless the layout must be whole.
+    Data after the layout are ignored, as in TON Center, unless the layout must be whole. Where no
+    layout fits, the position in ``source`` stays as it is.
 
     Raises:
         BodyLimit: decoding takes more work than is allowed.
     """
+    bits, ref = source.bits_left, source.ref
     for record in work.layouts.get(source.peek_uint(OPCODE_BITS), ()):
-        attempt = source.copy()
-        attempt.skip(OPCODE_BITS)
+        source.bits_left, source.ref = bits - OPCODE_BITS, ref
         try:
-            text: str = record.decode(attempt, work)
+            text: str = record.decode(source, work)
         except (BocError, BodyError):
             continue
-        if not (record.is_whole and (attempt.bits_left or attempt.refs_left)):
+        if not (record.is_whole and (source.bits_left or source.refs_left)):
             return text
+    source.bits_left, source.ref = bits, ref
     return None
+
+
+EMPTY_CELL = '{"@type":"empty_cell"}'
+
+
+class Rest(Codec):
+    """``Cell`` and ``Any`` inline: the rest of the cell."""
+
+    def decode(self, source: CellSlice, work: Work) -> str:
+        """Read the rest of the cell."""
+        bits, ref = source.bits_left, source.ref
+        if not (bits or source.refs_left):
+            return EMPTY_CELL
+        text = _decode_payload(source, work)
+        if text is None:
+            source.bits_left, source.ref = bits, ref
+            text = _show_rest(source, work)
+        source.bits_left = 0
+        source.ref += source.refs_left
+        return text
+
+
+class End(Codec):
+    """The end of the cell, in place of a rest of it."""
+
+    def decode(self, source: CellSlice, work: Work) -> str:
+        """Read nothing; raise BodyError if anything is left."""
+        del work
+        check_end(source)
+        return EMPTY_CELL
+
+
+class LinkedRaw(Reference):
+    """``^Cell``: a referenced cell of any kind."""
+
+    def __init__(self) -> None:
+        """Create the codec, whose value is the rest of the cell."""
+        super().__init__(Rest())
+
+    def _read(self, tree: CellTree, cell: int, work: Work) -> str:
+        if tree.kind(cell) != ORDINARY:
+            return _show_raw(tree, cell, work)
+        return self.inner.decode(CellSlice(tree, cell), work)
+
+
+def _decode_payload(source: CellSlice, work: Work) -> str | None:
+    """Return the object of the first layout that fits; None if none does within the limits."""
+    if not work.payloads or source.bits_left < OPCODE_BITS:
+        return None
+    level = work.level
+    work.payloads -= 1
+    try:
+        return decode_layout(source, work)
+    except BodyLimit:
+        work.level = level
+        return None
+    finally:
+        work.payloads += 1
+
+
+def _show_rest(source: CellSlice, work: Work) -> str:
+    """Return the rest of a cell as a cell of its own, in base64."""
+    if not (source.pos or source.ref):
+        return _show_raw(source.tree, source.cell, work)
+    # Without references it needs no tree, in which all other cells would be hashed.
+    builder = CellBuilder(source.tree if source.refs_left else None)
+    builder.store_uint(source.peek_uint(source.bits_left), source.bits_left)
+    for cell in source.tree.refs(source.cell)[source.ref :]:
+        builder.store_ref(cell)
+    return _show_raw(builder.tree, builder.end(), work)
+
+
+def _show_raw(tree: CellTree, cell: int, work: Work) -> str:
+    """Return a bag of cells in base64."""
+    bag = serialize_boc(tree, [cell])
+    work.spend(len(bag))
+    return f'"{b64encode(bag).decode()}"'

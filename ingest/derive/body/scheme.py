@@ -7,6 +7,21 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from tonlake.ingest.derive.body.codec import (
+    Address,
+    Bits,
+    Bounded,
+    ChunkedText,
+    CommentText,
+    Flag,
+    ShortText,
+    Signed,
+    SnakeBytes,
+    SnakeText,
+    Unreadable,
+    Unsigned,
+    VarUnsigned,
+)
 from tonlake.ingest.derive.body.composite import (
     Chunks,
     Either,
@@ -31,24 +46,15 @@ from tonlake.ingest.derive.body.grammar import (
     Type,
     parse_scheme,
 )
-from tonlake.ingest.derive.body.raw import End, LinkedRaw, Rest
-from tonlake.ingest.derive.body.record import OPCODE_BITS, Choice, Condition, Part, Record, Union
-from tonlake.ingest.derive.body.simple import (
-    Address,
-    Bits,
-    Bounded,
-    Flag,
-    Signed,
-    Unreadable,
-    Unsigned,
-    VarUnsigned,
-)
-from tonlake.ingest.derive.body.text import (
-    ChunkedText,
-    CommentText,
-    ShortText,
-    SnakeBytes,
-    SnakeText,
+from tonlake.ingest.derive.body.record import (
+    OPCODE_BITS,
+    Condition,
+    End,
+    LinkedRaw,
+    Part,
+    Record,
+    Rest,
+    Union,
 )
 from tonlake.ingest.errors import BodyError
 
@@ -112,9 +118,7 @@ class Scheme:
             raise BodyError(f"no type {name} is defined")
         if name not in self._unions:
             union = self._unions[name] = Union()
-            for constructor in self._types[name]:
-                record = self._record(constructor)
-                union.choices.append(Choice(constructor.tag, constructor.tag_bits, record))
+            union.fill([(of.tag, of.tag_bits, self._record(of)) for of in self._types[name]])
         return self._unions[name]
 
     def _bodies(self) -> Iterable[Constructor]:

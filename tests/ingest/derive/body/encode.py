@@ -14,24 +14,37 @@ from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body import codec as codecs
-from tonlake.ingest.derive.body import composite, simple
+from tonlake.ingest.derive.body import composite
 from tonlake.ingest.derive.body.body import SIGNED, WALLET, decode_body, decode_message_body
-from tonlake.ingest.derive.body.codec import Codec, Value, Work
-from tonlake.ingest.derive.body.raw import EMPTY_CELL, End, LinkedRaw, Rest
-from tonlake.ingest.derive.body.record import OPCODE_BITS, Record, Union
-from tonlake.ingest.derive.body.scheme import load_scheme
-from tonlake.ingest.derive.body.simple import Bits, Flag, Signed, Unsigned, VarUnsigned
-from tonlake.ingest.derive.body.text import (
+from tonlake.ingest.derive.body.codec import (
+    Bits,
     ChunkedText,
+    Codec,
     CommentText,
+    Flag,
     ShortText,
+    Signed,
     SnakeBytes,
     SnakeText,
+    Unsigned,
+    Value,
+    VarUnsigned,
+    Work,
 )
+from tonlake.ingest.derive.body.record import (
+    EMPTY_CELL,
+    OPCODE_BITS,
+    End,
+    LinkedRaw,
+    Record,
+    Rest,
+    Union,
+)
+from tonlake.ingest.derive.body.scheme import load_scheme
 
 BYTES_PER_CELL = 127
 LENGTH_BITS = 8
-ADDRESSES = (simple.NONE, simple.EXTERN, simple.STD, simple.VAR)
+ADDRESSES = (codecs.NONE, codecs.EXTERN, codecs.STD, codecs.VAR)
 
 
 def rebuild(value: Any, tree: CellTree) -> int:
@@ -197,16 +210,16 @@ def _(codec: VarUnsigned, value: Any, target: CellBuilder) -> None:
 
 
 @encode.register
-def _(codec: simple.Address, value: Any, target: CellBuilder) -> None:
+def _(codec: codecs.Address, value: Any, target: CellBuilder) -> None:
     del codec
     name = value["@type"]
     target.store_uint(ADDRESSES.index(name), 2)
-    if name == simple.EXTERN:
+    if name == codecs.EXTERN:
         store_bits(value["external_address"], store_length(value["len"], target), target)
-    if name in {simple.STD, simple.VAR}:
+    if name in {codecs.STD, codecs.VAR}:
         store_anycast(value["anycast"], target)
-        bits = 256 if name == simple.STD else store_length(value["addr_len"], target)
-        target.store_int(int(value["workchain_id"]), 8 if name == simple.STD else 32)
+        bits = 256 if name == codecs.STD else store_length(value["addr_len"], target)
+        target.store_int(int(value["workchain_id"]), 8 if name == codecs.STD else 32)
         store_bits(value["address"], bits, target)
 
 

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from tests.ingest.derive.body.encode import encode, read, show
 from tests.ingest.derive.body.values import records, values
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.derive.body.codec import Object, Value
+from tonlake.ingest.derive.body.codec import Object, Unreadable, Value
 from tonlake.ingest.derive.body.grammar import parse_scheme
 from tonlake.ingest.derive.body.record import OPCODE_BITS, Record
 from tonlake.ingest.derive.body.scheme import MIN_HASHED, Scheme, load_scheme
-from tonlake.ingest.derive.body.simple import Unreadable
 from tonlake.ingest.errors import BocError, BodyError
 
 LAYOUTS = [

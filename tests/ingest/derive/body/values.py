@@ -10,26 +10,25 @@ from hypothesis import strategies as st
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body import codec as codecs
-from tonlake.ingest.derive.body import composite, simple
-from tonlake.ingest.derive.body.codec import Codec, Object, Value
-from tonlake.ingest.derive.body.raw import EMPTY_CELL, End, LinkedRaw, Rest
-from tonlake.ingest.derive.body.record import Record, Union
-from tonlake.ingest.derive.body.simple import (
+from tonlake.ingest.derive.body import composite
+from tonlake.ingest.derive.body.codec import (
     Address,
     Bits,
+    ChunkedText,
+    Codec,
+    CommentText,
     Flag,
+    Object,
+    ShortText,
     Signed,
+    SnakeBytes,
+    SnakeText,
     Unsigned,
+    Value,
     VarUnsigned,
     show_bits,
 )
-from tonlake.ingest.derive.body.text import (
-    ChunkedText,
-    CommentText,
-    ShortText,
-    SnakeBytes,
-    SnakeText,
-)
+from tonlake.ingest.derive.body.record import EMPTY_CELL, End, LinkedRaw, Record, Rest, Union
 
 Values: TypeAlias = "st.SearchStrategy[Any]"
 MAX_LEVELS = 3
@@ -252,7 +251,7 @@ def addresses() -> Values:
     )
     std = st.fixed_dictionaries(
         {
-            "@type": st.just(simple.STD),
+            "@type": st.just(codecs.STD),
             "anycast": anycast,
             "workchain_id": st.integers(-128, 127).map(str),
             "address": bits(256),
@@ -261,7 +260,7 @@ def addresses() -> Values:
     var = st.integers(0, 60).flatmap(
         lambda length: st.fixed_dictionaries(
             {
-                "@type": st.just(simple.VAR),
+                "@type": st.just(codecs.VAR),
                 "anycast": anycast,
                 "addr_len": st.just(str(length)),
                 "workchain_id": st.integers(-(1 << 31), (1 << 31) - 1).map(str),
@@ -271,10 +270,10 @@ def addresses() -> Values:
     )
     extern = st.integers(0, 60).flatmap(
         lambda length: bits(length).map(
-            lambda text: {"@type": simple.EXTERN, "len": str(length), "external_address": text}
+            lambda text: {"@type": codecs.EXTERN, "len": str(length), "external_address": text}
         )
     )
-    return st.just({"@type": simple.NONE}) | std | var | extern
+    return st.just({"@type": codecs.NONE}) | std | var | extern
 
 
 @st.composite
