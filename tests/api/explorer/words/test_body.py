@@ -19,8 +19,8 @@ from tonlake.api.explorer.words.body import (
 from tonlake.api.v3.layout.transaction import Message, MessageContent
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import build_hashmap
-from tonlake.ingest.derive.body.composite import Hashmap
 from tonlake.ingest.derive.body.codec import Unsigned
+from tonlake.ingest.derive.body.composite import Hashmap
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.text(max_size=5),
