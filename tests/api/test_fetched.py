@@ -12,7 +12,7 @@ from litestar.testing import TestClient
 from tests.conftest import Facts
 from tests.ingest.source.liteserver.server import SimulatedServer, make_chain
 from tests.ingest.source.liteserver.states import ProvenStates
-from tests.ingest.source.liteserver.test_follow import write_config
+from tests.ingest.source.liteserver.test_source import write_config
 from tests.patience import PATIENT, patient
 from tonlake.api.app import create_app
 from tonlake.ingest.run.pipeline import ingest

@@ -9,20 +9,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.ingest.dataset.generate import TABLES as GENERATED
 from tests.ingest.dataset.generate import Row, read_table, write_dataset, write_rows
 from tests.lake.killed import run_killed
 from tonlake.api.settings import Settings
 from tonlake.ingest.dataset.files import FORM, LACKING, LACKING_TABLES, TIMES, DataSet
-from tonlake.ingest.dataset.pipeline import DayReport, ingest_days
+from tonlake.ingest.dataset.pipeline import DayReport, Tops, find_child, find_parent, ingest_days
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.verify import verify_lake
-from tonlake.lake.schema import BASE_TABLES, DERIVED_TABLES, TABLES
+from tonlake.lake.schema import BASE_TABLES, BLOCKS, DERIVED_TABLES, SHARD_BLOCKS, TABLES
 
 LAST, BORDER = 238, 121
 """The demo network's last masterchain block; the first of the second day where there are two."""
@@ -343,3 +345,80 @@ def test_a_node_goes_on_where_the_data_set_ends(
     state = read_state(lake)
     assert (state.ranges, state.reported_ranges) == (((1, LAST),), ((1, BORDER - 1),))
     assert index_rows(lake, "actions") == index_rows(demo_lake, "actions")
+
+
+WHOLE = -(1 << 63)
+LEFT, RIGHT = 1 << 62, -(1 << 62)
+
+
+@st.composite
+def shards(draw: st.DrawFn) -> int:
+    """A shard as a signed integer: up to 60 bits of prefix, a one, and zeroes."""
+    bits = draw(st.integers(0, 60))
+    number = (draw(st.integers(0, (1 << bits) - 1)) << 1 | 1) << (63 - bits)
+    return number - (1 << 64) if number >> 63 else number
+
+
+@given(shards(), st.booleans())
+def test_a_child_has_its_parent(shard: int, right: bool) -> None:  # noqa: FBT001 - a value
+    child = find_child(shard, right=right)
+    assert find_parent(child) == shard
+    assert (child & (1 << 64) - 1 > shard & (1 << 64) - 1) == right
+
+
+def make_block(shard: int, seqno: int, **flags: Any) -> dict[str, Any]:
+    hashes = {"root_hash": bytes([seqno]) * 32, "file_hash": bytes([seqno]) * 32}
+    times = {"start_lt": seqno, "end_lt": seqno, "gen_utime": seqno}
+    block = {"workchain": 0, "shard": shard, "seqno": seqno, **hashes, **times}
+    return block | {"after_merge": False, "after_split": False} | flags
+
+
+def add(
+    tops: Tops, mc_seqno: int, *blocks: dict[str, Any]
+) -> tuple[list[dict[str, Any]], set[Any]]:
+    """Add blocks; return the rows of blocks, and shard and seqno of each top."""
+    rows, shards = tops.add(mc_seqno, blocks)
+    named = [dict(zip(SHARD_BLOCKS.names, row, strict=True)) for row in shards]
+    assert {row["mc_seqno"] for row in named} <= {mc_seqno}
+    found = [dict(zip(BLOCKS.names, row, strict=True)) for row in rows]
+    return found, {(row["shard"], row["seqno"]) for row in named}
+
+
+def test_shards_split_and_merge() -> None:
+    tops = Tops()
+    assert add(tops, 1, make_block(WHOLE, 7))[1] == {(WHOLE, 7)}
+    assert add(tops, 2)[1] == {(WHOLE, 7)}
+    split = [make_block(shard, 8, after_split=True) for shard in (LEFT, RIGHT)]
+    rows, found = add(tops, 3, *split)
+    assert found == {(LEFT, 8), (RIGHT, 8)}
+    assert [(row["prev_shard"], row["prev_seqno"], row["prev_root_hash"]) for row in rows] == [
+        (WHOLE, 7, bytes([7]) * 32)
+    ] * 2
+    assert add(tops, 4, make_block(LEFT, 9))[1] == {(LEFT, 9), (RIGHT, 8)}
+    (row,), found = add(tops, 5, make_block(WHOLE, 10, after_merge=True))
+    assert found == {(WHOLE, 10)}
+    assert (row["prev_shard"], row["prev_seqno"]) == (LEFT, 9)
+    assert (row["prev2_shard"], row["prev2_seqno"]) == (RIGHT, 8)
+
+
+def test_what_was_before_is_unknown() -> None:
+    tops = Tops()
+    (row,), found = add(tops, 5, make_block(WHOLE, 10, after_merge=True))
+    assert found == {(WHOLE, 10)}
+    assert (row["prev_shard"], row["prev_seqno"], row["prev2_root_hash"]) == (LEFT, None, None)
+    (row,), _ = add(Tops(), 5, make_block(WHOLE, 10))
+    assert (row["prev_seqno"], row["prev_root_hash"]) == (9, None)
+
+
+def test_a_missing_block_is_named() -> None:
+    tops = Tops()
+    add(tops, 1, make_block(LEFT, 7))
+    with pytest.raises(ValueError, match=r"\(0,4000000000000000,9\) follows block 7 of its shard"):
+        tops.add(2, [make_block(LEFT, 9)])
+    assert add(tops, 3, make_block(LEFT, 10))[1] == {(LEFT, 10)}
+
+
+def test_after_a_hole_only_new_tops_are_known() -> None:
+    tops = Tops()
+    add(tops, 1, make_block(LEFT, 7), make_block(RIGHT, 7))
+    assert add(tops, 3, make_block(LEFT, 9))[1] == {(LEFT, 9)}

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING
 from unittest import mock
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.ingest.metadata.conftest import be_silent, drip, redirect, send
 from tonlake.ingest.errors import ContentInvalid, FetchError, FetchFailed, FetchRefused
 from tonlake.ingest.metadata import download
-from tonlake.ingest.metadata.download import Downloader, Guard, parse_networks
+from tonlake.ingest.metadata.download import (
+    MAX_PIXELS,
+    PICTURE_BYTES,
+    Downloader,
+    Guard,
+    is_public,
+    parse_networks,
+    read_picture,
+)
 from tonlake.ingest.settings import MetadataSettings
+from tonlake.lake.errors import SettingsError
 
 if TYPE_CHECKING:
     import ssl
@@ -258,3 +272,176 @@ def test_certificates_count(host: Host, trust: ssl.SSLContext) -> None:
     with pytest.raises(FetchFailed, match="certificate verify failed"):
         Downloader(MetadataSettings(networks=HERE)).fetch(host.url("/1"))
     assert host.count["/1"] == 1
+
+
+INTERNAL = [
+    *("0.1.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.127.255.254"),
+    *("127.0.0.1", "127.1.2.3", "169.254.169.254", "169.254.0.1", "172.16.0.1"),
+    *("172.31.255.255", "192.0.0.1", "192.0.0.170", "192.0.2.7", "192.88.99.1", "192.168.0.1"),
+    *("192.168.255.255", "198.18.0.1", "198.19.255.255", "198.51.100.1", "203.0.113.9"),
+    *("224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255", "::", "::1", "::7f00:1"),
+    *("::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "::ffff:0:127.0.0.1"),
+    *("64:ff9b::7f00:1", "64:ff9b::a00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "100::1"),
+    *("2001::1", "2001:0:7f00:1::1", "2001:10::1", "2001:20::1", "2001:db8::1"),
+    *("2002:7f00:1::1", "2002:a00:1::1", "3fff::1", "4000::1", "5f00::1", "fc00::1"),
+    *("fd12:3456::1", "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1", "ff0e::1"),
+]
+PUBLIC = [
+    *("1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0"),
+    *("126.255.255.255", "128.0.0.1", "169.253.255.255", "169.255.0.0", "172.15.255.255"),
+    *("172.32.0.0", "192.167.255.255", "192.169.0.0", "198.17.255.255", "198.20.0.0"),
+    *("223.255.255.255", "2606:4700::1111", "2a00:1450:4001::1", "2400:cb00::1"),
+    *("::ffff:8.8.8.8", "64:ff9b::808:808"),
+]
+
+
+@pytest.mark.parametrize("text", INTERNAL)
+def test_internal_addresses_are_refused(text: str) -> None:
+    assert not is_public(ip_address(text))
+    with pytest.raises(FetchRefused, match="not a public address"):
+        Guard(resolve=lambda _host, _port: [text]).find_addresses("host.example", 443, 60)
+
+
+@pytest.mark.parametrize("text", PUBLIC)
+def test_public_addresses_are_not(text: str) -> None:
+    guard = Guard(resolve=lambda _host, _port: [text])
+    assert guard.find_addresses("host.example", 443, 60) == [text]
+    with pytest.raises(FetchRefused, match="port 8443 is not 443"):
+        guard.find_addresses("host.example", 8443, 60)
+
+
+@given(st.ip_addresses(v=4))
+def test_wrapped_addresses_are_as_what_they_wrap(address: IPv4Address) -> None:
+    for prefix in ("::ffff:0:0", "64:ff9b::"):
+        wrapped = IPv6Address(int(IPv6Address(prefix)) | int(address))
+        assert is_public(wrapped) == is_public(address)
+    assert not is_public(IPv6Address(int(address)))
+    assert not is_public(IPv6Address(int(IPv6Address("2002::")) | int(address) << 80))
+
+
+@given(st.ip_addresses())
+def test_no_address_that_python_calls_internal_is_public(
+    address: IPv4Address | IPv6Address,
+) -> None:
+    if address.is_private or address.is_multicast or address.is_reserved or address.is_loopback:
+        wraps = getattr(address, "ipv4_mapped", None) or address in IPv6Network("64:ff9b::/96")
+        assert wraps or not is_public(address)
+
+
+@pytest.mark.parametrize("others", [["127.0.0.1", "8.8.8.8"], ["8.8.8.8", "fd00::1"]])
+def test_one_internal_address_of_a_name_is_enough(others: list[str]) -> None:
+    with pytest.raises(FetchRefused):
+        Guard(resolve=lambda _host, _port: others).find_addresses("host.example", 443, 60)
+
+
+def test_allowed_networks() -> None:
+    guard = Guard(parse_networks(" 10.1.0.0/16, fd00::/8 ,"), lambda host, _port: [host])
+    for text in ("10.1.2.3", "fd00::1", "::ffff:10.1.2.3"):
+        assert guard.find_addresses(text, 8443, 60) == [text]
+    for text in ("10.2.0.1", "127.0.0.1", "::ffff:10.2.0.1"):
+        with pytest.raises(FetchRefused):
+            guard.find_addresses(text, 443, 60)
+    with pytest.raises(SettingsError, match=r"\[metadata\] networks"):
+        parse_networks("10.1.0.0/16,internal")
+
+
+@pytest.mark.parametrize("name", ["nothing.invalid", "a" * 300 + ".example", "", "\udc80.example"])
+def test_names_without_addresses(name: str) -> None:
+    def resolve(host: str, _port: int) -> list[str]:
+        host.encode("idna")
+        raise OSError("no such name")
+
+    with pytest.raises(FetchFailed, match="cannot be resolved"):
+        Guard(resolve=resolve).find_addresses(name, 443, 60)
+
+
+def test_names_that_resolve_to_nothing() -> None:
+    with pytest.raises(FetchFailed, match="has no address"):
+        Guard(resolve=lambda _host, _port: []).find_addresses("host.example", 443, 60)
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.1", "2130706433", "0x7f.1", "[::1]"])
+def test_ways_to_write_this_machine(name: str) -> None:
+    with pytest.raises((FetchRefused, FetchFailed)):
+        Guard().find_addresses(name.strip("[]"), 443, 60)
+
+
+def make_png(width: int, height: int) -> bytes:
+    """Return the beginning of a PNG file."""
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", width, height)
+
+
+def make_jpeg(width: int, height: int) -> bytes:
+    """Return the beginning of a JPEG file: a segment of an application, then the size."""
+    comment = struct.pack(">HH4s", 0xFFE0, 6, b"JFIF")
+    return b"\xff\xd8" + comment + struct.pack(">HHBHH", 0xFFC2, 11, 8, height, width)
+
+
+def make_webp(width: int, height: int, chunk: bytes = b"VP8X") -> bytes:
+    """Return the beginning of a WebP file."""
+    bodies = {
+        b"VP8X": bytes(4) + (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little"),
+        b"VP8L": b"\x2f" + (width - 1 | height - 1 << 14).to_bytes(4, "little"),
+        b"VP8 ": bytes(6) + struct.pack("<HH", width | 0x4000, height),
+    }
+    return b"RIFF" + bytes(4) + b"WEBP" + chunk + bytes(4) + bodies[chunk]
+
+
+PICTURES = [
+    ("image/png", make_png),
+    ("image/jpeg", make_jpeg),
+    ("image/gif", lambda width, height: b"GIF89a" + struct.pack("<HH", width, height)),
+    ("image/webp", make_webp),
+    ("image/webp", lambda width, height: make_webp(width, height, b"VP8L")),
+    ("image/webp", lambda width, height: make_webp(width, height, b"VP8 ")),
+]
+
+
+@pytest.mark.parametrize(("kind", "make"), PICTURES)
+def test_types_and_sizes(kind: str, make: object) -> None:
+    assert callable(make)
+    assert read_picture(make(300, 200)).kind == kind
+    with pytest.raises(ContentInvalid, match="16000 by 16000 pixels"):
+        read_picture(make(16000, 16000))
+    for end in range(6, len(make(300, 200))):
+        with pytest.raises(ContentInvalid):
+            read_picture(make(300, 200)[:end])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>",
+        b"<?xml version='1.0'?><svg/>",
+        b"<html>",
+        b"",
+        b"RIFF\0\0\0\0WAVEfmt ",
+        make_png(0, 5),
+        make_png(MAX_PIXELS, 2),
+    ],
+)
+def test_what_is_no_picture_is_refused(body: bytes) -> None:
+    with pytest.raises(ContentInvalid):
+        read_picture(body)
+
+
+@given(st.sampled_from([b"\xff\xd8\xff", b"RIFF0000WEBP", b"GIF89a", b""]), st.binary(max_size=99))
+def test_any_bytes_are_read_or_refused(start: bytes, rest: bytes) -> None:
+    with suppress(ContentInvalid):
+        assert read_picture(start + rest).body == start + rest
+
+
+def test_the_bytes_decide_not_the_type(host: Host, trust: ssl.SSLContext) -> None:
+    body = make_png(8, 8)
+    host.answers |= {
+        "/plain": send(body, "application/octet-stream"),
+        "/html": send(body, "text/html"),
+        "/svg": send(body, "image/svg+xml"),
+        "/named": send(b"<svg/>", "image/png"),
+        "/large": send(body + bytes(PICTURE_BYTES), "image/png"),
+    }
+    downloader = make_downloader(trust)
+    assert downloader.fetch_picture(host.url("/plain")) == ("image/png", body)
+    for path in ("/html", "/svg", "/named", "/large"):
+        with pytest.raises(ContentInvalid):
+            downloader.fetch_picture(host.url(path))

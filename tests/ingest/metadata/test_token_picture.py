@@ -11,8 +11,8 @@ from litestar.testing import TestClient
 
 from tests.api.v3.scene import Scene, make_raw
 from tests.ingest.metadata.conftest import be_silent, send
+from tests.ingest.metadata.test_download import make_png
 from tests.ingest.metadata.test_fetching import GET_JETTON_DATA, _put
-from tests.ingest.metadata.test_picture import make_png
 from tests.patience import compose
 from tonlake.api.app import create_app
 from tonlake.api.errors import ServiceBusy

@@ -1,12 +1,15 @@
 """A follower of a node with all kinds of faults ends with the same lake as without them."""
 
+import os
 import resource
+import shutil
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unittest import mock
 
 import msgspec
@@ -14,11 +17,12 @@ import pytest
 
 from tests.ingest.simulator.chain import fork
 from tests.ingest.simulator.node import SimulatedNode
+from tests.ingest.source.node.nodewriter import NodeWriter, open_store
 from tests.patience import compose
 from tonlake.ingest.assemble.chain import find_last_common
 from tonlake.ingest.blocks import BlockSource, McBundle, ZeroState
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.run.follow import Follower
+from tonlake.ingest.run.follow import Follower, Wakeup
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node
@@ -474,3 +478,109 @@ def test_a_slice_that_stays_away_is_a_hole(
     for _ in range(5):
         follower.step()
     assert open_snapshot(tmp_path / "lake").ranges == ((1, 46), (140, 150))
+
+
+RECENT = compose(
+    ingest={"detect_contracts": False},
+    follow={"patience_ms": 3_600_000, "shorter_ms": 0},
+    lake={"maintenance_commits": 0},
+)
+INDEX = "archive/packages/arch0000/archive.00000.index"
+TEMPORARY = "files/packages/temp.archive.1795237200.index"
+CLIENT, WRITTEN, LAST = 130, 140, 238
+HANDLE_BYTES = 84
+
+
+def test_a_follower_reads_what_is_not_archived_yet(demo_node: Path, tmp_path: Path) -> None:
+    db_dir, lake = tmp_path / "db", tmp_path / "lake"
+    with closing(open_node(demo_node)) as source:
+        client, newest = (source.read_bundle(seqno).blocks[0].id for seqno in (CLIENT, LAST))
+        expected = source.find_head(LAST)
+    shutil.copytree(demo_node, db_dir)
+    (manifest,) = (db_dir / INDEX).glob("MANIFEST-*")
+    os.truncate(manifest, 198)  # the archive ends with masterchain block 118
+    writer = NodeWriter.__new__(NodeWriter)
+    notices: list[str] = []
+    with (
+        closing(open_store(db_dir / "state")) as writer.state,
+        closing(open_store(db_dir / TEMPORARY)) as index,
+        closing(
+            Follower(lambda: open_node(db_dir), lake, RECENT, notify=notices.append)
+        ) as follower,
+    ):
+        writer.write_shard_client(client)
+        later = {
+            key: value
+            for key, value in cast("Iterable[tuple[bytes, bytes]]", index.items())
+            if len(key) == HANDLE_BYTES
+            and key[4:8] == b"\xff" * 4
+            and int.from_bytes(key[16:20], "little") > WRITTEN
+        }
+        for key in later:
+            del index[key]
+        follower.step()
+        follower.step()
+        assert read_state(lake).ranges == ((1, WRITTEN),)
+        for key, value in later.items():
+            index[key] = value
+        follower.step()
+        assert read_state(lake).ranges == ((1, LAST),)
+        writer.write_shard_client(newest)
+        follower.step()
+        state = read_state(lake)
+        assert (state.ranges, state.undoings) == (((1, LAST),), ())
+        assert follower._newest is not None
+        assert expected is not None
+        assert follower._newest.root_hash == expected.root_hash
+    assert notices == []
+
+
+EVENT = bytes(84)
+FOREVER_S = 3_600.0
+"""A wait that is not ended fails by the time limit of the suite."""
+
+
+def write_events(path: Path, times: int = 1) -> None:
+    pipe = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    for _ in range(times):
+        os.write(pipe, EVENT)
+    os.close(pipe)
+
+
+def test_an_event_ends_the_wait_and_all_are_taken(tmp_path: Path) -> None:
+    path = tmp_path / "events"
+    os.mkfifo(path)
+    with closing(Wakeup(str(path))) as wakeup:
+        wakeup.wait(0)  # opens the pipe: before that nobody reads
+        write_events(path, 3)
+        wakeup.wait(FOREVER_S)
+        left = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        with pytest.raises(BlockingIOError):
+            os.read(left, 1)
+        os.close(left)
+        # The node went away and came back: neither wakes by itself.
+        wakeup.wait(0)
+        writer = threading.Thread(target=write_events, args=(path,))
+        writer.start()
+        wakeup.wait(FOREVER_S)
+        writer.join()
+
+
+def test_a_pipe_may_appear_later_and_be_recreated(tmp_path: Path) -> None:
+    path = tmp_path / "events"
+    with closing(Wakeup(str(path))) as wakeup:
+        for _ in range(2):
+            wakeup.wait(0)
+            os.mkfifo(path)
+            wakeup.wait(0)
+            write_events(path)
+            wakeup.wait(FOREVER_S)
+            path.unlink()
+        path.write_bytes(EVENT)
+        wakeup.wait(0)
+        assert path.read_bytes() == EVENT
+
+
+def test_without_a_pipe_time_passes() -> None:
+    with closing(Wakeup("")) as wakeup:
+        wakeup.wait(0)

@@ -1,6 +1,8 @@
 """The native decoder equals the Python decoder, row for row and byte for byte."""
 
+import ctypes
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,6 +18,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tonlake.ingest.decode.native as native_package
 from tests.ingest.decode.block.samples import DESCRIPTIONS, Columns, Fields
 from tests.ingest.decode.block.test_fuzz import spoil_cells
 from tests.ingest.decode.block.test_message import messages
@@ -301,3 +304,29 @@ def test_commands_name_the_decoder() -> None:
     done = CliRunner().invoke(main_command, ["config", "--json"])
     assert native.describe() in done.stderr
     assert native.describe() not in done.stdout
+
+
+SOURCE = Path(native_package.__file__).with_name("sha256.c")
+
+
+@pytest.fixture(scope="module", params=["plain", "best"])
+def library(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> ctypes.CDLL:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    path = tmp_path_factory.mktemp(request.param) / "sha256.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-O2", "-o", str(path), str(SOURCE)], check=True)
+    loaded = ctypes.CDLL(str(path))
+    loaded.sha256.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p]
+    if request.param == "best":
+        loaded.sha256_open()
+    return loaded
+
+
+@given(st.binary(max_size=300))
+def test_hashes_are_those_of_openssl(library: ctypes.CDLL, data: bytes) -> None:
+    found = ctypes.create_string_buffer(32)
+    library.sha256(data, len(data), found)
+    assert found.raw == sha256(data).digest()

@@ -1,16 +1,34 @@
 """Blocks from lite servers over the real protocol equal those of the node's folder."""
 
+import base64
+import hashlib
+import ipaddress
+import json
+import math
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
+from click.testing import CliRunner
+from nacl.signing import SigningKey
 
+from tests.conftest import unpack
 from tests.ingest.source.liteserver.conftest import LAST
-from tests.ingest.source.liteserver.server import Chain, SimulatedServer
+from tests.ingest.source.liteserver.server import Chain, SimulatedServer, make_chain
 from tests.patience import compose
+from tonlake.api.command.loading import compose_settings
 from tonlake.ingest.blocks import BlockId, McBundle
+from tonlake.ingest.command.ingest import ingest_command
+from tonlake.ingest.decode.block.proof import (
+    KEY_TAG,
+    SIGNED_TAG,
+    ProofInvalid,
+    Validator,
+    check_signatures,
+)
 from tonlake.ingest.errors import (
     BlockCorrupt,
     BlockNeverHad,
@@ -19,15 +37,19 @@ from tonlake.ingest.errors import (
     ServerRefusal,
     SourceError,
 )
+from tonlake.ingest.run import follow
+from tonlake.ingest.run.follow import Follower
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import LiteServerSettings
 from tonlake.ingest.source.liteserver import source as sources
-from tonlake.ingest.source.liteserver.config import NetworkConfig
+from tonlake.ingest.source.liteserver.config import NetworkConfig, read_config
 from tonlake.ingest.source.liteserver.source import WINDOW_MC_BLOCKS, LiteSource
 from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import read_state
 
 SETTINGS = compose(
     liteserver={"poll_ms": 0}, ingest={"detect_contracts": False}, lake={"build_index": False}
@@ -211,3 +233,256 @@ def test_windows_are_asked_for_ahead(chain: Chain) -> None:
     blocks = len(chain.blocks)
     seams = LAST // WINDOW_MC_BLOCKS
     assert server.asked.count("getBlock") == blocks + seams
+
+
+def write_config(path: Path, *servers: SimulatedServer, **changes: Any) -> Path:
+    """Write the configuration file of a network with these servers."""
+    zero = servers[0].chain.zero_states[0]
+    block = {
+        "workchain": -1,
+        "shard": -(1 << 63),
+        "seqno": 0,
+        "root_hash": base64.b64encode(zero.root_hash).decode(),
+        "file_hash": base64.b64encode(zero.file_hash).decode(),
+    }
+    listed = [
+        {
+            "ip": int(ipaddress.IPv4Address(server.address.host)),
+            "port": server.address.port,
+            "id": {"@type": "pub.ed25519", "key": base64.b64encode(server.address.key).decode()},
+        }
+        for server in servers
+    ]
+    validator = {"@type": "validator.config.global", "zero_state": block, "init_block": block}
+    config = {"@type": "config.global", "liteservers": listed, "validator": validator} | changes
+    path.write_text(json.dumps(config))
+    return path
+
+
+def test_a_range_by_command(chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TONLAKE_INGEST_DETECT_CONTRACTS", "false")
+    monkeypatch.setenv("TONLAKE_LAKE_BUILD_INDEX", "false")
+    monkeypatch.setenv("TONLAKE_INGEST_CLASSIFY_ACTIONS", "false")
+    with SimulatedServer(chain).run() as server:
+        config = write_config(tmp_path / "global.config.json", server)
+        command = ["--liteserver", str(config), "--lake", str(tmp_path / "lake")]
+        last = max(chain.masterchain)
+        span = f"--range={last - 5}:{last - 1}"
+        done = CliRunner().invoke(ingest_command, [*command, span, "--json"], obj=compose_settings)
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["committed"] == [f"{last - 5}:{last - 1}"]
+        done = CliRunner().invoke(
+            ingest_command, [*command, f"--range={last - 2}:"], obj=compose_settings
+        )
+        assert f"from {last}:{last} to {last}:{last}" in done.stdout
+    done = CliRunner().invoke(ingest_command, command, obj=compose_settings)
+    assert done.exit_code == 1
+    assert "no lite server can be used" in done.stderr
+
+
+@mock.patch.object(follow, "HEAL_S", math.inf)
+def test_the_chain_is_followed(chain: Chain, tmp_path: Path) -> None:
+    """Block by block: disconnected servers and a lagging one leave no hole."""
+    settings = compose(
+        liteserver={"poll_ms": 0},
+        ingest={"detect_contracts": False, "classify_actions": False},
+        lake={"build_index": False},
+    )
+    ahead, behind = SimulatedServer(chain), SimulatedServer(chain)
+    notices: list[str] = []
+    with ahead.run(), behind.run():
+        config = write_config(tmp_path / "global.config.json", ahead, behind)
+        origin = Origin(liteserver=config)
+        ahead.last, behind.last = 3, 2
+        follower = Follower(
+            lambda: origin.open(settings), tmp_path / "lake", settings, notify=notices.append
+        )
+        try:
+            for last in range(3, 8):
+                ahead.last, behind.last = last, last - 1
+                ahead.drop_after = 7 if last % 3 == 0 else None
+                while not read_ranges(tmp_path / "lake") or (
+                    read_ranges(tmp_path / "lake")[-1][1] < last
+                ):
+                    follower.step()
+                assert read_ranges(tmp_path / "lake") == ((1, last),)
+        finally:
+            follower.close()
+
+
+def read_ranges(lake_dir: Path) -> tuple[tuple[int, int], ...]:
+    if not (lake_dir / "_log").exists():
+        return ()
+    return read_state(lake_dir).ranges
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"liteservers": []}, "names no lite servers"),
+        ({"liteservers": [{"ip": 1}]}, "not a global configuration of a network"),
+        ({"liteservers": [{"ip": 1, "port": 2, "id": {"key": "AAAA"}}]}, "3 bytes, not 32"),
+        ({"liteservers": [{"ip": 1, "port": 2, "id": {"key": "?"}}]}, "is not base64"),
+    ],
+)
+def test_configurations(chain: Chain, tmp_path: Path, changes: dict[str, Any], text: str) -> None:
+    path = write_config(tmp_path / "config.json", SimulatedServer(chain))
+    whole = read_config(path)
+    assert whole.zero_state is not None
+    assert whole.zero_state == whole.init_block
+    assert whole.zero_state.root_hash == chain.zero_states[0].root_hash
+    with pytest.raises(SourceError, match=text):
+        read_config(write_config(path, SimulatedServer(chain), **changes))
+    path.write_bytes(b"\xff{")
+    with pytest.raises(SourceError, match="not a global configuration"):
+        read_config(path)
+    with pytest.raises(SourceError, match="cannot be read"):
+        read_config(tmp_path / "missing.json")
+
+
+def test_addresses_are_signed(chain: Chain, tmp_path: Path) -> None:
+    """Hosts from 128.0.0.0 on are negative numbers in these files."""
+    key = base64.b64encode(bytes(32)).decode()
+    listed = [{"ip": -1062731775, "port": 4924, "id": {"key": key}}]
+    path = write_config(tmp_path / "config.json", SimulatedServer(chain), liteservers=listed)
+    assert str(read_config(path).servers[0]) == "192.168.0.1:4924"
+
+
+PROVING = compose(liteserver={"proofs": True, "poll_ms": 0})
+TARGET = BlockId(-1, -(1 << 63), 7, b"r" * 32, b"f" * 32)
+
+
+def open_proven(stack: ExitStack, chain: Chain, *servers: SimulatedServer) -> LiteSource:
+    zero = chain.zero_states[0]
+    known = BlockId(-1, -(1 << 63), 0, zero.root_hash, zero.file_hash)
+    for server in servers:
+        stack.enter_context(server.run())
+    config = NetworkConfig(tuple(server.address for server in servers), known, None)
+    return stack.enter_context(closing(LiteSource(config, PROVING.liteserver)))
+
+
+def test_genuine_signatures(chain: Chain, bundles: list[McBundle]) -> None:
+    server = SimulatedServer(chain)
+    with ExitStack() as stack:
+        source = open_proven(stack, chain, server)
+        for mc_seqno in range(1, LAST + 1):
+            block = source.read_bundle(mc_seqno).blocks[0]
+            assert block.data == bundles[mc_seqno - 1].blocks[0].data
+        assert server.asked.count("getBlockProof") == 2
+
+
+def test_signatures_of_simplex(newest_node: Path) -> None:
+    """A proven chain of Simplex blocks; a changed part of what was signed is refused."""
+    with closing(open_node(newest_node, proofs=True)) as node:
+        bundles = [node.read_bundle(mc_seqno) for mc_seqno in range(1, LAST + 1)]
+        server = SimulatedServer(make_chain(bundles, node.zero_states()))
+    with ExitStack() as stack:
+        source = open_proven(stack, server.chain, server)
+        for bundle in bundles:
+            assert source.read_bundle(bundle.mc_seqno).blocks[0].data == bundle.blocks[0].data
+    changes: list[tuple[str, Any, str]] = [
+        ("session_id", "00" * 32, "is wrong"),
+        ("slot", 7_000_000, "is wrong"),
+        ("candidate", b"\0" * 160, "unknown form"),
+        ("cc_seqno", 99, "another validator set"),
+        ("validator_set_hash", 1, "another validator set"),
+        ("signatures", [], "not by two thirds"),
+    ]
+    for name, value, reason in changes:
+        assert_refused(server, name, value, reason)
+
+
+@pytest.mark.parametrize("name", ["catchain_seqno", "validator_set_hash"])
+def test_another_validator_set_is_refused(chain: Chain, name: str) -> None:
+    assert_refused(SimulatedServer(chain), name, 12345, "another validator set")
+
+
+def assert_refused(server: SimulatedServer, name: str, value: object, reason: str) -> None:
+    """Check that signatures with a changed field are refused, with the reason."""
+    server.altered = lambda _kind, answer: answer | {name: value}
+    with ExitStack() as stack:
+        source = open_proven(stack, server.chain, server)
+        with pytest.raises(ServerFault, match=reason):
+            source.read_bundle(5)
+
+
+@pytest.mark.long
+def test_key_blocks_lead_on(shared: Path, tmp_path: Path) -> None:
+    """The validators of a network that re-elects them: each key block names the next ones."""
+    db_dir = unpack(shared / "node" / "localnet-db.tar.zst", tmp_path)
+    with closing(open_node(db_dir, proofs=True)) as node:
+        first, last = node.first_mc_seqno(), node.last_mc_seqno()
+        bundles = [node.read_bundle(mc_seqno) for mc_seqno in range(first, last + 1)]
+        chain = make_chain(bundles, node.zero_states())
+    assert chain.key_seqnos
+    server = SimulatedServer(chain)
+    with ExitStack() as stack:
+        source = open_proven(stack, chain, server)
+        for bundle in (bundles[last - first - 20], bundles[-1]):
+            found = source.read_bundle(bundle.mc_seqno)
+            assert [block.data for block in found.blocks] == [block.data for block in bundle.blocks]
+        key_block = source._windows._key_block
+        assert key_block is not None
+        assert key_block.seqno == max(chain.key_seqnos)
+
+
+def test_blocks_without_signatures(chain: Chain, bundles: list[McBundle]) -> None:
+    """Unproven blocks are refused, and taken from a server that can prove them."""
+    server = SimulatedServer(chain)
+    server.signatures = 0
+    with ExitStack() as stack:
+        source = open_proven(stack, chain, server)
+        with pytest.raises(ServerFault, match="not by two thirds"):
+            source.read_bundle(5)
+        server.signatures = None
+        server.proof_answer = None, (651, "no proof")
+        with pytest.raises(ServerRefusal, match="no proof"):
+            source.read_bundle(5)
+        ends: dict[str, Any] = {"id": None, "complete": True, "steps": []}
+        shown = {
+            "workchain": -1,
+            "shard": -(1 << 63),
+            "seqno": 1,
+            "root_hash": "00" * 32,
+            "file_hash": "00" * 32,
+        }
+        server.proof_answer = "partialBlockProof", ends | {"from": shown, "to": shown}
+        with pytest.raises(ServerFault, match="does not lead on"):
+            source.read_bundle(5)
+    with ExitStack() as stack:
+        source = open_proven(stack, chain, server, SimulatedServer(chain))
+        assert source.read_bundle(5).blocks[0].data == bundles[4].blocks[0].data
+
+
+def test_there_must_be_something_to_prove_by(chain: Chain) -> None:
+    with SimulatedServer(chain).run() as server:
+        config = NetworkConfig((server.address,), None, None)
+        with pytest.raises(SourceError, match="no init_block"):
+            LiteSource(config, PROVING.liteserver)
+
+
+def sign(*keys: SigningKey) -> list[tuple[bytes, bytes]]:
+    message = SIGNED_TAG + TARGET.root_hash + TARGET.file_hash
+    ids = (hashlib.sha256(KEY_TAG + bytes(key.verify_key)).digest() for key in keys)
+    return [(one, key.sign(message).signature) for one, key in zip(ids, keys, strict=True)]
+
+
+def test_two_thirds_by_weight() -> None:
+    keys = [SigningKey(bytes((number,)) * 32) for number in range(4)]
+    weights = (4, 3, 2, 3)
+    listed = [
+        Validator(bytes(key.verify_key), weight) for key, weight in zip(keys, weights, strict=True)
+    ]
+    check_signatures(TARGET, listed, sign(keys[0], keys[1], keys[2]))
+    for few in (sign(), sign(keys[0], keys[1]), sign(keys[1], keys[2], keys[3])):
+        with pytest.raises(ProofInvalid, match="not by two thirds"):
+            check_signatures(TARGET, listed, few)
+    with pytest.raises(ProofInvalid, match="not one of its validators"):
+        check_signatures(TARGET, listed, sign(keys[0], keys[0], keys[1], keys[2]))
+    with pytest.raises(ProofInvalid, match="not one of its validators"):
+        check_signatures(TARGET, listed[:3], sign(keys[3]))
+    (first, signature), *others = sign(*keys)
+    damaged = bytes((signature[0] ^ 1,)) + signature[1:]
+    for wrong in (damaged, signature[:-1], b""):
+        with pytest.raises(ProofInvalid, match="is wrong"):
+            check_signatures(TARGET, listed, [(first, wrong), *others])
