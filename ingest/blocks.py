@@ -111,10 +111,7 @@ class BlockSource(Protocol):
         """
 
     def read_unchecked(self, mc_seqno: int) -> McBundle:
-        """Like ``read_bundle``, but the file hashes of shard blocks may be left unverified.
-
-        For callers that decode the blocks right away: decoding verifies many hashes at once.
-        """
+        """Like ``read_bundle``, but the file hashes of shard blocks may be left unverified."""
 
     def find_head(self, mc_seqno: int) -> McHead | None:
         """Return the masterchain block of this source at a seqno; None if it has none."""

@@ -115,10 +115,7 @@ class EntryFlaw(SourceError):
 
 
 class ServerFault(SourceError):
-    """A lite server cannot be reached, or sends a wrong answer.
-
-    ``is_wrong`` means that it sent a wrong answer.
-    """
+    """A lite server cannot be reached, or sends a wrong answer."""
 
     def __init__(self, reason: str, *, name: str, is_wrong: bool = False) -> None:
         """Describe the failure of the query ``name``."""

@@ -44,9 +44,6 @@ def parse_span(text: str, *, oldest: int, newest: int) -> Span:
 
     Both ends are included. An omitted end is the oldest or newest block of the source; a negative
     start counts back from the newest, so ``-1000:`` means the last thousand.
-
-    Raises:
-        SpanError: the text does not follow the grammar, or the range holds no block.
     """
     found = _GRAMMAR.fullmatch(text.strip())
     if found is None or not text.strip(" :"):

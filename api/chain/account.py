@@ -31,11 +31,11 @@ from tonlake.api.errors import LiteServerError
 from tonlake.api.text.encoding import Address
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.block.state import StateAt, Touched, make_row, read_account
-from tonlake.ingest.decode.cell.boc import BocError, parse_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract.standard.wallet import read_wallet
 from tonlake.ingest.derive.tvm.call import join_shard_account
-from tonlake.ingest.errors import SourceError
+from tonlake.ingest.errors import BocError, SourceError
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.rewrite import keep_fetched
 from tonlake.lake.copy.pull import STAGING_FOLDER

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from tonlake.api.errors import RequestInvalid, StackTypeUnknown
 from tonlake.api.text.encoding import encode_bytes, parse_address
-from tonlake.ingest.decode.cell.boc import ORDINARY, parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.tree import ORDINARY, CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract import stack as parsed
 from tonlake.ingest.derive.contract.layout import store_address
 from tonlake.ingest.derive.tvm.pool import STACK_DEPTH, STACK_ENTRIES

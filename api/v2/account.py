@@ -32,8 +32,9 @@ from tonlake.api.v2.value import (
     render_currencies,
     render_transaction_id,
 )
-from tonlake.ingest.decode.cell.boc import BocError, parse_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

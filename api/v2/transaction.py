@@ -20,7 +20,8 @@ from tonlake.api.v2.value import (
     render_currencies,
     render_transaction_id,
 )
-from tonlake.ingest.decode.cell.boc import ORDINARY, CellTree, parse_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.tree import ORDINARY, CellTree
 from tonlake.ingest.derive.body.codec import read_words
 from tonlake.ingest.errors import BocError
 

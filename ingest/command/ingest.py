@@ -240,10 +240,7 @@ def _complete(
 def _follow(
     origin: Origin, lake: Path, settings: IngestSections, *, as_json: bool, reminds: bool
 ) -> None:
-    """Ingest every new masterchain block until the process is interrupted.
-
-    With ``reminds``, a missing baseline is reported once, after the first blocks.
-    """
+    """Ingest every new masterchain block until the process is interrupted."""
 
     def show(report: IngestReport) -> None:
         nonlocal reminds

@@ -37,11 +37,7 @@ _DONE = {
 
 
 def upgrade_lake(lake_dir: Path, settings: IngestSections) -> Iterator[tuple[str, Commit]]:
-    """Derive missing tables, and yield each commit with a description.
-
-    Nothing is done twice: a lake of this version yields no commit, and a stopped run can be
-    resumed.
-    """
+    """Derive missing tables, and yield each commit with a description."""
     for stage in STAGES:
         scope = Scope()
         if stage.marker is not None:

@@ -109,10 +109,7 @@ def bring_baseline(
     only_active: bool = False,
     workers: int | None = None,
 ) -> BaselineReport:
-    """Add the baseline of a lake from a node's folder, with a progress bar, and index it.
-
-    ``workers`` is the number of processes, by default one per core.
-    """
+    """Add the baseline of a lake from a node's folder, with a progress bar, and index it."""
     settings = read_settings(IngestSections)
     give_arrow_its_heap()
     with (

@@ -104,10 +104,7 @@ def _list_cells(row: Mapping[str, Any], known: set[bytes]) -> list[Row]:
 def list_params(
     states: Iterable[Mapping[str, Any]], key_blocks: Collection[int], *, is_known: bool
 ) -> list[Row]:
-    """Return rows of ``config_params``: of key blocks, the zero state and, unless known, the first.
-
-    The configuration is the first reference of the configuration contract's data.
-    """
+    """Return rows of ``config_params``: of key blocks, the zero state and, if new, the first."""
     found: list[Row] = []
     for row in states:
         if (row["workchain"], row["account"]) != CONFIG_ACCOUNT or row["data_boc"] is None:

@@ -82,26 +82,6 @@ TIMES = {
 }
 """The column whose UTC day names the folder of a row."""
 
-LACKING: dict[str, tuple[str, ...]] = {
-    "blocks": (
-        *("gen_software_version", "gen_software_capabilities"),
-        *("state_root_hash", "boc_bytes"),
-    ),
-    "transactions": ("total_fees_extra_currencies", "credit_extra_currencies", "boc"),
-    "messages": ("value_extra_currencies", "extra_flags", "destination_kind"),
-    "account_states": (
-        *("extra_currencies", "extra_currencies_hash", "library_hash", "fixed_prefix_length"),
-        *("special_tick", "special_tock", "storage_cells", "storage_bits", "storage_last_paid"),
-        *("storage_due_payment", "storage_last_trans_lt"),
-    ),
-}
-"""Columns of ours that the data set does not determine: they are NULL, ``destination_kind`` only
-where the destination is external. ``previous`` hashes of the first blocks of a lake are NULL, too.
-"""
-
-LACKING_TABLES = ("libraries", "queue_sizes", "block_proofs")
-"""Tables of ours that stay empty. Of ``state_cells`` there are the cells of code and data."""
-
 _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
     "int": pa.types.is_integer,
     "bool": pa.types.is_boolean,
@@ -178,10 +158,7 @@ class DataSet:
         return [table for table, days in self._files.items() if day not in days]
 
     def read(self, table: str, days: Iterable[date], times: Range) -> pa.RecordBatchReader:
-        """Return the columns that are read of a table's rows, days after days.
-
-        Row groups without rows of the Unix seconds ``times`` are left out.
-        """
+        """Return the columns that are read of a table's rows, days after days."""
         paths = [path for day in days for path in self._files[table].get(day, ())]
         batches = self._read_files(table, paths, times)
         return pa.RecordBatchReader.from_batches(_choose_schema(table), batches)

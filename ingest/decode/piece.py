@@ -120,10 +120,7 @@ def _count_leaves(root: int, read_links: Callable[[int], Links]) -> int | None:
 
 
 def _read_info(value: int, bits: int) -> int | None:
-    """Return the size in the bits of OutMsgQueueInfo; None if it is not there.
-
-    Unknown forms of ``extra`` (older states have ihr_pending there) are not errors.
-    """
+    """Return the size in the bits of OutMsgQueueInfo; None if it is not there."""
     left = bits
 
     def load(count: int) -> int:

@@ -57,11 +57,7 @@ class RowSet:
 
 
 def make_table(table: Table, rows: list[Row]) -> pa.Table:
-    """Sort rows and turn them into columns.
-
-    Raises:
-        DecodeError: a number does not fit its column.
-    """
+    """Sort rows and turn them into columns."""
     rows.sort(key=itemgetter(*[table.names.index(name) for name in table.sort]))
     schema = table.arrow
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)

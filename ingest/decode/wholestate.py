@@ -55,14 +55,7 @@ TABLES = ("account_states", "state_cells", "config_params", "libraries")
 
 
 def decode_zero_states(states: Sequence[ZeroState]) -> dict[str, pa.Table]:
-    """Decode zero states to rows with ``mc_seqno`` 0.
-
-    Return the tables account_states, state_cells, config_params and libraries.
-
-    Raises:
-        BlockCorrupt: the bytes of a state do not match its hashes.
-        DecodeError: they are not a shard state.
-    """
+    """Decode zero states to rows with ``mc_seqno`` 0."""
     trees = []
     for state in states:
         block = f"({state.workchain},zerostate)"
@@ -205,10 +198,7 @@ class WholeState:
 
 
 def cut_branches(store: CellStore, root: Branch) -> list[Branch]:
-    """Split a branch into smaller ones of about ``BRANCH_ACCOUNTS`` accounts at most, in order.
-
-    The result depends only on the accounts.
-    """
+    """Split a branch into smaller ones of about ``BRANCH_ACCOUNTS`` accounts at most, in order."""
     levels = [[root]]
     while len(levels[-1]) < _SAMPLED:
         below = _open_forks(store, levels[-1])
@@ -227,7 +217,11 @@ def list_pruned(store: CellStore, root: Branch) -> tuple[list[Branch], list[Bran
     level = [root]
     while True:
         packed = store.fetch([each.cell for each in level])
-        found = {each.cell for each, cell in zip(level, packed, strict=True) if _is_pruned(cell)}
+        found = {
+            each.cell
+            for each, cell in zip(level, packed, strict=True)
+            if cell[0] & _EXOTIC_BIT and cell[2] == PRUNED
+        }
         pruned += [each for each in level if each.cell in found]
         rest = [each for each in level if each.cell not in found]
         level = _open_forks(store, rest)
@@ -340,10 +334,6 @@ def _open_node(node: Branch, packed: bytes, width: int) -> list[Branch]:
         raise DecodeError(f"accounts: fork {node.cell.hex()} has {len(children)} references")
     zero, one = children[:_FORK_REFS]
     return [Branch(zero, key << 1, left - 1), Branch(one, key << 1 | 1, left - 1)]
-
-
-def _is_pruned(packed: bytes) -> bool:
-    return bool(packed[0] & _EXOTIC_BIT) and packed[2] == PRUNED
 
 
 def _take(rows: RowSet, *names: str) -> Tables:

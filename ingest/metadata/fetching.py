@@ -112,11 +112,6 @@ def fetch_metadata(
 
     ``everything`` includes those already fetched, and those that failed too often.
     ``read_clock`` returns Unix seconds.
-
-    Raises:
-        LakeNotFound: the folder has no lake.
-        LakeCorrupt: a file is damaged.
-        LakeFull: the disk is full; earlier commits are kept.
     """
     fetcher = downloader or Downloader(settings.metadata)
     report = FetchReport()

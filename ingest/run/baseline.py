@@ -87,12 +87,9 @@ class StateReader:
         known = self._folder.read(task.number)
         if known is not None:
             return known
-        parts: list[dict[str, pa.Table]] = []
-        accounts = 0
-        for decoded, tables in self._decode(task, store or self._find_store(task)):
-            accounts += decoded
-            parts.append(tables)
-        return self._folder.write(task.number, accounts, parts)
+        decoded = list(self._decode(task, store or self._find_store(task)))
+        accounts = sum(count for count, _tables in decoded)
+        return self._folder.write(task.number, accounts, [tables for _count, tables in decoded])
 
     def _decode(
         self, task: StateTask, store: CellStore
@@ -122,13 +119,8 @@ class StateReader:
         rows = self._lake.execute(
             "select distinct account from account_states where workchain = $workchain "
             "and account between $first and $last and mc_seqno > $at and mc_seqno <= $until",
-            {
-                "workchain": workchain,
-                "first": first,
-                "last": last,
-                "at": self._baseline.mc_seqno,
-                "until": until,
-            },
+            {"workchain": workchain, "first": first, "last": last}
+            | {"at": self._baseline.mc_seqno, "until": until},
         )
         return {account for (account,) in rows.fetchall()}
 
@@ -146,10 +138,7 @@ def _find_reader(lake_dir: Path, folder: PartFolder, baseline: Baseline) -> Stat
 
 
 class BaselineReport(msgspec.Struct, frozen=True):
-    """Report of a run: seqnos of the rows and of the state, and the number of rows by table.
-
-    ``is_new`` is False if the lake already had the baseline.
-    """
+    """Report of a run: seqnos of the rows and of the state, and the number of rows by table."""
 
     mc_seqno: int
     state_mc_seqno: int
@@ -159,10 +148,7 @@ class BaselineReport(msgspec.Struct, frozen=True):
 
 
 class BaselineProgress(msgspec.Struct, frozen=True):
-    """Number of accounts read so far, the finished share of the step, and its name.
-
-    ``step`` is "state" while accounts are read, then the name of a stage of derivation.
-    """
+    """Number of accounts read so far, the finished share of the step, and its name."""
 
     accounts: int
     share: float
@@ -186,10 +172,6 @@ def ingest_state(
     before the lake's first one (pruned blocks included); if its state is not stored, the newest
     block before the lake's first hole whose state is. If the lake already has the baseline, a
     killed run is completed; parts of the state that it has written are not read again.
-
-    Raises:
-        SourceError: the state is missing, damaged or of another chain, or the lake needs none.
-        LakeError: the lake cannot be read or written.
     """
     state = read_state(lake_dir)
     is_new = isinstance(state.baseline, msgspec.UnsetType)
@@ -362,10 +344,7 @@ def _derive(
     spread: Spread,
     on_progress: Callable[[BaselineProgress], None],
 ) -> None:
-    """Derive what depends on the baseline: contracts of its accounts, and later rows.
-
-    A stage that is already up to date commits nothing.
-    """
+    """Derive what depends on the baseline: contracts of its accounts, and later rows."""
     states = list_baseline_files(state, ACCOUNT_STATES.name)
     accounts = sum(file.rows for file in states)
     within = [Span(*held) for held in state.known_ranges if held[1] >= baseline.mc_seqno]

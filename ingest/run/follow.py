@@ -58,16 +58,13 @@ class FollowerStatus:
     def __init__(self, lake_dir: Path) -> None:
         """Start without observations."""
         self._lake_dir = lake_dir
+        self.problem: str | None = None
+        """The last problem reported."""
         self._note = Following(os.getpid(), 0.0)
         self._is_new = True
         self._written_s = 0.0
         self._rival: int | None = None
         self._rival_seen_s = 0.0
-
-    @property
-    def problem(self) -> str | None:
-        """The last problem reported."""
-        return self._note.problem
 
     def observe(
         self, node_last: int, theirs: McHead | None, lake_last: int, ours: McHead | None
@@ -83,10 +80,7 @@ class FollowerStatus:
         self._is_new = True
 
     def find_rival(self) -> str | None:
-        """Return a message about another process that follows into the same lake; None if none.
-
-        A status older than the first one of this process belongs to a finished process.
-        """
+        """Return a message about another process that follows into the same lake; None if none."""
         now_s = time.monotonic()
         found = read_following(self._lake_dir) if self._written_s else None
         if found is not None and found.looked_at > self._note.looked_at:
@@ -101,9 +95,10 @@ class FollowerStatus:
     def write(self, problem: str | None, *, has_looked: bool = True, stopped: bool = False) -> None:
         """Write the status if it is due; after a failed poll the time of the last one is kept."""
         now_s = time.monotonic()
-        is_due = self._is_new or stopped or problem != self._note.problem
+        is_due = self._is_new or stopped or problem != self.problem
         if not is_due and now_s - self._written_s < WRITE_EVERY_S:
             return
+        self.problem = problem
         looked_at = time.time() if has_looked else self._note.looked_at
         self._note = msgspec.structs.replace(
             self._note, looked_at=looked_at, problem=problem, stopped=stopped
@@ -221,11 +216,7 @@ class Follower:
         self._status.write(problem, has_looked=problem is None, stopped=problem is None)
 
     def run(self, is_over: Callable[[], bool]) -> None:
-        """Run steps until ``is_over()``.
-
-        Raises:
-            NetworkMismatch, SourceForeign, UndoRefused: the operator has to act.
-        """
+        """Run steps until ``is_over()``."""
         while not is_over():
             pause_s = self.step()
             self._wakeup.wait(pause_s)
@@ -329,7 +320,12 @@ class Follower:
             if report.commits:
                 return None
             first = newest_old + 1  # The newest blocks do not wait for unavailable ones.
-        patient = self._is_patient(first)
+        # Whether to wait for an unreadable block rather than leave a hole.
+        patient = (
+            self._stuck is None
+            or self._stuck[0] != first
+            or time.monotonic() - self._stuck[1] < self._settings.follow.patience_ms / 1000
+        )
         report = self._ingest_span(source, Span(first, node_last), stop_at_hole=patient)
         if report.stopped_at is None or not report.holes:
             self._stuck = None
@@ -357,11 +353,6 @@ class Follower:
             self._on_report(report)
         return report
 
-    def _is_patient(self, first: int) -> bool:
-        if self._stuck is None or self._stuck[0] != first:
-            return True
-        return time.monotonic() - self._stuck[1] < self._settings.follow.patience_ms / 1000
-
     def _heal(self, state: LogState) -> None:
         span = Span(state.ranges[0][0], state.ranges[-1][1])
         report = self._open_pipeline(self._open()).bring(span)
@@ -371,10 +362,7 @@ class Follower:
             self._notify("holes were filled: run `tonlake rebuild contracts` to update contracts")
 
     def _maintain(self, state: LogState) -> None:
-        """Remove files that commits leave behind, such as the open traces of the previous one.
-
-        The clock may jump, so a file is removed only if the previous sweep also found it orphaned.
-        """
+        """Remove files that two sweeps find orphaned: the clock may jump."""
         grace_s = self._settings.lake.orphan_grace_s
         if time.monotonic() - self._swept_s > grace_s:
             sweep_orphans(self._lake_dir, grace_s, self._orphans)

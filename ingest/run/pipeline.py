@@ -145,10 +145,6 @@ def ingest(
     A block that is pruned, was never stored or is corrupt becomes a hole in the report; a block
     that is not available yet ends the ingest. Without ``workers`` all work is done in this
     process.
-
-    Raises:
-        SourceError: the source belongs to another network or chain than the lake.
-        WorkerLost: a worker process died.
     """
     show = on_progress or _ignore
 
@@ -172,10 +168,7 @@ class Pipeline:
         workers: Workers | None = None,
         log: LogReader | None = None,
     ) -> None:
-        """Read only zero states.
-
-        ``log`` is a reader of the lake's log, for callers that already have one.
-        """
+        """Read only zero states; ``log`` is a reader of the lake's log, if there is one."""
         self.source = source
         self.lake_dir = lake_dir
         self.settings = settings
@@ -212,10 +205,7 @@ class Pipeline:
         *,
         stop_at_hole: bool = False,
     ) -> IngestReport:
-        """Ingest the blocks of ``requested`` that are not in the lake; see ``ingest``.
-
-        With ``stop_at_hole`` any unavailable block ends the ingest.
-        """
+        """Like ``ingest``; with ``stop_at_hole`` any unavailable block ends the ingest."""
         self._stop_at_hole = stop_at_hole
         self.on_progress = on_progress or _ignore
         self.chain = read_chain(self.lake_dir, requested, log=self.log, borders=self._borders)
@@ -224,7 +214,7 @@ class Pipeline:
         self.total = sum(map(len, todo))
         shared = list_shared(requested, self.chain.covered)
         self.report = IngestReport(str(requested), skipped=shared)
-        if self.report.skipped:
+        if shared:
             check_origin(self.source, self.lake_dir, self.log.read(), requested)
         for span in todo:
             self._bring_span(span)
@@ -258,8 +248,11 @@ class Pipeline:
                     self.report.stop_reason = outcome.reason
                     break
                 self._flush(batch)
-                self._note_hole(outcome)
+                self.report.holes.append(outcome)
+                self.done += 1
+                self._show_progress()
                 if self._stop_at_hole:
+                    self.report.stopped_at = outcome.mc_seqno
                     break
                 continue
             for piece in split_by_day(outcome):
@@ -321,8 +314,8 @@ class Pipeline:
 
     def _derive_files(self) -> Derive:
         spread = self.workers or HERE
-        steps: dict[str, Step] = {"traces": self.traces}
-        steps["bodies"] = partial(derive_bodies, spread=spread)
+        bodies = partial(derive_bodies, spread=spread)
+        steps: dict[str, Step] = {"traces": self.traces, "bodies": bodies}
         if self.contracts is not None:
             self.contracts.spread = spread
             steps["contracts"] = self.contracts
@@ -342,13 +335,6 @@ class Pipeline:
             if root is not None and file is not None:
                 return Network(global_id, root.hex(), file.hex())
         return Network(global_id)
-
-    def _note_hole(self, hole: Hole) -> None:
-        self.report.holes.append(hole)
-        if self._stop_at_hole:
-            self.report.stopped_at = hole.mc_seqno
-        self.done += 1
-        self._show_progress()
 
     def _show_progress(self) -> None:
         transactions = self.report.rows.get("transactions", 0)

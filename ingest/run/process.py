@@ -210,6 +210,7 @@ class Channel:
 
     def __init__(self, pipe: Connection, files: BufferFiles) -> None:
         """Use one end of a pipe, and the files of this process."""
+        self.close = pipe.close
         self._pipe, self._files = pipe, files
 
     def send(self, value: object) -> None:
@@ -219,10 +220,6 @@ class Channel:
     def receive(self) -> Any:  # noqa: ANN401 - any value
         """Return the next value."""
         return self._files.unpack(Packed(*self._pipe.recv()))
-
-    def close(self) -> None:
-        """Close this end."""
-        self._pipe.close()
 
 
 _CONTEXT = multiprocessing.get_context("spawn")
@@ -236,10 +233,7 @@ class TaskProcess:
     """A worker process; used by one thread at a time."""
 
     def __init__(self, files: BufferFiles, begin: Begin, *values: object) -> None:
-        """Start the process with a call of ``begin``; function and values are pickled.
-
-        Tables are sent in both directions through ``files``.
-        """
+        """Start the process with a call of ``begin``; function and values are pickled."""
         here, there = _CONTEXT.Pipe()
         self._channel = Channel(here, files)
         self._process = _CONTEXT.Process(

@@ -114,7 +114,7 @@ class ProofChecker:
 
     def _check_backward(self) -> int:
         expected, count = self._known, 0
-        for row in self._list_masters(0, self._known.seqno, descending=True):
+        for row in self._list(0, self._known.seqno, descending=True):
             block_id, (_signed, tree) = _identify(row), _open(row)
             if block_id.seqno != expected.seqno:
                 raise ChainUnproven(
@@ -131,7 +131,7 @@ class ProofChecker:
 
     def _check_forward(self, before: BlockId, last: int) -> int:
         count = 0
-        for row in self._list_masters(before.seqno + 1, last):
+        for row in self._list(before.seqno + 1, last):
             block_id, (signed, tree) = _identify(row), _open(row)
             previous = _list_previous(tree, block_id)[0]
             if previous.seqno == before.seqno and previous != before:
@@ -160,7 +160,7 @@ class ProofChecker:
                 f"block {block_id} is signed by the validators of key block {key_seqno}, which is "
                 "not proven: start from a later block"
             )
-        row = next(self._list_masters(key_seqno, key_seqno), None)
+        row = next(self._list(key_seqno, key_seqno), None)
         if row is None:
             raise ChainUnproven(f"key block {key_seqno} was pruned from the lake meanwhile")
         try:
@@ -173,7 +173,7 @@ class ProofChecker:
         """Verify shard blocks: a masterchain block or a later, verified shard block names each."""
         expected: set[BlockId] = set()
         master = count = 0
-        for row in self._ask(first=first, last=last, shards=True, descending=True):
+        for row in self._list(first, last, shards=True, descending=True):
             block_id, (_signed, tree) = _identify(row), _open(row)
             if block_id.workchain == MASTERCHAIN:
                 master = block_id.seqno
@@ -189,11 +189,11 @@ class ProofChecker:
             count += 1
         return count
 
-    def _list_masters(self, first: int, last: int, *, descending: bool = False) -> Iterator[Row]:
-        return self._ask(first=first, last=last, shards=False, descending=descending)
-
-    def _ask(self, **values: object) -> Iterator[Row]:
+    def _list(
+        self, first: int, last: int, *, shards: bool = False, descending: bool = False
+    ) -> Iterator[Row]:
         cursor = self._connection.cursor()
+        values = {"first": first, "last": last, "shards": shards, "descending": descending}
         cursor.execute(self._statement, values)
         names = [column[0] for column in cursor.description or ()]
         while rows := cursor.fetchmany(ROWS_TOGETHER):
@@ -239,9 +239,8 @@ def _open(row: Row) -> tuple[SignatureSet | None, CellTree]:
 def _list_previous(tree: CellTree, block_id: BlockId) -> tuple[BlockId, ...]:
     info = read_info(tree, read_parts(tree).info)
     names = ("shard", "seqno", "root_hash", "file_hash")
-    found = [
+    return tuple(
         BlockId(block_id.workchain, *(info[f"{before}_{name}"] for name in names))
         for before in ("prev", "prev2")
         if info[f"{before}_seqno"] is not None
-    ]
-    return tuple(found)
+    )

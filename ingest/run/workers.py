@@ -51,10 +51,7 @@ if TYPE_CHECKING:
 def read_pieces(
     source: BlockSource, span: Span, settings: IngestSettings, versions: VersionRegistry
 ) -> Iterator[list[Piece | Hole]]:
-    """Yield the pieces and holes of a span in order, chunk by chunk.
-
-    If a block is not available yet, its hole is the last one, of kind ``NOT_YET``.
-    """
+    """Yield the pieces and holes of a span in order, chunk by chunk."""
     for chunk in read_chunks(source, span, settings, versions):
         if isinstance(chunk, Hole):
             yield [chunk]
@@ -123,9 +120,7 @@ class ReadAhead:
     def _take(self) -> Part | None:
         with self._changed:
             while True:
-                while self._readings and self._readings[0].rest is None:
-                    if self._readings[0].parts:
-                        break
+                while self._readings and not (self._readings[0].rest or self._readings[0].parts):
                     self._readings.popleft()
                 self._begin_tasks()
                 if self._failure is not None:
@@ -141,11 +136,7 @@ class ReadAhead:
     def _begin_tasks(self) -> None:
         for reading in self._readings:
             is_next = reading is self._readings[0]
-            if (
-                reading.rest is not None
-                and not reading.is_busy
-                and self._may_begin(is_next=is_next)
-            ):
+            if reading.rest and not reading.is_busy and self._may_begin(is_next=is_next):
                 self._begin(reading, reading.rest)
         while self._may_begin(is_next=not self._readings):
             span = next(self._spans, None)
@@ -327,15 +318,12 @@ def _read_part(span: Span, settings: IngestSettings) -> Part:
                 last = end.mc_seqno
             else:
                 last = end.last
-            size_bytes += sum(map(_measure, chunk))
+            tables = (piece.tables for piece in chunk if isinstance(piece, Piece))
+            size_bytes += sum(
+                measure_rows(name, rows) for each in tables for name, rows in each.items()
+            )
             if size_bytes >= PART_BYTES:
                 break
     except IngestError as error:
         raise SourceError(str(error)) from error  # other errors may not be picklable
     return Part(outcomes, size_bytes, Span(last + 1, span.last) if last < span.last else None)
-
-
-def _measure(outcome: Piece | Hole) -> int:
-    if isinstance(outcome, Hole):
-        return 0
-    return sum(measure_rows(name, rows) for name, rows in outcome.tables.items())

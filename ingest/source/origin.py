@@ -23,11 +23,7 @@ class Origin(msgspec.Struct, frozen=True):
     liteserver: Path | None = None
 
     def open(self, settings: IngestSections) -> BlockSource:
-        """Open the source.
-
-        Raises:
-            SourceError: the source cannot be opened or read.
-        """
+        """Open the source."""
         if self.node is not None:
             return open_node(self.node, proofs=settings.ingest.block_proofs)
         if self.liteserver is not None:

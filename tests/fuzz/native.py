@@ -30,8 +30,9 @@ from tonlake.ingest.blocks import McBundle, RawBlock
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.block import decode_in_python
 from tonlake.ingest.decode.block.header import read_header
-from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.tree import ORDINARY
+from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BocError, IngestError
 from tonlake.lake.account import MASTERCHAIN
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from tonlake.ingest.decode.cell.boc import CellTree
 from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.tree import CellTree
 
 
 def store_hashmap(

@@ -1,9 +1,8 @@
 """Merkle cells for tests, and updates that prune what the node prunes."""
 
 from tonlake.ingest.decode.block.state import iter_cells
-from tonlake.ingest.decode.cell.boc import CellTree
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, MERKLE_UPDATE, PRUNED
+from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, MERKLE_UPDATE, PRUNED, CellTree
 
 
 def end_proof(tree: CellTree, kid: int) -> int:

@@ -30,8 +30,9 @@ from tests.made.spots import (
 )
 from tonlake.ingest.blocks import BlockId, RawBlock
 from tonlake.ingest.decode.block.header import read_header, read_parts
-from tonlake.ingest.decode.cell.boc import MERKLE_UPDATE, ORDINARY, parse_boc, serialize_boc
-from tonlake.ingest.decode.cell.tree import MAX_LEVEL
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.tree import MAX_LEVEL, MERKLE_UPDATE, ORDINARY
+from tonlake.ingest.decode.cell.writer import serialize_boc
 
 _GLOBAL_ID_AT, _SEQNO_AT, _UTIME_AT, _START_LT_AT, _END_LT_AT = 32, 80, 248, 280, 344
 """Bits in Block (global_id) and BlockInfo (seq_no, gen_utime, start_lt, end_lt)."""

@@ -14,9 +14,9 @@ from tonlake.api.explorer.words.instruction import (
     read_operand,
     write_bits,
 )
-from tonlake.ingest.decode.cell.boc import ORDINARY, parse_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.decode.cell.tree import KIND_NAMES
+from tonlake.ingest.decode.cell.tree import KIND_NAMES, ORDINARY
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.derive.tvm.machine.code import find_instruction
 from tonlake.ingest.errors import BocError, CellUnderflow

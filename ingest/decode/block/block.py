@@ -51,12 +51,6 @@ def decode_bundles(bundles: Sequence[McBundle]) -> dict[str, pa.Table]:
     Rows are in schema order, so the same blocks produce the same tables. A state cell occurs
     once, with the first masterchain block that contains it. The native decoder does this if it is
     installed (package ``tonlake.ingest.decode.native``), with the same result.
-
-    Raises:
-        BlockCorrupt: the bytes of a block do not match its id: their SHA-256 is not the file hash,
-            or the hash of the root cell is not the root hash. The latter is not computed if the
-            masterchain block of the bundle names the id, which has both hashes.
-        DecodeError: a block does not follow TL-B; the message names it.
     """
     if native.is_used():
         return native.decode_bundles(bundles, decode_in_python)
@@ -67,10 +61,7 @@ def decode_bundles(bundles: Sequence[McBundle]) -> dict[str, pa.Table]:
 def decode_in_python(
     bundles: Sequence[McBundle], tops: Collection[BlockId] = ()
 ) -> dict[str, pa.Table]:
-    """Implement ``decode_bundles`` without the native decoder, as the reference for it.
-
-    ``tops`` are blocks named by a masterchain block that was verified before these bundles.
-    """
+    """Implement ``decode_bundles`` in Python; ``tops`` are named by a block verified before."""
     rows = RowSet()
     cells = StateCells(rows.table("state_cells"))
     for bundle in bundles:
@@ -90,9 +81,6 @@ def open_block(raw: RawBlock, *, is_named: bool = False) -> CellTree:
 
     ``is_named`` means that a verified masterchain block names this id. Then the file hash implies
     the root hash, and only cells whose hashes are in rows are hashed.
-
-    Raises:
-        BlockCorrupt: the bytes do not match the id, or are not a bag of cells.
     """
     if sha256(raw.data).digest() != raw.id.file_hash:
         raise BlockCorrupt("the bytes do not have the file hash", block=raw.id)

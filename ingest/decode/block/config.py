@@ -12,12 +12,13 @@ from tonlake.ingest.blocks import BlockId, KeyMark
 from tonlake.ingest.decode.block.currency import sign_int32
 from tonlake.ingest.decode.block.header import check_tag, read_mc_extra, read_own_info, read_parts
 from tonlake.ingest.decode.block.state import read_config, read_state
-from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import DecodeError
 
 if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.boc import CellTree
+    from tonlake.ingest.decode.cell.tree import CellTree
 
 _KEY_BITS = 32
 VERSION_PARAM = 8

@@ -53,10 +53,7 @@ def sign_int32(value: int) -> int:
 
 
 def read_extra_currencies(tree: CellTree, root: int) -> str | None:
-    """Return an ExtraCurrencyCollection as JSON, ids ascending, amounts as strings.
-
-    TL-B: extra_currencies$_ dict:(HashmapE 32 (VarUInteger 32)); ``root`` is the root cell.
-    """
+    """Return an ExtraCurrencyCollection as JSON, ids ascending, amounts as strings."""
     amounts = {
         str(currency): str(amount.load_var_uint(_AMOUNT_LENGTH_BITS))
         for currency, amount in iter_hashmap(tree, root, _CURRENCY_ID_BITS)

@@ -57,10 +57,7 @@ class MessageDecoder:
         self._known: dict[int, Message] = {}
 
     def decode(self, cell: int) -> Message:
-        """Return the columns of a message cell.
-
-        A cell that ends too early raises ValueError or IndexError (see module ``currency``).
-        """
+        """Return the columns of a message cell; raise ValueError or IndexError if it is short."""
         known = self._known.get(cell)
         if known is None:
             known = self._known[cell] = self._decode(cell)

@@ -31,10 +31,10 @@ from tonlake.ingest.decode.block.header import (
     read_shard_ident,
 )
 from tonlake.ingest.decode.block.state import read_config, read_state
-from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, parse_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft_cell
 from tonlake.ingest.decode.cell.dictionary import build_hashmap, iter_hashmap, iter_hashmap_slice
-from tonlake.ingest.decode.cell.tree import PRUNED, CellTree
+from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, PRUNED, CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.decode.native import hash_root
 from tonlake.ingest.errors import BocError, DecodeError
@@ -176,10 +176,7 @@ class Signature(msgspec.Struct, frozen=True):
 
 
 class SignatureSet(msgspec.Struct, frozen=True):
-    """The signatures of a masterchain block, the hash of its validator set, and their weight.
-
-    ``vote`` is what was signed in Simplex consensus; earlier, the id of the block was.
-    """
+    """The signatures of a masterchain block, the hash of its validator set, and their weight."""
 
     validator_list_hash_short: int
     catchain_seqno: int
@@ -279,10 +276,7 @@ def _read_pair(pair: CellSlice) -> Signature:
 
 
 def _check_merkle(tree: CellTree, cell: int, root_hash: bytes, *, is_hashed: bool) -> int:
-    """Return the block in a Merkle proof, which must prove ``root_hash``.
-
-    ``is_hashed`` means that the hash and depth stored in the proof were verified.
-    """
+    """Return the block in a Merkle proof, which must prove ``root_hash``."""
     if tree.kind(cell) != MERKLE_PROOF:
         raise DecodeError("the proof contains no Merkle proof")
     (block,) = tree.refs(cell)
@@ -313,10 +307,6 @@ def prove_shards(proof: bytes, mc_extra: bytes) -> bytes:
 
     It is the node's proof of the header with McBlockExtra inserted, which is pruned there; of
     McBlockExtra only ShardHashes is kept.
-
-    Raises:
-        DecodeError: the arguments do not belong to the same masterchain block.
-        BocError: one of them is not a bag of cells, or malformed.
     """
     source, target = parse_boc(proof), CellTree()
     merkle = _open_proof(source).load_ref()
@@ -327,12 +317,7 @@ def prove_shards(proof: bytes, mc_extra: bytes) -> bytes:
 
 
 def open_header(proof: bytes, mc_extra: bytes | None = None) -> CellTree:
-    """Return a tree whose first root is the block in a node's proof, with McBlockExtra if given.
-
-    Raises:
-        DecodeError: the arguments do not belong to the same masterchain block.
-        BocError: one of them is not a bag of cells, or malformed.
-    """
+    """Return a tree whose first root is the block in a node's proof, with McBlockExtra if given."""
     source, target = parse_boc(proof), CellTree()
     merkle = _open_proof(source).load_ref()
     if mc_extra is None:
@@ -418,12 +403,9 @@ def check_signatures(
     signatures: Iterable[tuple[bytes, bytes]],
     vote: SimplexVote | None = None,
 ) -> int:
-    """Verify that more than two thirds of the validators, by weight, signed a block.
+    """Verify that more than two thirds of the validators signed a block; return their weight.
 
     ``vote`` is what they signed in Simplex consensus; without it, they signed the block's id.
-
-    Returns:
-        The weight of the signers.
     """
     by_id = {hashlib.sha256(KEY_TAG + one.key).digest(): one for one in validators}
     total = sum(one.weight for one in by_id.values())
@@ -504,11 +486,7 @@ class Signers:
     """Validators by key block, each read once; verifies their signatures."""
 
     def __init__(self, read_key_block: Callable[[int], RawBlock | None]) -> None:
-        """Start empty.
-
-        ``read_key_block`` returns a verified masterchain block by seqno, the zero state for 0;
-        None if the source does not have it.
-        """
+        """Start empty."""
         self._read_key_block = read_key_block
         self._validators: dict[int, list[Validator] | None] = {}
 
@@ -517,13 +495,10 @@ class Signers:
         self._validators.clear()
 
     def check(self, block: RawBlock, key_seqno: int) -> bool:
-        """Verify the signatures in the proof of a masterchain block, if it has any.
+        """Verify the proof of a masterchain block, if any; return whether signatures were verified.
 
         They must be from the validators named by key block ``key_seqno``; if that block is missing,
         only the form of the proof is checked.
-
-        Returns:
-            Whether the signatures were verified.
         """
         if block.proof is None:
             return False

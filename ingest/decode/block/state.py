@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tonlake.ingest.decode.block.header import BlockHeader
-    from tonlake.ingest.decode.cell.boc import CellTree
     from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.ingest.decode.rows import Row, RowSet
 
 ACCOUNT_BITS = 256
@@ -96,10 +96,7 @@ def read_state(tree: CellTree, cell: int) -> ShardState:
 
 
 def read_state_sides(tree: CellTree, cell: int) -> list[ShardState]:
-    """Read the old side of an update: one state, or the two that an after_merge block joins.
-
-    Pruned states are left out.
-    """
+    """Read the old side of an update: up to two states, which an after_merge block joins."""
     if tree.kind(cell) == PRUNED:
         return []
     is_split = tree.slice(cell).peek_uint(32) == _SPLIT_STATE_TAG

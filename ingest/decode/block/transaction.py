@@ -424,10 +424,7 @@ def decode_transaction(
 
 
 def _find_messages(tree: CellTree, cell: int, out_count: int) -> list[int]:
-    """Read ``^[in_msg:(Maybe ^Message) out_msgs:(HashmapE 15 ^Message)]``.
-
-    Return the in message, if any, and ``out_count`` out messages.
-    """
+    """Read ``^[in_msg:(Maybe ^Message) out_msgs:(HashmapE 15 ^Message)]``."""
     value, left = tree.bits(cell)
     children = tree.links[cell]
     flags = value >> (left - 2)

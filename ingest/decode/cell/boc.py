@@ -11,16 +11,8 @@ from struct import Struct
 from struct import error as StructError  # noqa: N812 - it is a class
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.decode.cell.envelope import MAX_ROOTS, Envelope, read_envelope
-from tonlake.ingest.decode.cell.tree import (
-    LIBRARY,
-    MERKLE_PROOF,
-    MERKLE_UPDATE,
-    ORDINARY,
-    PRUNED,
-    CellTree,
-)
-from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.decode.cell.envelope import Envelope, read_envelope
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
@@ -28,18 +20,6 @@ if TYPE_CHECKING:
 
     LinkReader = Callable[[bytes, int], tuple[int, ...]]
 
-__all__ = [
-    "LIBRARY",
-    "MAX_ROOTS",
-    "MERKLE_PROOF",
-    "MERKLE_UPDATE",
-    "ORDINARY",
-    "PRUNED",
-    "BocError",
-    "CellTree",
-    "parse_boc",
-    "serialize_boc",
-]
 
 _MAX_REFS = 4
 _REFS_OF_ABSENT = 7

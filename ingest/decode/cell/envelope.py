@@ -14,7 +14,7 @@ from tonlake.ingest.errors import BocError
 from tonlake.lake.native import load_extension
 
 NATIVE, _reason = load_extension("tonlake.ingest.decode._core")
-"""The C extension, which computes checksums; None if it was not built."""
+"""The C extension, which declines rare or damaged bags; None if it was not built."""
 
 _POLYNOMIAL = 0x82F63B78
 

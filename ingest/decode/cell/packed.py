@@ -135,9 +135,6 @@ def append_packed(
 
     ``places`` maps hashes to cells already in the tree; appended cells are added to it. Without
     ``by_hash`` keys are not hashes, and are not verified.
-
-    Raises:
-        MissingCell, BocError: see ``assemble_boc``; descendants may have been appended.
     """
     opened: set[bytes] = set()
     todo = [root_hash]

@@ -15,9 +15,9 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from tonlake.ingest.decode.cell.envelope import NATIVE
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.errors import BocError
-from tonlake.lake.native import load_extension
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -278,10 +278,6 @@ class Digests:
             raise BocError(f"Merkle cell {cell} does not store the hashes of its children")
 
 
-NATIVE, _reason = load_extension("tonlake.ingest.decode._core")
-"""The C extension, which parses and hashes whole bags but declines rare or damaged ones; None if it
-was not built."""
-
 # Bits of the data from the completion tag on, by the last byte.
 _TAG_BITS = [(last & -last).bit_length() for last in range(256)]
 _from_bytes = int.from_bytes
@@ -378,10 +374,7 @@ class CellTree:
         self._is_trusted = True
 
     def hash(self, cell: int, level: int = MAX_LEVEL) -> bytes:
-        """Return the hash of a cell at a level; 3 is the representation hash.
-
-        Raises BocError if stored hashes differ from the computed ones.
-        """
+        """Return the hash of a cell at a level; 3 is the representation hash."""
         digests = self._digests or self._make_digests()
         top = digests.tops[cell]
         if not top:
@@ -390,10 +383,7 @@ class CellTree:
         return top if level >= MAX_LEVEL else digests.hash_at(cell, level)
 
     def hash_all(self, cells: Iterable[int]) -> None:
-        """Compute the hashes of several cells at once, which is faster than one by one.
-
-        Raises BocError as ``hash`` does.
-        """
+        """Compute the hashes of several cells at once, which is faster than one by one."""
         (self._digests or self._make_digests()).require(cells)
 
     def pruned_hash(self, cell: int, level: int) -> bytes | None:
@@ -418,10 +408,7 @@ class CellTree:
         return (self._digests or self._make_digests()).all_hashes(cell)
 
     def take_parsed(self, *, check_crc: bool) -> bool:
-        """Parse ``data`` with the C extension; return False if it declines.
-
-        It performs the checks of ``read_envelope`` and ``measure``.
-        """
+        """Parse ``data`` with the C extension; return False if it declines."""
         found = None if NATIVE is None else NATIVE.parse(self.data, check_crc)
         if found is not None:
             root, (self.cells, self.links, self._depths), self.stored_hashes = found

@@ -228,10 +228,7 @@ def _number(tree: CellTree, roots: Sequence[int]) -> tuple[list[int], dict[int, 
 
 
 def copy_part(tree: CellTree, root: int) -> bytes:
-    """Return a bag of a cell and its descendants as in a parsed bag, without hashing.
-
-    Duplicates in the parsed bag are written twice, and the order is not the node's.
-    """
+    """Return a bag of a cell and its descendants in the order of the parsed bag, duplicates too."""
     seen = {root}
     todo = [root]
     while todo:
@@ -243,11 +240,7 @@ def copy_part(tree: CellTree, root: int) -> bytes:
 
 
 def serialize_depth_first(tree: CellTree, root: int, *, crc32c: bool = False) -> bytes:
-    """Return the bag of a cell with its descendants depth first, in the generic form without index.
-
-    A cell reached more than once is placed, with its descendants, at its last position.
-    Duplicates in the tree are written twice.
-    """
+    """Return the bag of a cell with its descendants depth first; shared cells come last."""
     links = tree.links
     order: list[int] = []
     seen: set[int] = set()

@@ -78,10 +78,7 @@ _extension, _reason = _load()
 
 
 def hash_root(data: bytes) -> bytes | None:
-    """Return the root hash of a bag after verifying the hashes that its Merkle cells store.
-
-    None if these are wrong, and if the extension declines or is missing.
-    """
+    """Return the root hash of a bag after verifying the hashes that its Merkle cells store."""
     found: bytes | None = None if _extension is None else _extension.root_hash(data)
     return found
 
@@ -97,11 +94,7 @@ def describe() -> str:
 
 
 def decode_bundles(bundles: Sequence[McBundle], reference: Reference) -> Tables:
-    """Decode bundles with the extension, and blocks that it declines with ``reference``.
-
-    Raises:
-        IngestError: an error of ``reference`` about a block.
-    """
+    """Decode bundles with the extension, and blocks that it declines with ``reference``."""
     blocks = [(raw, bundle.mc_seqno) for bundle in bundles for raw in bundle.blocks]
     versions = {key: version for bundle in bundles for key, version in bundle.versions.items()}
     parts: list[Tables] = []

@@ -70,11 +70,7 @@ class _File(msgspec.Struct):
 
 
 def read_config(path: Path) -> NetworkConfig:
-    """Read a global configuration file.
-
-    Raises:
-        SourceError: it cannot be read, does not follow the schema, or lists no lite server.
-    """
+    """Read a global configuration file."""
     try:
         found = msgspec.json.decode(path.read_bytes(), type=_File)
         servers = tuple(map(_read_server, found.liteservers))

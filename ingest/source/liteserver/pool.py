@@ -250,10 +250,7 @@ class ServerPool:
         raise ServerFault(f"no lite server can be used: {reasons}", name=name, is_wrong=bool(wrong))
 
     async def ask_all(self, name: str, read: Callable[[Connection, Answer], T]) -> list[T]:
-        """Return ``read(connection, answer)`` for every server that answers.
-
-        Servers that failed recently are asked only if there are no others.
-        """
+        """Return ``read(connection, answer)`` for every server that answers."""
 
         async def ask(connection: Connection) -> T:
             return read(connection, await connection.ask(name, {}))

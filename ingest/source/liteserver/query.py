@@ -25,7 +25,8 @@ from tonlake.ingest.decode.block.proof import (
     write_candidate,
 )
 from tonlake.ingest.decode.block.state import find_account, read_config, read_state
-from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, parse_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.tree import MERKLE_PROOF
 from tonlake.ingest.errors import BocError, DecodeError, ServerFault, SourceError
 from tonlake.ingest.source.liteserver.config import read_config as read_network_config
 from tonlake.ingest.source.liteserver.pool import Background, ServerPool
@@ -91,10 +92,7 @@ def _check_validator_set(signatures: Answer, info: Mapping[str, Any], target: Bl
 
 
 def open_proof(data: bytes, root_hash: bytes, at: int = 0) -> CellTree:
-    """Return the tree that a Merkle proof contains, with the proven cell as its root.
-
-    The proof is root number ``at`` of the bag.
-    """
+    """Return the tree that a Merkle proof contains, with the proven cell as its root."""
     tree = parse_boc(data)
     if at >= len(tree.roots):
         raise BocError(f"it has {len(tree.roots)} roots, and no proof at {at}")
@@ -113,11 +111,7 @@ BY_SEQNO = 1
 
 
 class LiteServerQueries:
-    """Queries to a pool of lite servers.
-
-    Methods raise ServerRefusal if the servers do not have the requested object, and ServerFault
-    if none sends a valid answer.
-    """
+    """Queries to a pool of lite servers."""
 
     def __init__(self, pool: ServerPool) -> None:
         """Send all queries to ``pool``."""
@@ -265,10 +259,7 @@ class StateServers:
     def ask_account(
         self, master: BlockId, top: BlockId, workchain: int, account: bytes
     ) -> ProvenAccount | None:
-        """Return an account after a masterchain block; None if it does not exist.
-
-        ``top`` is the block of its shard that ``master`` names, or ``master`` itself.
-        """
+        """Return an account after a masterchain block; None if it does not exist."""
 
         def read(answer: Answer) -> ProvenAccount | None:
             return read_account_answer(answer["proof"], answer["state"], top.root_hash, account)

@@ -67,10 +67,7 @@ def read_block(
 def read_proven_block(
     opened: Slice, block_id: BlockId, mc_seqno: int, *, check_file: bool = True
 ) -> RawBlock:
-    """Return a block with its proof, or without if the node has none.
-
-    The proof of a shard block is verified; for that of a masterchain block see ``check_signed``.
-    """
+    """Return a block with its proof, or without if the node has none."""
     block = read_block(opened, block_id, mc_seqno, check_file=check_file)
     with naming_corrupt(block_id):
         place = opened.locate_proof(block_id, mc_seqno)

@@ -76,14 +76,10 @@ def read_block_entry(place: EntryPlace, block_id: BlockId, *, check_file: bool =
     return data
 
 
-def name_proof_kind(block_id: BlockId) -> str:
-    """Return the kind of the entry with a block's proof: ``proof`` or ``prooflink``."""
-    return PROOF_KIND if block_id.workchain == MASTERCHAIN else PROOF_LINK_KIND
-
-
 def read_proof_entry(place: EntryPlace, block_id: BlockId) -> bytes:
     """Return the bytes of the block proof at ``place``."""
-    return _read_named_entry(place, format_entry_name(block_id, name_proof_kind(block_id)))
+    kind = PROOF_KIND if block_id.workchain == MASTERCHAIN else PROOF_LINK_KIND
+    return _read_named_entry(place, format_entry_name(block_id, kind))
 
 
 def _read_named_entry(place: EntryPlace, expected: str) -> bytes:
@@ -169,10 +165,7 @@ class PackageScan:
         self.tail: EntryFlaw | None = None
 
     def advance(self) -> bool:
-        """Read new entries; return whether anything changed.
-
-        A file that shrank or was replaced is read from its start.
-        """
+        """Read new entries; return whether anything changed."""
         try:
             with open_regular(self.path) as file:
                 status = os.fstat(file.fileno())

@@ -58,10 +58,7 @@ class Scratch:
 
 
 def _make_locked_folder(root: Path) -> tuple[Path, int]:
-    """Return a new folder and the file descriptor that locks it.
-
-    The descriptor is -1 if another process removed the folder before it was locked.
-    """
+    """Return a new folder and the descriptor that locks it; -1 if another process removed it."""
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=root))
     try:
         lock = os.open(folder, os.O_RDONLY)
@@ -114,10 +111,7 @@ class StoreFiles(msgspec.Struct, frozen=True):
 
 
 class Store:
-    """One RocksDB; ``name`` is its folder relative to the node's, used in errors.
-
-    Methods raise SourceError if the store is missing, damaged or closed.
-    """
+    """One RocksDB; ``name`` is its folder relative to the node's, used in errors (SourceError)."""
 
     def __init__(self, folder: Path, name: str, scratch: Scratch) -> None:
         """Prepare to open; nothing is read yet."""
@@ -166,19 +160,17 @@ class Store:
 
     def look(self) -> StoreFiles:
         """Return the current state of the store's files."""
-        failure: OSError | None = None
+        failure = OSError()
         for _ in range(TRIES_UNCHANGED):  # files may be replaced between two system calls
             try:
                 manifest = self._read_current()
                 status = (self.folder / manifest).stat()
                 check_regular(self.folder / manifest, status.st_mode)
                 state = status.st_ino, status.st_size, status.st_mtime_ns
-                log_bytes = self._list_logs()
-                return StoreFiles(manifest, state, log_bytes)
+                return StoreFiles(manifest, state, self._list_logs())
             except OSError as error:
                 failure = error
-        reason = advise(failure) if failure is not None else ""
-        text = f"{failure}; {reason}" if reason else f"{failure}"
+        text = "; ".join(filter(None, (str(failure), advise(failure))))
         raise SourceError(f"{self.name}: no readable RocksDB: {text}") from failure
 
     def _list_logs(self) -> dict[str, int]:
@@ -283,11 +275,7 @@ class FrozenStore(Store):
 
 
 def write_merge_options(folder: Path) -> None:
-    """Write an OPTIONS file with a merge operator that rocksdict has.
-
-    It is derived from the options of a new, empty store, so that it fits the RocksDB that reads
-    it, whatever the node's version.
-    """
+    """Write the OPTIONS file of a new store, but with a merge operator that rocksdict has."""
     with tempfile.TemporaryDirectory(dir=folder) as template:
         Rdict(template, options=Options(raw_mode=True)).close()
         (path,) = Path(template).glob("OPTIONS-*")
@@ -303,10 +291,7 @@ TRIES = 200
 
 
 class FollowedStore(Store):
-    """A small store that the node may be writing; ``catch_up`` makes new values visible.
-
-    It is opened as a RocksDB secondary, which reads only what was added since the last time.
-    """
+    """A small store that the node may be writing; ``catch_up`` makes new values visible."""
 
     def __init__(self, folder: Path, name: str, scratch: Scratch) -> None:
         """Open the store."""
@@ -317,10 +302,9 @@ class FollowedStore(Store):
     def catch_up(self) -> bool:
         """Make the node's new writes visible; return False if its files did not change.
 
-        Only additions to a log are read incrementally. When files were created or deleted, the
-        store is reopened, since a secondary would prefer old values of a log to newer ones of
-        tables. The set of files must not change meanwhile: a log deleted during opening would
-        leave a gap.
+        When files were created or deleted, the store is reopened, since a secondary would prefer
+        old values of a log to newer ones of tables. The set of files must not change meanwhile: a
+        log deleted during opening would leave a gap.
         """
         failure, unchanged = None, 0
         for _ in range(TRIES):

@@ -173,11 +173,7 @@ class NodeSource:
             self._last = None
 
     def first_mc_seqno(self) -> int:
-        """Return the oldest masterchain block that is present with its shard blocks.
-
-        A node that started in the middle of the chain has handles of earlier blocks whose data it
-        never stored; these are skipped.
-        """
+        """Return the oldest masterchain block that is present with its shard blocks."""
         first = self._archive.find_first()
         reason: BlockUnavailable | None = None
         for mc_seqno in range(first, min(first + SEARCH_LIMIT, self.last_mc_seqno() + 1)):
@@ -243,10 +239,7 @@ class NodeSource:
         raise BlockNotYet(reason, block=name_mc_block(mc_seqno), file=error.file) from error
 
     def _is_damaged(self, last: int) -> bool:
-        """Return whether more is missing at the end than in a copy of a running node.
-
-        A truncated manifest makes an index lose entries whose packages still exist.
-        """
+        """Return whether more is missing at the end than in a copy of a running node."""
         if last - self._there > SHARDS_BEHIND_LIMIT:
             return True
         if self._holds_more is None:

@@ -55,11 +55,7 @@ _ZERO_NAME = re.compile(r"zerostate_(-?\d+)_([0-9A-F]{64})")
 
 
 def read_zero_states(db_dir: Path, known: Iterable[BlockId]) -> tuple[ZeroState, ...]:
-    """Return the zero states of a node's folder by workchain, the masterchain's first.
-
-    ``known`` are the ids of those with a handle; they locate files that are only under ``static``.
-    A damaged file is skipped if another file has the same state.
-    """
+    """Return the zero states of a node's folder by workchain, the masterchain's first."""
     found: dict[int, ZeroState] = {}
     damage: dict[int, SourceError] = {}
     for path, name, workchain, is_right in _list_files(db_dir, known):

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-BLOCK_ID = 0x6752EB78  # tonNode.blockIdExt
 BLOCK_INFO = 0x4AC6E727  # db.block.info
 BLOCK_HANDLE_KEY = 0x7F57D173  # db.blockdb.key.value
 INDEX_KEY = 0x7DC40502  # db.files.index.key
@@ -94,10 +93,6 @@ class TlReader:
     def read_uint(self) -> int:
         """Return an unsigned 32-bit integer."""
         return int.from_bytes(self.read_bytes(4), "little")
-
-    def read_long(self) -> int:
-        """Return a signed 64-bit integer."""
-        return int.from_bytes(self.read_bytes(8), "little", signed=True)
 
     def read_bool(self) -> bool:
         """Return a boxed ``Bool``."""

@@ -5,7 +5,8 @@ import json
 from pytoniq_core import HashMap, begin_cell
 
 from tests.api.v3.scene import Scene, make_raw
-from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.writer import serialize_boc
 
 GET_WALLET_DATA, GET_JETTON_DATA, GET_COLLECTION_DATA, GET_NFT_DATA = 97026, 106029, 102491, 102351
 GOLD = '{"name":"Gold","symbol":"AU","decimals":"3"}'

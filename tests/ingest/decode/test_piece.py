@@ -14,10 +14,11 @@ from pytoniq_core.boc.hashmap import HashMap
 
 from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.decode.block.header import read_parts
-from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.envelope import BagIndex
 from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.decode.piece import Piece, join_tables, list_queue_sizes, read_queue_size
 from tonlake.ingest.decode.rows import keep_first_cells
 from tonlake.ingest.errors import BocError, DecodeError

@@ -6,10 +6,10 @@ from tonlake.api.chain.configuration import decode_members
 from tonlake.api.explorer.contract.fact import Fact
 from tonlake.api.explorer.contract.pool import MAX_MEMBERS, list_members
 from tonlake.api.explorer.words.body import unwrap
-from tonlake.ingest.decode.cell.boc import serialize_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import build_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
 
 TON = 10**9
 

@@ -15,10 +15,11 @@ from litestar.testing import TestClient
 
 from tonlake.api.explorer.words.assembly import MAX_CHARACTERS, disassemble
 from tonlake.api.explorer.words.instruction import write_bits
-from tonlake.ingest.decode.cell.boc import LIBRARY, parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import build_hashmap
-from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.tree import LIBRARY, CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract.record import find_method_ids
 from tonlake.ingest.derive.tvm.machine.code import WINDOW_BITS, load_instructions
 

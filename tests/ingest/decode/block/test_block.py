@@ -17,7 +17,8 @@ from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.block import decode_bundle, decode_bundles
 from tonlake.ingest.decode.block.header import read_header
-from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BlockCorrupt, DecodeError
 from tonlake.lake.schema import BASE_TABLES
 

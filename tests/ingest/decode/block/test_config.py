@@ -10,9 +10,10 @@ from tonlake.ingest.blocks import KeyMark
 from tonlake.ingest.decode.block.config import config_rows, find_version, read_mark, read_params
 from tonlake.ingest.decode.block.header import read_header, read_mc_extra
 from tonlake.ingest.decode.block.state import read_config, read_state
-from tonlake.ingest.decode.cell.boc import CellTree, parse_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.tree import CellTree
 
 
 def test_every_key_block_gives_the_complete_configuration(network: Network) -> None:

@@ -15,8 +15,8 @@ from tests.ingest.networks import Network
 from tonlake.ingest.blocks import McBundle, RawBlock
 from tonlake.ingest.decode.block.block import decode_bundle
 from tonlake.ingest.decode.block.transaction import decode_transaction
-from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, MERKLE_UPDATE, parse_boc
-from tonlake.ingest.decode.cell.tree import CellTree, exotic_mask
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, MERKLE_UPDATE, CellTree, exotic_mask
 from tonlake.ingest.errors import BlockCorrupt, BocError, DecodeError
 
 HANGS_S = 10.0

@@ -10,8 +10,9 @@ from tests.ingest.networks import Network, read_zero_states
 from tonlake.ingest.decode.block.config import config_rows
 from tonlake.ingest.decode.block.header import read_header, read_shard_tops
 from tonlake.ingest.decode.block.state import StateCells, Touched, decode_update
-from tonlake.ingest.decode.cell.boc import CellTree, parse_boc, serialize_boc
-from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, MERKLE_UPDATE, PRUNED
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, MERKLE_UPDATE, PRUNED, CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.decode.wholestate import TABLES, decode_states
 from tonlake.ingest.errors import IngestError

@@ -16,9 +16,10 @@ from tests.ingest.decode.block.samples import (
 )
 from tests.ingest.decode.cell.samples import store_proof
 from tonlake.ingest.decode.block.message import MessageDecoder
-from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
 from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import DecodeError
 from tonlake.lake.schema import MESSAGES
 

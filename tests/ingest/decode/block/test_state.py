@@ -39,10 +39,11 @@ from tonlake.ingest.decode.block.state import (
     read_state,
     read_state_sides,
 )
-from tonlake.ingest.decode.cell.boc import CellTree, parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.packed import assemble_boc
-from tonlake.ingest.decode.cell.tree import LIBRARY
+from tonlake.ingest.decode.cell.tree import LIBRARY, CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.decode.rows import Row as RowTuple
 from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.decode.wholestate import decode_states

@@ -9,11 +9,12 @@ from pytoniq_core import Cell
 
 from tests.ingest.decode.cell.samples import GENERIC, INDEXED, INDEXED_CRC, trees, write_form
 from tonlake.ingest.decode.cell import envelope
-from tonlake.ingest.decode.cell.boc import MAX_ROOTS, BocError, parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell
-from tonlake.ingest.decode.cell.envelope import crc32c
+from tonlake.ingest.decode.cell.envelope import MAX_ROOTS, crc32c
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.decode.cell.writer import add_crc32c, canonical_order
+from tonlake.ingest.decode.cell.writer import add_crc32c, canonical_order, serialize_boc
+from tonlake.ingest.errors import BocError
 
 EMPTY = bytes.fromhex("b5ee9c72010101010002000000")
 

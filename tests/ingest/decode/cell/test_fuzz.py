@@ -17,11 +17,12 @@ from tests.ingest.decode.cell.samples import (
     store_update,
     write_form,
 )
-from tonlake.ingest.decode.cell.boc import BocError, parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.decode.cell.writer import canonical_order
+from tonlake.ingest.decode.cell.writer import canonical_order, serialize_boc
+from tonlake.ingest.errors import BocError
 
 HANGS_S = 10.0
 """Processor seconds after which a case counts as a hang; a sound one takes milliseconds."""

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from pytoniq_core.boc import Cell
 
 from tests.ingest.decode.cell.samples import order_plainly, trees
-from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.decode.cell.writer import canonical_order, serialize_depth_first
+from tonlake.ingest.decode.cell.writer import canonical_order, serialize_boc, serialize_depth_first
 
 
 @st.composite

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given, settings
 
 from tests.ingest.decode.cell.samples import store_proof, store_pruned, trees
-from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell
 from tonlake.ingest.decode.cell.packed import append_packed, assemble_boc, pack_cell
 from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BocError, MissingCell
 
 Packed = dict[bytes, tuple[bytes, list[bytes]]]

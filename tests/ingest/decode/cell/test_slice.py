@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytoniq_core import Cell
 
-from tonlake.ingest.decode.cell.boc import serialize_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BocError, CellUnderflow
 
 FIELDS = st.one_of(

@@ -9,16 +9,17 @@ from hypothesis import strategies as st
 from pytoniq_core import Cell
 
 from tests.ingest.decode.cell.samples import store_proof, store_pruned, store_update, trees
-from tonlake.ingest.decode.cell.boc import (
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
+from tonlake.ingest.decode.cell.tree import (
     LIBRARY,
+    MAX_DEPTH,
     MERKLE_UPDATE,
     ORDINARY,
     PRUNED,
-    parse_boc,
-    serialize_boc,
+    CellTree,
 )
-from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
-from tonlake.ingest.decode.cell.tree import MAX_DEPTH, CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BocError
 
 

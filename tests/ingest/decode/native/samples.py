@@ -11,9 +11,10 @@ from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.block import decode_in_python
 from tonlake.ingest.decode.block.state import NONEXIST_HASH
-from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
 from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BlockCorrupt, DecodeError
 
 SHARD = -(1 << 63)

@@ -11,11 +11,13 @@ from tests.ingest.decode.cell.samples import GENERIC, INDEXED, INDEXED_CRC, tree
 from tests.ingest.decode.cell.test_fuzz import list_seeds, mutate
 from tests.ingest.networks import Network
 from tonlake.ingest.decode.cell import tree as cell_tree
-from tonlake.ingest.decode.cell.boc import BocError, parse_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.envelope import NATIVE
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import canonical_order
+from tonlake.ingest.errors import BocError
 
-pytestmark = pytest.mark.skipif(cell_tree.NATIVE is None, reason="the extension is not built")
+pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 
 LEVELS = range(4)
 CASES = 3000
@@ -87,9 +89,9 @@ def test_bags_of_a_network(network: Network) -> None:
 
 
 def test_what_is_no_bytes() -> None:
-    assert cell_tree.NATIVE.parse(b"", 1) is None
-    assert cell_tree.NATIVE.hashes(b"\xb5\xee\x9c\x72") is None
+    assert NATIVE.parse(b"", 1) is None
+    assert NATIVE.hashes(b"\xb5\xee\x9c\x72") is None
     with pytest.raises(TypeError):
-        cell_tree.NATIVE.parse("text", 1)
+        NATIVE.parse("text", 1)
     with pytest.raises(TypeError):
-        cell_tree.NATIVE.hashes("text")
+        NATIVE.hashes("text")

@@ -25,8 +25,9 @@ from tests.ingest.source.liteserver.states import ProvenStates
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock, ZeroState
 from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.block.proof import prove_header, read_signatures
-from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, CellTree, parse_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft_cell
+from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.source.liteserver.config import LiteServer
 from tonlake.lake.account import MASTERCHAIN

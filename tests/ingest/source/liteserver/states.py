@@ -5,11 +5,11 @@ from tonlake.ingest.blocks import BlockId, RawBlock
 from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.block.proof import prove_header
 from tonlake.ingest.decode.block.state import find_account, read_config, read_state
-from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, parse_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft_cell
 from tonlake.ingest.decode.cell.dictionary import load_label
 from tonlake.ingest.decode.cell.packed import HASH_BYTES, append_packed, split_packed
-from tonlake.ingest.decode.cell.tree import PRUNED, CellTree
+from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, PRUNED, CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.ingest.source.node.shardstate import NamedState, name_states

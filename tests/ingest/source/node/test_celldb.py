@@ -17,7 +17,8 @@ from tests.ingest.source.node.nodewriter import encode_id, open_store
 from tests.ingest.source.node.test_tl import BLOCK_IDS, HASH
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.block.header import read_parts
-from tonlake.ingest.decode.cell.boc import ORDINARY, PRUNED, CellTree, parse_boc
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.tree import ORDINARY, PRUNED, CellTree
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.source.node.celldb import (
     CellDb,
