@@ -19,7 +19,7 @@ from tonlake.api.errors import AnswerConflict, LiteServerError
 from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import Address, WrittenAddress, render_friendly
 from tonlake.api.v2.value import render_account, render_base64, render_boc
-from tonlake.ingest.decode.block.currency import read_address
+from tonlake.ingest.decode.block.message import read_address
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap

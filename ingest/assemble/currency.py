@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.ingest.decode.block.currency import read_extra_currencies
+from tonlake.ingest.decode.block.message import read_extra_currencies
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.packed import assemble_boc
 from tonlake.ingest.errors import MissingCell

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.blocks import BlockId, KeyMark
-from tonlake.ingest.decode.block.currency import sign_int32
 from tonlake.ingest.decode.block.header import check_tag, read_mc_extra, read_own_info, read_parts
+from tonlake.ingest.decode.block.message import sign_int32
 from tonlake.ingest.decode.block.state import read_config, read_state
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.ingest.blocks import BlockId
-from tonlake.ingest.decode.block.currency import sign_int32
+from tonlake.ingest.decode.block.message import sign_int32
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import MERKLE_UPDATE
 from tonlake.ingest.errors import DecodeError

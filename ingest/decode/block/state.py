@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from tonlake.ingest.decode.block.currency import read_extra_currencies
 from tonlake.ingest.decode.block.header import (
     check_tag,
     read_parts,
     read_shard_ident,
     skip_currencies,
 )
+from tonlake.ingest.decode.block.message import read_extra_currencies
 from tonlake.ingest.decode.cell.dictionary import (
     find_leaf,
     iter_hashmap,

@@ -2,7 +2,7 @@
 
 TL-B: transaction$0111, HASH_UPDATE, the seven constructors of TransactionDescr, tr_phase_storage,
 tr_phase_credit, tr_phase_compute_*, tr_phase_action, tr_phase_bounce_*, split_merge_info. Each
-phase is read as its columns of ``transactions``. For positions in cells see module ``currency``.
+phase is read as its columns of ``transactions``. For positions in cells see module ``message``.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from functools import lru_cache
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tonlake.ingest.decode.block.currency import (
+from tonlake.ingest.decode.block.message import (
+    EXTRA_FLAGS_VERSION,
+    MessageDecoder,
     read_extra_currencies,
     read_grams,
     read_maybe_grams,
     read_var_uint,
     sign_int32,
 )
-from tonlake.ingest.decode.block.message import EXTRA_FLAGS_VERSION, MessageDecoder
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import read_bits

@@ -19,7 +19,7 @@ import re
 import struct
 from collections import OrderedDict
 from enum import IntFlag
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -142,14 +142,6 @@ _UNSIGNED = (1 << 64) - 1
 PackageKey = tuple[int, int, int]
 
 
-class Package(NamedTuple):
-    """A package's file, its name in the node's folder, and its valid bytes by the index."""
-
-    path: Path
-    name: str
-    bound: int
-
-
 def name_package_folder(package: int) -> str:
     """Return the folder of a package or slice, relative to the node's folder."""
     return f"{PACKAGES_FOLDER}/arch{package // SLICES_PER_FOLDER:04d}"
@@ -174,7 +166,8 @@ class Slice:
         name = self._index_name()
         self.store = FollowedStore(db_dir / name, name, scratch)
         self._packages: dict[PackageKey, int] = {}
-        self._found: dict[PackageKey, Package] = {}
+        self._found: dict[PackageKey, EntryPlace] = {}
+        """Where the first entries of packages are."""
         self._read_layout()
 
     def catch_up(self) -> bool:
@@ -243,15 +236,15 @@ class Slice:
                 f"{self.store.name}: has an offset for block {block_id}, but lists no package"
                 f" {package} for it"
             )
-        return EntryPlace(found.path, found.name, offset, found.bound)
+        return msgspec.structs.replace(found, offset=offset)
 
-    def _find_package(self, key: PackageKey) -> Package | None:
+    def _find_package(self, key: PackageKey) -> EntryPlace | None:
         found = self._found.get(key)
         index = self._packages.get(key)
         if found is None and index is not None:
             bound = self._number("status" if self._size is None else f"status.{index}")
             name = self._package_name(*key)
-            found = self._found[key] = Package(self.db_dir / name, name, bound or 0)
+            found = self._found[key] = EntryPlace(self.db_dir / name, name, 0, bound or 0)
         return found
 
     def _read_handle(self, block_id: BlockId, value: bytes) -> BlockHandle:

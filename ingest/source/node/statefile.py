@@ -18,7 +18,6 @@ at level 0: those in the tree from which the branches were pruned.
 
 from __future__ import annotations
 
-import hashlib
 import mmap
 import re
 from contextlib import ExitStack, closing, contextmanager
@@ -26,7 +25,7 @@ from functools import partial, reduce
 from hashlib import sha256
 from operator import or_
 from struct import Struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tonlake.ingest.blocks import MASTERCHAIN_SHARD, BlockId, RawBlock, ZeroState
 from tonlake.ingest.decode.cell.boc import parse_boc
@@ -44,7 +43,7 @@ from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.regular import check_regular, read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from tonlake.ingest.source.node.shardstate import NamedState, NamedStates
@@ -58,7 +57,7 @@ def read_zero_states(db_dir: Path, known: Iterable[BlockId]) -> tuple[ZeroState,
     """Return the zero states of a node's folder by workchain, the masterchain's first."""
     found: dict[int, ZeroState] = {}
     damage: dict[int, SourceError] = {}
-    for path, name, workchain, is_right in _list_files(db_dir, known):
+    for path, name, workchain, key in _list_files(db_dir, known):
         if workchain in found:
             continue
         try:
@@ -66,7 +65,7 @@ def read_zero_states(db_dir: Path, known: Iterable[BlockId]) -> tuple[ZeroState,
         except SourceError as error:
             damage.setdefault(workchain, error)
             continue
-        if is_right(state):
+        if _make_key(workchain, state.root_hash, state.file_hash) == key:
             found[workchain] = state
         else:
             reason = f"{name}: the bytes are not those of the state it is named after"
@@ -76,18 +75,17 @@ def read_zero_states(db_dir: Path, known: Iterable[BlockId]) -> tuple[ZeroState,
     return tuple(found[workchain] for workchain in sorted(found))
 
 
-def _list_files(
-    db_dir: Path, known: Iterable[BlockId]
-) -> Iterator[tuple[Path, str, int, Callable[[ZeroState], bool]]]:
+def _list_files(db_dir: Path, known: Iterable[BlockId]) -> Iterator[tuple[Path, str, int, str]]:
+    """Yield path, name, workchain and key of each file."""
     folder = db_dir / STATES_FOLDER
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if match := _ZERO_NAME.fullmatch(path.name):
-            name = f"{STATES_FOLDER}/{path.name}"
-            yield path, name, int(match[1]), partial(_has_key, match[2])
+            yield path, f"{STATES_FOLDER}/{path.name}", int(match[1]), match[2]
     for block_id in known:
         name = f"{STATIC_FOLDER}/{block_id.file_hash.hex().upper()}"
         if (path := db_dir / name).exists():
-            yield path, name, block_id.workchain, partial(_has_hashes, block_id)
+            workchain, hashes = block_id.workchain, (block_id.root_hash, block_id.file_hash)
+            yield path, name, workchain, _make_key(workchain, *hashes)
 
 
 def read_zero_block(db_dir: Path, known: Iterable[BlockId]) -> RawBlock | None:
@@ -108,17 +106,13 @@ def _read_state(path: Path, name: str, workchain: int) -> ZeroState:
         raise SourceError(f"{name}: {error.strerror}") from error
     except BocError as error:
         raise SourceError(f"{name}: {error}") from error
-    return ZeroState(workchain, root_hash, hashlib.sha256(data).digest(), data)
+    return ZeroState(workchain, root_hash, sha256(data).digest(), data)
 
 
-def _has_key(digest: str, state: ZeroState) -> bool:
-    block_id = BlockId(state.workchain, MASTERCHAIN_SHARD, 0, state.root_hash, state.file_hash)
+def _make_key(workchain: int, root_hash: bytes, file_hash: bytes) -> str:
+    block_id = BlockId(workchain, MASTERCHAIN_SHARD, 0, root_hash, file_hash)
     key = pack_constructor(ZERO_STATE_FILE_KEY) + pack_block_id(block_id)
-    return hashlib.sha256(key).hexdigest().upper() == digest
-
-
-def _has_hashes(block_id: BlockId, state: ZeroState) -> bool:
-    return (state.file_hash, state.root_hash) == (block_id.file_hash, block_id.root_hash)
+    return sha256(key).hexdigest().upper()
 
 
 MAX_LEVELED = 1 << 16
@@ -131,31 +125,23 @@ _HASH_AT, _HASH_BYTES, _DEPTH_BYTES = 4, 32, 2
 _core = NATIVE if hasattr(NATIVE, "read_cells") else None
 
 
-class BagPlace(NamedTuple):
-    """An indexed bag: its file, the file of cell offsets, and the bytes of a reference."""
-
-    path: Path
-    name: str
-    starts: Path
-    ref_bytes: int
-
-
 class BagCells:
     """The cells of a bag, packed (tonlake.ingest.decode.cell.packed); a handle is a cell number."""
 
     width = _HANDLE.size
 
-    def __init__(self, place: BagPlace) -> None:
-        """Map the files."""
-        self.place, self.name = place, place.name
-        self._data, self._starts = (_map_file(path) for path in (place.path, place.starts))
+    def __init__(self, path: Path, name: str, starts: Path, ref_bytes: int) -> None:
+        """Map the file, and that of cell offsets; ``ref_bytes`` is the size of a reference."""
+        self.reopen = partial(BagCells, path, name, starts, ref_bytes)
+        self.name, self._ref_bytes = name, ref_bytes
+        self._data, self._starts = _map_file(path), _map_file(starts)
         self.count = len(self._starts) // _START.size
 
     def fetch(self, handles: list[bytes]) -> list[bytes]:
         """Return the packed cells of ``handles``."""
-        ref_bytes = self.place.ref_bytes
         if _core is not None:
-            found: list[bytes] = _core.read_cells(self._data, self._starts, ref_bytes, handles)
+            data, starts = self._data, self._starts
+            found: list[bytes] = _core.read_cells(data, starts, self._ref_bytes, handles)
             if None not in found:
                 return found
         with naming(self.name):
@@ -164,7 +150,7 @@ class BagCells:
     def read(self, cell: int) -> tuple[bytes, list[int]]:
         """Return descriptors and data of a cell, and the numbers of its children."""
         (at,) = _START.unpack_from(self._starts, cell * _START.size)
-        data, width = self._data, self.place.ref_bytes
+        data, width = self._data, self._ref_bytes
         d1, d2 = data[at], data[at + 1]
         begin = at + 2 + _stored_bytes(d1)
         end = begin + (d2 + 1 >> 1)
@@ -180,9 +166,7 @@ class BagCells:
         """Compute digests in C, downwards from cell ``before - 1``; return how many are left."""
         if _core is None:
             return before
-        behind: int = _core.digest_cells(
-            self._data, self._starts, self.place.ref_bytes, digests, before
-        )
+        behind: int = _core.digest_cells(self._data, self._starts, self._ref_bytes, digests, before)
         return behind
 
     def close(self) -> None:
@@ -220,7 +204,7 @@ class StateBag:
         if found != count or end != envelope.end:
             raise BocError(f"{found} of {count} cells end where they should", end)
         self._digests = self._make_map(folder / "digests", count * _DIGEST.size)
-        self.cells = BagCells(BagPlace(path, self.name, folder / "starts", envelope.ref_bytes))
+        self.cells = BagCells(path, self.name, folder / "starts", envelope.ref_bytes)
         self._open.append(self.cells)
         self.root = _HANDLE.pack(envelope.roots[0])
         before = self.cells.digest(self._digests, count)
@@ -408,7 +392,7 @@ def _open_bag(path: Path) -> StateBag:
 
 
 def _describe(bag: StateBag, branch: Branch) -> StatePart:
-    return StatePart(bag.cells, partial(BagCells, bag.cells.place), branch)
+    return StatePart(bag.cells, bag.cells.reopen, branch)
 
 
 def _find_root(bag: StateBag, root_hash: bytes) -> bytes:

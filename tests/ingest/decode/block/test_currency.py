@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ingest.hashmaps import build_hashmap
-from tonlake.ingest.decode.block.currency import (
+from tonlake.ingest.decode.block.message import (
     read_address,
     read_extra_currencies,
     read_grams,
