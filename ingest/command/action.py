@@ -99,7 +99,10 @@ def explain_command(*, trace: str, lake_dir: Path | None, recording: Path | None
     trace_id = _read_hash(trace)
     with failing_cleanly():
         try:
-            found = _find_recorded(recording, trace_id) if recording else None
+            recorded = read_traces(recording) if recording else ()
+            found = next(
+                ((one, facts) for _, one, facts in recorded if one.trace_id == trace_id), None
+            )
             if lake_dir is not None:
                 found = find_stored(lake_dir, trace_id)
         except IngestError as error:
@@ -115,13 +118,6 @@ def _read_hash(text: str) -> bytes:
         return read_hash(text)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-
-
-def _find_recorded(recording: Path, trace_id: bytes) -> tuple[Trace, Interfaces] | None:
-    for _key, trace, interfaces in read_traces(recording):
-        if trace.trace_id == trace_id:
-            return trace, interfaces
-    return None
 
 
 def find_stored(lake_dir: Path, trace_id: bytes) -> tuple[Trace, Interfaces] | None:

@@ -114,17 +114,15 @@ class Tops:
                 f"{prefix}_root_hash": top and top.root_hash,
                 f"{prefix}_file_hash": top and top.file_hash,
             }
-        if not block["after_split"] or self._has_both(workchain, shard):
+        # After a split the parent stays until both children have a block.
+        others = (find_child(find_parent(shard), right=right) for right in (False, True))
+        if not block["after_split"] or all(
+            other == shard or (workchain, other) in self._tops for other in others
+        ):
             for parent in parents:
                 self._tops.pop((workchain, parent), None)
         self._tops[workchain, shard] = Top(*(block[name] for name in Top._fields))
         return found
-
-    def _has_both(self, workchain: int, shard: int) -> bool:
-        """Whether the other child of a shard's parent has a block already."""
-        parent = find_parent(shard)
-        others = (find_child(parent, right=right) for right in (False, True))
-        return all(other == shard or (workchain, other) in self._tops for other in others)
 
 
 def find_parent(shard: int) -> int:

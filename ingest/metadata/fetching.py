@@ -55,6 +55,11 @@ rewrites the files to which it adds rows."""
 _TABLES = ("jetton_masters", "nft_collections", "nft_items", OFFCHAIN_METADATA.name)
 _MAX_PAUSE_S = 86_400
 """Maximum pause between retries: one day."""
+_OUTCOMES: dict[type[FetchError], str] = {
+    FetchRefused: "refused",
+    ContentInvalid: "invalid",
+    FetchFailed: "failed",
+}
 
 Row = dict[str, Any]
 
@@ -165,25 +170,14 @@ def _try(fetcher: Fetcher, due: Due, now_s: int) -> Row:
     except FetchError as error:
         row |= {"url": due.url, "content": due.content, "error": str(error)}
         row["attempts"] = due.attempts + 1
-        outcome = _judge(error)
-        if outcome == "failed":
-            row["retry_at"] = _plan_retry(row["attempts"], now_s)
-        elif outcome == "refused":
+        outcome = _OUTCOMES[type(error)]
+        if outcome == "refused" or (outcome == "failed" and row["attempts"] >= ATTEMPTS):
             row["retry_at"] = None
+        elif outcome == "failed":
+            row["retry_at"] = now_s + min(RETRY_S << due.attempts, _MAX_PAUSE_S)
         # Keep older content if there is any.
         return row | {"outcome": outcome, "state": outcome if due.content is None else "fetched"}
     return row | {**document._asdict(), "outcome": "fetched", "state": "fetched"}
-
-
-def _judge(error: FetchError) -> str:
-    kinds = {FetchRefused: "refused", ContentInvalid: "invalid", FetchFailed: "failed"}
-    return kinds[type(error)]
-
-
-def _plan_retry(attempts: int, now_s: int) -> int | None:
-    if attempts >= ATTEMPTS:
-        return None
-    return now_s + min(RETRY_S << (attempts - 1), _MAX_PAUSE_S)
 
 
 def _commit_rows(lake_dir: Path, rows: list[Row], settings: LakeSettings) -> int:

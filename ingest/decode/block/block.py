@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
     from tonlake.ingest.decode.block.header import BlockHeader
-    from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.ingest.decode.rows import Row
 
@@ -123,7 +122,7 @@ def _decode_transactions(
     add_messages = rows.table("messages").extend
     touched = []
     count = 0
-    blocks = [(account, list(found)) for account, found in _iter_account_blocks(tree)]
+    blocks = list(_iter_account_blocks(tree))
     tree.hash_all([cell for _, found in blocks for _, cell in found])
     for account, found in blocks:
         last = None
@@ -141,10 +140,11 @@ def _decode_transactions(
     return touched, count
 
 
-def _iter_account_blocks(tree: CellTree) -> Iterator[tuple[bytes, Iterator[tuple[int, int]]]]:
+def _iter_account_blocks(tree: CellTree) -> Iterator[tuple[bytes, list[tuple[int, int]]]]:
     """Yield each account of a block with its transactions (lt, cell).
 
-    TL-B: ShardAccountBlocks = HashmapAugE 256 AccountBlock CurrencyCollection.
+    TL-B: ShardAccountBlocks = HashmapAugE 256 AccountBlock CurrencyCollection,
+    transactions:(HashmapAug 64 ^Transaction CurrencyCollection).
     """
     blocks = tree.slice(read_extra(tree, read_parts(tree)).account_blocks)
     root = blocks.load_maybe_ref()
@@ -155,14 +155,11 @@ def _iter_account_blocks(tree: CellTree) -> Iterator[tuple[bytes, Iterator[tuple
         skip_currencies(leaf)
         if leaf.load_uint(4 + 256) != _ACCOUNT_BLOCK_TAG << 256 | key:
             raise DecodeError(f"no AccountBlock of account {account.hex()} at its key")
-        yield account, _iter_transactions(leaf)
-
-
-def _iter_transactions(leaf: CellSlice) -> Iterator[tuple[int, int]]:
-    """Yield lt and cell. TL-B: transactions:(HashmapAug 64 ^Transaction CurrencyCollection)."""
-    for lt, entry in iter_hashmap_slice(leaf, 64):
-        skip_currencies(entry)
-        yield lt, entry.load_ref()
+        found = []
+        for lt, entry in iter_hashmap_slice(leaf, 64):
+            skip_currencies(entry)
+            found.append((lt, entry.load_ref()))
+        yield account, found
 
 
 def _make_block_row(header: BlockHeader, raw: RawBlock, mc_seqno: int, tx_count: int) -> Row:

@@ -244,7 +244,12 @@ def _read_signature_set(tree: CellTree, cell: int) -> SignatureSet:
         raise DecodeError(f"the block has {len(pairs)} signatures, but declares {count}")
     if root is not None:
         _check_form(tree, root, [pair.peek_uint(_PAIR_BITS) for _index, pair in pairs])
-    signatures = [_read_pair(pair) for _index, pair in pairs]
+    signatures = []
+    for _index, pair in pairs:
+        node_id_short = pair.load_bytes(32)
+        if pair.load_uint(4) != _ED25519_TAG:
+            raise DecodeError("a signature is not of type Ed25519")
+        signatures.append(Signature(node_id_short, pair.load_bytes(64)))
     if len({one.node_id_short for one in signatures}) < count:
         raise DecodeError("a validator signed the block twice")
     return SignatureSet(list_hash, catchain_seqno, weight, signatures, vote)
@@ -266,13 +271,6 @@ def _check_form(tree: CellTree, root: int, pairs: list[int]) -> None:
     )
     if copy.hash(rebuilt) != tree.hash(root):
         raise DecodeError("the signatures of the block are malformed")
-
-
-def _read_pair(pair: CellSlice) -> Signature:
-    node_id_short = pair.load_bytes(32)
-    if pair.load_uint(4) != _ED25519_TAG:
-        raise DecodeError("a signature is not of type Ed25519")
-    return Signature(node_id_short, pair.load_bytes(64))
 
 
 def _check_merkle(tree: CellTree, cell: int, root_hash: bytes, *, is_hashed: bool) -> int:

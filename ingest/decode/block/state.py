@@ -325,7 +325,12 @@ def _read_storage(cell: CellSlice, used: tuple[int, int], *, storage_extra: bool
     due_payment = cell.load_coins() if cell.load_bit() else None
     last_trans_lt = cell.load_uint(64)
     balance, extra_currencies = cell.load_coins(), cell.load_maybe_ref()
-    state = _read_state_init(cell) if cell.load_bit() else _read_inactive(cell)
+    if cell.load_bit():
+        state = _read_state_init(cell)
+    elif cell.load_bit():
+        state = AccountState("frozen", frozen_hash=cell.load_bytes(32))
+    else:
+        state = AccountState("uninit")
     _check_end(cell)
     return msgspec.structs.replace(
         state,
@@ -337,12 +342,6 @@ def _read_storage(cell: CellSlice, used: tuple[int, int], *, storage_extra: bool
         storage_due_payment=due_payment,
         storage_last_trans_lt=last_trans_lt,
     )
-
-
-def _read_inactive(cell: CellSlice) -> AccountState:
-    if cell.load_bit():
-        return AccountState("frozen", frozen_hash=cell.load_bytes(32))
-    return AccountState("uninit")
 
 
 def _read_state_init(cell: CellSlice) -> AccountState:

@@ -108,7 +108,14 @@ def _read_sizes(data: bytes, flags: int, ref_bytes: int, offset_bytes: int) -> E
     cell_count, root_count, absent_count = numbers
     cell_bytes = int.from_bytes(data[sizes_end - offset_bytes : sizes_end], "big")
     generic = data[:4] == GENERIC
-    _check_counts(cell_count, root_count, absent_count, generic=generic)
+    if absent_count:
+        text = f"{absent_count} absent cells: only complete bags are supported"
+        raise BocError(text, _FIXED_BYTES)
+    if not 0 < root_count <= MAX_ROOTS or (root_count != 1 and not generic):
+        text = f"{root_count} roots: at least 1 and at most {MAX_ROOTS}"
+        raise BocError(text, _FIXED_BYTES)
+    if not cell_count:
+        raise BocError("no cells", _FIXED_BYTES)
     roots_end = sizes_end + (root_count * ref_bytes if generic else 0)
     first = roots_end + (cell_count * offset_bytes if flags & INDEX_FLAG else 0)
     end = first + cell_bytes
@@ -126,15 +133,6 @@ def _read_sizes(data: bytes, flags: int, ref_bytes: int, offset_bytes: int) -> E
     if max(roots) >= cell_count:
         raise BocError(f"root {max(roots)} of {cell_count} cells", sizes_end)
     return Envelope(cell_count, roots, ref_bytes, first, end)
-
-
-def _check_counts(cells: int, roots: int, absent: int, *, generic: bool) -> None:
-    if absent:
-        raise BocError(f"{absent} absent cells: only complete bags are supported", _FIXED_BYTES)
-    if not 0 < roots <= MAX_ROOTS or (roots != 1 and not generic):
-        raise BocError(f"{roots} roots: at least 1 and at most {MAX_ROOTS}", _FIXED_BYTES)
-    if not cells:
-        raise BocError("no cells", _FIXED_BYTES)
 
 
 _HASHES_BIT, _EXOTIC_BIT = 0x10, 0x08

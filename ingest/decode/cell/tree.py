@@ -294,13 +294,6 @@ def read_bits(head: bytes) -> tuple[int, int]:
     return _from_bytes(head[2:], "big") >> tag, (len(head) - 2 << 3) - tag
 
 
-def count_bits(head: bytes) -> int:
-    """Return the number of data bits of a cell."""
-    if not head[1] & 1:
-        return head[1] << 2
-    return (len(head) - 2 << 3) - _TAG_BITS[head[-1]]
-
-
 MAX_LEVEL = 3
 
 
@@ -346,7 +339,8 @@ class CellTree:
 
     def bit_length(self, cell: int) -> int:
         """Return the number of data bits of a cell."""
-        return count_bits(self.cells[cell])
+        head = self.cells[cell]
+        return (len(head) - 2 << 3) - (_TAG_BITS[head[-1]] if head[1] & 1 else 0)
 
     def bits(self, cell: int) -> tuple[int, int]:
         """Return the data of an ordinary cell as an integer, and its number of bits."""

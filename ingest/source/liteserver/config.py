@@ -73,7 +73,14 @@ def read_config(path: Path) -> NetworkConfig:
     """Read a global configuration file."""
     try:
         found = msgspec.json.decode(path.read_bytes(), type=_File)
-        servers = tuple(map(_read_server, found.liteservers))
+        servers = tuple(
+            LiteServer(
+                str(ipaddress.IPv4Address(server.ip & 0xFFFFFFFF)),
+                server.port,
+                _read_bytes(server.id.key, KEY_BYTES),
+            )
+            for server in found.liteservers
+        )
         validator = found.validator or _Validator()
         zero_state = _read_block(validator.zero_state)
         init_block = _read_block(validator.init_block)
@@ -86,11 +93,6 @@ def read_config(path: Path) -> NetworkConfig:
     if not servers:
         raise SourceError(f"{path.name} names no lite servers: it has no list `liteservers`")
     return NetworkConfig(servers, zero_state, init_block)
-
-
-def _read_server(server: _Server) -> LiteServer:
-    host = str(ipaddress.IPv4Address(server.ip & 0xFFFFFFFF))
-    return LiteServer(host, server.port, _read_bytes(server.id.key, KEY_BYTES))
 
 
 def _read_block(block: _Block | None) -> BlockId | None:
