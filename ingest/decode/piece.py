@@ -28,10 +28,10 @@ from tonlake.ingest.errors import BocError, IngestError
 from tonlake.lake.schema import BLOCK_PROOFS, QUEUE_SIZES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import TypeAlias
 
-    from tonlake.ingest.blocks import McBundle
+    from tonlake.ingest.blocks import McBundle, RawBlock
     from tonlake.ingest.decode.cell.envelope import IndexedCell
 
     Links: TypeAlias = Sequence[int] | None
@@ -45,15 +45,14 @@ _CHILDREN_OF_FORK = 2
 
 def list_queue_sizes(bundles: Sequence[McBundle]) -> pa.Table:
     """Return the rows of blocks; hashes are not verified."""
-    rows: list[Row] = [
-        (
-            *(block.id.workchain, block.id.shard, block.id.seqno, bundle.mc_seqno),
-            read_queue_size(block.data),
-        )
-        for bundle in bundles
-        for block in bundle.blocks
-    ]
+    rows = [(*key, read_queue_size(block.data)) for key, block in _list_blocks(bundles)]
     return make_table(QUEUE_SIZES, rows)
+
+
+def _list_blocks(bundles: Sequence[McBundle]) -> Iterator[tuple[Row, RawBlock]]:
+    for bundle in bundles:
+        for block in bundle.blocks:
+            yield (block.id.workchain, block.id.shard, block.id.seqno, bundle.mc_seqno), block
 
 
 def read_queue_size(data: bytes) -> int | None:
@@ -144,17 +143,8 @@ def _read_info(value: int, bits: int) -> int | None:
 
 def list_proofs(bundles: Sequence[McBundle]) -> pa.Table:
     """Return the proofs of blocks, unchanged, as rows of ``block_proofs``."""
-    rows: list[Row] = [
-        (
-            *(block.id.workchain, block.id.shard, block.id.seqno, bundle.mc_seqno),
-            block.proof,
-            block.mc_extra,
-        )
-        for bundle in bundles
-        for block in bundle.blocks
-        if block.proof is not None
-    ]
-    return make_table(BLOCK_PROOFS, rows)
+    blocks = ((key, block) for key, block in _list_blocks(bundles) if block.proof is not None)
+    return make_table(BLOCK_PROOFS, [(*key, one.proof, one.mc_extra) for key, one in blocks])
 
 
 class Hole(msgspec.Struct, frozen=True):

@@ -55,10 +55,8 @@ def read_params(tree: CellTree, root: int, mc_seqno: int, utime: int) -> list[Co
 
 def find_version(tree: CellTree, root: int) -> int:
     """Return the global version of a configuration; 0 without ConfigParam 8, as in the node."""
-    for key, value in iter_hashmap(tree, root, _KEY_BITS):
-        if key == VERSION_PARAM:
-            return read_version(tree, value.load_ref())
-    return 0
+    param = dict(iter_hashmap(tree, root, _KEY_BITS)).get(VERSION_PARAM)
+    return 0 if param is None else read_version(tree, param.load_ref())
 
 
 def read_version(tree: CellTree, cell: int) -> int:

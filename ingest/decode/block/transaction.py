@@ -128,17 +128,21 @@ def read_run(cell: bytes) -> Phase:
         gas_credit, left = read_var_uint(value, left, 2)
     left -= 8
     mode = value >> left & 0xFF
-    left -= 32
-    exit_code = sign_int32(value >> left & 0xFFFFFFFF)
-    exit_arg = None
-    left -= 1
-    if value >> left & 1:
-        left -= 32
-        exit_arg = sign_int32(value >> left & 0xFFFFFFFF)
+    exit_code, exit_arg, left = _read_code(value, left)
     left -= _COMPUTE_TAIL_BITS
     tail = (value >> left & _COMPUTE_TAIL_MASK).to_bytes(_COMPUTE_TAIL.size, "big")
     mode -= mode >> 7 << 8
     return (gas_used, gas_limit, gas_credit, mode, exit_code, exit_arg, *_COMPUTE_TAIL.unpack(tail))
+
+
+def _read_code(value: int, left: int) -> tuple[int, int | None, int]:
+    """Read an exit or result code, its optional argument, and return the new position, too."""
+    left -= 33
+    code = sign_int32(value >> left + 1 & 0xFFFFFFFF)
+    if not value >> left & 1:
+        return code, None, left
+    left -= 32
+    return code, sign_int32(value >> left & 0xFFFFFFFF), left
 
 
 def read_maybe_action(
@@ -160,13 +164,7 @@ def read_action(cell: bytes) -> Phase:
     change, left = read_status_change(value, left)
     fwd_fees, left = read_maybe_grams(value, left)
     action_fees, left = read_maybe_grams(value, left)
-    left -= 32
-    result_code = sign_int32(value >> left & 0xFFFFFFFF)
-    result_arg = None
-    left -= 1
-    if value >> left & 1:
-        left -= 32
-        result_arg = sign_int32(value >> left & 0xFFFFFFFF)
+    result_code, result_arg, left = _read_code(value, left)
     left -= _ACTION_COUNTS_BITS
     counts = (value >> left & _ACTION_COUNTS_MASK).to_bytes(_ACTION_COUNTS.size, "big")
     size_cells, left = read_var_uint(value, left, 3)

@@ -252,7 +252,9 @@ class StateServers:
     def __init__(self, config: NetworkConfig, *, timeout_ms: int, parallel_queries: int) -> None:
         """Create the pool of a network's servers; none is connected yet."""
         self._background = Background()
-        self._pool = self._background.run(_make_pool(config, timeout_ms, parallel_queries))
+        self._pool = ServerPool(
+            config.servers, timeout_ms=timeout_ms, parallel_queries=parallel_queries
+        )
         self._rests_until_s = float("-inf")
         self._problem = ""
 
@@ -330,7 +332,3 @@ def open_state_servers(config: Path, *, timeout_ms: int, parallel_queries: int) 
     """Return a client for the lite servers of a configuration file."""
     network = read_network_config(config)
     return StateServers(network, timeout_ms=timeout_ms, parallel_queries=parallel_queries)
-
-
-async def _make_pool(config: NetworkConfig, timeout_ms: int, parallel_queries: int) -> ServerPool:
-    return ServerPool(config.servers, timeout_ms=timeout_ms, parallel_queries=parallel_queries)

@@ -189,7 +189,8 @@ class LiteSource:
         self._config = config
         self._poll_s = settings.poll_ms / 1000
         self._background = Background()
-        self._pool = self._background.run(_make_pool(config, settings))
+        queries = settings.queries
+        self._pool = ServerPool(config.servers, timeout_ms=TIMEOUT_MS, parallel_queries=queries)
         self._queries = LiteServerQueries(self._pool)
         known = [one for one in (config.zero_state, config.init_block) if one is not None]
         self._proofs = settings.proofs
@@ -319,7 +320,3 @@ class LiteSource:
     async def _ask_zero_state(self, one: BlockId) -> ZeroState:
         data = await self._queries.ask_block(one, 0, "getState")
         return ZeroState(one.workchain, one.root_hash, one.file_hash, data)
-
-
-async def _make_pool(config: NetworkConfig, settings: LiteServerSettings) -> ServerPool:
-    return ServerPool(config.servers, timeout_ms=TIMEOUT_MS, parallel_queries=settings.queries)

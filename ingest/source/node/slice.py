@@ -25,26 +25,9 @@ import msgspec
 
 from tonlake.ingest.blocks import MASTERCHAIN_SHARD, BlockId
 from tonlake.ingest.errors import SourceError
+from tonlake.ingest.source.node import tl
 from tonlake.ingest.source.node.package import EntryPlace
 from tonlake.ingest.source.node.rocks import FollowedStore
-from tonlake.ingest.source.node.tl import (
-    BLOCK_FILE_KEY,
-    BLOCK_HANDLE_KEY,
-    BLOCK_ID_BYTES,
-    BLOCK_INFO,
-    BOOL_FALSE,
-    INDEX_KEY,
-    INDEX_VALUE,
-    LT_DESC_KEY,
-    LT_DESC_VALUE,
-    PACKAGE_KEY,
-    PACKAGE_VALUE,
-    PROOF_KEY,
-    PROOF_LINK_KEY,
-    TlReader,
-    pack_block_id,
-    pack_constructor,
-)
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
@@ -53,7 +36,7 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.source.node.rocks import Scratch
 
-HANDLE_PREFIX = pack_constructor(BLOCK_HANDLE_KEY)
+HANDLE_PREFIX = tl.pack_constructor(tl.BLOCK_HANDLE_KEY)
 
 
 class HandleFlag(IntFlag):
@@ -71,8 +54,8 @@ class HandleFlag(IntFlag):
 
 
 _SKIPPED = {
-    HandleFlag.NEXT_LEFT: BLOCK_ID_BYTES,
-    HandleFlag.NEXT_RIGHT: BLOCK_ID_BYTES,
+    HandleFlag.NEXT_LEFT: tl.BLOCK_ID_BYTES,
+    HandleFlag.NEXT_RIGHT: tl.BLOCK_ID_BYTES,
     HandleFlag.LT_KNOWN: 8,
 }
 """Sizes of fields that are not used, between ``prev`` and ``unixtime``."""
@@ -94,13 +77,13 @@ class BlockHandle(msgspec.Struct, frozen=True):
 
 def pack_handle_key(block_id: BlockId) -> bytes:
     """Return the key of a block's handle: boxed ``db.blockdb.key.value``."""
-    return HANDLE_PREFIX + pack_block_id(block_id)
+    return HANDLE_PREFIX + tl.pack_block_id(block_id)
 
 
 def unpack_handle_key(key: bytes, what: str) -> BlockId:
     """Return the block id in the key of a handle; ``what`` names the store in errors."""
-    reader = TlReader(key, f"{what}: key of a handle")
-    reader.read_constructor(BLOCK_HANDLE_KEY)
+    reader = tl.TlReader(key, f"{what}: key of a handle")
+    reader.read_constructor(tl.BLOCK_HANDLE_KEY)
     block_id = reader.read_block_id()
     reader.expect_end()
     return block_id
@@ -113,8 +96,8 @@ def pack_handle_prefix(workchain: int, shard: int, seqno: int) -> bytes:
 
 def read_handle(data: bytes, what: str) -> BlockHandle:
     """Read a boxed ``db.block.info``; ``what`` names the value in errors."""
-    reader = TlReader(data, what)
-    reader.read_constructor(BLOCK_INFO)
+    reader = tl.TlReader(data, what)
+    reader.read_constructor(tl.BLOCK_INFO)
     block_id = reader.read_block_id()
     flags = HandleFlag(reader.read_uint())
 
@@ -204,24 +187,24 @@ class Slice:
 
     def last_mc_seqno(self) -> int | None:
         """Return the newest masterchain block in the slice's lt index; None if there is none."""
-        value = self.store.get(_LT_DESC_KEY.pack(LT_DESC_KEY, MASTERCHAIN, MASTERCHAIN_SHARD))
+        value = self.store.get(_LT_DESC_KEY.pack(tl.LT_DESC_KEY, MASTERCHAIN, MASTERCHAIN_SHARD))
         if value is None:
             return None
-        reader = TlReader(value, f"{self.store.name}: db.lt.desc.value")
-        reader.read_constructor(LT_DESC_VALUE)
+        reader = tl.TlReader(value, f"{self.store.name}: db.lt.desc.value")
+        reader.read_constructor(tl.LT_DESC_VALUE)
         _first_index, _last_index = reader.read_int(), reader.read_int()
         return reader.read_int()
 
     def locate_proof(self, block_id: BlockId, mc_seqno: int) -> EntryPlace | None:
         """Return where the proof of a block committed by ``mc_seqno`` is; None if not indexed."""
         is_master = block_id.workchain == MASTERCHAIN
-        return self.locate(block_id, mc_seqno, PROOF_KEY if is_master else PROOF_LINK_KEY)
+        return self.locate(block_id, mc_seqno, tl.PROOF_KEY if is_master else tl.PROOF_LINK_KEY)
 
     def locate(
-        self, block_id: BlockId, mc_seqno: int, key: int = BLOCK_FILE_KEY
+        self, block_id: BlockId, mc_seqno: int, key: int = tl.BLOCK_FILE_KEY
     ) -> EntryPlace | None:
         """Return where a block committed by ``mc_seqno`` is, or what else ``key`` names of it."""
-        file_key = pack_constructor(key) + pack_block_id(block_id)
+        file_key = tl.pack_constructor(key) + tl.pack_block_id(block_id)
         offset = self._number(hashlib.sha256(file_key).hexdigest().upper())
         if offset is None:
             return None
@@ -390,23 +373,23 @@ class GlobalIndex:
 
     def _read(self) -> None:
         self._records.clear()
-        value = self.store.get(pack_constructor(INDEX_KEY))
+        value = self.store.get(tl.pack_constructor(tl.INDEX_KEY))
         if value is None:
             raise SourceError(f"{self.store.name}: no list of packages: an empty node?")
-        reader = TlReader(value, f"{self.store.name}: db.files.index")
-        reader.read_constructor(INDEX_VALUE)
+        reader = tl.TlReader(value, f"{self.store.name}: db.files.index")
+        reader.read_constructor(tl.INDEX_VALUE)
         self.slice_ids = sorted(reader.read_vector(reader.read_int))
         reader.read_vector(reader.read_int)  # packages of key blocks
         reader.read_vector(reader.read_int)  # temporary packages
         reader.expect_end()
 
     def _read_record(self, slice_id: int) -> SliceRecord:
-        key = struct.pack("<Ii", PACKAGE_KEY, slice_id) + BOOL_FALSE + BOOL_FALSE
+        key = struct.pack("<Ii", tl.PACKAGE_KEY, slice_id) + tl.BOOL_FALSE + tl.BOOL_FALSE
         value = self.store.get(key)
         if value is None:
             raise SourceError(f"{self.store.name}: slice {slice_id} is listed without a record")
-        reader = TlReader(value, f"{self.store.name}: slice {slice_id}")
-        reader.read_constructor(PACKAGE_VALUE)
+        reader = tl.TlReader(value, f"{self.store.name}: slice {slice_id}")
+        reader.read_constructor(tl.PACKAGE_VALUE)
         found_id, _key, _temp = reader.read_int(), reader.read_bool(), reader.read_bool()
         if found_id != slice_id:
             raise reader.fail(f"the record of slice {found_id}")

@@ -21,20 +21,13 @@ from tonlake.ingest.errors import (
     EntryFlaw,
     SourceError,
 )
+from tonlake.ingest.source.node import tl
 from tonlake.ingest.source.node.archive import Archive
 from tonlake.ingest.source.node.packs import OPEN_INDEXES, find_newest_mc_block
 from tonlake.ingest.source.node.recent import RecentBlocks
 from tonlake.ingest.source.node.rocks import FollowedStore, Scratch
 from tonlake.ingest.source.node.slice import PACKAGES_FOLDER, GlobalIndex, SliceCache
 from tonlake.ingest.source.node.statefile import read_zero_states
-from tonlake.ingest.source.node.tl import (
-    DB_VERSION,
-    DB_VERSION_KEY,
-    INIT_BLOCK_ID,
-    SHARD_CLIENT,
-    TlReader,
-    pack_constructor,
-)
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
@@ -50,11 +43,11 @@ INIT_BLOCK_KEY = bytes.fromhex("f2881431756ddf33e3c4f242039f7d30d16c00d2d7cd0b9b
 
 def check_version(store: Store) -> None:
     """Raise SourceError unless the node's folder has the supported layout."""
-    value = store.get(pack_constructor(DB_VERSION_KEY))
+    value = store.get(tl.pack_constructor(tl.DB_VERSION_KEY))
     if value is None:
         return  # written when a node upgrades an old folder; without it the layout is old
-    reader = TlReader(value, f"{store.name}: db.state.dbVersion")
-    reader.read_constructor(DB_VERSION)
+    reader = tl.TlReader(value, f"{store.name}: db.state.dbVersion")
+    reader.read_constructor(tl.DB_VERSION)
     version = reader.read_int()
     if version != SUPPORTED_VERSION:
         raise SourceError(f"{store.name}: layout {version}; this reader knows {SUPPORTED_VERSION}")
@@ -62,19 +55,19 @@ def check_version(store: Store) -> None:
 
 def read_shard_client(store: Store) -> BlockId | None:
     """Return the newest masterchain block whose shard blocks the node has all applied."""
-    return _read_block(store, SHARD_CLIENT_KEY, SHARD_CLIENT, "db.state.shardClient")
+    return _read_block(store, SHARD_CLIENT_KEY, tl.SHARD_CLIENT, "db.state.shardClient")
 
 
 def read_init_block(store: Store) -> BlockId | None:
     """Return the key block or zero state from which the node would start."""
-    return _read_block(store, INIT_BLOCK_KEY, INIT_BLOCK_ID, "db.state.initBlockId")
+    return _read_block(store, INIT_BLOCK_KEY, tl.INIT_BLOCK_ID, "db.state.initBlockId")
 
 
 def _read_block(store: Store, key: bytes, constructor: int, what: str) -> BlockId | None:
     value = store.get(key)
     if value is None:
         return None
-    reader = TlReader(value, f"{store.name}: {what}")
+    reader = tl.TlReader(value, f"{store.name}: {what}")
     reader.read_constructor(constructor)
     return reader.read_block_id()
 
