@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.ingest.networks import Network
+    from tonlake.ingest.blocks import McBundle
 
 GENUINE = {
     "main": ("localnet-db.tar.zst", "db", ""),
@@ -69,3 +71,12 @@ def network(request: pytest.FixtureRequest) -> Network:
     """Each genuine network in turn."""
     found: Network = request.getfixturevalue(request.param)
     return found
+
+
+@pytest.fixture(scope="session")
+def bundles(demo_node: Path) -> list[McBundle]:
+    """All bundles of the demo node, in order."""
+    from tonlake.ingest.source.node.source import open_node
+
+    with closing(open_node(demo_node)) as source:
+        return [source.read_bundle(seqno) for seqno in range(1, source.last_mc_seqno() + 1)]

@@ -219,7 +219,7 @@ class Slice:
                 f"{self.store.name}: has an offset for block {block_id}, but lists no package"
                 f" {package} for it"
             )
-        return msgspec.structs.replace(found, offset=offset)
+        return EntryPlace(found.path, found.name, offset, found.bound)
 
     def _find_package(self, key: PackageKey) -> EntryPlace | None:
         found = self._found.get(key)

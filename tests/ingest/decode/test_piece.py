@@ -1,7 +1,6 @@
 """Joined pieces of decoding have every row once; of equal state cells the first is kept."""
 
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 from typing import cast
 
@@ -22,7 +21,6 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.decode.piece import Piece, join_tables, list_queue_sizes, read_queue_size
 from tonlake.ingest.decode.rows import keep_first_cells
 from tonlake.ingest.errors import BocError, DecodeError
-from tonlake.ingest.source.node.source import open_node
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import STATE_CELLS
@@ -61,12 +59,6 @@ MOVES = {
     **dict.fromkeys(("000", "010", "111", "10100"), 0),
 }
 """OutMsg by constructor: what goes into the queue, what comes out of it, and all others."""
-
-
-@pytest.fixture(scope="module")
-def bundles(demo_node: Path) -> list[McBundle]:
-    with closing(open_node(demo_node)) as source:
-        return [source.read_bundle(seqno) for seqno in range(1, source.last_mc_seqno() + 1)]
 
 
 def measure_move(tree: CellTree) -> int:

@@ -53,13 +53,6 @@ def frequent_checkpoints() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def bundles(demo_node: Path) -> list[McBundle]:
-    """All bundles of the demo node, in order."""
-    with closing(open_node(demo_node)) as source:
-        return [source.read_bundle(seqno) for seqno in range(1, source.last_mc_seqno() + 1)]
-
-
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[SimulatedNode]:
     with closing(SimulatedNode(tmp_path / "db")) as simulated:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from contextlib import closing
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tonlake.ingest.blocks import BlockId
-from tonlake.ingest.source.node.source import open_node
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tonlake.ingest.blocks import McBundle
+    from tonlake.ingest.blocks import BlockSource
 
 
 def read_expected(facts: Path) -> dict[BlockId, int]:
@@ -38,8 +37,21 @@ def fingerprint(folder: Path) -> dict[str, tuple[str, int, int]]:
     return found
 
 
-@pytest.fixture(scope="session")
-def bundles(demo_node: Path) -> list[McBundle]:
-    """All bundles of the demo node, in order."""
-    with closing(open_node(demo_node)) as source:
-        return [source.read_bundle(seqno) for seqno in range(1, source.last_mc_seqno() + 1)]
+def read_all(source: BlockSource) -> dict[BlockId, int]:
+    """Return every block with the masterchain block that commits it; fail on duplicates."""
+    found: dict[BlockId, int] = {}
+    for mc_seqno in range(source.first_mc_seqno(), source.last_mc_seqno() + 1):
+        bundle = source.read_bundle(mc_seqno)
+        ids = [block.id for block in bundle.blocks]
+        assert ids[0].workchain == -1
+        assert ids[1:] == sorted(ids[1:])
+        assert not found.keys() & set(ids)
+        found |= dict.fromkeys(ids, mc_seqno)
+    return found
+
+
+@pytest.fixture
+def copied(demo_node: Path, tmp_path: Path) -> Path:
+    """A writable copy of the demo node."""
+    shutil.copytree(demo_node, tmp_path / "db")
+    return tmp_path / "db"

@@ -1,7 +1,6 @@
 """A pipe or a folder in place of a node's file gives an error with its name, without blocking."""
 
 import os
-import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -18,12 +17,6 @@ PACKAGE = "archive/packages/arch0000/archive.00100.pack"
 PATIENCE_S = 30
 MAKERS = [os.mkfifo, os.mkdir]
 KINDS: dict[Callable[..., None], str] = {os.mkfifo: "a pipe", os.mkdir: "a folder"}
-
-
-@pytest.fixture
-def copied(demo_node: Path, tmp_path: Path) -> Path:
-    shutil.copytree(demo_node, tmp_path / "db")
-    return tmp_path / "db"
 
 
 @contextmanager

@@ -8,23 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.ingest.source.node.conftest import fingerprint, read_expected
+from tests.ingest.source.node.conftest import fingerprint, read_all, read_expected
 from tests.ingest.source.node.nodewriter import encode_entry, entry_name
-from tonlake.ingest.blocks import BlockId, McBundle
+from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockNotYet, SourceError
 from tonlake.ingest.source.node.packs import PackSource, list_packages
 
 MAGIC = bytes.fromhex("01dd8fae")
-
-
-def read_all(source: PackSource) -> dict[BlockId, int]:
-    """Return every block with the masterchain block that commits it; fail on duplicates."""
-    found: dict[BlockId, int] = {}
-    for mc_seqno in range(source.first_mc_seqno(), source.last_mc_seqno() + 1):
-        ids = [block.id for block in source.read_bundle(mc_seqno).blocks]
-        assert not found.keys() & set(ids)
-        found |= dict.fromkeys(ids, mc_seqno)
-    return found
 
 
 @pytest.fixture

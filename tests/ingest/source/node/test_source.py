@@ -9,33 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.ingest.conftest import GENUINE
-from tests.ingest.source.node.conftest import fingerprint, read_expected
+from tests.ingest.source.node.conftest import fingerprint, read_all, read_expected
 from tests.ingest.source.node.nodewriter import NodeWriter, encode_id, entry_name, open_store
-from tonlake.ingest.blocks import BlockId, McBundle
+from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockNotYet, BlockPruned, SourceError
-from tonlake.ingest.source.node.source import NodeSource, open_node
+from tonlake.ingest.source.node.source import open_node
 
 PACKAGES = "archive/packages/arch0000"
-
-
-def read_all(source: NodeSource) -> dict[BlockId, int]:
-    """Return every block with the masterchain block that commits it; fail on duplicates."""
-    found: dict[BlockId, int] = {}
-    for mc_seqno in range(source.first_mc_seqno(), source.last_mc_seqno() + 1):
-        bundle = source.read_bundle(mc_seqno)
-        ids = [block.id for block in bundle.blocks]
-        assert ids[0].workchain == -1
-        assert ids[1:] == sorted(ids[1:])
-        assert not found.keys() & set(ids)
-        found |= dict.fromkeys(ids, mc_seqno)
-    return found
-
-
-@pytest.fixture
-def copied(demo_node: Path, tmp_path: Path) -> Path:
-    """A writable copy of the demo node."""
-    shutil.copytree(demo_node, tmp_path / "db")
-    return tmp_path / "db"
 
 
 @pytest.fixture
