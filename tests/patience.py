@@ -21,6 +21,15 @@ def compose(**sections: dict[str, Any]) -> Settings:
     return msgspec.convert(sections, Settings)
 
 
+def vary(settings: Settings, **sections: dict[str, Any]) -> Settings:
+    """Return ``settings`` with other values: ``vary(SETTINGS, http={"port": 1})``."""
+    changed = {
+        name: msgspec.structs.replace(getattr(settings, name), **values)
+        for name, values in sections.items()
+    }
+    return msgspec.structs.replace(settings, **changed)
+
+
 def patient(**sections: dict[str, Any]) -> Settings:
     """Return settings as ``compose`` does, with generous limits unless overridden."""
     names = LIMITS.keys() | sections.keys()

@@ -5,12 +5,11 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from tests.ingest.derive.trace.test_network import check_traces
 from tests.ingest.facts import check_accounts, check_blocks, check_transactions
-from tests.patience import compose
+from tests.patience import compose, vary
 from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.run.workers import start_workers
@@ -21,10 +20,7 @@ from tonlake.ingest.span import Span
 from tonlake.lake.maintenance.verify import verify_lake
 
 SETTINGS = compose(ingest={"mc_blocks_per_commit": 500})
-BLOCKS_ALONE = msgspec.structs.replace(
-    SETTINGS,
-    ingest=msgspec.structs.replace(SETTINGS.ingest, detect_contracts=False, classify_actions=False),
-)
+BLOCKS_ALONE = vary(SETTINGS, ingest={"detect_contracts": False, "classify_actions": False})
 """For a database of the same blocks as another one."""
 
 

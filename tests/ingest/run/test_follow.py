@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any, cast
 from unittest import mock
 
-import msgspec
 import pytest
 
 from tests.ingest.simulator.chain import fork
 from tests.ingest.simulator.node import SimulatedNode
 from tests.ingest.source.node.nodewriter import NodeWriter, open_store
-from tests.patience import compose
+from tests.patience import compose, vary
 from tonlake.ingest.assemble.chain import find_last_common
 from tonlake.ingest.blocks import BlockSource, McBundle, ZeroState
 from tonlake.ingest.errors import SourceError
@@ -184,9 +183,7 @@ def test_a_shorter_chain_is_undone_and_may_grow_again(
 def test_a_shorter_chain_is_waited_for(
     node: SimulatedNode, tmp_path: Path, bundles: list[McBundle]
 ) -> None:
-    patient = msgspec.structs.replace(
-        SETTINGS, follow=msgspec.structs.replace(SETTINGS.follow, shorter_ms=3_600_000)
-    )
+    patient = vary(SETTINGS, follow={"shorter_ms": 3_600_000})
     with closing(Watched(node.db_dir, tmp_path / "lake", patient)) as follower:
         advance(node, follower, bundles, 20)
         node.roll_back(15)
@@ -209,12 +206,7 @@ def test_what_was_compacted_and_looked_up_is_cut_at_the_border(
     rows = Counter[str]()
     for file in read_state(lake).files:
         rows[file.table] += file.rows
-    few = msgspec.structs.replace(
-        SETTINGS,
-        lake=msgspec.structs.replace(
-            SETTINGS.lake, compact_rows=max(rows.values()) * 3 // (2 * files + 1)
-        ),
-    )
+    few = vary(SETTINGS, lake={"compact_rows": max(rows.values()) * 3 // (2 * files + 1)})
     assert compact_lake(lake, few.lake).commits == files
     rebuild_index(lake)
     node.roll_back(88)
@@ -252,9 +244,7 @@ def test_an_unlike_chain_and_too_many_blocks_are_refused(
     node: SimulatedNode, tmp_path: Path, bundles: list[McBundle]
 ) -> None:
     lake = tmp_path / "lake"
-    few = msgspec.structs.replace(
-        SETTINGS, follow=msgspec.structs.replace(SETTINGS.follow, undo_mc_blocks=5)
-    )
+    few = vary(SETTINGS, follow={"undo_mc_blocks": 5})
     with closing(Watched(node.db_dir, lake, few)) as follower:
         advance(node, follower, bundles, 10, 20)
         node.roll_back(14)
@@ -287,9 +277,7 @@ def test_a_torn_package_is_waited_for(
 def test_a_block_that_stays_unreadable_becomes_a_hole_and_is_healed(
     node: SimulatedNode, tmp_path: Path, bundles: list[McBundle]
 ) -> None:
-    hasty = msgspec.structs.replace(
-        SETTINGS, follow=msgspec.structs.replace(SETTINGS.follow, patience_ms=0)
-    )
+    hasty = vary(SETTINGS, follow={"patience_ms": 0})
     lake = tmp_path / "lake"
     with closing(Watched(node.db_dir, lake, hasty)) as follower:
         write(node, bundles, 21)
@@ -418,9 +406,7 @@ def test_the_clock_may_jump(
 ) -> None:
     """Files replaced a moment ago stay for their readers, whatever the time of day."""
     lake, now_s, up_s = tmp_path / "lake", time.time(), time.monotonic()
-    patient = msgspec.structs.replace(
-        SETTINGS, lake=msgspec.structs.replace(SETTINGS.lake, orphan_grace_s=100)
-    )
+    patient = vary(SETTINGS, lake={"orphan_grace_s": 100})
     monkeypatch.setattr("time.monotonic", lambda: up_s)
     with closing(Watched(node.db_dir, lake, patient)) as follower:
         before: list[DataFile] = []

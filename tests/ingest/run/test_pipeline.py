@@ -15,7 +15,7 @@ import pytest
 from tests.ingest.facts import ask, check_accounts, check_blocks, check_transactions
 from tests.ingest.simulator.chain import fork
 from tests.ingest.simulator.node import SimulatedNode
-from tests.patience import compose
+from tests.patience import compose, vary
 from tonlake.api.command.doctor.checks import check_node
 from tonlake.ingest.blocks import BlockSource, McBundle, ZeroState
 from tonlake.ingest.derive.body import derivation
@@ -31,10 +31,7 @@ from tonlake.lake.file import datafile
 from tonlake.lake.log.snapshot import open_snapshot
 
 SMALL = compose(ingest={"mc_blocks_per_commit": 40, "mc_blocks_per_chunk": 20})
-BLOCKS_ALONE = msgspec.structs.replace(
-    SMALL,
-    ingest=msgspec.structs.replace(SMALL.ingest, detect_contracts=False, classify_actions=False),
-)
+BLOCKS_ALONE = vary(SMALL, ingest={"detect_contracts": False, "classify_actions": False})
 """For tests of how blocks come into a lake, whatever is derived from them."""
 
 
@@ -165,10 +162,7 @@ def test_ranges_in_any_order_give_the_same(lake: Path, demo_node: Path, tmp_path
 
 
 def test_commits_are_cut_by_the_memory_of_their_rows(demo_node: Path, tmp_path: Path) -> None:
-    settings = msgspec.structs.replace(
-        BLOCKS_ALONE,
-        ingest=msgspec.structs.replace(BLOCKS_ALONE.ingest, mc_blocks_per_chunk=5, commit_bytes=1),
-    )
+    settings = vary(BLOCKS_ALONE, ingest={"mc_blocks_per_chunk": 5, "commit_bytes": 1})
     with closing(open_node(demo_node)) as source:
         report = _bring(source, tmp_path / "lake", Span(1, 20), settings=settings)
     assert report.committed == ["1:5", "6:10", "11:15", "16:20"]

@@ -11,12 +11,13 @@ import pytest
 
 from tests.ingest.decode.cell.samples import write_form
 from tests.ingest.decode.cell.test_fuzz import mutate
-from tests.ingest.networks import Network
+from tests.ingest.networks import Network, read_zero_states
 from tonlake.ingest.blocks import McBundle, RawBlock
 from tonlake.ingest.decode.block.block import decode_bundle
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, MERKLE_UPDATE, CellTree, exotic_mask
+from tonlake.ingest.decode.wholestate import TABLES, decode_states
 from tonlake.ingest.errors import BlockCorrupt, BocError, DecodeError
 
 HANGS_S = 10.0
@@ -115,6 +116,15 @@ def test_blocks_with_garbage_in_their_cells(demo: Network) -> None:
 
 def test_transactions_with_garbage_in_their_cells(demo: Network) -> None:
     _fuzz_transactions(demo, 3000, 2)
+
+
+def test_states_with_garbage_in_their_cells(demo: Network) -> None:
+    choices = Random(3)  # noqa: S311 - repeatable, no secret
+    states = [parse_boc(state.data) for state in read_zero_states(demo.db)]
+    for _ in range(200):
+        with suppress(BocError, DecodeError):
+            spoiled = spoil_cells(choices.choice(states), choices, places=choices.randrange(1, 4))
+            assert set(decode_states([parse_boc(spoiled)], mc_seqno=0)) == set(TABLES)
 
 
 @pytest.mark.long
