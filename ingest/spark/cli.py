@@ -1,16 +1,16 @@
 """The command ``tonlake spark ingest``: ingests a node's blocks, decoded by Apache Spark.
 
 The driver does the commits and everything that needs order. A decoded piece has rows of twenty
-tables, but Spark transports a single schema, so each table is sent as one value, an Arrow stream.
+tables, but Spark transports a single schema, so each piece is sent as one value.
 """
 
 from __future__ import annotations
 
+import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import pyarrow as pa
@@ -29,6 +29,7 @@ from tonlake.lake.command.argument import Folder, FolderOrURL, make_lake_option,
 from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.copy.pull import copy_lake
+from tonlake.lake.file.rows import iter_tuples
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.maintenance.orphan import sweep_orphans
@@ -44,21 +45,11 @@ if TYPE_CHECKING:
     from tonlake.ingest.blocks import BlockSource
     from tonlake.ingest.run.pipeline import IngestReport
 
-SCHEMA = pa.schema(
-    [
-        pa.field("first", pa.int64(), nullable=False),
-        pa.field("last", pa.int64(), nullable=False),
-        pa.field("name", pa.string(), nullable=False),
-        pa.field("rows", pa.binary()),
-        pa.field("reason", pa.string()),
-    ]
-)
-"""A table of a piece (name and rows), or a hole (kind and reason)."""
+SCHEMA = pa.schema([("first", pa.int64()), ("size", pa.int64()), ("outcome", pa.binary())])
+"""A pickled piece or hole, compressed, its size before, and its first masterchain block."""
 
-SPARK_SCHEMA = "first bigint, last bigint, name string, rows binary, reason string"
+SPARK_SCHEMA = "first bigint, size bigint, outcome binary"
 """The same schema for Spark."""
-
-_OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
 def make_decoder(
@@ -80,47 +71,24 @@ def make_decoder(
 
 
 def pack_outcome(outcome: Piece | Hole) -> pa.RecordBatch:
-    """Return a piece or a hole as rows of ``SCHEMA``."""
-    if isinstance(outcome, Hole):
-        at = outcome.mc_seqno
-        rows: list[tuple[Any, ...]] = [(at, at, outcome.kind, None, outcome.reason)]
-    else:
-        rows = [
-            (outcome.first, outcome.last, name, _pack(table), None)
-            for name, table in outcome.tables.items()
-        ]
-    columns = zip(*rows, strict=True)
-    arrays = [
-        pa.array(values, type=kind) for values, kind in zip(columns, SCHEMA.types, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+    """Return a piece or a hole as a row of ``SCHEMA``."""
+    first = outcome.mc_seqno if isinstance(outcome, Hole) else outcome.first
+    data = pickle.dumps(outcome, protocol=5)
+    row = first, len(data), pa.compress(data, codec="zstd", asbytes=True)
+    return pa.record_batch([[value] for value in row], schema=SCHEMA)
 
 
 def unpack_outcomes(table: pa.Table) -> Iterator[Piece | Hole]:
     """Yield the pieces and holes in rows of ``SCHEMA``, by masterchain block."""
-    rows = sorted(table.to_pylist(), key=lambda row: row["first"])
-    for first, group in groupby(rows, key=lambda row: row["first"]):
-        members = list(group)
-        if members[0]["rows"] is None:
-            yield Hole(first, members[0]["name"], members[0]["reason"])
-            continue
-        tables = {row["name"]: pa.ipc.open_stream(row["rows"]).read_all() for row in members}
-        yield Piece(first, members[0]["last"], tables)
-
-
-def _pack(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=_OPTIONS) as writer:
-        writer.write_table(table)
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
+    for _first, size, packed in sorted(iter_tuples(table, SCHEMA.names)):
+        yield pickle.loads(pa.decompress(packed, size, codec="zstd"))  # noqa: S301 - our workers'
 
 
 TASKS_PER_CORE = 2
 """Tasks of one job; the driver holds the results of two jobs at a time."""
 
 _ROWS_PER_BATCH = 32
-"""Rows contain serialized tables: Spark's default of 10,000 would overflow an Arrow batch."""
+"""Rows contain serialized pieces: Spark's default of 10,000 would overflow an Arrow batch."""
 
 
 class SparkPipeline(Pipeline):
