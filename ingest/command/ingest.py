@@ -22,7 +22,7 @@ from tonlake.ingest.dataset.pipeline import ingest_days
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError
-from tonlake.ingest.run.follow import Follower
+from tonlake.ingest.run.follow import keep_following
 from tonlake.ingest.run.pipeline import Indexing, IngestReport, Progress, ingest
 from tonlake.ingest.run.workers import count_workers, start_workers
 from tonlake.ingest.settings import IngestSections
@@ -252,22 +252,13 @@ def _follow(
     log = lake / LOG_FOLDER
     if log.exists() and not os.access(log, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(log))
-    follower = Follower(
-        lambda: origin.open(settings),
+    keep_following(
+        origin,
         lake,
         settings,
-        start_workers=lambda span: start_workers(origin, lake, settings, count_workers(span)),
         notify=lambda text: click.echo(f"follow: {text}", err=True),
         on_report=show,
     )
-    problem = None
-    try:
-        follower.run(lambda: False)
-    except (IngestError, LakeError) as error:
-        problem = str(error)
-        raise
-    finally:
-        follower.close(problem)
 
 
 @contextmanager

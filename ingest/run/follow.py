@@ -25,6 +25,7 @@ from tonlake.ingest.assemble.chain import check_network, find_last_common, read_
 from tonlake.ingest.derive.trace.derivation import reopen_traces
 from tonlake.ingest.errors import BlockPruned, IngestError, SourceError, SourceForeign
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline
+from tonlake.ingest.run.workers import count_workers, start_workers
 from tonlake.ingest.span import Span
 from tonlake.lake import errors as lake_errors
 from tonlake.lake.errors import LakeError, NetworkMismatch, UndoRefused
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.blocks import BlockSource, McHead
     from tonlake.ingest.run.workers import Workers
     from tonlake.ingest.settings import IngestSections
+    from tonlake.ingest.source.origin import Origin
     from tonlake.lake.log.state import LogState
 
     StartWorkers = Callable[[Span], AbstractContextManager[Workers | None]]
@@ -400,3 +402,30 @@ class Follower:
         if self._newest is None or self._newest.mc_seqno != last:
             self._newest = read_heads(self._lake_dir, state, (last, last)).get(last)
         return self._newest
+
+
+def keep_following(
+    origin: Origin,
+    lake_dir: Path,
+    settings: IngestSections,
+    *,
+    notify: Callable[[str], None],
+    on_report: Callable[[IngestReport], None] = lambda _report: None,
+) -> None:
+    """Follow a node or a network until the process is interrupted, or the operator has to act."""
+    follower = Follower(
+        lambda: origin.open(settings),
+        lake_dir,
+        settings,
+        notify=notify,
+        on_report=on_report,
+        start_workers=lambda span: start_workers(origin, lake_dir, settings, count_workers(span)),
+    )
+    problem: str | None = None
+    try:
+        follower.run(lambda: False)
+    except (IngestError, LakeError) as error:
+        problem = str(error)
+        raise
+    finally:
+        follower.close(problem)

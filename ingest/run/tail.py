@@ -25,25 +25,13 @@ def name_command(origin: Origin, lake: Path, settings: IngestSections) -> list[s
 
 def follow_origin(origin: Origin, lake: Path, settings: IngestSections) -> int:
     """Follow a node or a network until SIGTERM; return the exit code."""
-    # Imported here, where pandas is hidden: else Arrow would load it during these imports.
-    from tonlake.ingest.run.follow import Follower  # noqa: PLC0415 - as above
-    from tonlake.ingest.run.workers import count_workers, start_workers  # noqa: PLC0415 - as above
+    # Imported here, since a server imports this module for the command line alone.
+    from tonlake.ingest.run.follow import keep_following  # noqa: PLC0415 - as above
 
-    follower = Follower(
-        lambda: origin.open(settings),
-        lake,
-        settings,
-        notify=_notify,
-        start_workers=lambda span: start_workers(origin, lake, settings, count_workers(span)),
-    )
-    problem: str | None = None
     try:
-        follower.run(lambda: False)
+        keep_following(origin, lake, settings, notify=_notify)
     except (IngestError, LakeError) as error:
-        problem = str(error)
-        _notify(problem)
-    finally:
-        follower.close(problem)
+        _notify(str(error))
     return EXIT_REFUSED
 
 
