@@ -16,7 +16,7 @@ from litestar.testing import TestClient
 
 from tests.api.v2.conftest import Asker
 from tests.ingest.source.liteserver.server import SimulatedServer, make_chain
-from tests.ingest.source.liteserver.test_follow import write_config
+from tests.ingest.source.liteserver.test_source import write_config
 from tests.patience import patient
 from tonlake.api.app import create_app
 from tonlake.ingest.blocks import ZeroState
