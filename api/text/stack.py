@@ -18,7 +18,6 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import ORDINARY, CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract import stack as parsed
-from tonlake.ingest.derive.contract.layout import store_address
 from tonlake.ingest.derive.tvm.pool import STACK_DEPTH, STACK_ENTRIES
 from tonlake.ingest.derive.tvm.stack import (
     INTEGER_BITS,
@@ -234,9 +233,7 @@ def read_argument(value: object) -> StackValue:
     """
     if isinstance(value, str):
         found = parse_address(value)
-        tree = CellTree()
-        address = parsed.Address(found.workchain, found.account)
-        return TvmSlice(serialize_boc(tree, [store_address(CellBuilder(tree), address).end()]))
+        return parsed.to_tvm(parsed.Address(found.workchain, found.account).slice())
     if isinstance(value, bytes):
         return TvmCell(value)
     if isinstance(value, tuple | list):

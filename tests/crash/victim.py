@@ -17,7 +17,7 @@ from unittest import mock
 from tests.lake.killed import serve_orders
 from tests.patience import compose
 from tonlake.ingest.derive.contract import derivation
-from tonlake.ingest.derive.contract.cache import AnswerCache
+from tonlake.ingest.derive.contract.program import AnswerCache
 from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.world import Network, World
 from tonlake.ingest.derive.tvm.pool import TvmPool
@@ -35,12 +35,11 @@ def ask_data_alone(
     world: World,
     network: Network,
     _tvm: TvmPool | None,
-    gas_limit: int,
     *,
     cache: AnswerCache | None = None,
 ) -> GetMethodSession:
     """Create a session that never uses the TVM."""
-    return GetMethodSession(world, network, None, gas_limit, cache=cache)
+    return GetMethodSession(world, network, None, cache=cache)
 
 
 def bring(node: Path, lake: Path) -> None:

@@ -25,6 +25,7 @@ from tonlake.ingest.derive.tvm.support import (
     compare_versions,
     find_engine,
     list_engines,
+    name_remedy,
 )
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.source.node.source import open_node
@@ -285,8 +286,10 @@ def _check_versions(versions: Versions, unanswered: Sequence[Unanswered]) -> Ite
         yield Finding("global version", "ok", describe_versions(versions))
     if unanswered:
         states = sum(each.states for each in unanswered)
-        text = f"get-methods of {states:,} contract states could not be run: {unanswered[0].reason}"
-        yield Finding("get-methods", "warning", text, f"tonlake status lists them; {REMEDY}")
+        reason = unanswered[0].reason
+        text = f"get-methods of {states:,} contract states could not be run: {reason}"
+        advice = f"tonlake status lists them; {name_remedy(reason)}"
+        yield Finding("get-methods", "warning", text, advice)
 
 
 def _check_room(lake_dir: Path) -> Iterator[Finding]:

@@ -12,8 +12,7 @@ from tonlake.api.errors import NotDerived
 from tonlake.api.text.encoding import name_ranges
 from tonlake.api.v3.page.book import pair_addresses, read_accounts
 from tonlake.api.v3.page.coverage import check_mc_seqno, check_no_contract_missing
-from tonlake.ingest.derive.tvm.support import REMEDY as ENGINE_REMEDY
-from tonlake.ingest.derive.tvm.support import compare_versions, find_detector
+from tonlake.ingest.derive.tvm.support import compare_versions, find_detector, name_remedy
 from tonlake.lake.log.place import read_place
 from tonlake.lake.schema.contract import INTERFACES
 from tonlake.lake.unanswered import count_unanswered
@@ -116,7 +115,7 @@ def check_derived(call: Call, *tables: str) -> None:
         states = sum(each.states for each in unanswered)
         call.warn(
             f"contracts may be missing: get-methods of {states} states could not be run; "
-            f"{unanswered[0].reason}; {ENGINE_REMEDY}"
+            f"{unanswered[0].reason}; {name_remedy(unanswered[0].reason)}"
         )
         return
     if gap := compare_versions(snapshot, [find_detector(call.settings.tvm)]).gap:

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.rows import without_collector
-from tonlake.ingest.derive.contract.cache import AnswerCache
 from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.known import KnownLake
+from tonlake.ingest.derive.contract.program import AnswerCache
 from tonlake.ingest.derive.contract.record import keep_first_codes, make_history, make_interfaces
 from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.transfer import (
@@ -54,9 +54,6 @@ if TYPE_CHECKING:
     from tonlake.ingest.spread import Shared, Spread
     from tonlake.lake.log.place import Place
     from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
-
-GAS_LIMIT = 1_000_000
-"""Gas limit of a get-method during ingest."""
 
 WALL_MS = 10_000
 """Wall-clock limit of a get-method during ingest, in milliseconds; gas normally ends it earlier."""
@@ -163,9 +160,7 @@ class ContractFinder:
         if state.undoings != self._undoings:  # undone blocks may have held cells
             self._cache, self._undoings = CellCache.make(), state.undoings
         world = World(self._lake, state, self._cells, rows, self._cache, others)
-        session = GetMethodSession(
-            world, Network(world, first), self._tvm, GAS_LIMIT, cache=self._answers
-        )
+        session = GetMethodSession(world, Network(world, first), self._tvm, cache=self._answers)
         detection = ContractDetection(world, session, _find_global_id(state, rows))
         states = list(world.list_states())
         with without_collector():

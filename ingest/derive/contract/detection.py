@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.derive.contract.question import NotRun
+from tonlake.ingest.derive.contract.session import NotRun
 from tonlake.ingest.derive.contract.stack import Finding, Mismatch, address_fields
 from tonlake.ingest.derive.contract.standard.jetton import detect_master, detect_wallet
 from tonlake.ingest.derive.contract.standard.multisig import (

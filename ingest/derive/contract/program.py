@@ -1,30 +1,45 @@
 """Programs: codes whose get-methods detectors run, in this process.
 
-Their arguments and results are cells and slices of trees, not bags.
+Their arguments and results are cells and slices of trees, not bags. Programs and answers are kept
+between commits.
+
+An answer is cached if it depends on code, data, address and arguments alone. It may depend on the
+global version, but a later one merely adds instructions, and failures are not cached. Only
+questions with arguments are cached: a master or collection is asked the same question for every new
+state of its wallet or item, as its answer verifies their address. Questions without arguments are
+about data that are new each time.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.ingest.decode.cell.build import graft_cell
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.stack import Cell as TreeCell
+from tonlake.ingest.derive.contract.stack import Mismatch, make_slice
+from tonlake.ingest.derive.tvm.call import SUCCESS, method_id
+from tonlake.ingest.derive.tvm.context import make_context
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice, Source, plant
 from tonlake.ingest.derive.tvm.machine.info import take_slice
-from tonlake.ingest.derive.tvm.machine.run import Ended, close_slice, execute
+from tonlake.ingest.derive.tvm.machine.run import VERSION, Ended, close_slice, execute
 from tonlake.ingest.derive.tvm.stack import TvmOpaque
 from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
-    from tonlake.ingest.derive.contract.stack import Value
+    from tonlake.ingest.derive.contract.stack import Question, Value
     from tonlake.ingest.derive.tvm.context import Context
 
 _MAX_NESTING = 100
 """Nesting of tuples in a result that detectors read."""
+
+
+GAS_LIMIT = 1_000_000
+"""Gas limit of a get-method."""
 
 
 class Program:
@@ -41,7 +56,6 @@ class Program:
         data: TreeCell,
         arguments: Sequence[Value],
         context: Context,
-        gas_limit: int,
     ) -> Ended:
         """Run a get-method of an account with this code; ``library`` is what the code refers to.
 
@@ -58,10 +72,25 @@ class Program:
             source.cell(data.root),
             stack,
             context,
-            gas_limit,
+            GAS_LIMIT,
             lambda wanted: found if found is not None and found.hash == wanted else None,
         )
         return ended._replace(stack=[_leave_tree(value, 0) for value in ended.stack])
+
+
+def run_alone(question: Question, code: TreeCell, data: TreeCell) -> list[Value]:
+    """Return the stack that a get-method of a contract outside the chain leaves.
+
+    Raises:
+        Mismatch: it fails.
+        BocError: as ``Program.run``.
+    """
+    arguments = (*question.arguments, method_id(question.method))
+    context = make_context(*question.address, VERSION)
+    ended = Program(code).run(None, data, arguments, context)
+    if ended.exit_code not in SUCCESS:
+        raise Mismatch(f"{question.method} ended with exit code {ended.exit_code}")
+    return ended.stack
 
 
 def _enter_tree(value: Value) -> Any:  # noqa: ANN401 - a value of the machine
@@ -98,3 +127,61 @@ def _leave_slice(part: Slice) -> CellSlice:
     start = CellSlice.at(tree, place, cell.value >> cell.bits - part.end, part.bits)
     start.ref = part.ref if part.ref_count else len(cell.refs)
     return start
+
+
+MAX_ANSWERS = 20_000
+"""Maximum number of answers, 600 bytes each with their key: enough for accounts that recur within a
+few commits."""
+
+MAX_PROGRAMS = 300
+"""Maximum number of codes, up to 300 kB each once fully run: more than most commits have."""
+
+
+class _Bits(NamedTuple):
+    """A slice without references."""
+
+    value: int
+    bits: int
+
+
+class AnswerCache:
+    """LRU caches of answers, by everything they depend on, and of programs, by code hash."""
+
+    def __init__(self) -> None:
+        """Create empty caches."""
+        self._answers: OrderedDict[Hashable, tuple[int | _Bits | None, ...]] = OrderedDict()
+        self._programs: OrderedDict[bytes, Program] = OrderedDict()
+
+    def find(self, key: Hashable) -> list[Value] | None:
+        """Return the cached answer to a question; None if there is none."""
+        packed = self._answers.get(key)
+        if packed is None:
+            return None
+        self._answers.move_to_end(key)
+        return [make_slice(*value) if isinstance(value, _Bits) else value for value in packed]
+
+    def keep(self, key: Hashable, answer: Sequence[Value]) -> None:
+        """Cache an answer of integers, nulls and slices without references; ignore any other."""
+        packed = tuple(map(_pack, answer))
+        if not all(value is None or isinstance(value, int | _Bits) for value in packed):
+            return
+        self._answers[key] = packed
+        if len(self._answers) > MAX_ANSWERS:
+            self._answers.popitem(last=False)
+
+    def find_program(self, code: TreeCell) -> Program:
+        """Return the program of a code."""
+        code_hash = code.hash
+        if code_hash in self._programs:
+            self._programs.move_to_end(code_hash)
+        else:
+            self._programs[code_hash] = Program(code)
+            if len(self._programs) > MAX_PROGRAMS:
+                self._programs.popitem(last=False)
+        return self._programs[code_hash]
+
+
+def _pack(value: Value) -> Value:
+    if not isinstance(value, CellSlice) or value.refs_left:
+        return value
+    return _Bits(value.peek_uint(value.bits_left), value.bits_left)

@@ -157,7 +157,8 @@ def read_method_ids(tree: CellTree, code: int) -> list[int] | None:
 def find_method_ids(tree: CellTree, code: int) -> list[int] | None:
     """Return the ids of all methods of a code whose selector may follow other instructions.
 
-    None if there is no dictionary of methods: the code may have any method.
+    If there is no dictionary of methods, as in a library cell, those of the interface that the code
+    is listed with; None if it may have any method.
     """
     try:
         start = tree.slice(code)
@@ -165,8 +166,12 @@ def find_method_ids(tree: CellTree, code: int) -> list[int] | None:
             return _list_keys(tree, start.load_ref())
     except BocError:
         return None
-    name = load_interfaces().by_code.get(tree.hash(code), "")
-    return [] if name.startswith("wallet_") else None
+    table = load_interfaces()
+    name = table.by_code.get(tree.hash(code), "")
+    if name.startswith("wallet_"):
+        return []
+    kinds = [kind for kind in table.by_methods if name.startswith(kind)]
+    return sorted(table.by_methods[max(kinds, key=len)]) if kinds else None
 
 
 _CODES_KEPT = 1_000

@@ -1,6 +1,6 @@
-"""Answers get-methods for detectors: from data cells, or with the machine.
+"""Answers get-methods for detectors with the machine.
 
-Readers of data cells cover known codes. A method that is not in the code's table of methods is not
+A method that is not in the code's table of methods is not
 run at all; if the table is unknown, a method that failed once is assumed to be missing from the
 code. Within a commit, answers are cached by code, data and arguments of an account.
 """
@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import LIBRARY
-from tonlake.ingest.derive.contract.cache import AnswerCache
-from tonlake.ingest.derive.contract.layout import Subject
-from tonlake.ingest.derive.contract.question import NotRun, Posed, make_answer_key
-from tonlake.ingest.derive.contract.reader import find_reader, list_readable, read_answer
+from tonlake.ingest.derive.contract.program import GAS_LIMIT, AnswerCache
 from tonlake.ingest.derive.contract.record import find_method_ids
 from tonlake.ingest.derive.contract.stack import Cell, Mismatch, from_tvm, to_tvm
 from tonlake.ingest.derive.contract.world import NotLoaded
-from tonlake.ingest.derive.tvm.call import SUCCESS, GetMethodCall, Outcome, method_id
+from tonlake.ingest.derive.tvm.call import SUCCESS, GetMethodCall, method_id
 from tonlake.ingest.derive.tvm.context import Context, PreviousBlocks, join_libraries
-from tonlake.ingest.derive.tvm.support import find_engine, find_own_engine, is_library_newer
+from tonlake.ingest.derive.tvm.support import (
+    LIBRARY_MISSING,
+    OWN_ENGINE,
+    find_detector,
+)
 from tonlake.ingest.errors import BocError, TvmError, TvmStackDeep, TvmStackLarge
 
 if TYPE_CHECKING:
@@ -33,8 +35,36 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.tvm.pool import TvmPool
 
 
+class NotRun(Mismatch):
+    """No engine could run the get-method to its end: what it answers is unknown."""
+
+
+def make_answer_key(question: Question, state: AccountState) -> Hashable:
+    """Return a key that is equal only for the same question to an account with the same cells."""
+    return (
+        *(state.workchain, state.account, state.code_hash, state.data_hash),
+        *(question.method, make_key(question.arguments)),
+    )
+
+
+def make_key(value: Value) -> Hashable:
+    """Return a key that is equal only for equal arguments."""
+    if isinstance(value, Cell):
+        return value.hash
+    if isinstance(value, tuple | list):
+        return tuple(map(make_key, value))
+    if isinstance(value, CellSlice):
+        children = value.tree.refs(value.cell)[value.ref :]
+        bits = value.bits_left
+        return bits, value.peek_uint(bits), tuple(value.tree.hash(child) for child in children)
+    return None if value is None else int(value)
+
+
 class Code(NamedTuple):
-    """A code: the account's cell, its library hash, the cell it resolves to, and its method ids."""
+    """A code: the account's cell, its library hash, the cell it resolves to, and its method ids.
+
+    ``resolved`` is ``cell`` if the lake lacks the library.
+    """
 
     cell: Cell
     library: bytes | None
@@ -50,7 +80,6 @@ class GetMethodSession:
         world: World,
         network: Network,
         tvm: TvmPool | None,
-        gas_limit: int,
         *,
         cache: AnswerCache | None = None,
     ) -> None:
@@ -62,14 +91,12 @@ class GetMethodSession:
         self._world = world
         self._network = network
         self._tvm = tvm
-        self._gas_limit = gas_limit
         self._codes: dict[bytes, Code | None] = {}
         self._missing_methods: set[tuple[bytes, str]] = set()
         self._answers: dict[Hashable, list[Value] | None] = {}
         self._not_run: dict[Hashable, str] = {}
         self._cache = cache or AnswerCache()
         self._prepared: tuple[AccountState, int, Context] | None = None
-        self.runs = 0
 
     def ask(self, question: Question, mc_seqno: int) -> list[Value]:
         """Return the stack that a get-method leaves after a masterchain block.
@@ -113,24 +140,29 @@ class GetMethodSession:
         return self._codes[code_hash]
 
     def _read_code(self, code_hash: bytes) -> Code | None:
-        cell = resolved = self._world.find_cell(code_hash)
-        if cell is None or resolved is None:
+        cell = self._world.find_cell(code_hash)
+        if cell is None:
             return None
+        resolved = cell
         library = read_library(cell)
         if library is not None:
             self._world.load_cells([library])
-            resolved = self._world.find_cell(library)
-            if resolved is None:
-                readable = frozenset(map(method_id, list_readable(code_hash)))
-                return Code(cell, library, cell, readable)
-        methods = find_method_ids(resolved.tree, resolved.root)
+            resolved = self._world.find_cell(library) or cell
+        methods = find_method_ids(*resolved)
         return Code(cell, library, resolved, None if methods is None else frozenset(methods))
 
-    def _may_answer(self, code: Code, method: str, mc_seqno: int) -> bool:
-        """Return whether the code is available, or not needed for this method."""
-        if code.library is None or find_reader(code.cell.hash, method) is not None:
+    def _resolves(self, code: Code, mc_seqno: int) -> bool:
+        """Return whether a code is no library cell, or one of a public library.
+
+        Raises:
+            NotRun: the lake lacks the library, which may be public.
+        """
+        if code.library is None:
             return True
-        return self._network.is_public(code.library, mc_seqno)
+        is_public = self._network.is_public(code.library, mc_seqno)
+        if is_public is None or (is_public and code.resolved is code.cell):
+            raise NotRun(f"{LIBRARY_MISSING}: {code.library.hex()}")
+        return is_public
 
     def answer(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
         """Return the answer; None if the get-method has none.
@@ -140,43 +172,31 @@ class GetMethodSession:
         """
         code = None if state.code_hash is None else self.find_code(state.code_hash)
         data = self._world.find_cell(state.data_hash)
-        if code is None or data is None or not self._may_answer(code, question.method, mc_seqno):
+        if code is None or data is None or not self._resolves(code, mc_seqno):
             return None
         key = make_answer_key(question, state) if question.arguments else None
         answer = None if key is None else self._cache.find(key)
         if answer is not None:
             return answer
-        reader = find_reader(code.cell.hash, question.method)
-        if reader is None:
-            return self.run(Posed(question, state, mc_seqno), code, data, key)
-        answer = read_answer(reader, Subject(state.address, code.cell, data, question.arguments))
-        if key is not None and answer is not None:
-            self._cache.keep(key, answer)
-        return answer
+        return self._run(question, code, data, self.describe(state, mc_seqno), key)
 
-    def run(
-        self, posed: Posed, code: Code, data: Cell, key: Hashable | None = None
+    def _run(
+        self, question: Question, code: Code, data: Cell, context: Context, key: Hashable | None
     ) -> list[Value] | None:
         """Return the stack that a get-method leaves; None if it fails or cannot be read.
 
         An answer is cached under ``key`` if it depends on the account and the arguments alone.
-
-        Raises:
-            NotRun: no engine could run the method.
         """
         program = self._cache.find_program(code.cell)
         library = None if code.library is None else self._cache.find_program(code.resolved)
-        question, state, mc_seqno = posed
         arguments = (*question.arguments, method_id(question.method))
-        context = self.describe(state, mc_seqno)
-        self.runs += 1
         try:
-            ended = program.run(library, data, arguments, context, self._gas_limit)
+            ended = program.run(library, data, arguments, context)
         except BocError:
             return None
-        reason = find_own_engine("get-methods").explain(ended.exit_code, context.version)
+        reason = OWN_ENGINE.explain(ended.exit_code, context.version)
         if reason is not None:
-            return self._run_library(posed, code, data, reason)
+            return self._run_library(question, code, data, context, reason)
         if ended.exit_code not in SUCCESS:
             self._note_failure(code, question.method)
             return None
@@ -188,20 +208,20 @@ class GetMethodSession:
         if code.methods is None:
             self._missing_methods.add((code.cell.hash, method))
 
-    def _run_library(self, posed: Posed, code: Code, data: Cell, reason: str) -> list[Value] | None:
+    def _run_library(
+        self, question: Question, code: Code, data: Cell, context: Context, reason: str
+    ) -> list[Value] | None:
         """Run what the machine does not know with the library of the settings, if it does."""
-        question, state, mc_seqno = posed
-        context = self.describe(state, mc_seqno)
-        if self._tvm is None or not is_library_newer(self._tvm.settings):
+        if self._tvm is None or (engine := find_detector(self._tvm.settings)) == OWN_ENGINE:
             raise NotRun(reason)
         libraries = {} if code.library is None else {code.library: code.resolved.bag()}
         call = GetMethodCall(
-            code=self._world.write_code(code.cell),
+            code=code.cell.bag(),
             data=data.bag(),
             stack=(*map(to_tvm, question.arguments), method_id(question.method)),
             context=context,
             libraries=join_libraries(libraries),
-            gas_limit=self._gas_limit,
+            gas_limit=GAS_LIMIT,
         )
         try:
             outcome = self._tvm.run_get_method(call)
@@ -209,12 +229,9 @@ class GetMethodSession:
             return None
         except TvmError as error:
             raise NotRun(str(error)) from error
-        still = find_engine(self._tvm.settings).explain(outcome.exit_code, context.version)
+        still = engine.explain(outcome.exit_code, context.version)
         if still is not None:
             raise NotRun(still)
-        return self._read(outcome, code, question)
-
-    def _read(self, outcome: Outcome, code: Code, question: Question) -> list[Value] | None:
         if outcome.exit_code not in SUCCESS:
             self._note_failure(code, question.method)
             return None

@@ -47,16 +47,15 @@ class NotLoaded(Exception):
 
 
 class CellCache(NamedTuple):
-    """Looked-up cells in one tree, with their positions in it and bags of codes, both by hash."""
+    """Looked-up cells in one tree, with their positions in it by hash."""
 
     tree: CellTree
     places: dict[bytes, int]
-    bags: dict[bytes, bytes]
 
     @classmethod
     def make(cls) -> CellCache:
         """Return an empty cache."""
-        return cls(CellTree(), {}, {})
+        return cls(CellTree(), {})
 
 
 class World:
@@ -86,7 +85,7 @@ class World:
         self._searched: set[Address] = set()
         self._before: dict[Address, AccountState | None] = {}
         self._later: dict[Address, tuple[AccountState, ...]] = {}
-        self._tree, self._places, self._bags = cache or CellCache.make()
+        self._tree, self._places = cache or CellCache.make()
         self._absent: set[bytes | None] = set()
         baseline = state.baseline
         self._unknown_to = 0 if isinstance(baseline, UnsetType) else baseline.state_mc_seqno
@@ -96,6 +95,13 @@ class World:
     ) -> Iterator[list[tuple[Any, ...]]]:
         """Yield rows of a small table from before a block, newest file first."""
         yield from self._lake.list_rows(self._state, table, columns, before)
+
+    def is_whole(self, before: int) -> bool:
+        """Return whether the lake has every block up to one, or its baseline and those after."""
+        baseline = self._state.baseline
+        begins = {1} if isinstance(baseline, UnsetType) else {1, baseline.mc_seqno}
+        ranges = ((1, 0), *self._state.known_ranges)
+        return any(first in begins and before <= last + 1 for first, last in ranges)
 
     def list_states(self) -> Iterator[AccountState]:
         """Yield the states in ``tables``, by account and masterchain block."""
@@ -185,13 +191,6 @@ class World:
         place = None if root is None else self._places.get(root)
         return None if place is None else Cell(self._tree, place)
 
-    def write_code(self, code: Cell) -> bytes:
-        """Return a looked-up code as a bag of cells for the TVM; it is serialized once."""
-        code_hash = code.hash
-        if code_hash not in self._bags:
-            self._bags[code_hash] = code.bag()
-        return self._bags[code_hash]
-
 
 def _read_histories(states: pa.Table | None) -> dict[Address, list[AccountState]]:
     """Return the last state of every account and masterchain block, in order."""
@@ -223,6 +222,7 @@ class Network:
 
     def __init__(self, world: World, first: int) -> None:
         """Read them for the masterchain blocks from ``first`` on."""
+        self._is_whole = world.is_whole(first)
         self._configs = _read_configs(world, first)
         self._version = _read_version(world)
         self._changes = _read_libraries(world, first)
@@ -240,10 +240,12 @@ class Network:
             self._joined[since] = join_config(tuple(sorted(params.items())))
         return self._joined[since]
 
-    def is_public(self, library: bytes, mc_seqno: int) -> bool:
-        """Return whether a library is public after a block."""
+    def is_public(self, library: bytes, mc_seqno: int) -> bool | None:
+        """Return whether a library is public after a block; None if the lake does not tell."""
         known = [at for at in self._changes if at[1] == library and at[0] <= mc_seqno]
-        return bool(known) and max(known)[2]
+        if known:
+            return max(known)[2]
+        return False if self._is_whole else None
 
 
 def _read_configs(world: World, first: int) -> dict[int, Params]:

@@ -114,6 +114,21 @@ def make_version_param(version: int, capabilities: int = 0) -> bytes:
     return _write(builder)
 
 
+def make_context(workchain: int, account: bytes, version: int) -> Context:
+    """Return the surroundings of a run outside the chain: a global version, and nothing else."""
+    config = join_config(((VERSION_PARAM, make_version_param(version)),))
+    return Context(
+        workchain=workchain,
+        account=account,
+        now=0,
+        balance=0,
+        currencies={},
+        config=config.root,
+        version=version,
+        previous=PreviousBlocks(),
+    )
+
+
 def build_previous(previous: PreviousBlocks, version: int) -> StackValue:
     """Return PrevBlocksInfo in the layout of a global version."""
     last, hundredths = (

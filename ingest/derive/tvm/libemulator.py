@@ -22,10 +22,10 @@ from tonlake.ingest.derive.tvm.call import (
     Outcome,
 )
 from tonlake.ingest.derive.tvm.context import build_previous
-from tonlake.ingest.derive.tvm.stack import StackLimits, serialize_value
-from tonlake.ingest.derive.tvm.vmstack import read_stack, write_stack
+from tonlake.ingest.derive.tvm.vmstack import read_stack, write_stack, write_value
 
 if TYPE_CHECKING:
+    from tonlake.ingest.derive.tvm.stack import StackLimits
     from collections.abc import Callable
 
 _TEXT, _HANDLE, _FLAG = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_bool
@@ -157,7 +157,7 @@ class LibraryEmulator:
         if call.libraries is not None:
             self._set(handle, "libraries", _write(call.libraries))
         if facts.previous is not None:
-            previous = serialize_value(build_previous(facts.previous, facts.version))
+            previous = write_value(build_previous(facts.previous, facts.version))
             self._set(handle, "prev_blocks_info", _write(previous))
         if facts.currencies:
             amounts = " ".join(f"{key}={amount}" for key, amount in facts.currencies.items())
@@ -214,7 +214,7 @@ class LibraryEmulator:
         if call.libraries is not None:
             settings["libs"] = _write(call.libraries)
         if call.previous is not None:
-            settings["prev_blocks_info"] = _write(serialize_value(call.previous))
+            settings["prev_blocks_info"] = _write(write_value(call.previous))
         for name, value in settings.items():
             if not getattr(self._library, f"transaction_emulator_set_{name}")(handle, value):
                 raise LibraryFault(f"the library rejects {name}")

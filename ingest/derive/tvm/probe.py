@@ -10,13 +10,7 @@ import msgspec
 
 from tonlake.ingest.decode.cell.writer import serialize_single
 from tonlake.ingest.derive.tvm.call import GetMethodCall
-from tonlake.ingest.derive.tvm.context import (
-    VERSION_PARAM,
-    Context,
-    PreviousBlocks,
-    join_config,
-    make_version_param,
-)
+from tonlake.ingest.derive.tvm.context import make_context
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.errors import TvmError
 
@@ -69,14 +63,5 @@ def _find_version(settings: TvmSettings) -> int | None:
 def _make_call(code: str) -> GetMethodCall:
     """Return a get-method with the code in hex, on a network of the newest version."""
     boc = serialize_single(bytes((0, len(code))) + bytes.fromhex(code))
-    context = Context(
-        workchain=0,
-        account=bytes(32),
-        now=0,
-        balance=0,
-        currencies={},
-        config=join_config(((VERSION_PARAM, make_version_param(_NEWEST)),)).root,
-        version=_NEWEST,
-        previous=PreviousBlocks(),
-    )
+    context = make_context(0, bytes(32), _NEWEST)
     return GetMethodCall(code=boc, data=None, stack=(0,), context=context, gas_limit=100_000)

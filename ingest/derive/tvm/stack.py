@@ -13,11 +13,6 @@ from typing import Any
 
 import msgspec
 
-from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.cell.build import CellBuilder, graft
-from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.decode.cell.writer import serialize_boc
-
 
 class StackLimits(msgspec.Struct, frozen=True):
     """Limits of a returned stack."""
@@ -106,70 +101,3 @@ def unpack_value(packed: Any) -> StackValue:  # noqa: ANN401 - plain data of any
         items = [unpack_value(item) for item in packed[1]]
         return items if kind == _LIST else tuple(items)
     return _BAGS[kind](bytes(packed[1]))
-
-
-_TINY_BITS = 64
-
-
-def serialize_value(value: StackValue) -> bytes:
-    """Return a stack value as a bag: VmStackValue.
-
-    Raises:
-        TypeError: values of its type are not supported here.
-    """
-    tree = CellTree()
-    return serialize_boc(tree, [append_value(tree, value)])
-
-
-def append_value(tree: CellTree, value: StackValue) -> int:
-    """Append a stack value as VmStackValue; raise TypeError as ``serialize_value``."""
-    builder = CellBuilder(tree)
-    if value is None:
-        return builder.store_uint(0, 8).end()
-    if isinstance(value, int):
-        if -(1 << _TINY_BITS - 1) <= value < 1 << _TINY_BITS - 1:
-            return builder.store_uint(1, 8).store_int(value, _TINY_BITS).end()
-        return builder.store_uint(0x0200 >> 1, 15).store_int(value, INTEGER_BITS).end()
-    if isinstance(value, tuple):
-        return _append_tuple(tree, value)
-    if isinstance(value, list):
-        pairs: StackValue = None
-        for item in reversed(value):
-            pairs = (item, pairs)
-        return append_value(tree, pairs)
-    return _append_cell(tree, value)
-
-
-def _append_cell(tree: CellTree, value: StackValue) -> int:
-    """Append a cell or a slice."""
-    builder = CellBuilder(tree)
-    if isinstance(value, TvmCell):
-        return builder.store_uint(3, 8).store_ref(graft(tree, parse_boc(value.boc))).end()
-    if isinstance(value, TvmSlice):
-        cell = graft(tree, parse_boc(value.boc))
-        builder.store_uint(4, 8).store_uint(0, 10).store_uint(tree.bit_length(cell), 10)
-        builder.store_uint(0, 3).store_uint(len(tree.refs(cell)), 3)
-        return builder.store_ref(cell).end()
-    raise TypeError(f"{type(value).__name__} cannot be serialized as VmStackValue")
-
-
-def _append_tuple(tree: CellTree, items: tuple[StackValue, ...]) -> int:
-    """Append a tuple: its last item, and a reference to those before it."""
-    builder = CellBuilder(tree).store_uint(7, 8).store_uint(len(items), 16)
-    values = [append_value(tree, item) for item in items]
-    for child in _chain(tree, values):
-        builder.store_ref(child)
-    return builder.end()
-
-
-def _chain(tree: CellTree, values: list[int]) -> list[int]:
-    """Return the references of VmTuple: head (VmTupleRef), then tail."""
-    head: list[int] = []
-    for place, value in enumerate(values):
-        if place > 1:  # vm_tupref_any: the tuple so far in a separate cell
-            builder = CellBuilder(tree)
-            for child in head:
-                builder.store_ref(child)
-            head = [builder.end()]
-        head = [*head, value]
-    return head

@@ -36,6 +36,16 @@ REMEDY = (
 """What an operator can do about an engine that is older than the network."""
 
 
+LIBRARY_MISSING = "the lake lacks the library that the code refers to"
+
+
+def name_remedy(reason: str) -> str:
+    """Return what an operator can do about a get-method that was not run for a reason."""
+    if reason.startswith(LIBRARY_MISSING):
+        return "read the state of the chain with 'tonlake ingest-state'"
+    return REMEDY
+
+
 class Engine(msgspec.Struct, frozen=True):
     """An engine, what it is used for, and the highest global version it supports.
 
@@ -57,6 +67,9 @@ class Engine(msgspec.Struct, frozen=True):
             f"{self.name} supports global version {self.version}, and the network has {network}: "
             "the get-method met an instruction that it does not know"
         )
+
+
+OWN_ENGINE = Engine("get-methods", "tonlake", VERSION)
 
 
 class Versions(msgspec.Struct, frozen=True):
@@ -93,12 +106,7 @@ def list_engines(settings: TvmSettings) -> tuple[Engine, ...]:
 
 def find_engine(settings: TvmSettings) -> Engine:
     """Return the engine that runs get-methods for the API: a library that is set, else our own."""
-    return _find_library("get-methods", settings) or find_own_engine("get-methods")
-
-
-def find_own_engine(use: str) -> Engine:
-    """Return the machine of tonlake."""
-    return Engine(use, "tonlake", VERSION)
+    return _find_library("get-methods", settings) or OWN_ENGINE
 
 
 def find_emulator(settings: TvmSettings) -> Engine:
@@ -115,12 +123,7 @@ def find_detector(settings: TvmSettings) -> Engine:
     """Return the engine that decides what contracts are: our own, or a library that knows more."""
     library = _find_library("get-methods", settings)
     is_newer = library is not None and (library.version or 0) > VERSION
-    return library if library is not None and is_newer else find_own_engine("get-methods")
-
-
-def is_library_newer(settings: TvmSettings) -> bool:
-    """Return whether a library is set that supports more than the machine of tonlake."""
-    return find_detector(settings) != find_own_engine("get-methods")
+    return library if library is not None and is_newer else OWN_ENGINE
 
 
 def read_network_version(snapshot: Snapshot) -> int | None:

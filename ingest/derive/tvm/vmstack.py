@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.tvm.machine import export
+from tonlake.ingest.derive.tvm.machine.cell import plant
+from tonlake.ingest.derive.tvm.machine.fault import VmError
+from tonlake.ingest.derive.tvm.machine.run import enter_stack
 from tonlake.ingest.derive.tvm.stack import (
     INTEGER_BITS,
     StackLimits,
@@ -17,14 +20,15 @@ from tonlake.ingest.derive.tvm.stack import (
     TvmNan,
     TvmOpaque,
     TvmSlice,
-    append_value,
 )
 from tonlake.ingest.errors import BocError, TvmStackDeep, TvmStackLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from tonlake.ingest.decode.cell.tree import CellTree
+    from collections.abc import Callable, Sequence
 
     from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.derive.tvm.machine.cell import Cell
 
 _NULL, _TINY, _INTEGER, _CELL, _SLICE, _BUILDER, _CONTINUATION, _TUPLE = range(8)
 _DEPTH_BITS, _TINY_BITS, _NAN = 24, 64, 0x7F
@@ -35,20 +39,23 @@ def write_stack(values: Sequence[StackValue]) -> bytes:
     """Return a stack, deepest value first, as a bag.
 
     Raises:
-        TypeError: values of its type have no cells (``append_value``).
+        TypeError: values of its type have no cells.
+        BocError: it is nested too deeply for cells, or has a bag that is none.
     """
-    tree = CellTree()
-    rest = CellBuilder(tree).end()
-    for value in values[:-1]:
-        rest = _append_entry(tree, CellBuilder(tree), rest, value)
-    head = CellBuilder(tree).store_uint(len(values), _DEPTH_BITS)
-    root = _append_entry(tree, head, rest, values[-1]) if values else head.end()
+    return _write(values, export.write_stack)
+
+
+def write_value(value: StackValue) -> bytes:
+    """Return a value as a bag of VmStackValue; raise as ``write_stack``."""
+    return _write([value], lambda entered: export.write_value(*entered))
+
+
+def _write(values: Sequence[StackValue], write: Callable[[list[Any]], Cell]) -> bytes:
+    try:
+        tree, root = plant(write(enter_stack(values)))
+    except VmError as error:
+        raise BocError("the values are nested too deeply for cells") from error
     return serialize_boc(tree, [root])
-
-
-def _append_entry(tree: CellTree, builder: CellBuilder, rest: int, value: StackValue) -> int:
-    """Append vm_stk_cons: the rest of the stack, and the value on top of it."""
-    return builder.store_ref(rest).store_slice(tree.slice(append_value(tree, value))).end()
 
 
 def read_stack(boc: bytes, limits: StackLimits) -> tuple[StackValue, ...]:

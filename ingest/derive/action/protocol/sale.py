@@ -2,7 +2,7 @@
 
 The terms of a sale are those in the StateInit that deploys it. TL-B: ``_ fixed_prefix_length:(Maybe
 (## 5)) special:(Maybe TickTock) code:(Maybe ^Cell) data:(Maybe ^Cell) library:(Maybe ^Cell) =
-StateInit``. The data are read as the contract's get-method would return them.
+StateInit``. The contract's get-method tells them.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from tonlake.ingest.derive.action.pattern import Match, built, call, comment, on
 from tonlake.ingest.derive.action.protocol import nft
 from tonlake.ingest.derive.action.rule import CALL, Block, Columns, Draft, rule
 from tonlake.ingest.derive.action.rule import TRANSFER as TON_TRANSFER
-from tonlake.ingest.derive.contract.layout import Subject, make_maybe_cell
-from tonlake.ingest.derive.contract.reader import find_reader
-from tonlake.ingest.derive.contract.stack import Detector, Finding, Mismatch, parse_address
+from tonlake.ingest.derive.contract.program import run_alone
+from tonlake.ingest.derive.contract.stack import Cell, Detector, Finding, Mismatch, parse_address
 from tonlake.ingest.derive.contract.standard.sale import (
     detect_auction_v4,
     detect_sale,
@@ -36,7 +35,7 @@ SALE_V4_CODE = bytes.fromhex("6b95a6418b9c9d2359045d1e7559b8d549ae0e506f24caab58
 
 
 class Deployment(NamedTuple):
-    """A code hash and the interfaces of its initial data; none if the code has no reader."""
+    """A code hash and the interfaces of its initial data; none if it is no sale of these kinds."""
 
     code_hash: bytes
     interfaces: Mapping[str, Facts]
@@ -53,36 +52,32 @@ def read_deployment(address: str, init_state: bytes) -> Deployment | None:
     for bits in (_PREFIX_BITS, _TICK_TOCK_BITS):
         if start.load_bit():
             start.skip(bits)
-    code, data = make_maybe_cell(start), make_maybe_cell(start)
+    code, data = start.load_maybe_ref(), start.load_maybe_ref()
     if code is None or data is None:
         return None
-    subject = Subject(parse_address(address), code, data, ())
     return Deployment(
-        code.hash,
+        tree.hash(code),
         {
             interface: facts
             for detector in _DETECTORS
-            for finding in _detect(detector, subject)
+            for finding in _detect(detector, address, Cell(tree, code), Cell(tree, data))
             for interface, facts in show_sale(finding.fields, finding.fields["details"], address)
         },
     )
 
 
-def _detect(detector: Detector, subject: Subject) -> list[Finding]:
-    """Return the findings of a detector; [] if no reader answers one of its questions."""
-    detection = detector(subject.address)
+def _detect(detector: Detector, address: str, code: Cell, data: Cell) -> list[Finding]:
+    """Return the findings of a detector that asks nothing but one get-method of its account."""
+    detection = detector(parse_address(address))
     try:
         question = next(detection)
-        while True:
-            reader = find_reader(subject.code.hash, question.method)
-            if reader is None:
-                return []
-            question = detection.send(reader(subject._replace(arguments=question.arguments)))
+        detection.send(run_alone(question, code, data))
     except StopIteration as end:
         found: list[Finding] = end.value
         return found
     except (BocError, Mismatch):
-        return []
+        pass
+    return []
 
 
 UPDATE_SALE = 0x6C6C2080
@@ -100,7 +95,7 @@ _TERMS = {
 
 
 def _read_terms(kind: str, address: str, init_state: bytes, interfaces: Interfaces) -> Columns:
-    """Return price, bids and fees as deployed, or the current facts if the code has no reader."""
+    """Return price, bids and fees as deployed, or the current facts if the code does not tell."""
     deployment = read_deployment(address, init_state)
     facts = interfaces.find(address, kind) or {}
     if deployment is not None:

@@ -7,6 +7,7 @@ immutable: ``with_data`` returns a copy to change.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tonlake.ingest.derive.tvm.machine.fault import VmError
@@ -61,15 +62,12 @@ class StartChild(Exception):
         self.resume = resume
 
 
+@dataclass(slots=True, eq=False)
 class Resume(Continuation):
-    """Goes on after another machine has ended."""
+    """Goes on after another machine has ended with an exit code."""
 
-    __slots__ = ("code", "started")
-
-    def __init__(self, started: StartChild, code: int) -> None:
-        """Take the exit code of the other machine."""
-        self.started = started
-        self.code = code
+    started: StartChild
+    code: int
 
     def jump(self, machine: Machine) -> Continuation | None:
         """Take over the results."""
@@ -148,14 +146,11 @@ class Envelope(Data):
         return made
 
 
+@dataclass(slots=True, eq=False)
 class Stop(Continuation):
     """Ends the run with an exit code: ``vmc_quit``."""
 
-    __slots__ = ("code",)
-
-    def __init__(self, code: int) -> None:
-        """End with ``code``."""
-        self.code = code
+    code: int
 
     def jump(self, machine: Machine) -> Continuation | None:  # noqa: ARG002 - as the others
         """End the run."""
@@ -176,15 +171,12 @@ class StopWithError(Continuation):
         raise Quit(code)
 
 
+@dataclass(slots=True, eq=False)
 class PushInteger(Continuation):
     """Pushes an integer and goes on: ``vmc_pushint``."""
 
-    __slots__ = ("next", "value")
-
-    def __init__(self, value: int, following: Continuation) -> None:
-        """Push ``value`` before ``following``."""
-        self.value = value
-        self.next = following
+    value: int
+    next: Continuation
 
     def jump(self, machine: Machine) -> Continuation | None:
         """Push the integer."""
@@ -192,16 +184,13 @@ class PushInteger(Continuation):
         return self.next
 
 
+@dataclass(slots=True, eq=False)
 class Repeat(Continuation):
     """Runs ``body`` ``count`` times, then ``after``: ``vmc_repeat``."""
 
-    __slots__ = ("after", "body", "count")
-
-    def __init__(self, body: Continuation, after: Continuation, count: int) -> None:
-        """Repeat ``body``."""
-        self.body = body
-        self.after = after
-        self.count = count
+    body: Continuation
+    after: Continuation
+    count: int
 
     def jump(self, machine: Machine) -> Continuation | None:
         """Run the body once more, or end the loop."""
@@ -212,14 +201,11 @@ class Repeat(Continuation):
         return self.body
 
 
+@dataclass(slots=True, eq=False)
 class Again(Continuation):
     """Runs ``body`` for ever: ``vmc_again``."""
 
-    __slots__ = ("body",)
-
-    def __init__(self, body: Continuation) -> None:
-        """Repeat ``body``."""
-        self.body = body
+    body: Continuation
 
     def jump(self, machine: Machine) -> Continuation | None:
         """Run the body once more."""
@@ -228,15 +214,12 @@ class Again(Continuation):
         return self.body
 
 
+@dataclass(slots=True, eq=False)
 class Until(Continuation):
-    """Runs ``body`` until it leaves a true value: ``vmc_until``."""
+    """Runs ``body`` until it leaves a true value, then ``after``: ``vmc_until``."""
 
-    __slots__ = ("after", "body")
-
-    def __init__(self, body: Continuation, after: Continuation) -> None:
-        """Repeat ``body``, then go on with ``after``."""
-        self.body = body
-        self.after = after
+    body: Continuation
+    after: Continuation
 
     def jump(self, machine: Machine) -> Continuation | None:
         """Run the body once more, or end the loop."""
@@ -247,19 +230,17 @@ class Until(Continuation):
         return self.body
 
 
+@dataclass(slots=True, eq=False)
 class While(Continuation):
-    """Runs ``condition`` and ``body`` in turn: ``vmc_while_cond``, ``vmc_while_body``."""
+    """Runs ``condition`` and ``body`` in turn: ``vmc_while_cond``, ``vmc_while_body``.
 
-    __slots__ = ("after", "body", "checks", "condition")
+    ``checks`` is set if the condition has just run.
+    """
 
-    def __init__(
-        self, condition: Continuation, body: Continuation, after: Continuation, *, checks: bool
-    ) -> None:
-        """Loop; ``checks`` is set if the condition has just run."""
-        self.condition = condition
-        self.body = body
-        self.after = after
-        self.checks = checks
+    condition: Continuation
+    body: Continuation
+    after: Continuation
+    checks: bool
 
     def jump(self, machine: Machine) -> Continuation | None:
         """Run the other part, or end the loop."""

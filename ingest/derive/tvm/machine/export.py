@@ -34,6 +34,11 @@ def write_stack(values: Sequence[Any]) -> Cell:
     return _Writer().stack(Builder(), values).cell()
 
 
+def write_value(value: Any) -> Cell:  # noqa: ANN401 - a stack value
+    """Return VmStackValue of a value; raise VmError if it is too deep for cells."""
+    return _Writer().value(Builder(), value).cell()
+
+
 class _Writer:
     """Writes values; equal tuples and continuations are written once, however often they recur."""
 

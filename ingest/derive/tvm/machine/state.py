@@ -188,6 +188,24 @@ class Machine:
         """Push -1 or 0."""
         self.stack.append(-1 if value else 0)
 
+    def leave(
+        self,
+        values: tuple[Any, ...] | None,
+        *,
+        quiet: bool,
+        kept: tuple[Any, ...] = (),
+        error: int = CELL_UNDERFLOW,
+    ) -> None:
+        """Push a result; if there is none, throw, or leave ``kept`` and 0 in a quiet form."""
+        if values is not None:
+            self.stack += values
+            if quiet:
+                self.stack.append(-1)
+        elif quiet:
+            self.stack += (*kept, 0)
+        else:
+            raise VmError(error)
+
     def pop_slice(self) -> Slice:
         """Pop a slice."""
         value = self.stack.pop()

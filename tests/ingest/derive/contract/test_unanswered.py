@@ -15,7 +15,6 @@ from tonlake.ingest.derive.tvm.context import VERSION_PARAM, make_version_param
 from tonlake.lake.schema import CONFIG_PARAMS
 from tonlake.lake.schema.contract import UNANSWERED_METHODS, WALLETS
 
-GAS = 1_000_000
 UNASSIGNED = "fe70ff"  # neither an instruction of version 15 nor a method table
 
 
@@ -43,7 +42,7 @@ def detect(world: MadeWorld, state: AccountState, version: int) -> list[tuple[st
     """Return the findings about one state on a network of this version."""
     params = replace_version(world.tables[CONFIG_PARAMS.name], version)
     world.tables = {**world.tables, CONFIG_PARAMS.name: params}
-    session = GetMethodSession(world, Network(world, 1), None, GAS)
+    session = GetMethodSession(world, Network(world, 1), None)
     found = ContractDetection(world, session, None).detect([state], 1)
     # Wallets are read from their data: no get-method is run.
     return [(each.table, each.fields) for _state, each in found if each.table != WALLETS.name]

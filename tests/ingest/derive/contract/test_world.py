@@ -39,6 +39,4 @@ def test_a_cache_has_the_cells_that_were_looked_up(tmp_path: Path, *, is_kept: b
         one, two = first.find_cell(row["hash"]), second.find_cell(row["hash"])
         assert one is not None
         assert (two is not None) == is_kept
-        assert first.write_code(one) == one.bag()
-        if two is not None:
-            assert second.write_code(two) == one.bag()
+        assert two is None or two.bag() == one.bag()

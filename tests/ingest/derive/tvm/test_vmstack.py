@@ -19,9 +19,8 @@ from tonlake.ingest.derive.tvm.stack import (
     TvmNan,
     TvmOpaque,
     TvmSlice,
-    serialize_value,
 )
-from tonlake.ingest.derive.tvm.vmstack import read_stack, write_stack
+from tonlake.ingest.derive.tvm.vmstack import read_stack, write_stack, write_value
 from tonlake.ingest.errors import BocError, TvmStackDeep, TvmStackLarge
 
 BAG = serialize_single(b"\x00\x04\xab\xcd")
@@ -57,7 +56,7 @@ def pair_up(value: Any) -> Any:
 
 @given(VALUES)
 def test_values_are_read_back(value: Any) -> None:
-    cell = Cell.one_from_boc(serialize_value(value))
+    cell = Cell.one_from_boc(write_value(value))
     assert simplify(VmStackValue.deserialize(cell.begin_parse())) == pair_up(value)
 
 
@@ -119,4 +118,4 @@ def test_what_is_no_stack_is_refused() -> None:
 
 def test_values_without_a_representation() -> None:
     with pytest.raises(TypeError, match="TvmOpaque"):
-        serialize_value(TvmOpaque())
+        write_value(TvmOpaque())

@@ -28,14 +28,8 @@ _INTEGER_BITS = 257
 _STORED, _NO_ROOM, _NO_FIT = 0, -1, 1
 
 
-@step("NEWC")
-def _begin(machine: Machine) -> None:
-    machine.stack.append(_EMPTY)
-
-
-@step("ENDC")
-def _end(machine: Machine) -> None:
-    machine.stack.append(machine.finish(machine.pop_builder()))
+step("NEWC")(lambda machine: machine.stack.append(_EMPTY))
+step("ENDC")(lambda machine: machine.stack.append(machine.finish(machine.pop_builder())))
 
 
 @step("ENDXC")
@@ -232,14 +226,8 @@ def _depth(machine: Machine) -> None:
     machine.stack.append(1 + max((child.depth for child in refs), default=-1))
 
 
-@step("BBITS")
-def _count_bits(machine: Machine) -> None:
-    machine.stack.append(machine.pop_builder().bits)
-
-
-@step("BREFS")
-def _count_refs(machine: Machine) -> None:
-    machine.stack.append(len(machine.pop_builder().refs))
+step("BBITS")(lambda machine: machine.stack.append(machine.pop_builder().bits))
+step("BREFS")(lambda machine: machine.stack.append(len(machine.pop_builder().refs)))
 
 
 @step("BBITREFS")
@@ -248,14 +236,8 @@ def _count_both(machine: Machine) -> None:
     machine.stack += (builder.bits, len(builder.refs))
 
 
-@step("BREMBITS")
-def _count_free_bits(machine: Machine) -> None:
-    machine.stack.append(MAX_BITS - machine.pop_builder().bits)
-
-
-@step("BREMREFS")
-def _count_free_refs(machine: Machine) -> None:
-    machine.stack.append(MAX_REFS - len(machine.pop_builder().refs))
+step("BREMBITS")(lambda machine: machine.stack.append(MAX_BITS - machine.pop_builder().bits))
+step("BREMREFS")(lambda machine: machine.stack.append(MAX_REFS - len(machine.pop_builder().refs)))
 
 
 @step("BREMBITREFS")
@@ -305,8 +287,4 @@ def _store_same(machine: Machine, bit: int | None) -> None:
 step("STZEROES")(partial(_store_same, bit=0))
 step("STONES")(partial(_store_same, bit=1))
 step("STSAME")(partial(_store_same, bit=None))
-
-
-@step("BTOS")
-def _open(machine: Machine) -> None:
-    machine.stack.append(machine.pop_builder().cell().slice())
+step("BTOS")(lambda machine: machine.stack.append(machine.pop_builder().cell().slice()))

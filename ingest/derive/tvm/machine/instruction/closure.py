@@ -71,9 +71,7 @@ def _set_arguments(machine: Machine, copied: int, more: int) -> None:
     machine.stack.append(target)
 
 
-@maker("SETCONTARGS")
-def _set_fixed_arguments(copied: int, more: int) -> Step:
-    return lambda machine: _set_arguments(machine, copied, more)
+maker("SETCONTARGS")(lambda copied, more: lambda machine: _set_arguments(machine, copied, more))
 
 
 @step("SETCONTVARARGS")
@@ -101,14 +99,8 @@ def _return_arguments(machine: Machine, count: int) -> None:
     machine.stack = kept
 
 
-@maker("RETURNARGS")
-def _return_fixed_arguments(count: int) -> Step:
-    return lambda machine: _return_arguments(machine, count)
-
-
-@step("RETURNVARARGS")
-def _return_variable_arguments(machine: Machine) -> None:
-    _return_arguments(machine, machine.pop_range(_MAX_COPIED))
+maker("RETURNARGS")(lambda count: lambda machine: _return_arguments(machine, count))
+step("RETURNVARARGS")(lambda machine: _return_arguments(machine, machine.pop_range(_MAX_COPIED)))
 
 
 def _bless(machine: Machine, copied: int, more: int) -> None:
@@ -120,14 +112,8 @@ def _bless(machine: Machine, copied: int, more: int) -> None:
     machine.stack.append(Ordinary(code, None, values, more))
 
 
-@step("BLESS")
-def _bless_plainly(machine: Machine) -> None:
-    machine.stack.append(Ordinary(machine.pop_slice()))
-
-
-@maker("BLESSARGS")
-def _bless_fixed(copied: int, more: int) -> Step:
-    return lambda machine: _bless(machine, copied, more)
+step("BLESS")(lambda machine: machine.stack.append(Ordinary(machine.pop_slice())))
+maker("BLESSARGS")(lambda copied, more: lambda machine: _bless(machine, copied, more))
 
 
 @step("BLESSVARARGS")
@@ -140,14 +126,8 @@ def _bless_variable(machine: Machine) -> None:
 # Control registers
 
 
-@maker("PUSHCTR")
-def _push_register(number: int) -> Step:
-    return lambda machine: machine.stack.append(machine.c[number])
-
-
-@maker("POPCTR")
-def _pop_register(number: int) -> Step:
-    return lambda machine: _set_register(machine, number, machine.stack.pop())
+maker("PUSHCTR")(lambda number: lambda machine: machine.stack.append(machine.c[number]))
+maker("POPCTR")(lambda number: lambda machine: _set_register(machine, number, machine.stack.pop()))
 
 
 def _set_register(machine: Machine, number: int, value: Any) -> None:  # noqa: ANN401
@@ -229,9 +209,7 @@ def _save_both(number: int) -> Step:
     return run
 
 
-@step("PUSHCTRX")
-def _push_register_variable(machine: Machine) -> None:
-    machine.stack.append(machine.get_register(machine.pop_range(16)))
+step("PUSHCTRX")(lambda machine: machine.stack.append(machine.get_register(machine.pop_range(16))))
 
 
 @step("POPCTRX")
@@ -261,9 +239,7 @@ def _save_many(machine: Machine, mask: int) -> None:
     machine.stack.append(target)
 
 
-@maker("SETCONTCTRMANY")
-def _save_fixed(mask: int) -> Step:
-    return lambda machine: _save_many(machine, mask)
+maker("SETCONTCTRMANY")(lambda mask: lambda machine: _save_many(machine, mask))
 
 
 @step("SETCONTCTRMANYX")

@@ -44,22 +44,14 @@ def _push(code: Slice) -> Step:
     return lambda machine: machine.stack.append(found)
 
 
-@maker("PUSHREFCONT")
-def _push_ref(cell: Cell) -> Step:
-    return lambda machine: machine.stack.append(_open(machine, cell))
+maker("PUSHREFCONT")(lambda cell: lambda machine: machine.stack.append(_open(machine, cell)))
 
 
 # Instructions that call, jump and return
 
 
-@control("EXECUTE")
-def _execute(code: Slice) -> Step:
-    return lambda machine: machine.call(machine.pop_continuation(), code)
-
-
-@step("JMPX")
-def _jump(machine: Machine) -> Continuation:
-    return machine.jump(machine.pop_continuation())
+control("EXECUTE")(lambda code: lambda machine: machine.call(machine.pop_continuation(), code))
+step("JMPX")(lambda machine: machine.jump(machine.pop_continuation()))
 
 
 @control("CALLXARGS")
@@ -82,9 +74,7 @@ def _call_variable(code: Slice) -> Step:
     return run
 
 
-@maker("JMPXARGS")
-def _jump_with(passed: int) -> Step:
-    return lambda machine: machine.jump(machine.pop_continuation(), passed)
+maker("JMPXARGS")(lambda passed: lambda machine: machine.jump(machine.pop_continuation(), passed))
 
 
 @step("JMPXVARARGS")
@@ -95,29 +85,11 @@ def _jump_variable(machine: Machine) -> Continuation:
     return machine.jump(machine.pop_continuation(), passed)
 
 
-@maker("RETARGS")
-def _return_with(returned: int) -> Step:
-    return lambda machine: machine.ret(returned)
-
-
-@step("RETVARARGS")
-def _return_variable(machine: Machine) -> Continuation:
-    return machine.ret(machine.pop_range(_MAX_ARGUMENTS, -1))
-
-
-@step("RET")
-def _return(machine: Machine) -> Continuation:
-    return machine.ret()
-
-
-@step("RETALT")
-def _return_alternative(machine: Machine) -> Continuation:
-    return machine.ret_alternative()
-
-
-@step("RETBOOL")
-def _return_either(machine: Machine) -> Continuation:
-    return machine.ret() if machine.pop_bool() else machine.ret_alternative()
+maker("RETARGS")(lambda returned: lambda machine: machine.ret(returned))
+step("RETVARARGS")(lambda machine: machine.ret(machine.pop_range(_MAX_ARGUMENTS, -1)))
+step("RET")(lambda machine: machine.ret())
+step("RETALT")(lambda machine: machine.ret_alternative())
+step("RETBOOL")(lambda machine: machine.ret() if machine.pop_bool() else machine.ret_alternative())
 
 
 @control("CALLCC")
@@ -177,14 +149,8 @@ def _return_code(code: Slice) -> Step:
     return run
 
 
-@control("CALLREF")
-def _call_ref(code: Slice, cell: Cell) -> Step:
-    return lambda machine: machine.call(_open(machine, cell), code)
-
-
-@maker("JMPREF")
-def _jump_ref(cell: Cell) -> Step:
-    return lambda machine: machine.jump(_open(machine, cell))
+control("CALLREF")(lambda code, cell: lambda machine: machine.call(_open(machine, cell), code))
+maker("JMPREF")(lambda cell: lambda machine: machine.jump(_open(machine, cell)))
 
 
 @control("JMPREFDATA")
@@ -446,14 +412,8 @@ for _name, _loop in (("REPEAT", _repeat), ("UNTIL", _until), ("WHILE", _while), 
 # Exceptions
 
 
-@maker("THROW")
-def _throw(code: int) -> Step:
-    return lambda machine: machine.throw(code)
-
-
-@maker("THROWARG")
-def _throw_argument(code: int) -> Step:
-    return lambda machine: machine.throw(code, machine.stack.pop())
+maker("THROW")(lambda code: lambda machine: machine.throw(code))
+maker("THROWARG")(lambda code: lambda machine: machine.throw(code, machine.stack.pop()))
 
 
 def _throw_if(code: int, *, when: bool, argument: bool) -> Step:

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 _HASH_GAS, _VALIDATE_GAS, _ADD_GAS, _MULTIPLY_GAS, _BASE_GAS = 600, 200, 600, 2000, 750
 
 
-@step("RIST255_PUSHL")
-def _push_order(machine: Machine) -> None:
-    machine.stack.append(ristretto.ORDER)
+step("RIST255_PUSHL")(lambda machine: machine.stack.append(ristretto.ORDER))
 
 
 @step("RIST255_FROMHASH")
@@ -47,14 +45,7 @@ def _to_octets(value: Any) -> bytes:  # noqa: ANN401 - an integer or NaN
 
 
 def _leave(machine: Machine, found: int | None, *, quiet: bool) -> None:
-    if found is None:
-        if not quiet:
-            raise VmError(RANGE_CHECK)
-        machine.stack.append(0)
-        return
-    machine.stack.append(found)
-    if quiet:
-        machine.stack.append(-1)
+    machine.leave(None if found is None else (found,), quiet=quiet, error=RANGE_CHECK)
 
 
 _NO_POINT = -1
@@ -339,6 +330,4 @@ def _pair(machine: Machine) -> None:
     machine.push_bool(bool(pairs) and bool(GT.pairing_check(firsts, seconds)))
 
 
-@step("BLS_PUSHR")
-def _push_r(machine: Machine) -> None:
-    machine.stack.append(_R)
+step("BLS_PUSHR")(lambda machine: machine.stack.append(_R))

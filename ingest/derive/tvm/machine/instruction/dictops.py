@@ -258,18 +258,14 @@ def _load(machine: Machine, *, keeps: bool, quiet: bool, leaves: str) -> None:
     part = machine.pop_slice()
     size = part.peek(1) if part.bits else None
     if size is None or size > part.ref_count:
-        if not quiet:
-            raise VmError(CELL_UNDERFLOW)
-        machine.stack += (part, 0) if keeps else (0,)
+        machine.leave(None, quiet=quiet, kept=(part,) if keeps else ())
         return
+    found: tuple[Slice | Cell | None, ...] = ()
     if leaves == "root":
-        machine.stack.append(part.child() if size else None)
+        found = (part.child() if size else None,)
     elif leaves:
-        machine.stack.append(part.take(1, size))
-    if keeps:
-        machine.stack.append(part.skip(1, size))
-    if quiet:
-        machine.stack.append(-1)
+        found = (part.take(1, size),)
+    machine.leave((*found, part.skip(1, size)) if keeps else found, quiet=quiet)
 
 
 step("SKIPDICT")(partial(_load, keeps=True, quiet=False, leaves=""))
@@ -319,9 +315,7 @@ def _register_code() -> None:
 _register_code()
 
 
-@maker("DICTPUSHCONST")
-def _push_constant(bits: int, root: Cell) -> Step:
-    return lambda machine: machine.stack.extend((root, bits))
+maker("DICTPUSHCONST")(lambda bits, root: lambda machine: machine.stack.extend((root, bits)))
 
 
 # Prefix dictionaries
@@ -366,14 +360,7 @@ def _get_prefix(machine: Machine, *, quiet: bool) -> None:
     machine.need(3)
     bits, root = _pop_dictionary(machine)
     part, found = _split_by_prefix(machine, root, bits)
-    if found is None:
-        if not quiet:
-            raise VmError(CELL_UNDERFLOW)
-        machine.stack += (part, 0)
-        return
-    machine.stack += found
-    if quiet:
-        machine.stack.append(-1)
+    machine.leave(found, quiet=quiet, kept=(part,))
 
 
 step("PFXDICTGET")(partial(_get_prefix, quiet=False))
@@ -413,6 +400,4 @@ def _call_prefix(code: Slice) -> Step:
     return run
 
 
-@maker("PFXDICTSWITCH")
-def _jump_constant_prefix(bits: int, root: Cell) -> Step:
-    return lambda machine: _enter_prefix(machine, None, root, bits)
+maker("PFXDICTSWITCH")(lambda bits, root: lambda machine: _enter_prefix(machine, None, root, bits))

@@ -30,9 +30,7 @@ _STORAGE, _GLOBAL_ID, _GAS, _FORWARD = 0, 1, 2, 4
 _MAX_UINT63 = (1 << 63) - 1
 
 
-@step("ACCEPT")
-def _accept(machine: Machine) -> None:
-    machine.set_gas_limit(machine.gas_max)
+step("ACCEPT")(lambda machine: machine.set_gas_limit(machine.gas_max))
 
 
 @step("SETGASLIMIT")
@@ -41,9 +39,7 @@ def _set_gas_limit(machine: Machine) -> None:
     machine.set_gas_limit(min(max(limit, 0), INFINITE_GAS))
 
 
-@step("GASCONSUMED")
-def _gas_used(machine: Machine) -> None:
-    machine.stack.append(machine.gas_used)
+step("GASCONSUMED")(lambda machine: machine.stack.append(machine.gas_used))
 
 
 @step("COMMIT")
@@ -135,9 +131,7 @@ def _draw(machine: Machine) -> int:
     return int.from_bytes(mixed[32:], "big")
 
 
-@step("RANDU256")
-def _push_random(machine: Machine) -> None:
-    machine.stack.append(_draw(machine))
+step("RANDU256")(lambda machine: machine.stack.append(_draw(machine)))
 
 
 @step("RAND")
@@ -168,9 +162,7 @@ def _pop_hash(machine: Machine) -> bytes:
 # Configuration
 
 
-@step("CONFIGDICT")
-def _push_config(machine: Machine) -> None:
-    machine.stack += (get_parameter(machine, _CONFIG), 32)
+step("CONFIGDICT")(lambda machine: machine.stack.extend((get_parameter(machine, _CONFIG), 32)))
 
 
 def _find_config_parameter(machine: Machine) -> Cell | None:
@@ -194,9 +186,7 @@ def _push_config_parameter(machine: Machine) -> None:
     machine.stack += (0,) if found is None else (found, -1)
 
 
-@step("CONFIGOPTPARAM")
-def _push_maybe_config_parameter(machine: Machine) -> None:
-    machine.stack.append(_find_config_parameter(machine))
+step("CONFIGOPTPARAM")(lambda machine: machine.stack.append(_find_config_parameter(machine)))
 
 
 def _get_unpacked(machine: Machine, place: int) -> Slice:
@@ -328,9 +318,7 @@ def _forward_fee(machine: Machine) -> None:
     machine.push_int(lump + fee)
 
 
-@step("GETFORWARDFEESIMPLE")
-def _simple_forward_fee(machine: Machine) -> None:
-    machine.push_int(_pop_forward_fee(machine)[1])
+step("GETFORWARDFEESIMPLE")(lambda machine: machine.push_int(_pop_forward_fee(machine)[1]))
 
 
 @step("GETORIGINALFWDFEE")

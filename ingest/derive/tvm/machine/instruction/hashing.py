@@ -27,9 +27,7 @@ _SIGNATURE_BYTES, _P256_KEY_BYTES = 64, 33
 _WEAK_KEYS = (bytes(32), b"\x01" + bytes(31))
 
 
-@step("HASHCU")
-def _hash_cell(machine: Machine) -> None:
-    machine.stack.append(int.from_bytes(machine.pop_cell().hash, "big"))
+step("HASHCU")(lambda machine: machine.stack.append(int.from_bytes(machine.pop_cell().hash, "big")))
 
 
 @step("HASHSU")

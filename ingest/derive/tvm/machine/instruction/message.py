@@ -135,15 +135,10 @@ def _parse_address(part: Slice, *, allows_old: bool) -> Address | None:
 def _load_address(machine: Machine, *, quiet: bool) -> None:
     part = machine.pop_slice()
     found = parse_address(machine, part)
-    if found is None:
-        if not quiet:
-            raise VmError(CELL_UNDERFLOW)
-        machine.stack += (part, 0)
-        return
-    address = Slice(part.cell, part.start, found.rest.start, part.ref, part.ref)
-    machine.stack += (address, found.rest)
-    if quiet:
-        machine.stack.append(-1)
+    read = None
+    if found is not None:
+        read = Slice(part.cell, part.start, found.rest.start, part.ref, part.ref), found.rest
+    machine.leave(read, quiet=quiet, kept=(part,))
 
 
 def _parse_whole(machine: Machine) -> Address | None:
@@ -155,18 +150,14 @@ def _parse_whole(machine: Machine) -> Address | None:
 def _show_address(machine: Machine, *, quiet: bool) -> None:
     found = _parse_whole(machine)
     if found is None:
-        if not quiet:
-            raise VmError(CELL_UNDERFLOW)
-        machine.stack.append(0)
+        machine.leave(None, quiet=quiet)
         return
     values: tuple[Any, ...] = (found.kind,)
     if found.kind == _EXTERN:
         values = (found.kind, found.account)
     elif found.kind != _NONE:
         values = (found.kind, found.anycast, found.workchain, found.account)
-    machine.stack.append(values)
-    if quiet:
-        machine.stack.append(-1)
+    machine.leave((values,), quiet=quiet)
 
 
 def _rewrite_address(machine: Machine, *, variable: bool, quiet: bool) -> None:
@@ -174,9 +165,7 @@ def _rewrite_address(machine: Machine, *, variable: bool, quiet: bool) -> None:
     found = _parse_whole(machine)
     account = None if found is None or found.kind < _STD else found.account
     if found is None or account is None or (not variable and account.bits != 256):  # noqa: PLR2004
-        if not quiet:
-            raise VmError(CELL_UNDERFLOW)
-        machine.stack.append(0)
+        machine.leave(None, quiet=quiet)
         return
     value, bits = account.uint(), account.bits
     if found.anycast is not None:
@@ -185,9 +174,7 @@ def _rewrite_address(machine: Machine, *, variable: bool, quiet: bool) -> None:
             raise VmError(CELL_UNDERFLOW)
         value = found.anycast.uint() << bits - depth | value & (1 << bits - depth) - 1
         account = Builder(value, bits).cell().slice()
-    machine.stack += (found.workchain, account if variable else value)
-    if quiet:
-        machine.stack.append(-1)
+    machine.leave((found.workchain, account if variable else value), quiet=quiet)
 
 
 for _quiet in (False, True):
@@ -208,15 +195,8 @@ def _standard_bits(part: Slice, *, optional: bool) -> int:
 def _load_standard(machine: Machine, *, optional: bool, quiet: bool) -> None:
     part = machine.pop_slice()
     bits = _standard_bits(part, optional=optional)
-    if not bits:
-        if not quiet:
-            raise VmError(CELL_UNDERFLOW)
-        machine.stack += (part, 0)
-        return
     address = _bits_only(part, bits) if bits == _STD_BITS else None
-    machine.stack += (address, part.skip(bits))
-    if quiet:
-        machine.stack.append(-1)
+    machine.leave((address, part.skip(bits)) if bits else None, quiet=quiet, kept=(part,))
 
 
 def _store_standard(machine: Machine, *, optional: bool, quiet: bool) -> None:
@@ -356,11 +336,7 @@ def _reserve(machine: Machine, *, extra: bool) -> None:
 
 step("RAWRESERVE")(partial(_reserve, extra=False))
 step("RAWRESERVEX")(partial(_reserve, extra=True))
-
-
-@step("SETCODE")
-def _set_code(machine: Machine) -> None:
-    _install(machine, _SET_CODE, None, (0, 0, (machine.pop_cell(),)))
+step("SETCODE")(lambda machine: _install(machine, _SET_CODE, None, (0, 0, (machine.pop_cell(),))))
 
 
 def _pop_library_mode(machine: Machine) -> int:

@@ -30,36 +30,17 @@ _MAX_SHIFT = 256
 _MAX_BITS = 1023
 
 
-@maker("PUSHINT")
-def _push(number: int) -> Step:
-    def run(machine: Machine) -> None:
-        machine.stack.append(number)
-
-    return run
-
-
-@maker("PUSHPOW2")
-def _push_power(power: int) -> Step:
-    return _push_number(1 << power)
+maker("PUSHINT")(lambda number: lambda machine: machine.stack.append(number))
+maker("PUSHPOW2")(lambda power: _push_number(1 << power))
 
 
 def _push_number(number: int) -> Step:
     return lambda machine: machine.push_int(number)
 
 
-@maker("PUSHPOW2DEC")
-def _push_mask(power: int) -> Step:
-    return _push_number((1 << power) - 1)
-
-
-@maker("PUSHNEGPOW2")
-def _push_negative_power(power: int) -> Step:
-    return _push_number(-1 << power)
-
-
-@step("PUSHNAN")
-def _push_nan(machine: Machine) -> None:
-    machine.stack.append(NAN)
+maker("PUSHPOW2DEC")(lambda power: _push_number((1 << power) - 1))
+maker("PUSHNEGPOW2")(lambda power: _push_number(-1 << power))
+step("PUSHNAN")(lambda machine: machine.stack.append(NAN))
 
 
 def _leave(machine: Machine, value: Number, *, quiet: bool) -> None:
@@ -172,16 +153,8 @@ def _order(machine: Machine, *, quiet: bool) -> None:
 
 step("MINMAX")(lambda machine: _order(machine, quiet=False))
 step("QMINMAX")(lambda machine: _order(machine, quiet=True))
-
-
-@step("ISNAN")
-def _is_nan(machine: Machine) -> None:
-    machine.push_bool(machine.pop_int() is NAN)
-
-
-@step("CHKNAN")
-def _check_nan(machine: Machine) -> None:
-    machine.stack.append(machine.pop_finite())
+step("ISNAN")(lambda machine: machine.push_bool(machine.pop_int() is NAN))
+step("CHKNAN")(lambda machine: machine.stack.append(machine.pop_finite()))
 
 
 # Divisions and shifts
@@ -321,9 +294,7 @@ def _register_shifts() -> None:
 _register_shifts()
 
 
-@step("POW2")
-def _power(machine: Machine) -> None:
-    _leave(machine, 1 << machine.pop_range(_MAX_BITS), quiet=False)
+step("POW2")(lambda machine: _leave(machine, 1 << machine.pop_range(_MAX_BITS), quiet=False))
 
 
 @step("QPOW2")

@@ -18,24 +18,10 @@ _MAX_BITS, _MAX_REFS = 1023, 4
 _INTEGER_BITS = 257
 
 
-@maker("PUSHREF")
-def _push_ref(cell: Cell) -> Step:
-    return lambda machine: machine.stack.append(cell)
-
-
-@maker("PUSHREFSLICE")
-def _push_ref_slice(cell: Cell) -> Step:
-    return lambda machine: machine.stack.append(machine.load(cell))
-
-
-@maker("PUSHSLICE")
-def _push_slice(part: Slice) -> Step:
-    return lambda machine: machine.stack.append(part)
-
-
-@step("CTOS")
-def _open(machine: Machine) -> None:
-    machine.stack.append(machine.load(machine.pop_cell()))
+maker("PUSHREF")(lambda cell: lambda machine: machine.stack.append(cell))
+maker("PUSHREFSLICE")(lambda cell: lambda machine: machine.stack.append(machine.load(cell)))
+maker("PUSHSLICE")(lambda part: lambda machine: machine.stack.append(part))
+step("CTOS")(lambda machine: machine.stack.append(machine.load(machine.pop_cell())))
 
 
 @step("ENDS")
@@ -53,16 +39,10 @@ def _leave(
     machine: Machine, part: Slice, found: tuple[Any, ...] | None, *, keeps: bool, quiet: bool
 ) -> None:
     """Push what was read, and the rest of the slice that ``found`` ends in if it ``keeps`` it."""
-    if found is None:
-        if not quiet:
-            raise VmError(CELL_UNDERFLOW)
-        if keeps:
-            machine.stack.append(part)
-        machine.stack.append(0)
-        return
-    machine.stack += found if keeps else found[:-1]
-    if quiet:
-        machine.stack.append(-1)
+    if keeps or found is None:
+        machine.leave(found, quiet=quiet, kept=(part,) if keeps else ())
+    else:
+        machine.leave(found[:-1], quiet=quiet)
 
 
 def _load_int(machine: Machine, bits: int, *, signed: bool, keeps: bool, quiet: bool) -> None:
@@ -257,14 +237,8 @@ def starts_with(part: Slice, prefix: Slice) -> bool:
 
 def _begins(machine: Machine, prefix: Slice, *, quiet: bool) -> None:
     part = machine.pop_slice()
-    if starts_with(part, prefix):
-        machine.stack.append(part.skip(prefix.bits))
-        if quiet:
-            machine.stack.append(-1)
-    elif quiet:
-        machine.stack += (part, 0)
-    else:
-        raise VmError(CELL_UNDERFLOW)
+    found = (part.skip(prefix.bits),) if starts_with(part, prefix) else None
+    machine.leave(found, quiet=quiet, kept=(part,))
 
 
 def _begins_variable(machine: Machine, *, quiet: bool) -> None:
@@ -297,14 +271,7 @@ def _load_special(machine: Machine, *, quiet: bool) -> None:
     if cell.special:
         wanted = cell.library
         found = None if wanted is None else machine.libraries(wanted)
-    if found is None:
-        if not quiet:
-            raise VmError(CELL_UNDERFLOW)
-        machine.stack += (cell, 0)
-        return
-    machine.stack.append(found)
-    if quiet:
-        machine.stack.append(-1)
+    machine.leave(None if found is None else (found,), quiet=quiet, kept=(cell,))
 
 
 step("XLOAD")(partial(_load_special, quiet=False))
@@ -438,14 +405,8 @@ def _depth(machine: Machine) -> None:
     machine.stack.append(0 if cell is None else cell.depth)
 
 
-@step("CLEVEL")
-def _level(machine: Machine) -> None:
-    machine.stack.append(machine.pop_cell().level)
-
-
-@step("CLEVELMASK")
-def _level_mask(machine: Machine) -> None:
-    machine.stack.append(machine.pop_cell().mask)
+step("CLEVEL")(lambda machine: machine.stack.append(machine.pop_cell().level))
+step("CLEVELMASK")(lambda machine: machine.stack.append(machine.pop_cell().mask))
 
 
 def _hash_at(machine: Machine, level: int) -> None:

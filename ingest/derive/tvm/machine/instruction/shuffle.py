@@ -25,9 +25,7 @@ _WIDE_SINCE = 4
 _FREE_DEPTH = 255
 
 
-@step("NOP")
-def _pass(_machine: Machine) -> None:
-    pass
+step("NOP")(lambda _machine: None)
 
 
 def _exchange_low(one: int, other: int) -> Step:
@@ -71,14 +69,8 @@ def _swap(machine: Machine) -> None:
     stack[-2], stack[-1] = stack[-1], stack[-2]
 
 
-@step("DUP")
-def _double(machine: Machine) -> None:
-    machine.stack.append(machine.stack[-1])
-
-
-@step("OVER")
-def _over(machine: Machine) -> None:
-    machine.stack.append(machine.stack[-2])
+step("DUP")(lambda machine: machine.stack.append(machine.stack[-1]))
+step("OVER")(lambda machine: machine.stack.append(machine.stack[-2]))
 
 
 @step("DROP")
@@ -115,49 +107,15 @@ def _chain(*steps: Step) -> Step:
     return run
 
 
-@maker("XCHG3")
-def _exchange_three(x: int, y: int, z: int) -> Step:
-    return _chain(_exchange(2, x), _exchange(1, y), _exchange_top(z))
-
-
-@maker("XCHG2")
-def _exchange_two(x: int, y: int) -> Step:
-    return _chain(_exchange(1, x), _exchange_top(y))
-
-
-@maker("XCPU")
-def _exchange_push(x: int, y: int) -> Step:
-    return _chain(_exchange_top(x), _push(y))
-
-
-@maker("PUSH2")
-def _push_two(x: int, y: int) -> Step:
-    return _chain(_push(x), _push(y + 1))
-
-
-@maker("XC2PU")
-def _exchange_two_push(x: int, y: int, z: int) -> Step:
-    return _chain(_exchange(1, x), _exchange_top(y), _push(z))
-
-
-@maker("XCPU2")
-def _exchange_push_two(x: int, y: int, z: int) -> Step:
-    return _chain(_exchange_top(x), _push(y), _push(z + 1))
-
-
-@maker("PUSH3")
-def _push_three(x: int, y: int, z: int) -> Step:
-    return _chain(_push(x), _push(y + 1), _push(z + 2))
-
-
-@maker("PUXC")
-def _push_exchange(x: int, y: int) -> Step:
-    return _chain(_push(x), _swap, _exchange_top(y + 1))
-
-
-@maker("XCPUXC")
-def _exchange_push_exchange(x: int, y: int, z: int) -> Step:
-    return _chain(_exchange(1, x), _push(y), _swap, _exchange_top(z + 1))
+maker("XCHG3")(lambda x, y, z: _chain(_exchange(2, x), _exchange(1, y), _exchange_top(z)))
+maker("XCHG2")(lambda x, y: _chain(_exchange(1, x), _exchange_top(y)))
+maker("XCPU")(lambda x, y: _chain(_exchange_top(x), _push(y)))
+maker("PUSH2")(lambda x, y: _chain(_push(x), _push(y + 1)))
+maker("XC2PU")(lambda x, y, z: _chain(_exchange(1, x), _exchange_top(y), _push(z)))
+maker("XCPU2")(lambda x, y, z: _chain(_exchange_top(x), _push(y), _push(z + 1)))
+maker("PUSH3")(lambda x, y, z: _chain(_push(x), _push(y + 1), _push(z + 2)))
+maker("PUXC")(lambda x, y: _chain(_push(x), _swap, _exchange_top(y + 1)))
+maker("XCPUXC")(lambda x, y, z: _chain(_exchange(1, x), _push(y), _swap, _exchange_top(z + 1)))
 
 
 @maker("PUXC2")
@@ -165,14 +123,8 @@ def _push_exchange_two(x: int, y: int, z: int) -> Step:
     return _chain(_push(x), _exchange(0, 2), _exchange(1, y + 1), _exchange_top(z + 1))
 
 
-@maker("PUXCPU")
-def _push_exchange_push(x: int, y: int, z: int) -> Step:
-    return _chain(_push(x), _swap, _exchange_top(y + 1), _push(z + 1))
-
-
-@maker("PU2XC")
-def _push_two_exchange(x: int, y: int, z: int) -> Step:
-    return _chain(_push(x), _swap, _push(y + 1), _swap, _exchange_top(z + 2))
+maker("PUXCPU")(lambda x, y, z: _chain(_push(x), _swap, _exchange_top(y + 1), _push(z + 1)))
+maker("PU2XC")(lambda x, y, z: _chain(_push(x), _swap, _push(y + 1), _swap, _exchange_top(z + 2)))
 
 
 def _swap_blocks(machine: Machine, below: int, above: int) -> None:
@@ -182,9 +134,7 @@ def _swap_blocks(machine: Machine, below: int, above: int) -> None:
     stack[start:] = stack[start + below :] + stack[start : start + below]
 
 
-@maker("BLKSWAP")
-def _swap_fixed_blocks(below: int, above: int) -> Step:
-    return lambda machine: _swap_blocks(machine, below, above)
+maker("BLKSWAP")(lambda below, above: lambda machine: _swap_blocks(machine, below, above))
 
 
 @step("ROT")
@@ -199,9 +149,7 @@ def _rotate_back(machine: Machine) -> None:
     stack[-3], stack[-2], stack[-1] = stack[-1], stack[-3], stack[-2]
 
 
-@step("2SWAP")
-def _swap_two(machine: Machine) -> None:
-    _swap_blocks(machine, 2, 2)
+step("2SWAP")(lambda machine: _swap_blocks(machine, 2, 2))
 
 
 @step("2DROP")
@@ -229,9 +177,7 @@ def _reverse_block(machine: Machine, count: int, place: int) -> None:
     stack[end - count : end] = stack[end - count : end][::-1]
 
 
-@maker("REVERSE")
-def _reverse(count: int, place: int) -> Step:
-    return lambda machine: _reverse_block(machine, count, place)
+maker("REVERSE")(lambda count, place: lambda machine: _reverse_block(machine, count, place))
 
 
 def _drop_block(machine: Machine, count: int, kept: int = 0) -> None:
@@ -241,19 +187,9 @@ def _drop_block(machine: Machine, count: int, kept: int = 0) -> None:
     del stack[end - count : end]
 
 
-@maker("BLKDROP")
-def _drop_fixed_block(count: int) -> Step:
-    return lambda machine: _drop_block(machine, count)
-
-
-@maker("BLKDROP2")
-def _drop_below(count: int, kept: int) -> Step:
-    return lambda machine: _drop_block(machine, count, kept)
-
-
-@maker("BLKPUSH")
-def _push_block(count: int, place: int) -> Step:
-    return _chain(*[_push(place)] * count)
+maker("BLKDROP")(lambda count: lambda machine: _drop_block(machine, count))
+maker("BLKDROP2")(lambda count, kept: lambda machine: _drop_block(machine, count, kept))
+maker("BLKPUSH")(lambda count, place: _chain(*[_push(place)] * count))
 
 
 def _pop_depth(machine: Machine) -> int:
@@ -310,9 +246,7 @@ def _reverse_variable(machine: Machine) -> None:
     _reverse_block(machine, count, place)
 
 
-@step("DROPX")
-def _drop_variable(machine: Machine) -> None:
-    _drop_block(machine, _pop_depth(machine))
+step("DROPX")(lambda machine: _drop_block(machine, _pop_depth(machine)))
 
 
 @step("TUCK")
@@ -329,14 +263,8 @@ def _exchange_variable(machine: Machine) -> None:
     stack[-1], stack[-1 - place] = stack[-1 - place], stack[-1]
 
 
-@step("DEPTH")
-def _depth(machine: Machine) -> None:
-    machine.stack.append(len(machine.stack))
-
-
-@step("CHKDEPTH")
-def _check_depth(machine: Machine) -> None:
-    machine.need(_pop_depth(machine))
+step("DEPTH")(lambda machine: machine.stack.append(len(machine.stack)))
+step("CHKDEPTH")(lambda machine: machine.need(_pop_depth(machine)))
 
 
 @step("ONLYTOPX")
@@ -356,14 +284,8 @@ def _keep_bottom(machine: Machine) -> None:
     del machine.stack[count:]
 
 
-@step("PUSHNULL")
-def _push_null(machine: Machine) -> None:
-    machine.stack.append(None)
-
-
-@step("ISNULL")
-def _is_null(machine: Machine) -> None:
-    machine.push_bool(machine.stack.pop() is None)
+step("PUSHNULL")(lambda machine: machine.stack.append(None))
+step("ISNULL")(lambda machine: machine.push_bool(machine.stack.pop() is None))
 
 
 # Tuples: every new one costs a unit of gas for each value.
@@ -482,9 +404,7 @@ for _name, _most, _needed, _run in (
     _register_tuple(_name, _most, _needed, _run)
 
 
-@step("TLEN")
-def _count_values(machine: Machine) -> None:
-    machine.stack.append(len(machine.pop_tuple()))
+step("TLEN")(lambda machine: machine.stack.append(len(machine.pop_tuple())))
 
 
 @step("QTLEN")
@@ -493,14 +413,8 @@ def _count_values_quietly(machine: Machine) -> None:
     machine.stack.append(len(value) if value.__class__ is tuple else -1)
 
 
-@step("ISTUPLE")
-def _is_tuple(machine: Machine) -> None:
-    machine.push_bool(machine.stack.pop().__class__ is tuple)
-
-
-@step("LAST")
-def _last(machine: Machine) -> None:
-    machine.stack.append(machine.pop_tuple(MAX_TUPLE, 1)[-1])
+step("ISTUPLE")(lambda machine: machine.push_bool(machine.stack.pop().__class__ is tuple))
+step("LAST")(lambda machine: machine.stack.append(machine.pop_tuple(MAX_TUPLE, 1)[-1]))
 
 
 @step("TPUSH")

@@ -3,10 +3,9 @@
 import pytest
 
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.derive.contract import cache
-from tonlake.ingest.derive.contract.cache import AnswerCache
-from tonlake.ingest.derive.contract.layout import load_address_slice, store_address
-from tonlake.ingest.derive.contract.question import make_key
+from tonlake.ingest.derive.contract import program as cache
+from tonlake.ingest.derive.contract.program import AnswerCache
+from tonlake.ingest.derive.contract.session import make_key
 from tonlake.ingest.derive.contract.stack import Address, Cell
 
 
@@ -21,8 +20,10 @@ def make_cell(value: int, *children: Cell) -> Cell:
 def test_an_address_is_kept_without_its_tree() -> None:
     answers = AnswerCache()
     start = make_cell(7).slice()
-    store_address(CellBuilder(start.tree), Address(-1, bytes(range(32)))).end()
-    answer = [5, None, load_address_slice(start.tree.slice(start.tree.count - 1))]
+    address = (
+        CellBuilder(start.tree).store_uint(*Address(-1, bytes(range(32))).slice().bits()).end()
+    )
+    answer = [5, None, start.tree.slice(address)]
     answers.keep("key", answer)
     found = answers.find("key")
     assert found is not None
