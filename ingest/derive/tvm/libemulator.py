@@ -25,8 +25,9 @@ from tonlake.ingest.derive.tvm.context import build_previous
 from tonlake.ingest.derive.tvm.vmstack import read_stack, write_stack, write_value
 
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.tvm.stack import StackLimits
     from collections.abc import Callable
+
+    from tonlake.ingest.derive.tvm.stack import StackLimits
 
 _TEXT, _HANDLE, _FLAG = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_bool
 _SIGNATURES: dict[str, tuple[type | None, tuple[type, ...]]] = {

@@ -24,10 +24,10 @@ from tonlake.ingest.derive.tvm.stack import (
 from tonlake.ingest.errors import BocError, TvmStackDeep, TvmStackLarge
 
 if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.tree import CellTree
     from collections.abc import Callable, Sequence
 
     from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.ingest.derive.tvm.machine.cell import Cell
 
 _NULL, _TINY, _INTEGER, _CELL, _SLICE, _BUILDER, _CONTINUATION, _TUPLE = range(8)
