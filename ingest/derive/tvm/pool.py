@@ -30,7 +30,7 @@ from tonlake.ingest.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Iterator
 
     from tonlake.ingest.settings import TvmSettings
 
@@ -97,30 +97,9 @@ class TvmPool:
             TvmRefusal: the machine rejects the call.
             TvmStackDeep, TvmStackLarge: the resulting stack exceeds the limits.
         """
-        [outcome] = self.run_get_methods((call,))
-        if isinstance(outcome, TvmError):
-            raise outcome
-        return outcome
-
-    def run_get_methods(self, calls: Iterable[GetMethodCall]) -> Generator[Outcome | TvmError]:
-        """Run get-methods in one process; yield the outcome or the error of each, in order.
-
-        Raises:
-            TvmMissing, TvmBusy: as ``run_get_method``.
-            TvmCrash: a process did not start.
-        """
-        worker = self._acquire()
-        try:
-            messages = (pack_call(self._bound(call)) for call in calls)
-            for answer in worker.ask_all(messages, self.settings.wall_ms):
-                yield answer if isinstance(answer, TvmError) else _read_ended(answer)
-        finally:
-            self._release(worker)
-
-    def _bound(self, call: GetMethodCall) -> GetMethodCall:
-        if call.gas_limit is not None:
-            return call
-        return msgspec.structs.replace(call, gas_limit=self.settings.gas_limit)
+        if call.gas_limit is None:
+            call = msgspec.structs.replace(call, gas_limit=self.settings.gas_limit)
+        return _read_outcome(self._ask(pack_call(call)))
 
     def emulate(self, call: EmulationCall) -> Emulated | NotAccepted:
         """Emulate a transaction; return NotAccepted if the contract does not accept the message.
@@ -152,9 +131,10 @@ class TvmPool:
             answer = worker.ask(message, self.settings.wall_ms)
         finally:
             self._release(worker)
-        refusal = _read_refusal(answer)
+        with _reject_malformed():
+            refusal = _REFUSALS.get(answer[0])
         if refusal is not None:
-            raise refusal
+            raise refusal(str(answer[-1]))
         return answer
 
     def close(self) -> None:
@@ -198,20 +178,6 @@ def _reject_malformed() -> Iterator[None]:
         yield
     except (ValueError, TypeError, IndexError) as error:
         raise TvmCrash("the TVM returned an unreadable answer") from error
-
-
-def _read_refusal(answer: list[Any]) -> TvmError | None:
-    """Return the error with which the machine rejected a call; None if it did not."""
-    with _reject_malformed():
-        kind = _REFUSALS.get(answer[0])
-        return None if kind is None else kind(str(answer[1]))
-
-
-def _read_ended(answer: list[Any]) -> Outcome | TvmError:
-    try:
-        return _read_refusal(answer) or _read_outcome(answer)
-    except TvmCrash as error:
-        return error
 
 
 def _read_outcome(answer: list[Any]) -> Outcome:

@@ -9,17 +9,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections import deque
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.ingest.errors import TvmCrash, TvmError, TvmMissing, TvmTimeout
+from tonlake.ingest.errors import TvmCrash, TvmMissing, TvmTimeout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from tonlake.ingest.derive.tvm.worker import WorkerSettings
 
 START_S = 30.0
@@ -55,60 +51,21 @@ class WorkerProcess:
             TvmTimeout: no answer within the limit.
             TvmCrash: the process died.
         """
-        [answer] = self.ask_all((message,), limit_ms)
-        if isinstance(answer, TvmError):
-            raise answer
-        return answer
-
-    def ask_all(
-        self, messages: Iterable[object], limit_ms: int
-    ) -> Iterator[list[Any] | TvmTimeout | TvmCrash]:
-        """Yield the answer to each message in order, or the error if the process failed.
-
-        Some messages are sent ahead, so that neither side waits for the other. If one kills its
-        process, those sent after it are sent again to a new process.
-
-        Raises:
-            TvmMissing: no TVM is installed.
-            TvmCrash: a process did not start.
-        """
-        sent: deque[bytes] = deque()
-        try:
-            for message in messages:
-                body = msgspec.msgpack.encode(message)
-                while sent and not _fits(sent, body):
-                    yield self._receive_first(sent, limit_ms)
-                sent.append(body)
-                self._send(body, limit_ms)
-            while sent:
-                yield self._receive_first(sent, limit_ms)
-        finally:
-            if sent:  # their answers would be mistaken for answers to later messages
-                self.stop()
-
-    def _send(self, body: bytes, limit_ms: int) -> None:
         channel = self._start()
-        with suppress(OSError, TvmTimeout):  # reported when the answer is received
-            channel.send(body, time.monotonic() + limit_ms / 1000)
-
-    def _receive_first(
-        self, sent: deque[bytes], limit_ms: int
-    ) -> list[Any] | TvmTimeout | TvmCrash:
-        """Return the answer to the first message; if there is none, send the others again."""
-        sent.popleft()
-        error: TvmTimeout | TvmCrash = TvmCrash("the TVM process died while running the get-method")
+        deadline_s = time.monotonic() + limit_ms / 1000
+        is_answered = False
         try:
-            if self._channel is not None:
-                answer: list[Any] = self._channel.receive(time.monotonic() + limit_ms / 1000)
-                return answer
+            channel.send(message, deadline_s)
+            answer: list[Any] = channel.receive(deadline_s)
+            is_answered = True
         except TvmTimeout:
-            error = TvmTimeout(f"the get-method did not end within {limit_ms} ms")
-        except (EOFError, OSError, msgspec.DecodeError):
-            pass
-        self.stop()
-        for body in sent:
-            self._send(body, limit_ms)
-        return error
+            raise TvmTimeout(f"the get-method did not end within {limit_ms} ms") from None
+        except (EOFError, OSError, msgspec.DecodeError) as error:
+            raise TvmCrash("the TVM process died while running the get-method") from error
+        finally:
+            if not is_answered:  # its answer would be mistaken for that to a later message
+                self.stop()
+        return answer
 
     def stop(self) -> None:
         """Kill the process, if there is one."""
@@ -155,16 +112,6 @@ class WorkerProcess:
             raise TvmMissing(f"{what} ({rest[0]})")
 
 
-_AHEAD, _AHEAD_BYTES = 16, 1 << 16
-"""Limits of messages sent before the first is answered: socket buffers hold them, so that sending
-never blocks while the process waits for its answer to be read."""
-
-
-def _fits(sent: Sequence[bytes], body: bytes) -> bool:
-    """Return whether a message may be sent before earlier ones are answered."""
-    return len(sent) < _AHEAD and sum(map(len, sent)) + len(body) <= _AHEAD_BYTES
-
-
 _LENGTH_BYTES = 4
 _PIECE_BYTES = 1 << 20
 
@@ -181,13 +128,13 @@ class Channel:
         self._end.close()
 
     def send(self, message: object, deadline_s: float | None = None) -> None:
-        """Send one message; ``bytes`` are sent as an encoded message.
+        """Send one message.
 
         Raises:
             OSError: the other end is closed.
             TvmTimeout: it was not sent before the deadline (of the monotonic clock).
         """
-        body = message if isinstance(message, bytes) else msgspec.msgpack.encode(message)
+        body = msgspec.msgpack.encode(message)
         self._limit(deadline_s)
         try:
             self._end.sendall(len(body).to_bytes(_LENGTH_BYTES, "big") + body)

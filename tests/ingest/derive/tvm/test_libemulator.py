@@ -110,11 +110,10 @@ def test_drawn_programs_end_as_in_the_node(
     stream = pa.input_stream(str(shared / "data" / "tvm" / "programs.jsonl.zst"))
     drawn = [json.loads(line) for line in stream.read().splitlines()]
     mine = [row for row in drawn if row["v"] == 11][::5]
-    calls = (make_call(base64.b64decode(row["code"]), config) for row in mine)
     different = []
-    for row, outcome in zip(mine, pool.run_get_methods(calls), strict=True):
+    for row in mine:
+        outcome = pool.run_get_method(make_call(base64.b64decode(row["code"]), config))
         wanted = row["exit"], row["gas"], read_stack(base64.b64decode(row["stack"]), LIMITS)
-        assert not isinstance(outcome, Exception)
         if (outcome.exit_code, outcome.gas_used, outcome.stack) != wanted:
             different.append((row["op"], outcome.exit_code))
     # The library of 2024 lacks instructions; others have one of these beside them.

@@ -15,7 +15,7 @@ import pytest
 
 from tests.ingest.derive.tvm.programs import DEEPEN_CELL, ENDLESS_LOOP, make_call
 from tonlake.ingest.derive.tvm import pool as pools
-from tonlake.ingest.derive.tvm.call import EmulationCall, Outcome
+from tonlake.ingest.derive.tvm.call import EmulationCall
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.derive.tvm.stack import TvmCell
 from tonlake.ingest.errors import TvmBusy, TvmCrash, TvmMissing, TvmRefusal, TvmTimeout
@@ -68,27 +68,6 @@ def test_a_run_without_end_is_cut_off() -> None:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
         assert pool.run_get_method(make_call("75")).stack == (5,)
-
-
-@pytest.mark.usefixtures("tvm")
-def test_calls_are_answered_in_order_even_after_one_that_hangs() -> None:
-    calls = [make_call(code) for code in ("75", "76") * 20]
-    calls[7] = make_call(ENDLESS_LOOP, gas_limit=ENDLESS_GAS)
-    with make_pool(wall_ms=2000) as pool:
-        ended = list(pool.run_get_methods(calls))
-        assert isinstance(ended.pop(7), TvmTimeout)
-        stacks = [each.stack for each in ended if isinstance(each, Outcome)]
-        assert stacks == [(5,), (6,)] * 3 + [(5,)] + [(5,), (6,)] * 16
-        assert pool.measure().restarts == 1
-
-
-@pytest.mark.usefixtures("tvm")
-def test_an_abandoned_answer_is_not_mistaken_for_another() -> None:
-    with make_pool(**PATIENT) as pool:
-        answers = pool.run_get_methods(make_call("75") for _ in range(40))
-        assert next(answers)
-        answers.close()
-        assert pool.run_get_method(make_call("76")).stack == (6,)
 
 
 @pytest.mark.usefixtures("tvm")
