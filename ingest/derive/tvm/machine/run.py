@@ -24,7 +24,6 @@ from tonlake.ingest.derive.tvm.machine.instruction import (
     child,
     closure,
     control,
-    curves,
     dictops,
     environment,
     hashing,
@@ -56,7 +55,7 @@ VERSION = 15
 """The highest global version whose instructions and rules the machine has."""
 
 INSTRUCTIONS = (
-    building, child, closure, control, curves, dictops, environment, hashing, message, number,
+    building, child, closure, control, dictops, environment, hashing, message, number,
     reading, sending, shuffle,
 )  # fmt: skip
 """The groups of instructions; importing them fills the tables of ``code``."""
