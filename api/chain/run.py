@@ -29,19 +29,17 @@ from tonlake.api.text.stack import decode_stack
 from tonlake.ingest.derive.tvm.call import (
     CELL_UNDERFLOW,
     NO_CODE,
+    Context,
     EmulationCall,
     GetMethodCall,
+    MasterId,
     NotAccepted,
     Outcome,
-    split_shard_account,
-)
-from tonlake.ingest.derive.tvm.context import (
-    Context,
-    MasterId,
     PreviousBlocks,
     build_previous,
     join_config,
     join_libraries,
+    split_shard_account,
 )
 from tonlake.ingest.derive.tvm.message import (
     Fees,
@@ -50,9 +48,9 @@ from tonlake.ingest.derive.tvm.message import (
     read_fees,
 )
 from tonlake.ingest.derive.tvm.pool import STACK_DEPTH
-from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL
 from tonlake.ingest.derive.tvm.support import find_engine
 from tonlake.ingest.derive.tvm.trace import EmulatedTrace, emulate_trace
+from tonlake.ingest.derive.tvm.worker import HOW_TO_INSTALL
 from tonlake.ingest.errors import (
     BocError,
     DecodeError,
@@ -69,7 +67,7 @@ if TYPE_CHECKING:
     from tonlake.api.chain.account import AccountState
     from tonlake.api.chain.arguments import EstimateCellParams, EstimateParams
     from tonlake.api.request.call import Call
-    from tonlake.ingest.derive.tvm.context import NetworkConfig
+    from tonlake.ingest.derive.tvm.call import NetworkConfig
     from tonlake.ingest.derive.tvm.stack import StackValue
 
 

@@ -17,15 +17,15 @@ from tonlake.api.errors import RequestInvalid
 from tonlake.api.text.stack import read_argument
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.call import INVALID_OPCODE, method_id
-from tonlake.ingest.derive.tvm.context import (
+from tonlake.ingest.derive.tvm.call import (
+    INVALID_OPCODE,
     VERSION_PARAM,
     Context,
     join_config,
     make_version_param,
+    method_id,
 )
 from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, plant
-from tonlake.ingest.derive.tvm.machine.export import write_stack
 from tonlake.ingest.derive.tvm.machine.fault import VmError
 from tonlake.ingest.derive.tvm.machine.info import open_config, replace_version
 from tonlake.ingest.derive.tvm.machine.run import (
@@ -37,6 +37,7 @@ from tonlake.ingest.derive.tvm.machine.run import (
     open_bag,
     open_code,
 )
+from tonlake.ingest.derive.tvm.machine.vmstack import build_stack, read_stack
 from tonlake.ingest.derive.tvm.stack import (
     StackLimits,
     StackValue,
@@ -44,7 +45,6 @@ from tonlake.ingest.derive.tvm.stack import (
     TvmCell,
     TvmSlice,
 )
-from tonlake.ingest.derive.tvm.vmstack import read_stack
 from tonlake.ingest.errors import BocError, TvmError
 from tonlake.lake.notation import decode_base64, read_raw_address
 
@@ -197,7 +197,7 @@ def _answer(text: bytes, network: bytes) -> dict[str, Any]:
     try:
         line = msgspec.json.decode(text, type=_Line)
         ended = _run(line, _read_values(line.stack), network)
-        tree, place = plant(write_stack(ended.stack))
+        tree, place = plant(build_stack(ended.stack))
     except VmError:
         return {"error": "the resulting stack is too deep for cells"}
     except (ValueError, TypeError, BocError, TvmError, RequestInvalid) as error:

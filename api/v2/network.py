@@ -20,7 +20,7 @@ from tonlake.api.chain.upstream import (
 )
 from tonlake.api.errors import LiteServerError
 from tonlake.api.v2.value import render_base64, render_block_of, render_boc
-from tonlake.ingest.derive.tvm.context import join_params
+from tonlake.ingest.derive.tvm.call import join_params
 from tonlake.ingest.derive.tvm.message import build_external_message
 from tonlake.ingest.errors import BocError
 

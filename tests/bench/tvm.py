@@ -10,8 +10,13 @@ from tests.conftest import DEMO, unpack
 from tests.ingest.derive.tvm.replay import Replay
 from tonlake.api.settings import Settings
 from tonlake.ingest.decode.cell.packed import assemble_boc
-from tonlake.ingest.derive.tvm.call import GetMethodCall, method_id
-from tonlake.ingest.derive.tvm.context import Context, NetworkConfig, PreviousBlocks
+from tonlake.ingest.derive.tvm.call import (
+    Context,
+    GetMethodCall,
+    NetworkConfig,
+    PreviousBlocks,
+    method_id,
+)
 from tonlake.ingest.derive.tvm.worker import WorkerSettings, load_engine, pack_call
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node

@@ -17,9 +17,9 @@ from tests.ingest.derive.tvm.machine.test_run import GAS, make_context, make_dat
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.context import Context, join_params
-from tonlake.ingest.derive.tvm.machine.export import write_stack
+from tonlake.ingest.derive.tvm.call import Context, join_params
 from tonlake.ingest.derive.tvm.machine.run import execute, open_bag
+from tonlake.ingest.derive.tvm.machine.vmstack import build_stack
 
 VERSION = 13
 BATCH = 2000
@@ -72,7 +72,7 @@ def list_different(codes: Sequence[bytes], node: str, context: Context) -> list[
             zip(part, ask(node, part, context.config), strict=True), start
         ):
             ended = execute(open_bag(code), open_bag(make_data()), [0], context, GAS)
-            found = ended.exit_code, ended.gas_used, write_stack(ended.stack).hash
+            found = ended.exit_code, ended.gas_used, build_stack(ended.stack).hash
             wanted = None
             if "stack" in answer:
                 stack = parse_boc(base64.b64decode(answer["stack"]))

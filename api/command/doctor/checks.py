@@ -18,7 +18,6 @@ from tonlake.api.errors import KeyFileInvalid
 from tonlake.api.http.address import is_own_machine
 from tonlake.ingest.assemble.chain import check_origin
 from tonlake.ingest.decode import native
-from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL
 from tonlake.ingest.derive.tvm.support import (
     REMEDY,
     Versions,
@@ -27,6 +26,7 @@ from tonlake.ingest.derive.tvm.support import (
     list_engines,
     name_remedy,
 )
+from tonlake.ingest.derive.tvm.worker import HOW_TO_INSTALL
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span

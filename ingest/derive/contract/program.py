@@ -20,8 +20,7 @@ from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.stack import Cell as TreeCell
 from tonlake.ingest.derive.contract.stack import Mismatch, make_slice
-from tonlake.ingest.derive.tvm.call import SUCCESS, method_id
-from tonlake.ingest.derive.tvm.context import make_context
+from tonlake.ingest.derive.tvm.call import SUCCESS, make_context, method_id
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice, Source, plant
 from tonlake.ingest.derive.tvm.machine.info import take_slice
 from tonlake.ingest.derive.tvm.machine.run import VERSION, Ended, close_slice, execute
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from tonlake.ingest.derive.contract.stack import Question, Value
-    from tonlake.ingest.derive.tvm.context import Context
+    from tonlake.ingest.derive.tvm.call import Context
 
 _MAX_NESTING = 100
 """Nesting of tuples in a result that detectors read."""

@@ -17,8 +17,14 @@ from tonlake.ingest.derive.contract.program import GAS_LIMIT, AnswerCache
 from tonlake.ingest.derive.contract.record import find_method_ids
 from tonlake.ingest.derive.contract.stack import Cell, Mismatch, from_tvm, to_tvm
 from tonlake.ingest.derive.contract.world import NotLoaded
-from tonlake.ingest.derive.tvm.call import SUCCESS, GetMethodCall, method_id
-from tonlake.ingest.derive.tvm.context import Context, PreviousBlocks, join_libraries
+from tonlake.ingest.derive.tvm.call import (
+    SUCCESS,
+    Context,
+    GetMethodCall,
+    PreviousBlocks,
+    join_libraries,
+    method_id,
+)
 from tonlake.ingest.derive.tvm.support import (
     LIBRARY_MISSING,
     OWN_ENGINE,

@@ -17,7 +17,7 @@ from tonlake.ingest.decode.cell.packed import append_packed
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.known import STATE_COLUMNS, AccountState
 from tonlake.ingest.derive.contract.stack import Address, Cell
-from tonlake.ingest.derive.tvm.context import (
+from tonlake.ingest.derive.tvm.call import (
     VERSION_PARAM,
     NetworkConfig,
     join_config,

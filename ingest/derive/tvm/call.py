@@ -8,15 +8,156 @@ transaction bit for bit.
 from __future__ import annotations
 
 import binascii
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.build import CellBuilder, graft
+from tonlake.ingest.decode.cell.dictionary import build_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.context import Context
 from tonlake.ingest.derive.tvm.stack import StackValue
+
+VERSION_PARAM = 8
+_HUNDREDTHS_SINCE = 9
+VERSION_TAG = 0xC4  # capabilities#c4 version:uint32 capabilities:uint64
+
+_PARAM_BITS, _LIBRARY_BITS = 32, 256
+_CONFIGS_KEPT = 8
+_PARAMS_KEPT = 64
+"""Maximum number of cached parsed parameters, each for one time: calls of a commit share them."""
+
+
+class NetworkConfig(msgspec.Struct, frozen=True):
+    """The configuration of a key block: the whole as Hashmap 32 ^Cell, and its parameters."""
+
+    root: bytes
+    params: Mapping[int, bytes]
+
+    @property
+    def version(self) -> int:
+        """Global version (ConfigParam 8); 0 if it is not set."""
+        boc = self.params.get(VERSION_PARAM)
+        return 0 if boc is None else _read_version(boc)
+
+
+def join_params(params: Mapping[int, bytes]) -> bytes:
+    """Return the dictionary of parameters, Hashmap 32 ^Cell; identical to that of the chain."""
+    by_key = {number & (1 << _PARAM_BITS) - 1: boc for number, boc in params.items()}
+    return _join_cells(by_key, _PARAM_BITS)
+
+
+@lru_cache(_CONFIGS_KEPT)
+def join_config(params: tuple[tuple[int, bytes], ...]) -> NetworkConfig:
+    """Return the configuration with these parameters; cached, as most calls share it."""
+    return NetworkConfig(join_params(dict(params)), dict(params))
+
+
+def join_libraries(libraries: Mapping[bytes, bytes]) -> bytes | None:
+    """Return Hashmap 256 ^Cell of libraries by hash; None if there are none."""
+    if not libraries:
+        return None
+    by_key = {int.from_bytes(key, "big"): boc for key, boc in libraries.items()}
+    return _join_cells(by_key, _LIBRARY_BITS)
+
+
+def _join_cells(cells: Mapping[int, bytes], key_bits: int) -> bytes:
+    tree = CellTree()
+    entries = [(key, graft(tree, parse_boc(boc))) for key, boc in sorted(cells.items())]
+    return serialize_boc(tree, [build_hashmap(tree, entries, key_bits)])
+
+
+class MasterId(msgspec.Struct, frozen=True):
+    """The id of a masterchain block."""
+
+    seqno: int
+    root_hash: bytes
+    file_hash: bytes
+
+
+class PreviousBlocks(msgspec.Struct, frozen=True):
+    """PrevBlocksInfo; an unknown part is None, and a contract that reads it fails."""
+
+    last: Sequence[MasterId] | None = None
+    """The newest 16, newest first."""
+    key: MasterId | None = None
+    """The newest key block."""
+    hundredths: Sequence[MasterId] | None = None
+    """The newest 16 of the blocks whose seqno is divisible by 100."""
+
+
+class Context(msgspec.Struct, frozen=True):
+    """The account and the time of a run; ``balance`` is in nanoton, ``now`` in Unix seconds."""
+
+    workchain: int
+    account: bytes
+    now: int
+    balance: int
+    currencies: Mapping[int, int]
+    config: bytes
+    """Hashmap 32 ^Cell: all parameters."""
+    version: int
+    """Global version (ConfigParam 8)."""
+    previous: PreviousBlocks | None
+    """None: a contract that reads it is given null."""
+    seed: bytes = bytes(32)
+    """Random seed; a get-method has none."""
+
+
+def make_version_param(version: int, capabilities: int = 0) -> bytes:
+    """Return ConfigParam 8 with a global version and capabilities."""
+    builder = (
+        CellBuilder()
+        .store_uint(VERSION_TAG, 8)
+        .store_uint(version, 32)
+        .store_uint(capabilities, 64)
+    )
+    return _write(builder)
+
+
+def make_context(workchain: int, account: bytes, version: int) -> Context:
+    """Return the surroundings of a run outside the chain: a global version, and nothing else."""
+    config = join_config(((VERSION_PARAM, make_version_param(version)),))
+    return Context(
+        workchain=workchain,
+        account=account,
+        now=0,
+        balance=0,
+        currencies={},
+        config=config.root,
+        version=version,
+        previous=PreviousBlocks(),
+    )
+
+
+def build_previous(previous: PreviousBlocks, version: int) -> StackValue:
+    """Return PrevBlocksInfo in the layout of a global version."""
+    last, hundredths = (
+        None if ids is None else tuple(map(_build_id, ids))
+        for ids in (previous.last, previous.hundredths)
+    )
+    key = None if previous.key is None else _build_id(previous.key)
+    return (last, key, hundredths) if version >= _HUNDREDTHS_SINCE else (last, key)
+
+
+def _build_id(block: MasterId) -> StackValue:
+    """Return [wc, shard, seqno, root_hash, file_hash]; the shard is signed, as in the node."""
+    hashes = (int.from_bytes(digest, "big") for digest in (block.root_hash, block.file_hash))
+    return -1, -(1 << 63), block.seqno, *hashes
+
+
+@lru_cache(_PARAMS_KEPT)
+def _read_version(boc: bytes) -> int:
+    tree = parse_boc(boc)
+    start = tree.slice(tree.roots[0])
+    return start.load_uint(32) if start.load_uint(8) == VERSION_TAG else 0
+
+
+def _write(builder: CellBuilder) -> bytes:
+    return serialize_boc(builder.tree, [builder.end()])
+
 
 SUCCESS = frozenset({0, 1})
 """Exit codes of normal and alternative termination."""

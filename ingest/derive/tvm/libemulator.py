@@ -20,9 +20,9 @@ from tonlake.ingest.derive.tvm.call import (
     GetMethodCall,
     NotAccepted,
     Outcome,
+    build_previous,
 )
-from tonlake.ingest.derive.tvm.context import build_previous
-from tonlake.ingest.derive.tvm.vmstack import read_stack, write_stack, write_value
+from tonlake.ingest.derive.tvm.machine.vmstack import read_stack, write_stack, write_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,9 +16,8 @@ from tonlake.ingest.derive.tvm.call import (
     NotAccepted,
     Outcome,
 )
-from tonlake.ingest.derive.tvm.process import WorkerProcess
 from tonlake.ingest.derive.tvm.stack import unpack_value
-from tonlake.ingest.derive.tvm.worker import WorkerSettings, pack_call
+from tonlake.ingest.derive.tvm.worker import WorkerProcess, WorkerSettings, pack_call
 from tonlake.ingest.errors import (
     TvmBusy,
     TvmCrash,

@@ -13,7 +13,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import build_hashmap, find_leaf, iter_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.context import (
+from tonlake.ingest.derive.tvm.call import (
     VERSION_PARAM,
     VERSION_TAG,
     build_previous,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.decode.cell.build import CellBuilder
     from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.ingest.derive.tvm.context import Context
+    from tonlake.ingest.derive.tvm.call import Context
 
 MAGIC = 0x076EF1EA
 _STORAGE_PRICES = 18

@@ -21,7 +21,6 @@ from tonlake.ingest.derive.tvm.machine.code import decode
 from tonlake.ingest.derive.tvm.machine.info import build_info
 from tonlake.ingest.derive.tvm.machine.instruction import (
     building,
-    child,
     closure,
     control,
     dictops,
@@ -48,14 +47,13 @@ from tonlake.ingest.errors import TvmStackDeep, TvmStackLarge
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tonlake.ingest.derive.tvm.call import GetMethodCall
-    from tonlake.ingest.derive.tvm.context import Context
+    from tonlake.ingest.derive.tvm.call import Context, GetMethodCall
 
 VERSION = 15
 """The highest global version whose instructions and rules the machine has."""
 
 INSTRUCTIONS = (
-    building, child, closure, control, dictops, environment, hashing, message, number,
+    building, closure, control, dictops, environment, hashing, message, number,
     reading, sending, shuffle,
 )  # fmt: skip
 """The groups of instructions; importing them fills the tables of ``code``."""

@@ -11,7 +11,7 @@ from tonlake.ingest.derive.contract.known import AccountState
 from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.stack import Cell
 from tonlake.ingest.derive.contract.world import Network
-from tonlake.ingest.derive.tvm.context import VERSION_PARAM, make_version_param
+from tonlake.ingest.derive.tvm.call import VERSION_PARAM, make_version_param
 from tonlake.lake.schema import CONFIG_PARAMS
 from tonlake.lake.schema.contract import UNANSWERED_METHODS, WALLETS
 

@@ -4,10 +4,10 @@ from typing import Any
 
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.call import GetMethodCall
-from tonlake.ingest.derive.tvm.context import (
+from tonlake.ingest.derive.tvm.call import (
     VERSION_PARAM,
     Context,
+    GetMethodCall,
     PreviousBlocks,
     join_config,
     make_version_param,

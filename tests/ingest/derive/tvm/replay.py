@@ -19,16 +19,14 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import (
     Emulated,
     EmulationCall,
-    NotAccepted,
-    join_shard_account,
-    split_shard_account,
-)
-from tonlake.ingest.derive.tvm.context import (
     MasterId,
     NetworkConfig,
+    NotAccepted,
     PreviousBlocks,
     build_previous,
     join_params,
+    join_shard_account,
+    split_shard_account,
 )
 from tonlake.ingest.derive.tvm.message import estimate_unaccepted, list_messages, read_fees
 from tonlake.lake.duck.connection import connect

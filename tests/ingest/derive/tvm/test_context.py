@@ -11,7 +11,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import build_hashmap, iter_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.context import (
+from tonlake.ingest.derive.tvm.call import (
     Context,
     MasterId,
     NetworkConfig,

@@ -18,19 +18,20 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
-from tonlake.ingest.derive.tvm.call import EmulationCall, GetMethodCall
-from tonlake.ingest.derive.tvm.context import (
+from tonlake.ingest.derive.tvm.call import (
     VERSION_PARAM,
     Context,
+    EmulationCall,
+    GetMethodCall,
     NetworkConfig,
     join_config,
     make_version_param,
 )
 from tonlake.ingest.derive.tvm.libemulator import LibraryEmulator
+from tonlake.ingest.derive.tvm.machine.vmstack import read_stack
 from tonlake.ingest.derive.tvm.pool import TvmPool
-from tonlake.ingest.derive.tvm.probe import find_library_version
 from tonlake.ingest.derive.tvm.stack import StackLimits
-from tonlake.ingest.derive.tvm.vmstack import read_stack
+from tonlake.ingest.derive.tvm.support import find_library_version
 from tonlake.ingest.errors import TvmMissing, TvmRefusal
 from tonlake.ingest.settings import TvmSettings
 

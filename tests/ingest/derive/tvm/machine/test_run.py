@@ -16,12 +16,11 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.call import GetMethodCall
-from tonlake.ingest.derive.tvm.context import Context, PreviousBlocks
-from tonlake.ingest.derive.tvm.machine.export import write_stack
+from tonlake.ingest.derive.tvm.call import Context, GetMethodCall, PreviousBlocks
 from tonlake.ingest.derive.tvm.machine.fault import OUT_OF_GAS
 from tonlake.ingest.derive.tvm.machine.info import replace_version
 from tonlake.ingest.derive.tvm.machine.run import execute, open_bag, run_call
+from tonlake.ingest.derive.tvm.machine.vmstack import build_stack
 from tonlake.ingest.derive.tvm.stack import StackLimits, TvmNan, TvmOpaque
 from tonlake.ingest.errors import TvmStackDeep, TvmStackLarge
 
@@ -67,7 +66,7 @@ def test_recorded_programs(shared: Path, config: bytes) -> None:
         code = open_bag(base64.b64decode(row["code"]))
         ended = execute(code, data, [0], contexts[row["v"]], GAS)
         wanted = parse_boc(base64.b64decode(row["stack"]))
-        found = ended.exit_code, ended.gas_used, write_stack(ended.stack).hash
+        found = ended.exit_code, ended.gas_used, build_stack(ended.stack).hash
         if found != (row["exit"], row["gas"], wanted.hash(wanted.roots[0])):
             different[row["op"]] += 1
         count += 1

@@ -1,10 +1,20 @@
-"""Writes stack values as cells: VmStack, VmStackValue, VmCont of ``block.tlb``."""
+"""Writes and reads stacks as cells: VmStack, VmStackValue, VmCont of ``block.tlb``."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, MAX_DEPTH, Builder, Cell, Slice
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.tvm.machine.cell import (
+    EMPTY_CELL,
+    MAX_DEPTH,
+    Builder,
+    Cell,
+    Slice,
+    Source,
+    plant,
+)
 from tonlake.ingest.derive.tvm.machine.continuation import (
     Again,
     Continuation,
@@ -20,23 +30,29 @@ from tonlake.ingest.derive.tvm.machine.continuation import (
 )
 from tonlake.ingest.derive.tvm.machine.dictionary import store_label
 from tonlake.ingest.derive.tvm.machine.fault import CELL_OVERFLOW, VmError
-from tonlake.ingest.derive.tvm.machine.state import Nan
+from tonlake.ingest.derive.tvm.machine.run import enter_stack, export_stack
+from tonlake.ingest.derive.tvm.machine.state import NAN, Nan
+from tonlake.ingest.derive.tvm.stack import (
+    INTEGER_BITS,
+    StackLimits,
+    StackValue,
+    TvmOpaque,
+)
+from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_TINY = 1 << 63
+    from tonlake.ingest.decode.cell.slice import CellSlice
+    from tonlake.ingest.decode.cell.tree import CellTree
+
+_TINY_LIMIT = 1 << 63
 _SAVE_BITS = 4
 
 
-def write_stack(values: Sequence[Any]) -> Cell:
+def build_stack(values: Sequence[Any]) -> Cell:
     """Return VmStack of values, deepest first; raise VmError if it is too deep for cells."""
     return _Writer().stack(Builder(), values).cell()
-
-
-def write_value(value: Any) -> Cell:  # noqa: ANN401 - a stack value
-    """Return VmStackValue of a value; raise VmError if it is too deep for cells."""
-    return _Writer().value(Builder(), value).cell()
 
 
 class _Writer:
@@ -137,8 +153,8 @@ class _Writer:
 
 
 def _store_int(builder: Builder, value: int) -> Builder:
-    if -_TINY <= value < _TINY:
-        return builder.store(1, 8).store(value & 2 * _TINY - 1, 64)
+    if -_TINY_LIMIT <= value < _TINY_LIMIT:
+        return builder.store(1, 8).store(value & 2 * _TINY_LIMIT - 1, 64)
     return builder.store(0x0200 >> 1, 15).store(value & (1 << 257) - 1, 257)
 
 
@@ -172,3 +188,103 @@ _SIMPLE: dict[type, Callable[[Builder, Any], Builder]] = {
     Builder: lambda builder, value: builder.store(5, 8, (value.cell(),)),
 }
 """Writers of values that hold no others."""
+
+
+_NULL, _TINY, _INTEGER, _CELL, _SLICE, _BUILDER, _CONTINUATION, _TUPLE = range(8)
+_DEPTH_BITS, _TINY_BITS, _NAN = 24, 64, 0x7F
+_PAIR = 2
+
+
+def write_stack(values: Sequence[StackValue]) -> bytes:
+    """Return a stack, deepest value first, as a bag.
+
+    Raises:
+        TypeError: values of its type have no cells.
+        BocError: it is nested too deeply for cells, or has a bag that is none.
+    """
+    return _write(values, build_stack)
+
+
+def write_value(value: StackValue) -> bytes:
+    """Return a value as a bag of VmStackValue; raise as ``write_stack``."""
+    return _write([value], lambda entered: _Writer().value(Builder(), *entered).cell())
+
+
+def _write(values: Sequence[StackValue], write: Callable[[list[Any]], Cell]) -> bytes:
+    try:
+        tree, root = plant(write(enter_stack(values)))
+    except VmError as error:
+        raise BocError("the values are nested too deeply for cells") from error
+    return serialize_boc(tree, [root])
+
+
+def read_stack(boc: bytes, limits: StackLimits) -> tuple[StackValue, ...]:
+    """Return the values of a stack, deepest first.
+
+    Raises:
+        BocError: it is not a VmStack.
+        TvmStackDeep, TvmStackLarge: it exceeds the limits.
+    """
+    tree = parse_boc(boc)
+    return export_stack(_Reader(tree).stack(tree.slice(tree.roots[0])), limits)
+
+
+class _Reader:
+    """Reads a stack into values of the machine; a cell that recurs is read once."""
+
+    def __init__(self, tree: CellTree) -> None:
+        self._source = Source(tree)
+        self._known: dict[int, Any] = {}
+
+    def stack(self, start: CellSlice) -> list[Any]:
+        values = []
+        for _ in range(start.load_uint(_DEPTH_BITS)):
+            rest = start.tree.slice(start.load_ref())
+            values.append(self._value(start))
+            start = rest
+        return values[::-1]
+
+    def _cell(self, place: int) -> Any:  # noqa: ANN401 - a stack value
+        if place not in self._known:
+            self._known[place] = self._value(self._source.tree.slice(place))
+        return self._known[place]
+
+    def _value(self, start: CellSlice) -> Any:  # noqa: ANN401, PLR0911 - a stack value
+        kind = start.load_uint(8)
+        if kind == _NULL:
+            return None
+        if kind == _TINY:
+            return start.load_int(_TINY_BITS)
+        if kind == _INTEGER:
+            return NAN if start.load_uint(7) == _NAN else start.load_int(INTEGER_BITS)
+        if kind == _TUPLE:
+            return tuple(map(self._cell, _list_items(start)))
+        if kind == _CONTINUATION:
+            return TvmOpaque()
+        if kind not in (_CELL, _SLICE, _BUILDER):
+            raise BocError(f"a stack value has the unknown kind {kind:#04x}")
+        cell = self._source.cell(start.load_ref())
+        if kind == _SLICE:
+            return _cut(cell, *(start.load_uint(bits) for bits in (10, 10, 3, 3)))
+        return cell if kind == _CELL else Builder(cell.value, cell.bits, cell.refs)
+
+
+def _cut(cell: Cell, first: int, last: int, first_ref: int, last_ref: int) -> Slice:
+    """Return the part of a cell that vm_stk_slice names."""
+    if not (first <= last <= cell.bits and first_ref <= last_ref <= len(cell.refs)):
+        raise BocError("a slice on the stack ends beyond its cell")
+    return Slice(cell, first, last, first_ref, last_ref)
+
+
+def _list_items(start: CellSlice) -> list[int]:
+    """Return the cells of a tuple's values: VmTuple ends in its last value."""
+    cells: list[int] = []
+    for left in range(start.load_uint(16), 0, -1):
+        head = start.load_ref() if left > 1 else None
+        cells.append(start.load_ref())
+        if head is not None and left == _PAIR:  # vm_tupref_single
+            cells.append(head)
+            break
+        if head is not None:
+            start = start.tree.slice(head)
+    return cells[::-1]
