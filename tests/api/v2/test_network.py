@@ -22,7 +22,7 @@ from tonlake.ingest.decode.block.block import decode_bundles
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.packed import pack_cell
 from tonlake.ingest.decode.piece import list_queue_sizes
-from tonlake.ingest.derive.tvm.context import join_params
+from tonlake.ingest.derive.tvm.call import join_params
 from tonlake.ingest.source.node.source import open_node
 from tonlake.lake.commit.commit import Network, commit_range
 from tonlake.lake.schema import TABLES
