@@ -103,7 +103,7 @@ def is_failed(node: Node, message: Message, *, aborted: bool, is_call: bool) -> 
     if is_call:
         return not message.opcode or bool(message.value or message.extra_currencies)
     transaction = node.transaction
-    return message.bounce or not (
+    return bool(message.bounce) or not (
         transaction.end_status == "uninit" or transaction.skip_reason == "no_gas"
     )
 

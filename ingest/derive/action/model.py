@@ -18,7 +18,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Message(msgspec.Struct, kw_only=True, dict=True, eq=False):
+_RECORDED = {
+    "extra_currencies": "value_extra_currencies",
+    "boc": "body_boc",
+    "init_state": "init_state_boc",
+    "tx_hash": "hash",
+    "mc_seqno": "mc_block_seqno",
+    "exit_code": "compute_exit_code",
+    "skip_reason": "skipped_reason",
+}
+"""Names of fields in recorded traces."""
+
+
+class Message(msgspec.Struct, kw_only=True, dict=True, eq=False, rename=_RECORDED):
     """A message; ``source`` or ``destination`` is None if it is outside the chain.
 
     ``boc`` is the bag of cells of the body, None if lost; ``init_state`` that of StateInit, which
@@ -33,7 +45,7 @@ class Message(msgspec.Struct, kw_only=True, dict=True, eq=False):
     opcode: int | None = None
     created_lt: int | None = None
     created_at: int | None = None
-    bounce: bool = False
+    bounce: bool | None = None
     boc: bytes | None = None
     init_state: bytes | None = None
 
@@ -55,7 +67,7 @@ class Message(msgspec.Struct, kw_only=True, dict=True, eq=False):
         return self.body().skip(32 + 64)
 
 
-class Transaction(msgspec.Struct, kw_only=True, eq=False):
+class Transaction(msgspec.Struct, kw_only=True, eq=False, rename=_RECORDED):
     """A transaction with its messages."""
 
     tx_hash: bytes

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,49 +19,55 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_OPCODE_MASK = 0xFFFFFFFF
+_UNRECORDED = 1 << 32
+"""In place of an opcode: it is that of the body."""
 
 
-class LineMessage(msgspec.Struct, frozen=True, kw_only=True):
+class RecordedMessage(Message, kw_only=True):
     """One end of a message."""
 
-    msg_hash: str
     source: str | None = None
     destination: str | None = None
-    value: int | None = None
-    value_extra_currencies: dict[str, str | int] | None = None
-    opcode: int | msgspec.UnsetType | None = msgspec.UNSET
-    created_lt: int | None = None
-    created_at: int | None = None
-    bounce: bool | None = None
-    body_boc: str | None = None
-    init_state_boc: str | None = None
+    extra_currencies: dict[str, Any] | None = None  # type: ignore[assignment] # see __post_init__
+    opcode: int | None = _UNRECORDED
+
+    def __post_init__(self) -> None:
+        """Bring the fields to the form that the lake has."""
+        currencies = self.extra_currencies or {}
+        self.extra_currencies = {name: str(amount) for name, amount in currencies.items()}
+        try:
+            if self.opcode == _UNRECORDED:
+                self.opcode = read_body(self.boc).peek_opcode()
+        except IngestError:
+            self.opcode = None
+        if self.opcode is not None:
+            self.opcode &= _UNRECORDED - 1
 
 
-class LineTransaction(msgspec.Struct, frozen=True, kw_only=True):
+class RecordedTransaction(Transaction, kw_only=True):
     """A transaction, with the fields that classification needs."""
 
-    hash: str
-    account: str
-    lt: int
-    now: int
-    mc_block_seqno: int
-    orig_status: str
-    end_status: str
     descr: str
-    aborted: bool | None = None
-    compute_exit_code: int | None = None
-    skipped_reason: str | None = None
-    in_msg: LineMessage | None = None
-    out_msgs: list[LineMessage] | None = None
+    is_tick_tock: bool = False
+    aborted: bool | None = None  # type: ignore[assignment] # see __post_init__
+    exit_code: int | None = None
+    skip_reason: str | None = None
+    in_msg: RecordedMessage | None = None
+    out_msgs: list[RecordedMessage] | None = None  # type: ignore[assignment] # see __post_init__
+
+    def __post_init__(self) -> None:
+        """Bring the fields to the form that the lake has."""
+        self.is_tick_tock = self.descr == "tick_tock"
+        self.aborted = bool(self.aborted)
+        self.out_msgs = self.out_msgs or []
 
 
-class LineTrace(msgspec.Struct, frozen=True, kw_only=True):
+class RecordedTrace(msgspec.Struct, frozen=True, kw_only=True):
     """The row of a trace; missing fields are derived from the transactions."""
 
-    trace_id: str | None = None
-    external_hash: str | None = None
-    external_hash_norm: str | None = None
+    trace_id: bytes | None = None
+    external_hash: bytes | None = None
+    external_hash_norm: bytes | None = None
     end_lt: int | None = None
     end_utime: int | None = None
     mc_seqno_end: int | None = None
@@ -72,9 +77,9 @@ class LineTrace(msgspec.Struct, frozen=True, kw_only=True):
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the file."""
 
-    transactions: list[LineTransaction]
+    transactions: list[RecordedTransaction]
     trace_key: str = ""
-    trace: LineTrace = LineTrace()
+    trace: RecordedTrace = RecordedTrace()
     interfaces: dict[str, dict[str, Any]] = {}
 
 
@@ -110,68 +115,18 @@ def read_traces(path: Path) -> Iterator[tuple[str, Trace, Interfaces]]:
 
 
 def _make_trace(line: Line) -> Trace:
-    transactions = [_make_transaction(each) for each in line.transactions]
+    transactions, row = line.transactions, line.trace
     if not transactions:
         raise ValueError("the trace has no transaction")
-    row, root = line.trace, transactions[0]
-    external = row.external_hash and base64.b64decode(row.external_hash)
-    if external is None and root.in_msg is not None:
-        external = root.in_msg.msg_hash
-    norm = row.external_hash_norm
+    root = transactions[0]
+    incoming = None if root.in_msg is None else root.in_msg.msg_hash
     return Trace(
-        trace_id=root.tx_hash if row.trace_id is None else base64.b64decode(row.trace_id),
-        external_hash=external or None,
-        external_hash_norm=base64.b64decode(norm) if norm else None,
+        trace_id=root.tx_hash if row.trace_id is None else row.trace_id,
+        external_hash=(incoming if row.external_hash is None else row.external_hash) or None,
+        external_hash_norm=row.external_hash_norm or None,
         end_lt=row.end_lt or max(each.lt for each in transactions),
         end_utime=row.end_utime or max(each.now for each in transactions),
         mc_seqno_end=row.mc_seqno_end or max(each.mc_seqno for each in transactions),
         state=row.state,
-        transactions=transactions,
+        transactions=list(transactions),
     )
-
-
-def _make_transaction(line: LineTransaction) -> Transaction:
-    return Transaction(
-        tx_hash=base64.b64decode(line.hash),
-        account=line.account,
-        lt=line.lt,
-        now=line.now,
-        mc_seqno=line.mc_block_seqno,
-        orig_status=line.orig_status,
-        end_status=line.end_status,
-        aborted=bool(line.aborted),
-        is_tick_tock=line.descr == "tick_tock",
-        exit_code=line.compute_exit_code,
-        skip_reason=line.skipped_reason,
-        in_msg=None if line.in_msg is None else _make_message(line.in_msg),
-        out_msgs=[_make_message(each) for each in line.out_msgs or ()],
-    )
-
-
-def _make_message(line: LineMessage) -> Message:
-    boc = None if line.body_boc is None else base64.b64decode(line.body_boc)
-    return Message(
-        msg_hash=base64.b64decode(line.msg_hash),
-        source=line.source,
-        destination=line.destination,
-        value=line.value,
-        extra_currencies={
-            name: str(amount) for name, amount in (line.value_extra_currencies or {}).items()
-        },
-        opcode=_read_opcode(line.opcode, boc),
-        created_lt=line.created_lt,
-        created_at=line.created_at,
-        bounce=bool(line.bounce),
-        boc=boc,
-        init_state=None if line.init_state_boc is None else base64.b64decode(line.init_state_boc),
-    )
-
-
-def _read_opcode(recorded: int | msgspec.UnsetType | None, boc: bytes | None) -> int | None:
-    """Return the opcode as an unsigned number, read from the body if it was not recorded."""
-    if recorded is not msgspec.UNSET:
-        return None if recorded is None else recorded & _OPCODE_MASK
-    try:
-        return read_body(boc).peek_opcode()
-    except IngestError:
-        return None

@@ -226,7 +226,7 @@ def _make_message(  # noqa: PLR0913, PLR0917 - one for each column
         opcode=None if opcode is None else opcode & _OPCODE_MASK,
         created_lt=created_lt,
         created_at=created_at,
-        bounce=bool(bounce),
+        bounce=bounce,
         boc=boc,
     )
 
