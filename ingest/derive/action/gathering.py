@@ -33,7 +33,14 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.rows import iter_dicts, read_rows
 from tonlake.lake.log.place import Place, list_files_between, read_place
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.lake.schema import MESSAGES, STATE_CELLS, TABLES, TRANSACTION_TRACES, TRANSACTIONS
+from tonlake.lake.schema import (
+    ACCOUNT_STATES,
+    MESSAGES,
+    STATE_CELLS,
+    TABLES,
+    TRANSACTION_TRACES,
+    TRANSACTIONS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -97,11 +104,17 @@ def gather_sources(
         if name == MESSAGES.name:
             column, values = "tx_hash", hashes
         tables[name] = near.collect(name, column, values)
-    found = Rows(tables)
-    data_hashes = list_data_hashes(found, hashes)
-    sales = list_sales(found, accounts)
-    found = _add_cells(lake_dir, near.files, found, at_hand, data_hashes)
-    return _add_init_states(lake_dir, near.files, found, at_hand, sales)
+    data_hashes = list_data_hashes(Rows(tables), hashes)
+    sales = list_sales(Rows(tables), accounts)
+    if len(data_hashes):
+        where = pc.field("hash").isin(data_hashes)
+        cells = _read_more(near, at_hand, STATE_CELLS.name, ("hash", "cell"), where)
+        tables |= {STATE_CELLS.name: pa.concat_tables(cells)} if cells else {}
+    if len(sales):
+        where = pc.field("destination").isin(sales) & pc.field("init_state").is_valid()
+        states = _read_more(near, at_hand, MESSAGES.name, INIT_STATE_COLUMNS, where)
+        tables |= {INIT_STATES: pa.concat_tables(states)} if states else {}
+    return Rows(tables)
 
 
 class _Gathering(NamedTuple):
@@ -163,50 +176,22 @@ def _make_empty(name: str) -> pa.Table:
     return TABLES[name].empty.select(SOURCES[name])
 
 
-def _add_cells(
-    lake_dir: Path,
-    files: Sequence[DataFile],
-    rows: Rows,
+def _read_more(
+    gathering: _Gathering,
     at_hand: Mapping[str, pa.Table],
-    hashes: pa.Array,
-) -> Rows:
-    """Return rows with the data cells that rules may read."""
-    if not len(hashes):
-        return rows
-    columns = ("hash", "cell")
-    where = pc.field("hash").isin(hashes)
+    table: str,
+    columns: tuple[str, ...],
+    where: pc.Expression,
+) -> list[pa.Table]:
+    """Return some columns of the rows that pass a filter; [] if there is no such table."""
     parts = [
-        read_rows(lake_dir, file, columns, where)
-        for file in files
-        if file.table == STATE_CELLS.name
+        read_rows(gathering.lake_dir, file, columns, where)
+        for file in gathering.files
+        if file.table == table
     ]
-    if STATE_CELLS.name in at_hand:
-        fresh = at_hand[STATE_CELLS.name].select(columns)
-        parts.append(fresh.filter(pc.is_in(fresh["hash"], value_set=hashes)))
-    tables = [pa.table(part.columns, names=columns) for part in parts]
-    return Rows({**rows.tables, STATE_CELLS.name: pa.concat_tables(tables)}) if tables else rows
-
-
-def _add_init_states(
-    lake_dir: Path,
-    files: Sequence[DataFile],
-    rows: Rows,
-    at_hand: Mapping[str, pa.Table],
-    sales: pa.Array,
-) -> Rows:
-    """Return rows with the StateInits of messages to sales and auctions."""
-    if not len(sales):
-        return rows
-    where = pc.field("destination").isin(sales) & pc.field("init_state").is_valid()
-    parts = [
-        read_rows(lake_dir, file, INIT_STATE_COLUMNS, where)
-        for file in files
-        if file.table == MESSAGES.name
-    ]
-    if MESSAGES.name in at_hand:
-        parts.append(at_hand[MESSAGES.name].filter(where).select(INIT_STATE_COLUMNS))
-    tables = [pa.table(part.columns, names=INIT_STATE_COLUMNS) for part in parts]
-    return Rows({**rows.tables, INIT_STATES: pa.concat_tables(tables)}) if tables else rows
+    if table in at_hand:
+        parts.append(at_hand[table].filter(where).select(columns))
+    return [pa.table(part.columns, names=columns) for part in parts]
 
 
 def _overlaps(place: Place, first: int, last: int) -> bool:
@@ -216,14 +201,9 @@ def _overlaps(place: Place, first: int, last: int) -> bool:
 Row = dict[str, Any]
 
 _RAW = re.compile(r"(-?\d{1,9}):([0-9A-F]{64})")
-_QUERIES = {
-    "jetton_wallets": "from newest_until('jetton_wallets', $workchains, $accounts, $mc_seqnos)",
-    "nft_items": "from newest_until('nft_items', $workchains, $accounts, $mc_seqnos)",
-    "nft_sales": "from newest_until('nft_sales', $workchains, $accounts, $mc_seqnos)",
-    "dex_pools": "from newest_until('dex_pools', $workchains, $accounts, $mc_seqnos)",
-    "multisig_orders": "from newest_until('multisig_orders', $workchains, $accounts, $mc_seqnos)",
-}
-"""Queries for the newest row of each account up to the block of the lookup."""
+_TABLES = tuple(name for name in READERS if name != ACCOUNT_STATES.name)
+_NEWEST = "from newest_until('{}', $workchains, $accounts, $mc_seqnos)"
+"""Query for the newest row of each account in a table up to the block of the lookup."""
 
 
 def find_nothing(_asked: set[Asked]) -> Mapping[Asked, Facts]:
@@ -257,7 +237,11 @@ class KnownContracts:
             rows = newest.setdefault(key, {})
             if name not in rows or rows[name]["mc_seqno"] < row["mc_seqno"]:
                 rows[name] = row
-        return {key: _read_facts(key[0], rows) for key, rows in newest.items()}
+        facts: dict[Asked, Facts] = {key: {} for key in newest}
+        for key, rows in newest.items():
+            for name, row in rows.items():
+                facts[key] |= READERS[name](row, key[0])
+        return facts
 
     def _read_lake(self, asked: Mapping[Asked, AccountId]) -> Iterator[tuple[Asked, str, Row]]:
         """Yield the newest row of each account in each table."""
@@ -269,9 +253,9 @@ class KnownContracts:
             "mc_seqnos": [mc_seqno for _, mc_seqno in asked],
         }
         snapshot = Snapshot(self._lake_dir, self._state)
-        with connect(snapshot, self._settings, tables=tuple(_QUERIES)) as connection:
-            for name, statement in _QUERIES.items():
-                cursor = connection.execute(statement, parameters)
+        with connect(snapshot, self._settings, tables=_TABLES) as connection:
+            for name in _TABLES:
+                cursor = connection.execute(_NEWEST.format(name), parameters)
                 columns = [column[0] for column in cursor.description or ()]
                 for values in cursor.fetchall():
                     row = dict(zip(columns, values, strict=True))
@@ -283,7 +267,7 @@ class KnownContracts:
         for address, mc_seqno in asked:
             ends.setdefault(address, []).append(mc_seqno)
         accounts = sorted({account for _, account in asked.values()})
-        for name in _QUERIES:
+        for name in _TABLES:
             rows = self._fresh.get(name)
             if rows is None or not rows.num_rows:
                 continue
@@ -302,11 +286,3 @@ def _parse_address(address: str) -> AccountId | None:
     """Return the account of a raw address; None for any other text."""
     match = _RAW.fullmatch(address)
     return None if match is None else (int(match[1]), bytes.fromhex(match[2]))
-
-
-def _read_facts(address: str, rows: Mapping[str, Row]) -> Facts:
-    return {
-        interface: facts
-        for name, row in rows.items()
-        for interface, facts in READERS[name](row, address)
-    }

@@ -22,7 +22,7 @@ from tonlake.lake.schema.contract import (
 from tonlake.lake.schema.transaction import ACCOUNT_STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 
 Facts = dict[str, Any]
@@ -48,24 +48,13 @@ class NftItem(NamedTuple):
     content: Facts
 
 
-class NftSale(NamedTuple):
-    """A fixed-price sale."""
+class Listing(NamedTuple):
+    """A fixed-price sale or an auction of an item; ``price`` is the last bid of an auction."""
 
-    address: str
-    marketplace: str | None
-    nft: str | None
     owner: str | None
+    marketplace: str | None
     price: int | None
-
-
-class NftAuction(NamedTuple):
-    """An auction."""
-
-    address: str
-    marketplace: str | None
     nft: str | None
-    owner: str | None
-    last_bid: int | None
 
 
 class Interfaces:
@@ -127,31 +116,22 @@ class Interfaces:
             content=content if isinstance(content, dict) else {},
         )
 
-    def nft_sale(self, account: str | None) -> NftSale | None:
+    def nft_sale(self, account: str | None) -> Listing | None:
         """Return the fixed-price sale at an account, if it is one."""
-        facts = self.find(account, "NftSale")
-        if facts is None or account is None:
-            return None
-        return NftSale(
-            address=account,
-            marketplace=facts.get("marketplace_address"),
-            nft=facts.get("nft_address"),
-            owner=facts.get("nft_owner_address"),
-            price=exact(facts.get("full_price")),
-        )
+        names = ("nft_owner_address", "marketplace_address", "full_price", "nft_address")
+        return self._listing(account, "NftSale", names)
 
-    def nft_auction(self, account: str | None) -> NftAuction | None:
+    def nft_auction(self, account: str | None) -> Listing | None:
         """Return the auction at an account, if it is one."""
-        facts = self.find(account, "NftAuction")
-        if facts is None or account is None:
+        names = ("nft_owner", "mp_addr", "last_bid", "nft_addr")
+        return self._listing(account, "NftAuction", names)
+
+    def _listing(self, account: str | None, name: str, names: tuple[str, ...]) -> Listing | None:
+        facts = self.find(account, name)
+        if facts is None:
             return None
-        return NftAuction(
-            address=account,
-            marketplace=facts.get("mp_addr"),
-            nft=facts.get("nft_addr"),
-            owner=facts.get("nft_owner"),
-            last_bid=exact(facts.get("last_bid")),
-        )
+        owner, marketplace, price, nft = map(facts.get, names)
+        return Listing(owner, marketplace, exact(price), nft)
 
 
 def exact(number: object) -> int | None:
@@ -176,78 +156,64 @@ def show_address(workchain: int | None, account: bytes | None) -> str | None:
     return None if account is None else f"{workchain}:{account.hex().upper()}"
 
 
-def _read_jetton_wallet(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
-    yield (
-        "JettonWallet",
-        {
-            "address": address,
-            "owner": show_address(row["owner_workchain"], row["owner"]),
-            "jetton": show_address(row["jetton_workchain"], row["jetton"]),
-        },
-    )
+def _read_jetton_wallet(row: Row, address: str) -> Facts:
+    owner, jetton = _show(row, "owner"), _show(row, "jetton")
+    return {"JettonWallet": {"address": address, "owner": owner, "jetton": jetton}}
 
 
-def _read_nft_item(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
-    yield (
-        "NftItem",
-        {
-            "address": address,
-            "init": row["init"],
-            "index": row["item_index"],
-            "collection_address": show_address(row["collection_workchain"], row["collection"]),
-            "owner_address": show_address(row["owner_workchain"], row["owner"]),
-            "content": json.loads(row["content"]) if row["content"] else None,
-        },
-    )
+def _show(row: Mapping[str, Any], name: str) -> str | None:
+    """Return the raw address in a column and its workchain."""
+    return show_address(row[f"{name}_workchain"], row[name])
 
 
-def _read_nft_sale(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
-    yield from show_sale(row, json.loads(row["details"]), address)
+def _read_nft_item(row: Row, address: str) -> Facts:
+    fields = {
+        "address": address,
+        "init": row["init"],
+        "index": row["item_index"],
+        "collection_address": _show(row, "collection"),
+        "owner_address": _show(row, "owner"),
+        "content": json.loads(row["content"]) if row["content"] else None,
+    }
+    return {"NftItem": fields}
 
 
-def show_sale(
-    row: Mapping[str, Any], details: Mapping[str, Any], address: str
-) -> Iterator[tuple[str, Facts]]:
-    """Yield the interface of a sale or an auction; ``row`` is one of ``nft_sales``."""
-    nft = show_address(row["nft_workchain"], row["nft"])
-    owner = show_address(row["nft_owner_workchain"], row["nft_owner"])
-    marketplace = show_address(row["marketplace_workchain"], row["marketplace"])
+def show_sale(row: Mapping[str, Any], details: Facts, address: str) -> Facts:
+    """Return the interface of a sale or an auction; ``row`` is one of ``nft_sales``."""
+    nft, owner, marketplace = (_show(row, name) for name in ("nft", "nft_owner", "marketplace"))
     if row["kind"] == "getgems_sale":
         names = {"nft_address": nft, "nft_owner_address": owner, "marketplace_address": marketplace}
-        yield "NftSale", {**details, **names, "address": address}
-    elif row["kind"] == "getgems_auction":
-        names = {
-            "nft_addr": nft,
-            "nft_owner": owner,
-            "mp_addr": marketplace,
-            "mp_fee_addr": details.get("mp_fee_address"),
-            "royalty_fee_addr": details.get("royalty_fee_address"),
-        }
-        yield "NftAuction", {**details, **names, "address": address}
+        return {"NftSale": {**details, **names, "address": address}}
+    if row["kind"] != "getgems_auction":
+        return {}
+    names = {
+        "nft_addr": nft,
+        "nft_owner": owner,
+        "mp_addr": marketplace,
+        "mp_fee_addr": details.get("mp_fee_address"),
+        "royalty_fee_addr": details.get("royalty_fee_address"),
+    }
+    return {"NftAuction": {**details, **names, "address": address}}
 
 
-def _read_pool(row: Row, _address: str) -> Iterator[tuple[str, Facts]]:
-    if row["dex"] == "dedust":
-        assets = [
-            {"is_ton": row[name] is None, "address": row[name]} for name in ("asset_1", "asset_2")
-        ]
-        yield "DedustPool", {"assets": assets}
+def _read_pool(row: Row, _address: str) -> Facts:
+    assets = [{"is_ton": row[name] is None, "address": row[name]} for name in _POOL_ASSETS]
+    return {"DedustPool": {"assets": assets}} if row["dex"] == "dedust" else {}
 
 
-def _read_order(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
-    yield "MultisigOrder", {"address": address, "signers": row["signers"] or []}
+_POOL_ASSETS = ("asset_1", "asset_2")
 
 
-def _read_state(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
-    yield NAMES_BY_CODE[row["code_hash"]], {"address": address}
-
-
-READERS: Mapping[str, Callable[[Row, str], Iterator[tuple[str, Facts]]]] = {
+READERS: Mapping[str, Callable[[Row, str], Facts]] = {
     JETTON_WALLETS.name: _read_jetton_wallet,
     NFT_ITEMS.name: _read_nft_item,
-    NFT_SALES.name: _read_nft_sale,
+    NFT_SALES.name: lambda row, address: show_sale(row, json.loads(row["details"]), address),
     DEX_POOLS.name: _read_pool,
-    MULTISIG_ORDERS.name: _read_order,
-    ACCOUNT_STATES.name: _read_state,
+    MULTISIG_ORDERS.name: lambda row, address: {
+        "MultisigOrder": {"address": address, "signers": row["signers"] or []}
+    },
+    ACCOUNT_STATES.name: lambda row, address: {
+        NAMES_BY_CODE[row["code_hash"]]: {"address": address}
+    },
 }
 """Readers of the interfaces in a row, by table; account states only have known codes."""

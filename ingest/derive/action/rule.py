@@ -53,25 +53,9 @@ class Block:
     """
 
     __slots__ = (
-        "_heads",
-        "children",
-        "columns",
-        "container",
-        "deployments",
-        "depth",
-        "extra_accounts",
-        "failed",
-        "initiator",
-        "is_broken",
-        "min_lt",
-        "next",
-        "nodes",
-        "notes",
-        "opcode",
-        "previous",
-        "rule",
-        "served",
-        "type",
+        *("_heads", "children", "columns", "container", "deployments", "depth", "extra_accounts"),
+        *("failed", "initiator", "is_broken", "min_lt", "next", "nodes", "notes", "opcode"),
+        *("previous", "rule", "served", "type"),
     )
 
     def __init__(

@@ -246,7 +246,7 @@ def read_facts(rows: Rows, accounts: pa.Array) -> History:
             found = filter_rows(found, "code_hash", _KNOWN_CODE)
         for row in iter_dicts(found):
             address = show_address(row["workchain"], row["account"]) or ""
-            for interface, facts in read(row, address):
+            for interface, facts in read(row, address).items():
                 history.setdefault(address, []).append((row["mc_seqno"], interface, facts))
     for address, mc_seqno, facts in _read_data(rows, accounts):
         history.setdefault(address, []).append((mc_seqno, "data_boc", facts))

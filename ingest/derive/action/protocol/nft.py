@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from tonlake.ingest.derive.action.interface import DNS_ITEM, Interfaces, NftItem
+from tonlake.ingest.derive.action.interface import DNS_ITEM, Interfaces, Listing, NftItem
 from tonlake.ingest.derive.action.pattern import EXCESS_OPCODE, Match, built, call
 from tonlake.ingest.derive.action.protocol.jetton import show_payload
 from tonlake.ingest.derive.action.rule import CALL, DEPLOYING, Block, Columns, Draft, rule
@@ -103,14 +103,6 @@ def read_transfer(message: Message) -> TransferBody:
     )
 
 
-class Seller(NamedTuple):
-    """A sale or an auction that held the item: its owner, marketplace and price."""
-
-    owner: str | None
-    marketplace: str | None
-    price: int | None
-
-
 def _pays(cause: Block) -> bool:
     """Return whether the message before a purchase belongs to it: it paid, or is external.
 
@@ -142,7 +134,7 @@ def _make_data(body: TransferBody) -> Columns:
 
 def _find_seller(
     interfaces: Interfaces, cause: Block | None, new_owner: str | None, item: NftItem
-) -> Seller | None:
+) -> Listing | None:
     """Return the sale or auction that sold an item to its new owner.
 
     The new owner pays a sale itself; any message may close an auction.
@@ -150,18 +142,14 @@ def _find_seller(
     if cause is None:
         return None
     address = cause.columns.get("destination")
-    auction = interfaces.nft_auction(address)
-    if auction is not None:
-        seller = Seller(auction.owner, auction.marketplace, auction.last_bid)
-        is_sold = auction.nft == item.address
-    else:
-        sale = interfaces.nft_sale(address)
-        if sale is None:
+    seller = interfaces.nft_auction(address)
+    if seller is None:
+        seller = interfaces.nft_sale(address)
+        if cause.type != TON_TRANSFER or cause.columns["source"] != new_owner:
             return None
-        seller = Seller(sale.owner, sale.marketplace, sale.price)
-        is_paid = cause.type == TON_TRANSFER and cause.columns["source"] == new_owner
-        is_sold = sale.nft == item.address and is_paid
-    return seller if is_sold and seller.owner != new_owner else None
+    if seller is None or seller.nft != item.address or seller.owner == new_owner:
+        return None
+    return seller
 
 
 def _is_external(block: Block) -> bool:

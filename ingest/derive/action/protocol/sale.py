@@ -61,7 +61,9 @@ def read_deployment(address: str, init_state: bytes) -> Deployment | None:
             interface: facts
             for detector in _DETECTORS
             for finding in _detect(detector, address, Cell(tree, code), Cell(tree, data))
-            for interface, facts in show_sale(finding.fields, finding.fields["details"], address)
+            for interface, facts in show_sale(
+                finding.fields, finding.fields["details"], address
+            ).items()
         },
     )
 
