@@ -33,14 +33,7 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.rows import iter_dicts, read_rows
 from tonlake.lake.log.place import Place, list_files_between, read_place
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.lake.schema import (
-    ACCOUNT_STATES,
-    MESSAGES,
-    STATE_CELLS,
-    TABLES,
-    TRANSACTION_TRACES,
-    TRANSACTIONS,
-)
+from tonlake.lake.schema import MESSAGES, STATE_CELLS, TABLES, TRANSACTION_TRACES, TRANSACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -201,9 +194,14 @@ def _overlaps(place: Place, first: int, last: int) -> bool:
 Row = dict[str, Any]
 
 _RAW = re.compile(r"(-?\d{1,9}):([0-9A-F]{64})")
-_TABLES = tuple(name for name in READERS if name != ACCOUNT_STATES.name)
-_NEWEST = "from newest_until('{}', $workchains, $accounts, $mc_seqnos)"
-"""Query for the newest row of each account in a table up to the block of the lookup."""
+_QUERIES = {
+    "jetton_wallets": "from newest_until('jetton_wallets', $workchains, $accounts, $mc_seqnos)",
+    "nft_items": "from newest_until('nft_items', $workchains, $accounts, $mc_seqnos)",
+    "nft_sales": "from newest_until('nft_sales', $workchains, $accounts, $mc_seqnos)",
+    "dex_pools": "from newest_until('dex_pools', $workchains, $accounts, $mc_seqnos)",
+    "multisig_orders": "from newest_until('multisig_orders', $workchains, $accounts, $mc_seqnos)",
+}
+"""Queries for the newest row of each account up to the block of the lookup."""
 
 
 def find_nothing(_asked: set[Asked]) -> Mapping[Asked, Facts]:
@@ -253,9 +251,9 @@ class KnownContracts:
             "mc_seqnos": [mc_seqno for _, mc_seqno in asked],
         }
         snapshot = Snapshot(self._lake_dir, self._state)
-        with connect(snapshot, self._settings, tables=_TABLES) as connection:
-            for name in _TABLES:
-                cursor = connection.execute(_NEWEST.format(name), parameters)
+        with connect(snapshot, self._settings, tables=tuple(_QUERIES)) as connection:
+            for name, statement in _QUERIES.items():
+                cursor = connection.execute(statement, parameters)
                 columns = [column[0] for column in cursor.description or ()]
                 for values in cursor.fetchall():
                     row = dict(zip(columns, values, strict=True))
@@ -267,7 +265,7 @@ class KnownContracts:
         for address, mc_seqno in asked:
             ends.setdefault(address, []).append(mc_seqno)
         accounts = sorted({account for _, account in asked.values()})
-        for name in _TABLES:
+        for name in _QUERIES:
             rows = self._fresh.get(name)
             if rows is None or not rows.num_rows:
                 continue
