@@ -19,7 +19,8 @@ from tonlake.ingest.derive.action.body import (
     TEXT_OPCODE,
     read_comment,
 )
-from tonlake.ingest.derive.action.model import Message, Node
+from tonlake.ingest.derive.action.interface import show_address
+from tonlake.ingest.derive.action.model import CELL_COLUMNS, Message, Node
 from tonlake.ingest.derive.action.pattern import NEW_BOUNCE_OPCODE, UNREADABLE
 from tonlake.ingest.derive.action.protocol import jetton, telegram
 from tonlake.ingest.derive.action.row import Action, make_action, name_action
@@ -75,7 +76,8 @@ def make_block(node: Node) -> Block:
         block = _make_call(node, message)
     if node.transaction.deploys:
         # The logs of a deploying transaction count as deployments too, as in TON Center.
-        block.children.append(_make_deploy(node, block))
+        opcode = None if message is None else message.opcode
+        _add_marker(DEPLOY, node, block, {"opcode": opcode})
         if not node.is_log:
             block.deployments = frozenset((node.transaction.account,))
     return block
@@ -134,10 +136,7 @@ def _make_call(node: Node, message: Message) -> Block:
         failed=is_failed(node, message, aborted=node.transaction.aborted, is_call=True),
     )
     if telegram.is_gasless(node, opcode):
-        columns = {name: block.columns[name] for name in ("value", "source", "destination")}
-        marker = Block(GASLESS, [node], columns, failed=node.transaction.aborted)
-        marker.container = block
-        block.children.append(marker)
+        _add_marker(GASLESS, node, block, {})
     return block
 
 
@@ -152,13 +151,12 @@ def _read_new_bounce(message: Message) -> Columns:
         return {}
 
 
-def _make_deploy(node: Node, block: Block) -> Block:
-    """Return the hidden block of a deployment."""
+def _add_marker(kind: str, node: Node, block: Block, more: Columns) -> None:
+    """Add a hidden block to that of a message."""
     columns = {name: block.columns.get(name) for name in ("value", "source", "destination")}
-    opcode = None if node.message is None else node.message.opcode
-    deploy = Block(DEPLOY, [node], columns | {"opcode": opcode}, failed=node.transaction.aborted)
-    deploy.container = block
-    return deploy
+    marker = Block(kind, [node], columns | more, failed=node.transaction.aborted)
+    marker.container = block
+    block.children.append(marker)
 
 
 def _take_common(message: Message) -> Columns:
@@ -185,9 +183,7 @@ def make_ghosts(trace: Trace, interfaces: Interfaces) -> list[Action]:
     """Return the actions requested by a trace of one external message; [] if none."""
     transaction = trace.transactions[0]
     external = transaction.in_msg
-    if len(trace.transactions) != 1 or external is None or transaction.out_msgs:
-        return []
-    if external.source is not None:
+    if len(trace.transactions) != 1 or external is None or transaction.out_msgs or external.source:
         return []
     try:
         messages = read_outgoing(external, transaction.account)
@@ -198,15 +194,11 @@ def make_ghosts(trace: Trace, interfaces: Interfaces) -> list[Action]:
         if message.destination is not None:
             block = _make_ghost_block(message, transaction, interfaces)
             action = make_action(block, is_ghost=True)
-            action.action_id = name_action(_name_ghost(message, number), block.type)
+            key = base64.b64encode(message.msg_hash) + str(number).encode()  # may occur often
+            action.action_id = name_action(key, block.type)
             action.rule = "ghost"
             actions.append(action)
     return actions
-
-
-def _name_ghost(message: Message, number: int) -> bytes:
-    """Return the substitute for the hash of a message, which may occur several times."""
-    return base64.b64encode(message.msg_hash) + str(number).encode()
 
 
 def read_outgoing(external: Message, account: str) -> list[Message]:
@@ -249,28 +241,17 @@ def _list_actions(tree: CellTree, last: int | None) -> Iterator[int]:
 
 
 def _read_message(decoder: MessageDecoder, cell: int, account: str) -> Message:
-    row = dict(zip(_COLUMNS, decoder.decode(cell)[2:], strict=False))
-    destination = row["destination"]
+    row = dict(zip(CELL_COLUMNS, decoder.decode(cell), strict=True))
     opcode = row["opcode"]
     return Message(
-        msg_hash=decoder.decode(cell)[0],
+        msg_hash=row["msg_hash"],
         source=account,
-        destination=(
-            f"{row['destination_workchain']}:{destination.hex().upper()}" if destination else None
-        ),
+        destination=show_address(row["destination_workchain"], row["destination"]),
         value=row["value"],
         opcode=None if opcode is None else opcode & 0xFFFFFFFF,
-        bounce=bool(row["bounce"]),
+        bounce=row["bounce"],
         boc=row["body"],
     )
-
-
-_COLUMNS = (
-    *("kind", "source_workchain", "source", "source_kind", "destination_workchain"),
-    *("destination", "destination_kind", "value", "value_extra_currencies", "fwd_fee", "ihr_fee"),
-    *("extra_flags", "created_lt", "created_at", "ihr_disabled", "bounce", "bounced"),
-    *("import_fee", "opcode", "body_hash", "body"),
-)
 
 
 def _make_ghost_block(message: Message, transaction: Transaction, interfaces: Interfaces) -> Block:

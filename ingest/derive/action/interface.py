@@ -47,6 +47,10 @@ class NftItem(NamedTuple):
     owner: str | None
     content: Facts
 
+    def show(self) -> Facts:
+        """Return the columns that name the item."""
+        return {"asset": self.collection, "asset_secondary": self.address}
+
 
 class Listing(NamedTuple):
     """A fixed-price sale or an auction of an item; ``price`` is the last bid of an auction."""

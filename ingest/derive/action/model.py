@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.ingest.derive.action.body import Body, read_body
+from tonlake.lake.schema import MESSAGES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+
+CELL_COLUMNS = MESSAGES.names[MESSAGES.names.index("msg_hash") :]
+"""Columns of ``messages`` as MessageDecoder returns them."""
 
 _RECORDED = {
     "extra_currencies": "value_extra_currencies",

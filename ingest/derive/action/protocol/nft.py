@@ -12,8 +12,6 @@ from tonlake.ingest.derive.action.rule import CALL, DEPLOYING, Block, Columns, D
 from tonlake.ingest.derive.action.rule import TRANSFER as TON_TRANSFER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tonlake.ingest.derive.action.body import Body
     from tonlake.ingest.derive.action.model import Message
 
@@ -56,22 +54,6 @@ def is_domain(interfaces: Interfaces, item: NftItem) -> bool:
     )
 
 
-class FillUps(NamedTuple):
-    """Payments of an auction: to the beneficiary, and as royalty."""
-
-    payout: Block | None
-    royalty: Block | None
-
-
-def split_fill_ups(blocks: Iterable[Block]) -> FillUps:
-    """Return the payments of an auction by kind; of several, the first one sent is the royalty."""
-    found = [block for block in blocks if block.opcode == FILL_UP]
-    found.sort(key=lambda block: block.message.created_lt or 0)
-    if len(found) > 1:
-        return FillUps(found[1], found[0])
-    return FillUps(found[0] if found else None, None)
-
-
 TRANSFER, OWNERSHIP_ASSIGNED = 0x5FCC3D14, 0x05138D91
 GET_STATIC_DATA, REPORT_STATIC_DATA = 0x2FCB26A2, 0x8B771735
 BID_INFO, DEPLOY_ITEM = 0x38127DE1, 0x299A3E15
@@ -91,16 +73,8 @@ class TransferBody(NamedTuple):
 def read_transfer(message: Message) -> TransferBody:
     """Read the body of a transfer, as far as it goes."""
     body = message.arguments()
-    query_id, new_owner = body.uint(64), body.address()
-    response_destination, custom_payload = body.response()
-    return TransferBody(
-        query_id=query_id,
-        new_owner=new_owner,
-        response_destination=response_destination,
-        custom_payload=custom_payload,
-        forward_amount=body.forward_amount(),
-        forward_payload=body.either_ref(),
-    )
+    head = body.uint(64), body.address()
+    return TransferBody(*head, *body.response(), body.forward_amount(), body.either_ref())
 
 
 def _pays(cause: Block) -> bool:
@@ -111,25 +85,6 @@ def _pays(cause: Block) -> bool:
     if cause.type == TON_TRANSFER:
         return cause.comment not in {"finish", "stop"}
     return _is_external(cause)
-
-
-def _make_data(body: TransferBody) -> Columns:
-    return {
-        "query_id": body.query_id,
-        "price": None,
-        "forward_amount": body.forward_amount,
-        "custom_payload": show_payload(body.custom_payload),
-        "forward_payload": show_payload(body.forward_payload),
-        "response_destination": body.response_destination,
-        "marketplace": None,
-        "marketplace_address": None,
-        "real_prev_owner": None,
-        "payout_amount": None,
-        "payout_comment": None,
-        "payout_comment_encrypted": None,
-        "payout_comment_encoded": None,
-        "royalty_amount": None,
-    }
 
 
 def _find_seller(
@@ -156,10 +111,13 @@ def _is_external(block: Block) -> bool:
     return block.type == CALL and block.columns.get("source") is None
 
 
-_AMOUNTS, _ADDRESSES = (
-    ("payout_amount", "royalty_amount"),
-    ("marketplace_fee_address", "royalty_address"),
+_AMOUNTS = ("payout_amount", "royalty_amount")
+_ADDRESSES = ("marketplace_fee_address", "royalty_address")
+_OF_SALES = (
+    *("marketplace", "marketplace_address", "real_prev_owner", "payout_amount", "payout_comment"),
+    *("payout_comment_encrypted", "payout_comment_encoded", "royalty_amount"),
 )
+"""Facts about payments, which only purchases have."""
 
 
 def _is_sold_on_getgems(block: Block) -> bool:
@@ -175,14 +133,15 @@ def mint(match: Match) -> Draft | None:
     item = match.interfaces.nft_item(address)
     if item is None:
         return None
-    columns: Columns = {
-        "source": block.columns["source"],
-        "destination": address,
-        "asset": item.collection,
-        "asset_secondary": address,
-        "opcode": block.message.opcode,
-        "nft_mint_data": {"nft_item_index": item.item_index},
-    }
+    columns = (
+        block.pick("source")
+        | item.show()
+        | {
+            "destination": address,
+            "opcode": block.message.opcode,
+            "nft_mint_data": {"nft_item_index": item.item_index},
+        }
+    )
     return Draft("nft_mint", columns)
 
 
@@ -202,7 +161,17 @@ def transfer(match: Match) -> Draft | None:
         owner = assigned.fields().address() or owner
     seller = _find_seller(match.interfaces, block.previous, body.new_owner, item)
     is_purchase = seller is not None
-    data = _make_data(body) | {"is_purchase": is_purchase, "nft_item_index": item.item_index}
+    data: Columns = {
+        "query_id": body.query_id,
+        "price": None,
+        "forward_amount": body.forward_amount,
+        "custom_payload": show_payload(body.custom_payload),
+        "forward_payload": show_payload(body.forward_payload),
+        "response_destination": body.response_destination,
+        **dict.fromkeys(_OF_SALES),
+        "is_purchase": is_purchase,
+        "nft_item_index": item.item_index,
+    }
     if seller is not None:
         data |= {
             "price": seller.price,
@@ -210,16 +179,15 @@ def transfer(match: Match) -> Draft | None:
             "marketplace_address": seller.marketplace,
             "real_prev_owner": seller.owner,
         }
+    columns = item.show() | {
+        "source": owner,
+        "destination": body.new_owner,
+        "nft_transfer_data": data,
+        "nft_listing_data": dict.fromkeys(_ADDRESSES),
+    }
     return Draft(
         "nft_transfer",
-        {
-            "source": owner,
-            "destination": body.new_owner,
-            "asset": item.collection,
-            "asset_secondary": item.address,
-            "nft_transfer_data": data,
-            "nft_listing_data": {"marketplace_fee_address": None, "royalty_address": None},
-        },
+        columns,
         failed=block.failed,
         notes={"seller": block.message.source, "payload": body.forward_payload},
         more=[block.previous] if block.previous and is_purchase and _pays(block.previous) else (),
@@ -248,7 +216,7 @@ def assignment(match: Match) -> Draft | None:
         "marketplace": None,
         "real_prev_owner": owner,
     }
-    listing: Columns = {"marketplace_fee_address": None, "royalty_address": None}
+    listing: Columns = dict.fromkeys(_ADDRESSES)
     more: list[Block] = []
     cause = block.previous
     if payload.peek_opcode() == BID_INFO:
@@ -260,67 +228,59 @@ def assignment(match: Match) -> Draft | None:
             "real_prev_owner": None,
         }
     if cause is not None and (cause.type == TON_TRANSFER or _is_external(cause)):
-        fill_ups = split_fill_ups(block.siblings)
-        more = [each for each in fill_ups if each is not None]
+        # Of several payments of an auction, the first one sent is the royalty.
+        fill_ups = [each for each in block.siblings if each.opcode == FILL_UP]
+        fill_ups.sort(key=lambda each: each.message.created_lt or 0)
+        paid = [*fill_ups[1::-1], None, None][:2]
+        more = [each for each in paid if each is not None]
         if more:
             more.append(cause)
-        for each, amount, address in zip(fill_ups, _AMOUNTS, _ADDRESSES, strict=True):
-            data[amount] = each and each.columns["value"]
-            listing[address] = each and each.columns["destination"]
-    columns: Columns = {
-        "source": owner,
-        "destination": block.message.destination,
-        "asset": item.collection,
-        "asset_secondary": item.address,
-        "nft_transfer_data": data,
-        "nft_listing_data": listing,
-    }
+        for each, amount, address in zip(paid, _AMOUNTS, _ADDRESSES, strict=True):
+            data[amount] = each and each["value"]
+            listing[address] = each and each["destination"]
+    columns = (
+        block.pick("destination")
+        | item.show()
+        | {"source": owner, "nft_transfer_data": data, "nft_listing_data": listing}
+    )
     return Draft("nft_transfer", columns, more=more)
 
 
 @rule("nft.getgems_purchase", built("nft_transfer").where(_is_sold_on_getgems))
 def getgems_purchase(match: Match) -> Draft | None:
     """Draft a purchase on Getgems: the transfer, with the payment to the previous owner."""
-    transfer = match.block
-    data = transfer.columns["nft_transfer_data"]
+    moved = match.block
+    data = moved["nft_transfer_data"]
     payout = next(
         (
             block
-            for block in (*transfer.following, *transfer.siblings)
+            for block in (*moved.following, *moved.siblings)
             if block.type == TON_TRANSFER
-            and block.columns["source"] == transfer["seller"]
-            and block.columns["destination"] == data["real_prev_owner"]
+            and (block["source"], block["destination"])
+            == (moved["seller"], data["real_prev_owner"])
         ),
         None,
     )
     if payout is None:
         return None
-    paid = payout.columns["ton_transfer_data"]
+    paid = payout["ton_transfer_data"]
     data = {name: value for name, value in data.items() if name != "royalty_amount"} | {
-        "payout_amount": payout.columns["value"],
+        "payout_amount": payout["value"],
         "payout_comment": paid["content"],
         "payout_comment_encrypted": paid["encrypted"],
         "payout_comment_encoded": paid["encrypted"],
     }
-    columns = {
-        name: transfer.columns[name]
-        for name in ("source", "destination", "asset", "asset_secondary")
-    }
+    columns = moved.pick("source", "destination", "asset", "asset_secondary")
     columns["nft_transfer_data"] = data
-    return Draft("nft_purchase", columns, notes=transfer.notes, more=[payout])
+    return Draft("nft_purchase", columns, notes=moved.notes, more=[payout])
 
 
 @rule("nft.discovery", call(GET_STATIC_DATA).then(call(REPORT_STATIC_DATA, name="report")))
 def discovery(match: Match) -> Draft:
     """Draft a request to an item for its index and collection."""
-    block, report = match.block, match["report"]
-    body = report.fields()
-    index, collection = body.uint(256), body.address()
-    del match.interfaces
-    columns = {
-        "source": block.message.source,
+    index, collection = match["report"].fields().take(256, "address")
+    columns = match.block.pick("source", asset_secondary="destination") | {
         "asset": collection,
-        "asset_secondary": block.message.destination,
         "nft_transfer_data": {"nft_item_index": index},
     }
     return Draft("nft_discovery", columns)

@@ -10,7 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.derive.action.interface import Facts, Interfaces, NftItem, exact, show_sale
+from tonlake.ingest.derive.action.interface import (
+    Facts,
+    Interfaces,
+    Listing,
+    NftItem,
+    exact,
+    show_sale,
+)
 from tonlake.ingest.derive.action.pattern import Match, built, call, comment, one_of
 from tonlake.ingest.derive.action.protocol import nft
 from tonlake.ingest.derive.action.rule import CALL, Block, Columns, Draft, rule
@@ -146,19 +153,19 @@ def put_on_sale(match: Match) -> Draft | None:
         return None
     item = nft.find_item(match.interfaces, first.columns["asset_secondary"])
     kind = SALE if sale is not None else AUCTION
-    columns = {
-        "source": first.columns["source"],
-        "source_secondary": first.columns["destination"],
-        "destination": address,
-        "asset": item.collection,
-        "asset_secondary": item.address,
-        "nft_transfer_data": {"marketplace": None, "marketplace_address": seller.marketplace},
-        "nft_listing_data": {
-            "nft_item_index": item.item_index,
-            "marketplace": nft.GETGEMS,
-            **_read_terms(kind, address, deployed.init_state, match.interfaces),
-        },
-    }
+    columns = (
+        first.pick("source", source_secondary="destination")
+        | item.show()
+        | {
+            "destination": address,
+            "nft_transfer_data": {"marketplace": None, "marketplace_address": seller.marketplace},
+            "nft_listing_data": {
+                "nft_item_index": item.item_index,
+                "marketplace": nft.GETGEMS,
+                **_read_terms(kind, address, deployed.init_state, match.interfaces),
+            },
+        }
+    )
     return Draft("nft_put_on_sale" if sale is not None else "nft_put_on_auction", columns)
 
 
@@ -169,40 +176,37 @@ def update_sale(match: Match) -> Draft | None:
     sale = match.interfaces.nft_sale(block.message.destination)
     if sale is None:
         return None
-    body = block.fields()
-    columns = {
-        "source": block.message.source,
-        "destination": block.message.destination,
+    terms = block.fields().show(full_price="coins", marketplace_fee="coins", royalty_amount="coins")
+    columns = block.pick("source", "destination") | {
         "asset_secondary": sale.nft,
         "nft_transfer_data": {"marketplace": None, "marketplace_address": sale.marketplace},
-        "nft_listing_data": {
-            "full_price": body.coins(),
-            "marketplace_fee": body.coins(),
-            "royalty_amount": body.coins(),
-        },
+        "nft_listing_data": terms,
     }
     extra = [sale.nft] if sale.nft is not None else []
     failed = block.transaction.aborted
     return Draft("nft_update_sale", columns, failed=failed, extra_accounts=extra)
 
 
-@rule("sale.cancel", call(CANCEL_SALE).then(built("nft_transfer", name="nft_transfer").apart))
+def _draft_end(
+    kind: str, match: Match, listing: Listing | None, marketplace: str | None
+) -> Draft | None:
+    """Return the draft of a listing's end, which transfers the item to its owner or to a buyer."""
+    moved = match["transfer"]
+    item = moved["asset_secondary"]
+    if listing is None or listing.nft != item:
+        return None
+    address = None if moved.type == "nft_purchase" else listing.marketplace
+    columns = moved.pick("asset", "asset_secondary", source="destination")
+    columns |= match.block.pick("destination")
+    data = {"marketplace": marketplace, "marketplace_address": address}
+    return Draft(kind, columns | {"nft_transfer_data": data}, extra_accounts=[item])
+
+
+@rule("sale.cancel", call(CANCEL_SALE).then(built("nft_transfer", name="transfer").apart))
 def cancel_sale(match: Match) -> Draft | None:
     """Draft the cancellation of a sale, which returns the item to its owner."""
-    block, transfer = match.block, match["nft_transfer"]
-    address = block.message.destination
-    sale = match.interfaces.nft_sale(address)
-    item = transfer.columns["asset_secondary"]
-    if sale is None or sale.nft != item:
-        return None
-    columns = {
-        "source": transfer.columns["destination"],
-        "destination": address,
-        "asset": transfer.columns["asset"],
-        "asset_secondary": item,
-        "nft_transfer_data": {"marketplace": None, "marketplace_address": sale.marketplace},
-    }
-    return Draft("nft_cancel_sale", columns, extra_accounts=[item])
+    sale = match.interfaces.nft_sale(match.block["destination"])
+    return _draft_end("nft_cancel_sale", match, sale, None)
 
 
 START_TELEGRAM, CANCEL_TELEGRAM = 0x487A8E81, 0x371638AE
@@ -230,26 +234,6 @@ def _is_refund(block: Block) -> bool:
     return _OUTBID_TEXT in (block.comment or "")
 
 
-def _draft_end(kind: str, match: Match) -> Draft | None:
-    block, transfer = match.block, match["transfer"]
-    auction = match.interfaces.nft_auction(block.message.destination)
-    item = transfer.columns["asset_secondary"]
-    if auction is None or auction.nft != item:
-        return None
-    is_purchase = transfer.type == "nft_purchase"
-    columns: Columns = {
-        "source": transfer.columns["destination"],
-        "destination": block.message.destination,
-        "asset": transfer.columns["asset"],
-        "asset_secondary": item,
-        "nft_transfer_data": {
-            "marketplace": nft.GETGEMS,
-            "marketplace_address": None if is_purchase else auction.marketplace,
-        },
-    }
-    return Draft(kind, columns, extra_accounts=[item])
-
-
 _OK = call(TELEGRAM_OK, name="teleitem_ok").maybe
 
 
@@ -265,22 +249,23 @@ def telegram_start(match: Match) -> Draft | None:
         return None
     config = block.fields().ref()
     beneficiary = config.address()
-    columns: Columns = {
-        "source": block.message.source,
-        "destination": item.address,
-        "asset": item.collection,
-        "asset_secondary": item.address,
-        "nft_listing_data": {
-            "nft_item_index": item.item_index,
-            "mp_fee_factor": 0,
-            "mp_fee_base": 0,
-            "royalty_fee_base": 0,
-            "marketplace": nft.FRAGMENT,
-            "marketplace_fee_address": beneficiary,
-            "min_bid": config.coins(),
-            "max_bid": config.coins(),
-        },
-    }
+    columns = (
+        block.pick("source")
+        | item.show()
+        | {
+            "destination": item.address,
+            "nft_listing_data": {
+                "nft_item_index": item.item_index,
+                "mp_fee_factor": 0,
+                "mp_fee_base": 0,
+                "royalty_fee_base": 0,
+                "marketplace": nft.FRAGMENT,
+                "marketplace_fee_address": beneficiary,
+                "min_bid": config.coins(),
+                "max_bid": config.coins(),
+            },
+        }
+    )
     return Draft("teleitem_start_auction", columns, failed=block.transaction.aborted)
 
 
@@ -291,12 +276,7 @@ def telegram_cancel(match: Match) -> Draft | None:
     item = nft.find_item(match.interfaces, block.message.destination)
     if not nft.is_telegram_item(item):
         return None
-    columns: Columns = {
-        "source": block.message.source,
-        "destination": item.address,
-        "asset": item.collection,
-        "asset_secondary": item.address,
-    }
+    columns = block.pick("source") | item.show() | {"destination": item.address}
     return Draft("teleitem_cancel_auction", columns, failed=block.transaction.aborted)
 
 
@@ -312,12 +292,9 @@ def bid(match: Match) -> Draft | None:
     if auction is None and not _is_own_auction(block, match.interfaces, item):
         return None
     marketplace = nft.FRAGMENT if auction is None else nft.GETGEMS
-    columns = {
-        "source": block.message.source,
-        "destination": address,
+    columns = block.pick("source", "destination", "value") | {
         "asset": item.collection,
         "asset_secondary": item.address or None,
-        "value": block.message.value,
         "nft_transfer_data": {"nft_item_index": item.item_index, "marketplace": marketplace},
     }
     extra = [item.address] if item.address else []
@@ -332,20 +309,15 @@ def bid(match: Match) -> Draft | None:
 )
 def outbid(match: Match) -> Draft | None:
     """Draft an outbid: coins returned to the previous bidder; several refunds are not an outbid."""
-    refund, bid = match.block, match["bid"]
-    if sum(map(_is_refund, bid.next)) != 1:
+    refund, beaten = match.block, match["bid"]
+    if sum(map(_is_refund, beaten.next)) != 1:
         return None
-    columns = {
-        "source": refund.columns["source"],
-        "source_secondary": bid.columns["source"],
-        "destination": refund.columns["destination"],
-        "asset": bid.columns["asset"],
-        "asset_secondary": bid.columns["asset_secondary"],
-        "amount": refund.columns["value"],
-        "nft_transfer_data": {"marketplace": bid.columns["nft_transfer_data"]["marketplace"]},
+    columns = refund.pick("source", "destination", amount="value")
+    columns |= beaten.pick("asset", "asset_secondary", source_secondary="source") | {
+        "nft_transfer_data": {"marketplace": beaten["nft_transfer_data"]["marketplace"]},
         "ton_transfer_data": {"comment": refund.comment},
     }
-    return Draft("auction_outbid", columns, extra_accounts=[bid.columns["asset_secondary"] or ""])
+    return Draft("auction_outbid", columns, extra_accounts=[beaten["asset_secondary"] or ""])
 
 
 _ENDED = built("nft_purchase", "nft_transfer", name="transfer").apart
@@ -357,10 +329,12 @@ _ENDED = built("nft_purchase", "nft_transfer", name="transfer").apart
 )
 def finish_auction(match: Match) -> Draft | None:
     """Draft the end of an auction that transfers the item to the last bidder."""
-    return _draft_end("nft_finish_auction", match)
+    auction = match.interfaces.nft_auction(match.block["destination"])
+    return _draft_end("nft_finish_auction", match, auction, nft.GETGEMS)
 
 
 @rule("auction.cancel", one_of(comment("cancel"), call(nft.CANCEL_AUCTION)).then(_ENDED))
 def cancel_auction(match: Match) -> Draft | None:
     """Draft the cancellation of an auction that returns the item."""
-    return _draft_end("nft_cancel_auction", match)
+    auction = match.interfaces.nft_auction(match.block["destination"])
+    return _draft_end("nft_cancel_auction", match, auction, nft.GETGEMS)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.block.message import MessageDecoder
 from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.derive.action.model import CELL_COLUMNS
 from tonlake.ingest.derive.action.pattern import Match, call
 from tonlake.ingest.derive.action.rule import Draft, rule
 from tonlake.ingest.errors import IngestError
-from tonlake.lake.schema import MESSAGES
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.body import Body
@@ -18,8 +18,6 @@ SEND, SENT = 0xA7733ACD, 0xF7733ACD
 ADD_WHITELIST, WHITELIST_ADDED = 0x7258A69B, 0xF258A69B
 _INT_MSG_FLAGS = 4
 """int_msg_info$0 ihr_disabled bounce bounced"""
-
-_MESSAGE_COLUMNS = MESSAGES.names[MESSAGES.names.index("msg_hash") :]
 
 
 def _hash_body(requested: Body) -> bytes | None:
@@ -32,7 +30,7 @@ def _hash_body(requested: Body) -> bytes | None:
         columns = MessageDecoder(place.tree, None).decode(place.cell)
     except (IngestError, ValueError, LookupError):
         return None
-    body_hash: bytes | None = dict(zip(_MESSAGE_COLUMNS, columns, strict=True))["body_hash"]
+    body_hash: bytes | None = dict(zip(CELL_COLUMNS, columns, strict=True))["body_hash"]
     return body_hash
 
 
