@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from click.core import ParameterSource
 
 from tonlake.ingest.derive.action.classifier import classify
-from tonlake.ingest.derive.action.derivation import Slice, classify_known, classify_traces
+from tonlake.ingest.derive.action.derivation import classify_traces, read_known
 from tonlake.ingest.derive.action.explanation import explain
 from tonlake.ingest.derive.action.gathering import KnownContracts, gather_sources
 from tonlake.ingest.derive.action.recording import read_traces
@@ -132,8 +132,7 @@ def find_stored(lake_dir: Path, trace_id: bytes) -> tuple[Trace, Interfaces] | N
             sources = gather_sources(lake_dir, state, row, {}, Place(0, 0, ""))
             known = KnownContracts(lake_dir, LakeSettings(), state)
             facts = classify_traces(row, sources, known.find).facts
-            found = classify_known(Slice(row, sources, facts))
-            return next(((trace, interfaces) for trace, interfaces, _ in found), None)
+            return next(read_known(row, sources, facts), None)
     return None
 
 

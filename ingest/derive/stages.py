@@ -15,30 +15,9 @@ from tonlake.ingest.derive.contract.derivation import rederive_contracts
 from tonlake.ingest.derive.trace.derivation import rederive_traces
 from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE
+from tonlake.lake import schema
 from tonlake.lake.commit.rewrite import commit_derived
-from tonlake.lake.schema import (
-    ACCOUNT_STATES,
-    ACTION_TABLES,
-    BLOCKS,
-    CONFIG_PARAMS,
-    CONTRACT_TABLES,
-    LIBRARIES,
-    MESSAGE_BODIES,
-    MESSAGES,
-    OPEN_EDGES,
-    STATE_CELLS,
-    TRACES,
-    TRANSACTION_TRACES,
-    TRANSACTIONS,
-)
-from tonlake.lake.schema.contract import (
-    DEX_POOLS,
-    INTERFACES,
-    JETTON_WALLETS,
-    MULTISIG_ORDERS,
-    NFT_ITEMS,
-    NFT_SALES,
-)
+from tonlake.lake.schema import contract
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -99,39 +78,45 @@ def _names(*tables: Table) -> frozenset[str]:
     return frozenset(table.name for table in tables)
 
 
-_CHAIN = (TRANSACTIONS, MESSAGES)
-_STATES = (ACCOUNT_STATES, STATE_CELLS)
+_CHAIN = (schema.TRANSACTIONS, schema.MESSAGES)
+_STATES = (schema.ACCOUNT_STATES, schema.STATE_CELLS)
 
 STAGES = (
     Stage(
         "traces",
         reads=_names(*_CHAIN),
-        writes=_names(TRANSACTION_TRACES, TRACES, OPEN_EDGES),
+        writes=_names(schema.TRANSACTION_TRACES, schema.TRACES, schema.OPEN_EDGES),
         rederive=rederive_traces,
         spans_ranges=True,
-        marker=(TRANSACTIONS.name, TRANSACTION_TRACES.name),
+        marker=(schema.TRANSACTIONS.name, schema.TRANSACTION_TRACES.name),
     ),
     Stage(
         "bodies",
-        reads=_names(MESSAGES),
-        writes=_names(MESSAGE_BODIES),
+        reads=_names(schema.MESSAGES),
+        writes=_names(schema.MESSAGE_BODIES),
         rederive=rederive_bodies,
         has_versions=True,
     ),
     Stage(
         "contracts",
-        reads=_names(*_CHAIN, *_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES),
-        writes=_names(*CONTRACT_TABLES),
+        reads=_names(*_CHAIN, *_STATES, schema.BLOCKS, schema.CONFIG_PARAMS, schema.LIBRARIES),
+        writes=_names(*schema.CONTRACT_TABLES),
         rederive=rederive_contracts,
         follows_earlier=True,
-        marker=(ACCOUNT_STATES.name, INTERFACES.name),
+        marker=(schema.ACCOUNT_STATES.name, contract.INTERFACES.name),
         enabled=lambda settings: settings.ingest.detect_contracts,
     ),
     Stage(
         "actions",
-        reads=_names(*_CHAIN, *_STATES, TRANSACTION_TRACES, TRACES)
-        | _names(JETTON_WALLETS, NFT_ITEMS, NFT_SALES, DEX_POOLS, MULTISIG_ORDERS),
-        writes=_names(*ACTION_TABLES),
+        reads=_names(*_CHAIN, *_STATES, schema.TRANSACTION_TRACES, schema.TRACES)
+        | _names(
+            contract.JETTON_WALLETS,
+            contract.NFT_ITEMS,
+            contract.NFT_SALES,
+            contract.DEX_POOLS,
+            contract.MULTISIG_ORDERS,
+        ),
+        writes=_names(*schema.ACTION_TABLES),
         rederive=rederive_actions,
         spans_ranges=True,
         follows_earlier=True,

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tonlake.ingest.derive.action.classifier import Classified
     from tonlake.ingest.derive.action.gathering import Asked, FindKnown
     from tonlake.ingest.derive.action.interface import Facts, Interfaces
     from tonlake.ingest.derive.action.model import Trace
@@ -60,16 +59,8 @@ _MAX_TRANSACTIONS, _MIN_TRANSACTIONS, _SLICES = 8_000, 1_000, 16
 of slices between these bounds."""
 
 
-class Slice(NamedTuple):
-    """Complete traces (rows of ``traces``), the rows that contain theirs, and facts by trace."""
-
-    traces: pa.Table
-    rows: Rows
-    facts: FactsByTrace
-
-
 class _Order(NamedTuple):
-    """A slice to be classified by any process, which selects its rows from all."""
+    """Complete traces (rows of ``traces``), all rows, among them theirs, and facts by trace."""
 
     traces: pa.Table
     rows: Shared[Rows]
@@ -107,7 +98,7 @@ def classify_traces(
     """
     facts: dict[bytes, dict[str, Facts]] = {}
     shared = spread.share(rows)
-    outcomes = list(spread.map(_classify_slice, _cut_slices(traces, shared)))
+    outcomes = list(spread.map(_classify_slice, _cut_slices(traces, shared, facts)))
     parts, count = [outcome.tables for outcome in outcomes], sum(each.traces for each in outcomes)
     while missed := {key: asked for each in outcomes for key, asked in each.missed.items()}:
         again = _look_up(missed, facts, find_known)
@@ -136,18 +127,12 @@ def _look_up(
     return again
 
 
-def _cut_slices(
-    traces: pa.Table, rows: Shared[Rows], facts: FactsByTrace | None = None
-) -> Iterator[_Order]:
+def _cut_slices(traces: pa.Table, rows: Shared[Rows], facts: FactsByTrace) -> Iterator[_Order]:
     """Yield traces in slices, each with its facts; a single empty slice if there are no traces."""
     for start, end in pairwise(_find_cuts(traces)):
         part = traces.take(pa.arange(start, end))  # a slice would be sent with the whole table
-        own = (
-            {key: facts[key] for key in part["trace_id"].to_pylist() if key in facts}
-            if facts
-            else {}
-        )
-        yield _Order(part, rows, own)
+        ids = part["trace_id"].to_pylist() if facts else ()
+        yield _Order(part, rows, {key: facts[key] for key in ids if key in facts})
 
 
 def _find_cuts(traces: pa.Table) -> list[int]:
@@ -163,22 +148,22 @@ def _find_cuts(traces: pa.Table) -> list[int]:
     return [*cuts, len(counts)]
 
 
-def classify_known(part: Slice) -> Iterator[tuple[Trace, Interfaces, Classified]]:
-    """Yield the traces of a slice with the facts of their accounts, and their classification."""
-    for trace, own in read_stored(part.traces, part.rows):
-        facts = part.facts.get(trace.trace_id)
-        interfaces = own if facts is None else own.join(facts)
-        yield trace, interfaces, classify(trace, interfaces)
+def read_known(
+    traces: pa.Table, rows: Rows, facts: FactsByTrace
+) -> Iterator[tuple[Trace, Interfaces]]:
+    """Yield complete traces with the facts of their accounts, and those that were looked up."""
+    for trace, own in read_stored(traces, rows):
+        known = facts.get(trace.trace_id)
+        yield trace, own if known is None else own.join(known)
 
 
 def _classify_slice(order: _Order) -> _Outcome:
-    part = Slice(order.traces, order.rows.open(), order.facts)
     collected = ActionRows()
     missed: dict[bytes, set[Asked]] = {}
     count = 0
     with without_collector():
-        for trace, interfaces, classified in classify_known(part):
-            collected.add(trace, classified.actions)
+        for trace, interfaces in read_known(order.traces, order.rows.open(), order.facts):
+            collected.add(trace, classify(trace, interfaces).actions)
             count += 1
             if interfaces.missed:
                 missed[trace.trace_id] = {(each, trace.mc_seqno_end) for each in interfaces.missed}

@@ -175,16 +175,10 @@ def _show(trace: Trace, action: Action) -> dict[str, Any]:
     """Return a row of TON Center's table, which has no normalized hash for unknown traces."""
     is_unknown = action.type == "unknown"
     shown: dict[str, Any] = {
+        **{name: getattr(action, name) for name in Action.__struct_fields__[:10]},
         "action_id": _encode(action.action_id),
         "type": action.kept_type,
-        "success": action.success,
-        "start_lt": action.start_lt,
-        "end_lt": action.end_lt,
-        "start_utime": action.start_utime,
-        "end_utime": action.end_utime,
-        "mc_seqno_end": action.mc_seqno_end,
         "tx_hashes": [_encode(tx_hash) for tx_hash in action.tx_hashes],
-        "accounts": action.accounts,
         "trace_id": _encode(trace.trace_id),
         "trace_external_hash": _encode(trace.external_hash),
         "trace_external_hash_norm": None if is_unknown else _encode(trace.external_hash_norm),

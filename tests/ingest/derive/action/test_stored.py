@@ -8,7 +8,7 @@ import pytest
 
 from tests.ingest.derive.action.protocol.test_telegram import write_rotation
 from tonlake.ingest.derive.action.body import read_body
-from tonlake.ingest.derive.action.derivation import Slice, classify_known, classify_traces
+from tonlake.ingest.derive.action.derivation import classify_traces, read_known
 from tonlake.ingest.derive.action.protocol.telegram import CHANGE_KEY_INTERNAL
 from tonlake.ingest.derive.action.stored import (
     SOURCES,
@@ -215,6 +215,6 @@ def test_contracts_that_no_longer_exist_are_looked_up(
 
     rows = Rows(tables)
     facts = classify_traces(traces, rows, find_known).facts
-    ((_trace, interfaces, _classified),) = classify_known(Slice(traces, rows, facts))
+    ((_trace, interfaces),) = read_known(traces, rows, facts)
     assert ((address, 7) in questions) == asked
     assert (interfaces.nft_item(address) is not None) == asked
