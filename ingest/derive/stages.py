@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from tonlake.ingest.derive.action.derivation import rederive_actions
 from tonlake.ingest.derive.body.derivation import rederive_bodies
 from tonlake.ingest.derive.contract.derivation import rederive_contracts
-from tonlake.ingest.derive.trace.derivation import rederive_traces
+from tonlake.ingest.derive.trace import rederive_traces
 from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE
 from tonlake.lake import schema

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.ingest.assemble.chain import check_network, find_last_common, read_heads
-from tonlake.ingest.derive.trace.derivation import reopen_traces
+from tonlake.ingest.derive.trace import reopen_traces
 from tonlake.ingest.errors import BlockPruned, IngestError, SourceError, SourceForeign
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline
 from tonlake.ingest.run.workers import count_workers, start_workers

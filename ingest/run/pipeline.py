@@ -34,7 +34,7 @@ from tonlake.ingest.derive.action.derivation import ActionFiles
 from tonlake.ingest.derive.body.derivation import derive_bodies
 from tonlake.ingest.derive.contract.derivation import ContractFinder
 from tonlake.ingest.derive.stages import STAGES, derive_in_order, rebuild
-from tonlake.ingest.derive.trace.derivation import TraceFiles
+from tonlake.ingest.derive.trace import TraceFiles
 from tonlake.ingest.run.workers import read_pieces
 from tonlake.ingest.span import Scope, Span, list_shared, missing_spans
 from tonlake.ingest.spread import HERE

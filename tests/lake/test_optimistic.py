@@ -9,7 +9,7 @@ import pytest
 
 from tests.ingest.derive.trace.forest import Forest
 from tests.ingest.derive.trace.lakes import commit_forest, expected_rows, long_forest, read_traces
-from tonlake.ingest.derive.trace.derivation import TraceFiles
+from tonlake.ingest.derive.trace import TraceFiles
 from tonlake.lake.commit.commit import ATTEMPTS
 from tonlake.lake.commit.rewrite import commit_derived, commit_maintenance
 from tonlake.lake.errors import CommitConflict

@@ -15,7 +15,7 @@ import tonlake
 from tests.api.growth import serve
 from tests.patience import compose
 from tonlake.api.errors import RequestInvalid
-from tonlake.ingest.derive.trace.derivation import reopen_traces
+from tonlake.ingest.derive.trace import reopen_traces
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span

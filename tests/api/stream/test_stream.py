@@ -23,7 +23,7 @@ from tests.patience import PATIENT, patient
 from tonlake.api.app import create_app
 from tonlake.api.stream import hub
 from tonlake.api.stream.event import TYPES, Cursor, Event, StreamQuery, make_subscription
-from tonlake.ingest.derive.trace.derivation import reopen_traces
+from tonlake.ingest.derive.trace import reopen_traces
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.undo import undo_after

@@ -26,7 +26,7 @@ from tonlake.api.v3.route import trace as trace_routes
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.derive.action.version import NAMES, V1, expand_names
 from tonlake.ingest.derive.stages import derive_in_order, rebuild
-from tonlake.ingest.derive.trace.derivation import TraceFiles
+from tonlake.ingest.derive.trace import TraceFiles
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.ingest.derive.trace.forest import BLOCKS_A_DAY, Forest
 from tests.ingest.derive.trace.oracle import trace_rows
 from tonlake.ingest.derive.stages import derive_in_order
-from tonlake.ingest.derive.trace.derivation import TRACE_TABLES, TraceFiles
+from tonlake.ingest.derive.trace import TRACE_TABLES, TraceFiles
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot

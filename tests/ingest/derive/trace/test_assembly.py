@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tests.ingest.derive.trace.forest import SOURCES, Forest, digest, forests
 from tests.ingest.derive.trace.oracle import trace_rows
-from tonlake.ingest.derive.trace.assembly import Assembled, OpenTraces, assemble
-from tonlake.ingest.derive.trace.derivation import move_rows
+from tonlake.ingest.derive.trace import Assembled, OpenTraces, assemble, move_rows
 from tonlake.ingest.errors import TraceImpossible
 from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.schema import TABLES

@@ -19,7 +19,7 @@ from tests.ingest.derive.trace.lakes import (
     trace_files,
 )
 from tonlake.ingest.derive.stages import rebuild
-from tonlake.ingest.derive.trace.derivation import TraceFiles
+from tonlake.ingest.derive.trace import TraceFiles
 from tonlake.ingest.errors import TraceImpossible, TracesMissing
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.commit.commit import commit_range

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.ingest.derive.trace.lakes import read_traces, shuffled_ranges
 from tonlake.ingest.derive.stages import derive_in_order
-from tonlake.ingest.derive.trace.derivation import TraceFiles
+from tonlake.ingest.derive.trace import TraceFiles
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot

@@ -1,1 +1,0 @@
-"""Assembles transactions into traces: every transaction belongs to one tree of messages."""
