@@ -10,7 +10,7 @@ INSTALL := $(BIN)/uv pip install --quiet --require-hashes --constraints requirem
 # What was compiled once is kept, whatever the environment says: the suite starts many processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test coverage long soak day load fuzz bench compare streams attack notebooks reports docs editor binary dist arm walk lint types format lock clean
+.PHONY: help setup demo test coverage long soak day load fuzz bench streams attack notebooks reports docs editor binary dist arm walk lint types format lock clean
 
 help:  ## print this menu
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -91,9 +91,6 @@ day: $(READY)  ## a virtual day of a lake: a commit and a fault every minute (AR
 load: $(READY)  ## a service that follows a node under load, and under too much (ARGS=options)
 	mkdir -p build/load
 	$(BIN)/python -m tests.bench.load tests/data/node-demo/demo-node.tar.zst build/load $(ARGS)
-
-compare: $(READY)  ## responses of two services, compared (ARGS="URL URL --lake FOLDER")
-	$(BIN)/python -m tests.compare $(ARGS)
 
 streams: $(READY)  ## clients of streams, 100 and 500, at ten commits a second (ARGS=options)
 	$(BIN)/python -m tests.api.stream.clients tests/data/node-demo/demo-node.tar.zst $(ARGS)

@@ -59,7 +59,7 @@ from tonlake.api.stream.hub import Hub
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.errors import TvmError
 from tonlake.lake.errors import LakeError, LakeNotFound, SnapshotNotFound
-from tonlake.lake.maintenance.recheck import Recheck
+from tonlake.lake.log.digest import Recheck
 from tonlake.queries.errors import QueryTimeout, QueryTooLarge
 
 if TYPE_CHECKING:

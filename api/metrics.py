@@ -26,9 +26,9 @@ from tonlake.api.errors import (
 from tonlake.api.http.gate import KEY_ID, REFUSAL, REQUEST_TYPES, check_key
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 from tonlake.ingest.derive.tvm.support import compare_versions, list_engines
+from tonlake.lake.duck.own import read_definitions, read_own_state
 from tonlake.lake.errors import LakeError
 from tonlake.lake.log.following import measure_lag
-from tonlake.lake.log.own import read_definitions, read_own_state
 from tonlake.lake.unanswered import count_unanswered
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from tonlake.api.settings import LogSettings, Settings
     from tonlake.ingest.derive.tvm.pool import TvmPool
     from tonlake.ingest.settings import TvmSettings
+    from tonlake.lake.log.digest import Recheck
     from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.maintenance.recheck import Recheck
 
 
 REQUESTS = "tonlake.requests"

@@ -15,16 +15,15 @@ from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import ApiRequest, answer_json, check_size, read_arguments
 from tonlake.api.request.table_format import JSON, MEDIA_TYPES, choose_format, refine_format
 from tonlake.api.sql.worker import write_answer
-from tonlake.lake.duck.own import COMPARISONS, Filter, ask_table
+from tonlake.lake.duck.own import COMPARISONS, Filter, ask_table, read_definitions, read_own_state
 from tonlake.lake.errors import QueryError
-from tonlake.lake.log.own import read_definitions, read_own_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonlake.api.request.call import Arguments
     from tonlake.api.settings import Settings
-    from tonlake.lake.log.own import OwnState
+    from tonlake.lake.duck.own import OwnState
 
 
 PREFIX = "/api/tables"

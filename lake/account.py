@@ -1,8 +1,10 @@
-"""Account ids and addresses: workchain first, then account id."""
+"""Addresses, hashes, shards and block ids: their notations, and the form that the lake has."""
 
 from __future__ import annotations
 
-from tonlake.lake.notation import read_friendly_address, read_raw_address
+import base64
+import binascii
+import re
 
 MASTERCHAIN = -1
 """The workchain of the masterchain."""
@@ -24,3 +26,96 @@ def normalize_address(text: str) -> str:
         raise ValueError(f"{text[:80]!r} is not an address, or its checksum is wrong") from error
     workchain, account = raw or (int.from_bytes(data[1:2], "big", signed=True), data[2:])
     return f"{workchain}:{account.hex().upper()}"
+
+
+_RAW = re.compile(r"(-?[0-9]{1,10}):([0-9a-fA-F]{64})")
+_FRIENDLY = re.compile(r"[-_+/0-9A-Za-z]{48}")
+_HEX_HASH = re.compile(r"(?:0[xX])?([0-9a-fA-F]{64})")
+_BASE64_HASH = re.compile(r"([-_+/0-9A-Za-z]{43})=?")
+_SHARD_HEX = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,16})")
+_SHARD_DECIMAL = re.compile(r"[+-]?[0-9]{1,20}")
+_BLOCK = re.compile(
+    r"\(?(-?[0-9]{1,10})[,:] ?((?:0[xX])?[0-9a-fA-F]{16}|-?[0-9]{17,20})[,:] ?([0-9]{1,10})\)?"
+)
+"""The shard whole: 16 hex digits, or a decimal, which has more."""
+_PLAIN = str.maketrans("-_", "+/")
+_INT32, _INT64 = 1 << 31, 1 << 63
+
+
+def decode_base64(text: str) -> bytes:
+    """Decode whole base64 whose characters may mix both alphabets, as the node reads it.
+
+    Raises:
+        ValueError: it is not base64.
+    """
+    return base64.b64decode(text.translate(_PLAIN), validate=True)
+
+
+def read_raw_address(text: str) -> tuple[int, bytes] | None:
+    """Return workchain and account id of ``workchain:HEX``; None if it has another form.
+
+    Raises:
+        ValueError: the workchain does not fit 32 bits.
+    """
+    match = _RAW.fullmatch(text)
+    if match is None:
+        return None
+    workchain = int(match[1])
+    if not -_INT32 <= workchain < _INT32:
+        raise ValueError("its workchain does not fit 32 bits")
+    return workchain, bytes.fromhex(match[2])
+
+
+def read_friendly_address(text: str) -> bytes:
+    """Return tag, workchain and account id of a friendly address (TEP-2), 34 bytes.
+
+    Raises:
+        ValueError: it has another form, or its checksum is wrong.
+    """
+    if _FRIENDLY.fullmatch(text) is None:
+        raise ValueError("neither raw (workchain:hex) nor friendly (48 characters)")
+    data = decode_base64(text)
+    if binascii.crc_hqx(data, 0):
+        raise ValueError("its checksum is wrong")
+    return data[:34]
+
+
+def read_hash(text: str) -> bytes:
+    """Return 32 bytes from 64 hex digits, with 0x or not, or from 43 base64 characters, or 44.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if match := _HEX_HASH.fullmatch(text):
+        return bytes.fromhex(match[1])
+    if match := _BASE64_HASH.fullmatch(text):
+        return decode_base64(match[1] + "=")
+    raise ValueError(
+        f"{text[:80]!r} is not a hash: expected 64 hex digits, or 43 characters of base64"
+    )
+
+
+def read_shard(text: str) -> int:
+    """Return the signed 64-bit id of a shard from up to 16 hex digits, or from a decimal.
+
+    Raises:
+        ValueError: it is neither, or does not fit 64 bits.
+    """
+    if match := _SHARD_HEX.fullmatch(text):
+        number = int(match[1], 16)
+    elif _SHARD_DECIMAL.fullmatch(text) and -_INT64 <= int(text) < 2 * _INT64:
+        number = int(text)
+    else:
+        raise ValueError(f"{text[:80]!r} is not a shard: expected 16 hex digits or a decimal")
+    return number - 2 * _INT64 if number >= _INT64 else number
+
+
+def read_block_id(text: str) -> tuple[int, int, int] | None:
+    """Return workchain, shard and seqno of ``(wc,shard,seqno)`` or ``wc:shard:seqno``, or None."""
+    match = _BLOCK.fullmatch(text)
+    if match is None:
+        return None
+    try:
+        return int(match[1]), read_shard(match[2]), int(match[3])
+    except ValueError:
+        return None

@@ -1,31 +1,4 @@
-"""Errors of the lake package.
-
-LakeError
-├── SettingsError         a setting has an unknown name or a bad value
-├── LakeMisplaced         DuckDB cannot take the path of the lake's folder
-├── LakeNotFound          the folder holds no lake, or a lake without any commit
-├── SnapshotNotFound      the requested commit is not in the log
-├── LakeCorrupt           a file is missing, or its bytes differ from those committed
-│   └── TableLacking      the lake is a copy without this table
-├── LakeTooNew            a later version of this program wrote to the lake
-├── CommitError           a commit was refused; the lake is as it was before
-│   ├── RowsRejected      the rows do not fit the schema or the range
-│   ├── NetworkMismatch   the rows come from a network other than the lake's
-│   ├── RangeOverlap      the lake already has some of these masterchain blocks
-│   ├── CommitConflict    another writer created the next log entry
-│   ├── UndoRefused       blocks of an abandoned fork cannot be removed from the lake
-│   ├── PruneRefused      no block would be left
-│   └── LakeFull          the file system has no room for a file
-├── CopyRefused           a source holds no lake, or the copy has another selection of it
-├── StorageError          object storage or a web server is unreachable or refuses the request
-├── SourceRefused         a source sends a damaged lake, or not the one copied before
-├── ScanError             a scan cannot run
-│   ├── CursorRefused     text is not a cursor, or is a cursor of another lake
-│   └── BlocksLacking     the lake does not have the blocks to scan
-├── EngineError           Apache Spark is not installed, or failed
-├── TableInvalid          a user-defined table cannot be added, or does not exist
-└── QueryError            a user's SQL cannot be answered
-"""
+"""Errors of the lake package."""
 
 from __future__ import annotations
 

@@ -6,13 +6,40 @@ import os
 import resource
 import select
 import signal
+import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import IO, TYPE_CHECKING, NamedTuple, NoReturn
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+class Child(NamedTuple):
+    """A child process, with the pipes to it and from it, which have lines of JSON."""
+
+    process: subprocess.Popen[bytes]
+    requests: IO[bytes]
+    replies: IO[bytes]
+
+    def send(self, message: object) -> None:
+        """Write a line to the process."""
+        self.requests.write(msgspec.json.encode(message) + b"\n")
+        self.requests.flush()
+
+
+def start_child(module: str, lake_dir: Path) -> Child:
+    """Start ``python -m module LAKE``; its standard input closes when this process ends."""
+    command = [sys.executable, "-P", "-m", module, str(lake_dir)]
+    process = subprocess.Popen(  # noqa: S603 - our own module
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdin is not None  # noqa: S101 - a pipe was requested
+    assert process.stdout is not None  # noqa: S101 - as above
+    return Child(process, process.stdin, process.stdout)
 
 
 def run_child(work: Callable[[], int]) -> NoReturn:

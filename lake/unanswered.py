@@ -35,11 +35,7 @@ class Unanswered(msgspec.Struct, frozen=True, order=True):
 
 
 def count_unanswered(snapshot: Snapshot, tables: Collection[str] = ()) -> list[Unanswered]:
-    """Return the counts for some tables of contracts (empty: all), sorted; rows once read are kept.
-
-    Raises:
-        LakeCorrupt: a file is missing or damaged.
-    """
+    """Return the counts for some tables of contracts (empty: all), sorted."""
     total: Counter[tuple[str, str, str]] = Counter()
     for file in snapshot.files[UNANSWERED_METHODS.name]:
         total.update(_count_rows(snapshot.lake_dir, file))

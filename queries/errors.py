@@ -1,13 +1,4 @@
-"""Errors of the queries package.
-
-QueryError
-├── QueryMalformed     a .sql file does not follow the rules of this package
-├── QueryUnknown       there is no query of that name
-├── ParameterMismatch  parameters differ from those that the query declares
-├── QueryNeeded        the answer takes a query, and the caller cannot wait for one
-├── QueryTooLarge      a page would have to read more rows than the limit
-└── QueryTimeout       the answer took longer than the limit and was interrupted
-"""
+"""Errors of the queries package."""
 
 from __future__ import annotations
 

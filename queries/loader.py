@@ -46,7 +46,7 @@ _CHART_START = "-- chart:"
 _CHART = re.compile(
     r"-- chart: (?P<kind>line|bar) x=(?P<x>\w+) y=(?P<y>\w+(?:,\w+)*)(?: by=(?P<by>\w+))?"
 )
-_DEFAULTS: dict[str, Any] = {"null": None, "true": True, "false": False}
+_DEFAULTS: dict[str | None, Any] = {None: REQUIRED, "null": None, "true": True, "false": False}
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -92,11 +92,7 @@ class Query(msgspec.Struct, frozen=True):
 
 @cache
 def load_queries() -> Mapping[str, Query]:
-    """Return every query of this package by name.
-
-    Raises:
-        QueryMalformed: a file breaks a rule; the message names it.
-    """
+    """Return every query of this package by name."""
     return {name: parse_query(name, text) for name, text in _walk(files("tonlake.queries"), "")}
 
 
@@ -104,9 +100,6 @@ def find_query(name: str) -> Query:
     """Return a query by its name; the part after the last slash suffices if it is unique.
 
     An everyday question takes precedence over others of the same name.
-
-    Raises:
-        QueryUnknown: there is none, or several match; the message suggests the nearest.
     """
     queries = load_queries()
     for full in (name, f"everyday/{name}"):
@@ -124,12 +117,9 @@ def find_query(name: str) -> Query:
 
 
 def parse_query(name: str, text: str) -> Query:
-    """Parse a file, and check that header and statement agree.
-
-    Raises:
-        QueryMalformed: no header, not exactly one statement, or parameters that differ.
-    """
-    header = _read_header(text)
+    """Parse a file, and check that header and statement agree."""
+    lines = takewhile(lambda line: line.startswith("--"), text.splitlines())
+    header = [line.rstrip() for line in lines]
     parameters = {item.name: item for item in _read_parameters(name, header)}
     doc, returns = _read_purpose(header), _read_returns(header)
     if not doc or not returns:
@@ -160,15 +150,6 @@ def _check_statement(name: str, text: str, declared: frozenset[str]) -> None:
         raise QueryMalformed(f"queries/{name}.sql: header and statement differ in: {odd}")
 
 
-def _read_header(text: str) -> list[str]:
-    lines: list[str] = []
-    for line in text.splitlines():
-        if not line.startswith("--"):
-            break
-        lines.append(line.rstrip())
-    return lines
-
-
 def _read_parameters(name: str, header: list[str]) -> Iterator[Parameter]:
     for line in header:
         if not line.startswith("-- $"):
@@ -176,14 +157,9 @@ def _read_parameters(name: str, header: list[str]) -> Iterator[Parameter]:
         match = _PARAMETER.match(line)
         if match is None or match["type"] not in TYPES:
             raise QueryMalformed(f"queries/{name}.sql: unreadable parameter line: {line}")
-        yield Parameter(match["name"], match["type"], _read_default(match), match["doc"] or "")
-
-
-def _read_default(match: re.Match[str]) -> object:
-    text = match["default"]
-    if text is None:
-        return REQUIRED
-    return _DEFAULTS[text] if text in _DEFAULTS else int(text)
+        written = match["default"]
+        default = _DEFAULTS[written] if written in _DEFAULTS else int(written)
+        yield Parameter(match["name"], match["type"], default, match["doc"] or "")
 
 
 def _read_purpose(header: list[str]) -> str:

@@ -41,9 +41,6 @@ def read_parameters(query: Query, options: Mapping[str, str]) -> dict[str, objec
     """Parse parameter values; ``null`` is NULL, bytes are hex, lists have commas.
 
     A timestamp without a zone is UTC.
-
-    Raises:
-        ParameterMismatch: the query has no such parameter, or it has another type.
     """
     unknown = sorted(options.keys() - query.parameters.keys())
     if unknown:
@@ -65,11 +62,7 @@ def advise_narrowing(bound: Mapping[str, object]) -> str:
 
 
 def read_values(query: Query, values: Mapping[str, object]) -> dict[str, object]:
-    """Return values of any type, parsing text if the parameter is not text.
-
-    Raises:
-        ParameterMismatch: as ``read_parameters``.
-    """
+    """Return values of any type, parsing text if the parameter is not text."""
     written = {
         name: text
         for name, text in values.items()
@@ -114,11 +107,7 @@ _TOKEN = re.compile(
 
 
 def fill_query(query: Query, values: Mapping[str, object]) -> str:
-    """Return the statement of a query with a literal for each parameter.
-
-    Raises:
-        ParameterMismatch: a value is missing.
-    """
+    """Return the statement of a query with a literal for each parameter."""
     filled = {**query.defaults, **values}
     lacking = [name for name, value in filled.items() if value is REQUIRED]
     if lacking:

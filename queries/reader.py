@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import duckdb
 
 from tonlake.lake.duck.answer import ask, naming_the_fault
-from tonlake.lake.duck.connection import choose_views, find_damage_behind
-from tonlake.lake.duck.database import list_tables
+from tonlake.lake.duck.connection import choose_views, find_damage_behind, list_tables
 from tonlake.lake.duck.limit import WATCH, count_work
 from tonlake.lake.errors import QueryError as QueryRefused
 from tonlake.lake.index.answer import ANSWERS, find_answer
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tonlake.lake.duck.database import Views
+    from tonlake.lake.duck.remote import Views
     from tonlake.lake.index.index import Index
     from tonlake.lake.log.snapshot import Snapshot
 
@@ -239,11 +238,7 @@ def _fetch_rows(cursor: duckdb.DuckDBPyConnection) -> list[Row]:
 
 
 def bind_parameters(query: Query, parameters: dict[str, object]) -> dict[str, object]:
-    """Complete ``parameters`` with the defaults of the query's header.
-
-    Raises:
-        ParameterMismatch: a parameter is missing or unknown.
-    """
+    """Complete ``parameters`` with the defaults of the query's header."""
     bound = {**query.defaults, **parameters}
     if len(bound) == len(query.defaults) and REQUIRED not in bound.values():
         return bound

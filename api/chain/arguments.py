@@ -22,7 +22,7 @@ from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import BocError
-from tonlake.lake.notation import read_hash
+from tonlake.lake.account import read_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 MODULES = {
     "classify": "tonlake.ingest.command.action",
-    "compact": "tonlake.lake.command.compact",
-    "prune": "tonlake.lake.command.prune",
+    "compact": "tonlake.lake.command.maintain",
+    "prune": "tonlake.lake.command.maintain",
     "config": "tonlake.api.command.loading",
     "decode": "tonlake.api.command.decode",
     "demo": "tonlake.api.command.demo",
@@ -36,15 +36,15 @@ MODULES = {
     "rebuild": "tonlake.ingest.command.rebuild",
     "run": "tonlake.api.python.run",
     "scan": "tonlake.api.python.cli",
-    "schema": "tonlake.lake.command.cli",
+    "schema": "tonlake.lake.command.maintain",
     "serve": "tonlake.api.command.serve",
     "spark": "tonlake.api.command.spark",
     "sql": "tonlake.api.python.command",
     "status": "tonlake.api.command.status",
-    "table": "tonlake.lake.command.own",
+    "table": "tonlake.lake.command.maintain",
     "upgrade": "tonlake.ingest.command.rebuild",
-    "verify": "tonlake.lake.command.cli",
-    "views": "tonlake.lake.command.cli",
+    "verify": "tonlake.lake.command.maintain",
+    "views": "tonlake.lake.command.maintain",
 }
 """The module of each command, listed in its ``commands``."""
 

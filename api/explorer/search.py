@@ -21,7 +21,7 @@ from tonlake.api.text.encoding import Address, encode_shard, render_raw
 from tonlake.api.v3.page.book import read_accounts
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
 from tonlake.api.v3.route.contract import DOMAIN, RecordsQuery, get_records
-from tonlake.lake.notation import read_block_id
+from tonlake.lake.account import read_block_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

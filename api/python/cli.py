@@ -137,7 +137,7 @@ def _write(batches: Iterator[ScanBatch], frames: Frames, stream: IO[bytes]) -> N
             stream.write(frames.write(batch.rows.arrow(), mark))
             stream.flush()
             cursor = batch.cursor
-            misfits.add(batch.misfits)
+            misfits.update(batch.misfits)
     except KeyboardInterrupt:
         pass  # the usual end of a following scan
     stream.write(frames.end())

@@ -46,7 +46,7 @@ from tonlake.ingest.derive.tvm.stack import (
     TvmSlice,
 )
 from tonlake.ingest.errors import BocError, TvmError
-from tonlake.lake.notation import decode_base64, read_raw_address
+from tonlake.lake.account import decode_base64, read_raw_address
 
 EXIT_DATA, EXIT_PARTIAL = 1, 3
 _RECURSION = 10_000

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonlake.api.request.call import Arguments, Call
 from tonlake.ingest.derive.tvm.pool import TvmPool
-from tonlake.lake.duck.connection import connect
-from tonlake.lake.duck.database import Database
+from tonlake.lake.duck.connection import Database, connect
 from tonlake.lake.duck.own import list_own_tables
 from tonlake.lake.duck.remote import RemoteViews
 from tonlake.lake.index.index import open_index
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from tonlake.api.settings import Settings
-    from tonlake.lake.duck.database import Views
+    from tonlake.lake.duck.remote import Views
     from tonlake.lake.index.index import Index
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.storage.storage import Storage

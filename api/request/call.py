@@ -20,7 +20,7 @@ from tonlake.api.errors import AddressInvalid, RequestInvalid
 from tonlake.api.settings import HttpSettings, Settings
 from tonlake.api.text.encoding import Address, parse_address
 from tonlake.ingest.derive.tvm.pool import TvmPool
-from tonlake.lake.notation import read_hash, read_shard
+from tonlake.lake.account import read_hash, read_shard
 from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:

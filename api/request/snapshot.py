@@ -9,7 +9,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.errors import NotCovered
-from tonlake.lake.duck.database import Database
+from tonlake.lake.duck.connection import Database
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.index import open_index
 from tonlake.lake.log.ranges import overlaps
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tonlake.api.settings import Settings
-    from tonlake.lake.duck.database import SnapshotViews
+    from tonlake.lake.duck.connection import SnapshotViews
     from tonlake.lake.index.index import Index
 
 LOG = logging.getLogger("tonlake.api")

@@ -17,7 +17,7 @@ from tonlake.api.errors import RequestInvalid, SqlBusy, SqlUnavailable
 from tonlake.api.sql.output import Output
 from tonlake.api.sql.sandbox import Bounds
 from tonlake.api.sql.worker import READY, Damaged, Head, Job
-from tonlake.lake.duck.database import list_tables
+from tonlake.lake.duck.connection import list_tables
 from tonlake.lake.duck.labels import render_labels
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import msgspec
 
 from tonlake.api.errors import AddressInvalid
 from tonlake.api.text.native import NATIVE
-from tonlake.lake.notation import read_friendly_address, read_raw_address
+from tonlake.lake.account import read_friendly_address, read_raw_address
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

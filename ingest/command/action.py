@@ -18,12 +18,12 @@ from tonlake.ingest.derive.action.gathering import KnownContracts, gather_source
 from tonlake.ingest.derive.action.recording import read_traces
 from tonlake.ingest.derive.action.row import show_actions
 from tonlake.ingest.errors import IngestError
+from tonlake.lake.account import read_hash
 from tonlake.lake.command.argument import LAKE_VARIABLE, Folder
 from tonlake.lake.command.cli import failing_cleanly
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Place
 from tonlake.lake.log.state import read_state
-from tonlake.lake.notation import read_hash
 from tonlake.lake.schema import TRACES
 from tonlake.lake.settings import LakeSettings
 

@@ -11,13 +11,8 @@ from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope, Span
 from tonlake.lake.command.argument import lake_option
-from tonlake.lake.command.cli import (
-    failing_cleanly,
-    read_settings,
-    rebuild_group,
-    report_rebuilt,
-    show_progress,
-)
+from tonlake.lake.command.cli import failing_cleanly, read_settings, show_progress
+from tonlake.lake.command.maintain import rebuild_group, report_rebuilt
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.place import list_files, read_place
 from tonlake.lake.log.state import read_state

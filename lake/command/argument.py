@@ -130,11 +130,7 @@ snapshot_option = click.option(
 
 
 def choose_output(output: Path | None, output_format: str) -> Path | None:
-    """Return the output file; None, also for ``-``, means stdout.
-
-    Raises:
-        UsageError: Parquet would go to a terminal.
-    """
+    """Return the output file; None, also for ``-``, means stdout."""
     if output == Path("-"):
         output = None
     if output_format == "parquet" and output is None and sys.stdout.isatty():
@@ -143,11 +139,7 @@ def choose_output(output: Path | None, output_format: str) -> Path | None:
 
 
 def read_pairs(options: Sequence[str], option: str) -> dict[str, str]:
-    """Parse ``NAME=VALUE`` options into a dict.
-
-    Raises:
-        UsageError: an option has no equals sign.
-    """
+    """Parse ``NAME=VALUE`` options into a dict."""
     pairs = [text.partition("=") for text in options]
     for name, sign, _value in pairs:
         if not sign:

@@ -20,7 +20,7 @@ from tonlake.lake.schema.view_catalogue import VIEWS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tonlake.lake.log.own import OwnState, OwnTable
+    from tonlake.lake.duck.own import OwnState, OwnTable
 
     OwnTables = Sequence[tuple[OwnTable, OwnState]]
 

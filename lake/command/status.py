@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from rich.table import Table
 
+from tonlake.lake.duck.own import read_definitions, read_own_state
 from tonlake.lake.index.builder.place import is_current, is_readable, range_of
 from tonlake.lake.log.following import Lag, measure_lag
-from tonlake.lake.log.own import read_definitions, read_own_state
 from tonlake.lake.log.ranges import Range, subtract_ranges
 from tonlake.lake.log.snapshot import WHOLE, Selection, read_selection
 from tonlake.lake.log.state import Baseline, Commit, Network, Undoing
@@ -20,7 +20,7 @@ from tonlake.lake.unanswered import Unanswered, count_unanswered
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tonlake.lake.log.own import OwnState
+    from tonlake.lake.duck.own import OwnState
     from tonlake.lake.log.snapshot import Snapshot
 
 
@@ -93,11 +93,7 @@ class Status(msgspec.Struct, frozen=True):
 
 
 def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
-    """Return the figures of a snapshot; of data files it opens those of unanswered get-methods.
-
-    Raises:
-        LakeCorrupt: one of these is missing or damaged.
-    """
+    """Return the figures of a snapshot; of data files it opens those of unanswered get-methods."""
     tables = {name: _table_status(snapshot, name) for name in TABLES}
     selection = read_selection(snapshot.lake_dir)
     return Status(

@@ -18,7 +18,7 @@ import msgspec
 from tonlake.lake.commit.commit import check_rows
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.errors import CommitConflict
-from tonlake.lake.file.writer import encode_parquet
+from tonlake.lake.file.datafile import encode_file
 from tonlake.lake.log.disk import (
     LOCK_FILE,
     NewFiles,
@@ -29,7 +29,7 @@ from tonlake.lake.log.disk import (
     sync_folders,
     write_file,
 )
-from tonlake.lake.log.place import Place, list_places, path_at
+from tonlake.lake.log.place import NewFile, Place, list_places
 from tonlake.lake.log.state import LOG_FOLDER, DataFile, read_state
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
@@ -70,17 +70,13 @@ class PartFolder(NamedTuple):
         return part if is_whole else None
 
     def write(self, number: int, accounts: int, parts: Iterable[Mapping[str, pa.Table]]) -> Part:
-        """Write the rows of a part durably, one file per table.
-
-        Raises:
-            RowsRejected: rows that do not fit the schema.
-            LakeFull: no room.
-        """
+        """Write the rows of a part durably, one file per table."""
         found = []
         with NewFiles("file") as files:
             for tables in parts:
                 for name, rows in tables.items():
-                    file, data = self._encode(name, rows)
+                    checked = check_rows(rows, TABLES[name])
+                    file, data = encode_file(NewFile(name, self.place, checked), self.settings)
                     files.write(self._path(file), data)
                     found.append(file)
             files.finish()
@@ -97,12 +93,6 @@ class PartFolder(NamedTuple):
             with naming_full_disk(final):
                 os.link(self._path(file), final)
         sync_folders((lake_dir / file.path).parent for file in files)
-
-    def _encode(self, name: str, rows: pa.Table) -> tuple[DataFile, pa.Buffer]:
-        data = encode_parquet(check_rows(rows, TABLES[name]), TABLES[name], self.settings)
-        sha256 = hashlib.sha256(data).hexdigest()
-        path = path_at(name, self.place, sha256)
-        return DataFile(path, name, rows.num_rows, data.size, sha256, SCHEMA_VERSION), data
 
     def _path(self, file: DataFile) -> Path:
         return self.path / f"{file.table}-{file.sha256}"
@@ -127,9 +117,6 @@ def open_parts(
     """Open the folder of the baseline identified by ``identity``; remove those of any other.
 
     The folder stays if the block fails, and is removed if it succeeds.
-
-    Raises:
-        CommitConflict: another process is writing a baseline.
     """
     place = baseline_place(state)
     described = msgspec.json.encode([place, SCHEMA_VERSION, settings, *identity])
@@ -153,12 +140,7 @@ def commit_baseline(
     folder: PartFolder,
     parts: Iterable[Part],
 ) -> Commit:
-    """Commit the files of all parts of a baseline, in order.
-
-    Raises:
-        CommitConflict: blocks were undone meanwhile, or the lake's first block changed.
-        LakeFull: no room; nothing was committed.
-    """
+    """Commit the files of all parts of a baseline, in order."""
     files = list({file.path: file for part in parts for file in part.files}.values())
     with hold_lock(lake_dir / LOCK_FILE):
         now = read_state(lake_dir)

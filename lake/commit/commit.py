@@ -65,11 +65,7 @@ MC_SEQNO = "mc_seqno"
 
 
 def check_tables(tables: Mapping[str, pa.Table], mc_range: Range, day: str) -> dict[str, pa.Table]:
-    """Return the tables that have rows, with exactly the schema's fields.
-
-    Raises:
-        RowsRejected: a range, day, table, column, type, NULL or mc_seqno that is not allowed.
-    """
+    """Return the tables that have rows, with exactly the schema's fields."""
     first, last = mc_range
     if not 1 <= first <= last:
         raise RowsRejected(f"{first}..{last} is not a range of masterchain blocks")
@@ -96,11 +92,7 @@ def check_tables(tables: Mapping[str, pa.Table], mc_range: Range, day: str) -> d
 
 
 def check_rows(rows: pa.Table, table: Table) -> pa.Table:
-    """Return the rows of one table with exactly the schema's fields.
-
-    Raises:
-        RowsRejected: columns, types or NULLs that the schema does not allow.
-    """
+    """Return the rows of one table with exactly the schema's fields."""
     if not rows.schema.equals(table.arrow):
         rows = _take_schema(rows, table)
     for at, column in enumerate(table.columns):
@@ -192,13 +184,12 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
             expected = reader.read()
             _check_fit(expected, place, network)
             derived = _write_stages(derive(expected, rows, place), ahead)
-            files = [*base, *derived.files]
+            whole = derived._replace(files=[*base, *derived.files])
             ahead.wait()
             with hold_lock(lake_dir / LOCK_FILE):
                 state = reader.read()
                 if not still_holds(expected, state):
                     continue
-                whole = Derivation(files, derived.removed)
                 changes = write_changes(lake_dir, state, whole, settings, ahead)
                 commit = _describe(state, place, rows, changes, source, network)
                 append_commit(lake_dir, state, commit)
@@ -262,22 +253,12 @@ def _check_fit(state: LogState, place: Place, network: Network | None) -> None:
             f"masterchain blocks {place.first}..{place.last} cannot be committed: "
             f"the lake already has {first}..{last}; the same command again adds what is missing"
         )
-    check_not_pruned(state, (place.first, place.last))
-    join_networks(state.network, network)
-
-
-def check_not_pruned(state: LogState, mc_range: Range) -> None:
-    """Reject blocks from before the border of a pruned lake.
-
-    Raises:
-        RangeOverlap: the range has such blocks.
-    """
-    first, last = mc_range
-    if first <= state.last_pruned:
+    if place.first <= state.last_pruned:
         raise RangeOverlap(
-            f"masterchain blocks {first}..{last} cannot be added: the lake is pruned up to "
-            f"{state.last_pruned}; ingest older blocks into another lake"
+            f"masterchain blocks {place.first}..{place.last} cannot be added: the lake is pruned "
+            f"up to {state.last_pruned}; ingest older blocks into another lake"
         )
+    join_networks(state.network, network)
 
 
 def _shard_ranges(blocks: pa.Table | None) -> dict[str, Range]:
@@ -298,11 +279,7 @@ def _has_zero_state(rows: Mapping[str, pa.Table]) -> bool:
 
 
 def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> None:
-    """Append a commit, whose files are written, to the log; the caller holds the lock.
-
-    Raises:
-        CommitConflict, LakeFull: nothing was committed, and the files it adds are removed.
-    """
+    """Append a commit, whose files are written, to the log; the caller holds the lock."""
     digest = _write_entry(lake_dir, commit)
     if commit.number % CHECKPOINT_COMMITS == 0:
         # The commit is durable. Without a checkpoint, readers only have to replay more entries.
@@ -327,11 +304,7 @@ def list_surplus(checkpoints: Iterable[int], newest: int) -> list[int]:
 
 
 def _write_entry(lake_dir: Path, commit: Commit) -> str:
-    """Create the log entry exclusively and durably, and return its digest.
-
-    Raises:
-        CommitConflict, LakeFull: there is no entry, and the files it adds are removed.
-    """
+    """Create the log entry exclusively and durably, and return its digest."""
     data, digest = encode_entry(commit)
     entry = lake_dir / LOG_FOLDER / entry_name(commit.number)
     try:

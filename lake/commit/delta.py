@@ -163,10 +163,6 @@ def publish(log: LogReader, settings: LakeSettings) -> None:
     """Bring the Delta logs up to the newest commit; without the setting ``delta``, remove them.
 
     A table whose log is damaged, or of another history of the lake, starts again at version 0.
-
-    Raises:
-        LakeNotFound: the folder holds no lake.
-        LakeCorrupt: a data file or an entry of the lake's log is damaged; LakeFull: no room.
     """
     lake_dir = log.lake_dir
     if not settings.delta:
@@ -206,11 +202,7 @@ def list_published(lake_dir: Path, state: LogState) -> set[str]:
 
 
 def find_differences(lake_dir: Path) -> Iterator[tuple[str, str]]:
-    """Yield each Delta log that differs from the lake's own log, and how.
-
-    Raises:
-        LakeNotFound, LakeCorrupt: the lake's own log cannot be read.
-    """
+    """Yield each Delta log that differs from the lake's own log, and how."""
     advice = "tonlake rebuild delta writes it again"
     if not (lake_dir / POSITION_FILE).exists():
         for name in TABLES:  # with first versions alone, the first publication was interrupted
@@ -396,11 +388,7 @@ def _describe_type(kind: pa.DataType) -> str | Action:
 
 
 def _measure(lake_dir: Path, file: DataFile) -> Action:
-    """Return the statistics of a data file: rows, and the bounds of the columns that ascend.
-
-    Raises:
-        LakeCorrupt: the file is missing or no Parquet file.
-    """
+    """Return the statistics of a data file: rows, and the bounds of the columns that ascend."""
     try:
         metadata = pq.read_metadata(lake_dir / file.path)
     except (OSError, pa.ArrowException) as error:
@@ -425,11 +413,7 @@ def _show(value: Any) -> Any:  # noqa: ANN401 - a value of any column
 
 
 def _replay(lake_dir: Path, table: str, number: int) -> dict[str, Action]:
-    """Return the files of a version by path in the table's folder, each as its ``add`` action.
-
-    Raises:
-        LakeCorrupt: the log is damaged.
-    """
+    """Return the files of a version by path in the table's folder, each as its ``add`` action."""
     adds: dict[str, Action] = {}
     start = number - number % CHECKPOINT_VERSIONS
     while start and not (lake_dir / _name(table, start, "checkpoint.parquet")).exists():

@@ -50,9 +50,6 @@ def commit_maintenance(
 
     The grace period of segments that are no longer live starts now, for readers of earlier
     snapshots.
-
-    Raises:
-        CommitConflict, LakeFull: nothing was committed, and the files it adds are removed.
     """
     commit = Commit(
         number=state.number + 1,
@@ -80,10 +77,6 @@ def commit_derived(
 
     Rows are derived without the lock. They are spooled to an unnamed file until all are derived,
     and derived again if the files of the lake changed meanwhile.
-
-    Raises:
-        LakeNotFound: the folder holds no lake.
-        CommitConflict, LakeFull: nothing was committed.
     """
     read_state(lake_dir)  # a folder without a lake has no lock to hold
     with hold_lock(lake_dir / QUEUE_FILE):
@@ -111,11 +104,7 @@ def commit_derived(
 
 @contextmanager
 def spool_files(lake_dir: Path, files: Iterable[NewFile]) -> Iterator[Iterator[NewFile]]:
-    """Spool rows to disk until they are committed, as those of a large lake do not fit in memory.
-
-    Yields:
-        The files in order, read one at a time.
-    """
+    """Yield files in order, spooled to disk: the rows of a large lake do not fit in memory."""
     path = lake_dir / LOG_FOLDER
     with tempfile.TemporaryFile(dir=path) as stream:
         entries: list[tuple[str, Place, int]] = []
@@ -141,12 +130,6 @@ def keep_fetched(
 
     Rows are at the place of their block. Rows whose block was undone meanwhile are left out;
     return None if no row is left.
-
-    Raises:
-        LakeNotFound: the folder holds no lake.
-        LakeCorrupt: a file of the table is damaged.
-        LakeFull: no room; nothing was committed.
-        OSError: the folder cannot be written.
     """
     with hold_lock(lake_dir / LOCK_FILE):
         state = read_state(lake_dir)

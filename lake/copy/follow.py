@@ -1,7 +1,4 @@
-"""Copies a lake commit by commit, as the source grows.
-
-Next to a server it runs as a separate process, ``python -m tonlake.lake.copy.follow``.
-"""
+"""Copies a lake commit by commit, as the source grows."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from tonlake.lake.log.following import Following, write_following
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import WHOLE
 from tonlake.lake.maintenance.orphan import sweep_orphans
-from tonlake.lake.maintenance.refresher import Refresher
+from tonlake.lake.maintenance.own import Refresher
 from tonlake.lake.process import run_child
 from tonlake.lake.settings import LakeSections
 
@@ -63,11 +60,7 @@ class PullFollower:
         self._tables = Refresher(puller.lake_dir, settings.lake, notify)
 
     def run(self, is_over: Callable[[], bool]) -> None:
-        """Copy until ``is_over``; retry a source that cannot be reached.
-
-        Raises:
-            LakeError: the source's data was rejected; the copy is unchanged.
-        """
+        """Copy until ``is_over``; retry a source that cannot be reached."""
         try:
             while not is_over():
                 pause_s = 0.0
@@ -134,11 +127,7 @@ def follow_source(
     notify: Callable[[str], None],
     on_report: Callable[[PullReport], None] = lambda _report: None,
 ) -> None:
-    """Copy every commit of a source until the process is interrupted.
-
-    Raises:
-        LakeError: as ``open_pull`` and ``PullFollower.run``.
-    """
+    """Copy every commit of a source until the process is interrupted."""
     while True:
         try:
             with open_pull(place, lake_dir, selection, key=settings.pull.key) as puller:

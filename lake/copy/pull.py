@@ -1,26 +1,35 @@
 """Copies a lake from another: first its log, then its files by digest, then all commits at once.
 
-The source is a folder, object storage or a web server, and is not trusted (``lake.copy.source``): a
-file gets its name only once its bytes match the digest, and the log of the copy advances only once
-all files have arrived. The copy is a folder, or object storage.
+The source is a folder, object storage or a web server, and is not trusted: entries must follow each
+other, paths must match digests, a file gets its name only once its bytes match the digest, and the
+log of the copy advances only once all files have arrived. A partial copy has of each entry the part
+that it selects, and in it the digest of the source's whole entry. The copy is a folder, or object
+storage.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 from pyarrow.fs import FileType
 
-from tonlake.lake.commit.commit import CHECKPOINT_COMMITS, list_surplus
-from tonlake.lake.copy.source import ANOTHER, ORIGIN, SourceLog, fetch_body
-from tonlake.lake.errors import CommitConflict, CopyRefused, LakeCorrupt, SourceRefused
+from tonlake.lake.commit.commit import CHECKPOINT_COMMITS, is_day, list_surplus
+from tonlake.lake.duck.own import DEFINITIONS_FILE, OwnTables, check_name
+from tonlake.lake.errors import (
+    CommitConflict,
+    CopyRefused,
+    LakeCorrupt,
+    NetworkMismatch,
+    SourceRefused,
+)
+from tonlake.lake.index.builder.place import range_of, segment_path
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.disk import (
     LOCK_FILE,
@@ -31,20 +40,23 @@ from tonlake.lake.log.disk import (
     reach,
     sync_folder,
 )
-from tonlake.lake.log.envelope import encode_entry
-from tonlake.lake.log.own import DEFINITIONS_FILE, OwnTables, check_name
-from tonlake.lake.log.ranges import Range
+from tonlake.lake.log.envelope import encode_entry, parse_body
+from tonlake.lake.log.place import path_at, read_place
+from tonlake.lake.log.ranges import Range, merge_ranges, overlaps, subtract_ranges
 from tonlake.lake.log.snapshot import SELECTION_FILE, WHOLE, Selection, Snapshot, read_selection
 from tonlake.lake.log.state import (
     LOG_FOLDER,
     SEGMENT_FOLDER,
+    Commit,
     LogState,
     checkpoint_name,
     entry_name,
+    join_networks,
     number_names,
     read_commit,
     read_state,
 )
+from tonlake.lake.schema import TABLES
 from tonlake.lake.storage.storage import fetch_log, list_log_names, open_storage, work_through
 from tonlake.lake.storage.web import WebFolder, is_web
 
@@ -53,8 +65,204 @@ if TYPE_CHECKING:
 
     from pyarrow.fs import FileInfo
 
-    from tonlake.lake.log.state import Commit, DataFile
+    from tonlake.lake.log.place import Place
+    from tonlake.lake.log.state import DataFile
     from tonlake.lake.storage.storage import Source, Storage
+
+
+ORIGIN = "pull"
+"""Key in the ``source`` of a partial copy's commit: the digest of the source's entry."""
+
+ENTRY_BYTES = 256 << 20
+"""Largest accepted entry: one that lists half a million files."""
+
+MAX_AT_ONCE = 32
+ANOTHER = (
+    "it is not the entry that the copy has, or does not follow it: the source is another lake, or "
+    "was rolled back, or the copy has commits of its own; pull into a new folder"
+)
+
+
+class Entry(NamedTuple):
+    """An entry as the copy will have it; ``origin`` is the digest of the source's entry."""
+
+    commit: Commit
+    digest: str
+    data: bytes
+    origin: str
+
+
+_Body = TypeVar("_Body", bound=msgspec.Struct)
+
+
+def fetch_body(source: Source, path: str, kind: type[_Body]) -> tuple[_Body, str, bytes] | None:
+    """Return the body of a small file, its digest, and its bytes; None if it is not shown.
+
+    Object storage refuses missing objects if listing is denied.
+    """
+    data = bytearray()
+    try:
+        with source.open(path) as stream:
+            while chunk := stream.read(1 << 20):
+                data += chunk
+                if len(data) > ENTRY_BYTES:
+                    raise SourceRefused(path, f"it has more than {ENTRY_BYTES} bytes")
+        return *parse_body(path, bytes(data), kind), bytes(data)
+    except (FileNotFoundError, PermissionError):
+        return None
+    except OSError as error:
+        raise SourceRefused(path, f"it cannot be read ({error})") from error
+    except LakeCorrupt as error:
+        raise SourceRefused(error.file, error.reason) from error
+
+
+class SourceLog:
+    """The log of a source, for a copy with a selection of its days and tables."""
+
+    def __init__(self, source: Source, selection: Selection) -> None:
+        """Take the source and the copy's selection; nothing is read yet."""
+        self._source, self._selection = source, selection
+
+    def read_after(self, state: LogState, origin: str) -> Iterator[Entry]:
+        """Yield the entries after a state of the copy; ``origin`` is the source's digest of it."""
+        number, previous = state.number, state.digest
+        ranges, network, at_once = state.ranges, state.network, 1
+        while True:
+            numbers = range(number + 1, number + 1 + at_once)
+            at_once = min(2 * at_once, MAX_AT_ONCE)
+            for found in work_through(self._fetch, numbers, self._source):
+                if found is None:
+                    return
+                (commit, digest, data), number = found, number + 1
+                file = f"{LOG_FOLDER}/{entry_name(number)}"
+                if (commit.number, commit.previous) != (number, origin):
+                    raise SourceRefused(file, ANOTHER)
+                try:
+                    check_commit(commit, ranges)
+                    network = join_networks(network, commit.network)
+                except (CopyRefused, NetworkMismatch) as error:
+                    raise SourceRefused(file, str(error)) from error
+                entry = Entry(commit, digest, data, digest)
+                if self._selection != WHOLE:
+                    kept = select_commit(commit, digest, self._selection, ranges)
+                    kept = msgspec.structs.replace(kept, previous=previous)
+                    data, own = encode_entry(kept)
+                    entry = Entry(kept, own, data, digest)
+                yield entry
+                origin, previous = digest, entry.digest
+                ranges = change_ranges(ranges, entry.commit)
+
+    def check_newest(self, number: int, origin: str) -> None:
+        """Check that the source still has an entry of the copy."""
+        file = f"{LOG_FOLDER}/{entry_name(number)}"
+        found = self._fetch(number)
+        if found is None:
+            raise SourceRefused(
+                file,
+                f"it is missing, but the copy has {number} commits: the source was rolled back, or"
+                " is another lake",
+            )
+        if found[1] != origin:
+            raise SourceRefused(file, ANOTHER)
+
+    def _fetch(self, number: int) -> tuple[Commit, str, bytes] | None:
+        return fetch_body(self._source, f"{LOG_FOLDER}/{entry_name(number)}", Commit)
+
+
+def check_commit(commit: Commit, held: tuple[Range, ...]) -> None:
+    """Reject a commit that is impossible in a lake with the blocks ``held``."""
+    first, last = commit.first_mc_seqno, commit.last_mc_seqno
+    if not 1 <= first <= last < 1 << 32:
+        raise CopyRefused(f"{first}..{last} is not a range of masterchain blocks")
+    if commit.has_blocks and overlaps(held, (first, last)):
+        raise CopyRefused(f"the lake already has masterchain blocks {first}..{last}")
+    if not is_day(commit.day):
+        raise CopyRefused(f"{commit.day!r} is not a day")
+    for path in commit.removed:
+        _check_path(path)
+    for file in (*commit.added, *(commit.segments or ())):
+        _check_file(file)
+
+
+def _check_file(file: DataFile) -> None:
+    """Reject a file or an index segment with a path that does not follow from what it claims."""
+    if file.table == SEGMENT_FOLDER:
+        try:
+            expected = segment_path(range_of(file), file.sha256)
+        except ValueError:
+            raise CopyRefused(f"{file.path!r} is not the path of a lake file") from None
+    elif file.table in TABLES:
+        expected = path_at(file.table, _check_path(file.path), file.sha256)
+    else:
+        raise CopyRefused(f"this version of tonlake does not know the table {file.table!r}")
+    if file.path != expected:
+        raise CopyRefused(f"{file.path!r} is not the path of a lake file: that is {expected!r}")
+    if file.bytes <= 0 or file.rows < 0:
+        raise CopyRefused(f"{file.path!r} claims {file.bytes} bytes and {file.rows} rows")
+
+
+def _check_path(path: str) -> Place:
+    """Return the place of a data file; refuse a path that no file of a lake can have."""
+    try:
+        place = read_place(path)
+    except ValueError:
+        raise CopyRefused(f"{path!r} is not the path of a lake file") from None
+    if not is_day(place.day):
+        raise CopyRefused(f"{place.day!r} is not a day")
+    return place
+
+
+def select_commit(
+    commit: Commit, digest: str, selection: Selection, held: tuple[Range, ...]
+) -> Commit:
+    """Return the part of a source's commit that a partial copy with the blocks ``held`` has.
+
+    That is the files of its days and tables, the baseline only if it is complete, and pruned ranges
+    only with their kept rows. An index segment is kept if all of its days are selected and no table
+    is left out. ``digest`` is that of the source's entry.
+    """
+    has_blocks = commit.has_blocks and selection.has_day(commit.day)
+    has_all = all(selection.has(file.path) for file in commit.added)
+    kept = msgspec.structs.replace(commit, has_blocks=has_blocks)
+    ranges = change_ranges(held, kept)
+    segments = commit.segments
+    if segments is not None:
+        whole = (each for each in segments if not subtract_ranges([range_of(each)], ranges))
+        segments = () if selection.lacking else tuple(whole)
+    return msgspec.structs.replace(
+        kept,
+        added=tuple(file for file in commit.added if selection.has(file.path)),
+        removed=tuple(path for path in commit.removed if selection.has(path)),
+        source={**commit.source, ORIGIN: digest},
+        shards=commit.shards if has_blocks else {},
+        segments=segments,
+        pruned=_select_pruned(commit, selection, held),
+        baseline=commit.baseline if has_all else msgspec.UNSET,
+    )
+
+
+def _select_pruned(
+    commit: Commit, selection: Selection, held: tuple[Range, ...]
+) -> tuple[Range, ...] | msgspec.UnsetType:
+    """Return the pruned ranges of a commit if a partial copy may claim them.
+
+    Kept rows belong to the last pruned day. If that day is not selected, the copy has no rows of
+    pruned blocks: either all its days come later, or the prune removed all its blocks and is shown.
+    """
+    if commit.pruned is msgspec.UNSET or subtract_ranges(held, commit.pruned) != held:
+        return commit.pruned
+    last = commit.pruned[-1][1]
+    kept = [at for file in commit.added if 0 < (at := read_place(file.path)).last <= last]
+    return commit.pruned if all(selection.has_day(at.day) for at in kept) else msgspec.UNSET
+
+
+def change_ranges(ranges: tuple[Range, ...], commit: Commit) -> tuple[Range, ...]:
+    """Return the masterchain blocks of a lake after a commit, given those before it."""
+    span = commit.first_mc_seqno, commit.last_mc_seqno
+    if commit.has_blocks:
+        return merge_ranges((*ranges, span))
+    return subtract_ranges(ranges, [span]) if commit.undone else ranges
+
 
 STAGING_FOLDER = "_pull"
 """Holds the entries that are not yet part of the copy's log; its presence marks a copy."""
@@ -86,7 +294,7 @@ def copy_lake(
     key: str = "",
     on_file: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> PullReport:
-    """Copy what is new in a lake once; parameters and errors as ``open_pull`` and ``bring``."""
+    """Copy what is new in a lake once; parameters as ``open_pull``."""
     with open_pull(place, target, selection, key=key, on_file=on_file) as puller:
         report = puller.bring()
         puller.check_newest()
@@ -106,15 +314,7 @@ def open_pull(
 
     ``target`` is a folder, or ``s3://bucket/prefix``, into which one process may copy at a time.
     Running the same command again resumes. Without ``selection``, a partial copy keeps its own.
-    ``key`` is the API key of a service; ``on_file`` is called with the number of files done and
-    of all.
-
-    Raises:
-        CopyRefused: the copy has other days or tables, or another process copies into it.
-        SourceRefused: the source's description of itself is damaged.
-        LakeCorrupt: the copy's log is damaged.
-        StorageError: the source or the target cannot be reached.
-        LakeFull: no room.
+    ``key`` is the API key of a service; ``on_file`` takes the number of files done and of all.
     """
     with ExitStack() as stack:
         source: Source
@@ -147,10 +347,7 @@ class _Copy:
     """The lake that is written; in object storage, ``folder`` has what is needed of its log."""
 
     def __init__(self, storage: Storage, folder: Path) -> None:
-        """Read the log up to the first missing entry.
-
-        An interrupted process may leave a newest entry without those before it.
-        """
+        """Read the log up to the first entry that an interrupted process did not get to."""
         self.storage, self.folder = storage, folder
         for path in (folder / STAGING_FOLDER).glob("*.json"):
             path.unlink()
@@ -165,30 +362,14 @@ class _Copy:
         origin = commit.source.get(ORIGIN, state.digest) if commit else ""
         self.reached = _Reached(state, origin)
 
-    def write(self, path: str, data: bytes) -> None:
-        """Replace a small file, durably."""
-        self.storage.write(path, [data], hashlib.sha256(data).hexdigest())
-
-    def keep(self, number: int, data: bytes) -> None:
-        """Keep an entry beside the log until ``adopt``."""
-        path = self._locate(number)
-        with naming_full_disk(path):
-            path.write_bytes(data)
-        reach("pull.staged")
-
     def check_fit(self) -> None:
-        """Check that the staged entries continue the log; the caller holds the lock.
-
-        Raises:
-            CommitConflict: another writer committed to the copy.
-            SourceRefused: an interrupted process copied another newest entry.
-        """
+        """Check that the staged entries continue the log; the caller holds the lock."""
         newest = f"{LOG_FOLDER}/{entry_name(self.newest)}"
         following = f"{LOG_FOLDER}/{entry_name(self.newest + 1)}"
         if self.storage.find(following).type != FileType.NotFound:
             raise CommitConflict(f"another writer committed to {self.storage.name}")
         is_filling = self.newest > self.reached.state.number
-        if is_filling and self._locate(self.newest).read_bytes() != self.storage.read(newest):
+        if is_filling and self.locate(self.newest).read_bytes() != self.storage.read(newest):
             raise SourceRefused(newest, ANOTHER)
 
     def adopt(self, after: _Reached) -> None:
@@ -201,7 +382,13 @@ class _Copy:
         """
         before, state = self.reached.state, after.state
         numbers = range(before.number + 1, state.number + 1)
-        self._sync_staged(numbers)
+        # Staged entries are durable before the newest one makes the others necessary.
+        if len(numbers) > 1:
+            os.sync()  # syncing a hundred thousand files one by one takes minutes
+        else:
+            with self.locate(numbers[0]).open("rb") as stream:
+                os.fsync(stream.fileno())
+        reach("pull.synced")
         live = {file.path for file in (*state.files, *state.segments)}
         known = (file.path for file in (*before.files, *before.segments))
         replaced = [path for path in known if path not in live]
@@ -209,7 +396,7 @@ class _Copy:
         due = state.number - state.number % CHECKPOINT_COMMITS
         checkpoint = f"{LOG_FOLDER}/{checkpoint_name(state.number)}"
         if due > before.number or len(numbers) > 1:
-            self.write(checkpoint, encode_entry(state)[0])
+            self.storage.replace(checkpoint, encode_entry(state)[0])
         for group in (numbers[-1:], numbers[-2:0:-1], numbers[:-1][:1]):
             for number in work_through(self._add_entry, group, self.storage):
                 reach("pull.adopted" if number == state.number else "pull.filled")
@@ -226,32 +413,20 @@ class _Copy:
 
     def _add_entry(self, number: int) -> int:
         """Move a staged entry to the log; an interrupted process may have done so before."""
-        staged, name = self._locate(number), f"{LOG_FOLDER}/{entry_name(number)}"
+        staged, name = self.locate(number), f"{LOG_FOLDER}/{entry_name(number)}"
         if self.storage.is_local:
             staged.replace(self.folder / name)
         else:
-            self.write(name, staged.read_bytes())
+            self.storage.replace(name, staged.read_bytes())
         return number
 
-    def _locate(self, number: int) -> Path:
+    def locate(self, number: int) -> Path:
+        """Return the path of an entry until ``adopt`` makes it part of the log."""
         return self.folder / STAGING_FOLDER / entry_name(number)
-
-    def _sync_staged(self, numbers: Sequence[int]) -> None:
-        """Make staged entries durable before the newest one makes the others necessary."""
-        if len(numbers) > 1:
-            os.sync()  # syncing a hundred thousand files one by one takes minutes
-        else:
-            with self._locate(numbers[0]).open("rb") as stream:
-                os.fsync(stream.fileno())
-        reach("pull.synced")
 
 
 def _settle_selection(source: Source, copy: _Copy, wanted: Selection) -> Selection:
-    """Return the selection of the copy, and store it if it is partial.
-
-    Raises:
-        CopyRefused: the copy has another selection than the one requested.
-    """
+    """Return the selection of the copy, and store it if it is partial."""
     known = read_selection(copy.folder)
     if copy.newest:
         if wanted not in (WHOLE, known):
@@ -265,7 +440,7 @@ def _settle_selection(source: Source, copy: _Copy, wanted: Selection) -> Selecti
     if chosen == WHOLE:
         copy.storage.remove(SELECTION_FILE)
     else:
-        copy.write(SELECTION_FILE, encode_entry(chosen)[0])
+        copy.storage.replace(SELECTION_FILE, encode_entry(chosen)[0])
     return chosen
 
 
@@ -277,14 +452,10 @@ def _describe(selection: Selection) -> str:
 
 
 class Puller:
-    """Copies what the source has beyond the copy; see ``open_pull``."""
+    """Copies what the source has beyond the copy."""
 
     def __init__(
-        self,
-        source: Source,
-        copy: _Copy,
-        selection: Selection,
-        on_file: Callable[[int, int], None],
+        self, source: Source, copy: _Copy, selection: Selection, on_file: Callable[[int, int], None]
     ) -> None:
         """Take both ends; nothing is copied yet."""
         self.lake_dir = copy.folder
@@ -329,21 +500,19 @@ class Puller:
         )
 
     def check_newest(self) -> None:
-        """Compare the newest commit of the copy with that of the source.
-
-        Raises:
-            SourceRefused: the source was rolled back, or is another lake.
-            StorageError: it cannot be reached.
-        """
+        """Compare the newest commit of the copy with that of the source."""
         reached = self._copy.reached
         self._log.check_newest(reached.state.number, reached.origin)
 
     def _read_on(self, reached: _Reached) -> _Reached:
-        """Stage all entries that the source has beyond a state, and return the state after them."""
+        """Stage the entries that the source has beyond a state; return the state after them."""
         state, origin = reached
         waiting: list[tuple[Commit, str]] = []
         for entry in self._log.read_after(*reached):
-            self._copy.keep(entry.commit.number, entry.data)
+            path = self._copy.locate(entry.commit.number)
+            with naming_full_disk(path):
+                path.write_bytes(entry.data)
+            reach("pull.staged")
             waiting.append((entry.commit, entry.digest))
             origin = entry.origin
             if len(waiting) == SUMMED_COMMITS:
@@ -351,10 +520,9 @@ class Puller:
         if origin == reached.origin:
             return reached
         state = state.add(*waiting)
-        paths = [file.path for file in (*state.files, *state.segments)]
-        if len(set(paths)) < len(paths):
-            twice = next(path for at, path in enumerate(paths) if path in paths[:at])
-            raise SourceRefused(twice, "the log adds it twice")
+        paths = Counter(file.path for file in (*state.files, *state.segments))
+        if paths and max(paths.values()) > 1:
+            raise SourceRefused(max(paths, key=paths.__getitem__), "the log adds it twice")
         return _Reached(state, origin)
 
     def _copy_until(self, after: _Reached) -> tuple[_Reached, list[DataFile]]:
@@ -396,7 +564,7 @@ class Puller:
             definitions, _digest, data = found
             for table in definitions.tables:
                 check_name(table.name, ())
-            self._copy.write(DEFINITIONS_FILE, data)
+            self._copy.storage.replace(DEFINITIONS_FILE, data)
 
 
 def copy_file(
@@ -404,14 +572,8 @@ def copy_file(
 ) -> None:
     """Copy one file and verify its digest, unless the target has it.
 
-    ``standing`` lists the objects of a target in object storage. One of the right size counts as
-    the copy without being read: its name contains a part of the digest, and ``Storage.write``
-    writes the last bytes only if the digest matches.
-
-    Raises:
-        LakeCorrupt: the source is missing, or its bytes differ from those committed.
-        LakeFull: no room.
-        StorageError: object storage does not answer.
+    An object among those ``standing`` of the right size counts as the copy without being read: its
+    name has a part of the digest, and ``Storage.write`` writes the last bytes only if that matches.
     """
     if target.is_local:
         is_there = not find_damage(Path(target.root), [file])

@@ -127,11 +127,7 @@ def write_csv(batches: pa.RecordBatchReader, stream: IO[str]) -> None:
 
 
 def write_json(batches: pa.RecordBatchReader, stream: IO[str]) -> None:
-    """Write a JSON array with one object per row, one per line.
-
-    Raises:
-        QueryError: two columns have the same name.
-    """
+    """Write a JSON array with one object per row, one per line."""
     names = batches.schema.names
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -143,11 +139,14 @@ def write_json(batches: pa.RecordBatchReader, stream: IO[str]) -> None:
     stream.write("[]\n" if separator == "[\n" else "\n]\n")
 
 
-def write_parquet(batches: pa.RecordBatchReader, stream: IO[bytes]) -> None:
-    """Write the rows as a Parquet file with the types of the result."""
+def write_parquet(batches: pa.RecordBatchReader, stream: IO[bytes]) -> int:
+    """Write the rows as a Parquet file with the types of the result; return their number."""
+    count = 0
     with pq.ParquetWriter(stream, batches.schema, compression="zstd") as writer:
         for batch in batches:
             writer.write_batch(batch)
+            count += batch.num_rows
+    return count
 
 
 TEXT_WRITERS: dict[str, Callable[[pa.RecordBatchReader, IO[str]], None]] = {

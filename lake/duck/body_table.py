@@ -7,6 +7,7 @@ only for messages with the opcode, which is a filter on the files of messages.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from tonlake.lake.errors import QueryError
 from tonlake.lake.schema.view import REFERENCE_TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from duckdb import DuckDBPyConnection
 
@@ -72,6 +73,11 @@ class BodyLayout(NamedTuple):
     fields: tuple[BodyField, ...]
     fit: Callable[[pa.Array], pa.Array]
 
+    @property
+    def signed_opcode(self) -> int:
+        """The opcode as the column ``opcode`` has it, with 32 bits and a sign."""
+        return self.opcode - (1 << 32) if self.opcode >> 31 else self.opcode
+
 
 class BodyTable(NamedTuple):
     """A table of messages with one of several layouts, tried in order for each opcode."""
@@ -80,48 +86,30 @@ class BodyTable(NamedTuple):
     layouts: tuple[BodyLayout, ...]
 
 
-class Misfits:
+class Misfits(Counter[str]):
     """Counts the bodies that statements have read and that fit no layout, by table."""
-
-    def __init__(self) -> None:
-        """Start with no counts."""
-        self.counts: dict[str, int] = {}
-
-    def add(self, counts: Mapping[str, int]) -> None:
-        """Add counts of bodies by table."""
-        for name, count in counts.items():
-            self.counts[name] = self.counts.get(name, 0) + count
 
     def warnings(self) -> list[str]:
         """Return a sentence for each table with such bodies."""
         return [
             f"bodies with the opcode of {name} that do not fit it: {count:,} of those that were "
             f"read; see the table {name}{MISFITS}"
-            for name, count in self.counts.items()
+            for name, count in self.items()
             if count
         ]
 
 
 def add_tables(connection: DuckDBPyConnection, tables: Iterable[BodyTable]) -> Misfits:
-    """Create tables on a connection with the view ``messages``; return the counts of misfits.
-
-    Raises:
-        QueryError: a table or a field has a name that is already in use.
-    """
-    listed = list(tables)
-    check_names(listed)
-    misfits = Misfits()
-    for table in listed:
+    """Create tables on a connection with the view ``messages``; return the counts of misfits."""
+    tables, misfits = list(tables), Misfits()
+    check_names(tables)
+    for table in tables:
         add_table(connection, table, "messages", misfits)
     return misfits
 
 
 def check_names(tables: Iterable[BodyTable]) -> None:
-    """Check the names of tables against those of views and each other.
-
-    Raises:
-        QueryError: a name is already in use.
-    """
+    """Check the names of tables against those of views and each other."""
     names = set(_NAMES_KNOWN)
     for table in tables:
         for name in (table.name, table.name + MISFITS):
@@ -172,7 +160,7 @@ def _count_misfits(
 ) -> Callable[[pa.Array], pa.Array]:
     def fit_and_count(bodies: pa.Array) -> pa.Array:
         fits = fit(bodies)
-        misfits.add({name: fits.false_count})
+        misfits[name] += fits.false_count
         return fits
 
     return fit_and_count
@@ -206,8 +194,9 @@ def _render_table(table: BodyTable, messages: str) -> str:
         ]
         columns = ",\n".join([*beside[:1], *fields, *beside[1:]])
         selects.append(
-            f"select\n{columns}\nfrom {quote_name(messages)}\nwhere {_render_opcode(layout)}\n"
-            f"    and {_DELIVERED}\n    and {_render_fits(table, at)}"
+            f"select\n{columns}\nfrom {quote_name(messages)}\n"
+            f"where opcode = {layout.signed_opcode}\n    and {_DELIVERED}\n"
+            f"    and {_render_fits(table, at)}"
         )
     union = "\nunion all by name\n".join(selects)
     return f"create or replace view {quote_name(table.name)} as\n{union};\n"
@@ -221,7 +210,7 @@ def _render_misfits(table: BodyTable, messages: str) -> str:
     )
     selects = [
         f"select\n{columns},\n    body\nfrom {quote_name(messages)}\n"
-        f"where {_render_opcode(table.layouts[at])}\n    and {_DELIVERED}\n"
+        f"where opcode = {table.layouts[at].signed_opcode}\n    and {_DELIVERED}\n"
         + "".join(
             f"    and not {quote_name(_name_fit(table, each))}(body)\n"
             for each, layout in enumerate(table.layouts)
@@ -231,11 +220,6 @@ def _render_misfits(table: BodyTable, messages: str) -> str:
     ]
     union = "union all\n".join(selects)
     return f"create or replace view {quote_name(table.name + MISFITS)} as\n{union};\n"
-
-
-def _render_opcode(layout: BodyLayout) -> str:
-    signed = layout.opcode - (1 << 32) if layout.opcode >> 31 else layout.opcode
-    return f"opcode = {signed}"
 
 
 def _render_fits(table: BodyTable, at: int) -> str:

@@ -6,15 +6,26 @@ The views name their files explicitly, so that every query on the connection see
 from __future__ import annotations
 
 import re
+import threading
+import weakref
+from collections import deque
 from collections.abc import Callable
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import count
 from typing import TYPE_CHECKING
 
 from tonlake.lake.duck.engine import DEFAULTS, begin_database, lock_database
 from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.own import add_own_views, own_folder
-from tonlake.lake.duck.statement import join_scripts, name_root, quote, quote_name
+from tonlake.lake.duck.statement import (
+    Name,
+    fill_statement,
+    join_scripts,
+    name_root,
+    quote,
+    quote_name,
+)
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.schema.contract import HISTORY_TABLES
 from tonlake.lake.schema.view_catalogue import VIEWS
@@ -32,6 +43,7 @@ if TYPE_CHECKING:
     from tonlake.lake.schema import Table
     from tonlake.lake.schema.column import ColumnType
     from tonlake.lake.settings import LakeSettings
+
 
 PARTITION = "day"
 """Column from the folder's name, last in every view: the UTC day of the commit."""
@@ -248,10 +260,7 @@ def render_view(
 def render_rows(
     table: Table, files: tuple[DataFile, ...], show_paths: ShowPaths, bound: int | None = None
 ) -> str:
-    """Return the SQL of the rows of a table's files; columns newer than a file are NULL.
-
-    Rows after the masterchain block ``bound`` are left out.
-    """
+    """Return the SQL of the rows of a table's files; columns newer than a file are NULL."""
     sources = list(_render_sources(table, files, show_paths, bound))
     if len(sources) == 1:
         return sources[0]
@@ -275,10 +284,147 @@ def _render_sources(
     for version in versions:
         paths = [file.path for file in files if file.schema_version == version]
         shown = show_paths(f"{table.name}_{version}", paths)
-        limit = "" if bound is None else f" where {_name_seqno(table)} <= {bound}"
+        seqno = next(name for name in _SEQNOS if name in table.names)
+        limit = "" if bound is None else f" where {seqno} <= {bound}"
         yield f"    from read_parquet({shown}, {_OPTIONS}){limit}"
 
 
-def _name_seqno(table: Table) -> str:
-    """Return the column with the masterchain block of a table's rows."""
-    return next(name for name in _SEQNOS if name in table.names)
+FORGOTTEN_KEPT = 40
+"""Files of earlier snapshots that may stay cached before another database takes over.
+
+DuckDB never frees the metadata that it caches of a file, up to 100 kB. A lake that follows a node
+has dozens of new files per second, each until it is merged.
+"""
+
+
+class Database:
+    """Opens snapshots of a lake in a shared DuckDB database, which is replaced now and then."""
+
+    def __init__(self, lake_dir: Path, settings: LakeSettings) -> None:
+        """Take the lake; nothing is opened yet."""
+        self._lake_dir = lake_dir
+        self._settings = settings
+        self._serial = count(1)
+        self._engine = Engine(lake_dir, settings)
+
+    def open(self, snapshot: Snapshot) -> SnapshotViews:
+        """Return the views of a snapshot, none created yet; they are dropped once unused."""
+        if self._engine.count_forgotten(snapshot) > FORGOTTEN_KEPT:
+            self._engine = Engine(self._lake_dir, self._settings)
+        schema = f"snapshot_{snapshot.number}_{next(self._serial)}"
+        return SnapshotViews(self._engine, snapshot, schema)
+
+    def close(self) -> None:
+        """Release the database; readers still using it keep it open."""
+        self._engine = Engine(self._lake_dir, self._settings)
+
+
+class Engine:
+    """A DuckDB database that opens with the first statement and reads only the lake's folder."""
+
+    def __init__(self, lake_dir: Path, settings: LakeSettings) -> None:
+        """Take the lake; nothing is opened yet."""
+        self._root = name_root(lake_dir)
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._released: deque[str] = deque()
+        self._known: dict[str, set[str]] = {}
+
+    def count_forgotten(self, snapshot: Snapshot) -> int:
+        """Return the number of files read so far that a snapshot no longer has."""
+        known = dict(self._known)
+        return sum(len(paths) - len(snapshot.files[table]) for table, paths in known.items())
+
+    def cursor(self, schema: str) -> duckdb.DuckDBPyConnection:
+        """Return a connection on which a schema's views are found by their plain names."""
+        with self._lock:
+            cursor = self._open().cursor()
+        cursor.execute(fill_statement("set search_path = {path}", path=f"{schema},main"))
+        return cursor
+
+    def make_schema(self, schema: str) -> None:
+        """Create a schema, and drop those without readers."""
+        with self._lock:
+            connection = self._open()
+            while self._released:
+                name = Name(self._released.popleft())
+                statement = fill_statement("drop schema if exists {name} cascade", name=name)
+                connection.execute(statement)
+            connection.execute(fill_statement("create schema {name}", name=Name(schema)))
+
+    def release(self, schema: str) -> None:
+        """Let the next ``make_schema`` drop this schema; never blocks, as finalizers call it."""
+        self._released.append(schema)
+
+    def render(self, snapshot: Snapshot, views: list[str]) -> Iterator[str]:
+        """Return scripts that create views of a snapshot, and note which files they read."""
+        sound = snapshot.sound_files()
+        for table in (VIEWED_TABLES[view].name for view in views if view in VIEWED_TABLES):
+            known = self._known.setdefault(table, set())
+            known.update(file.path for file in sound.get(table, ()))
+        return render_views(self._root, sound, views, snapshot.bound)
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        if self._connection is None:
+            connection = begin_database(self._settings)
+            connection.execute(read_macros())
+            connection.execute(render_labels(self._settings))
+            connection.execute("set allowed_directories = $paths", {"paths": [self._root]})
+            lock_database(connection)
+            self._connection = connection
+        return self._connection
+
+
+class SnapshotViews:
+    """The views of one snapshot, shared by all of its readers."""
+
+    def __init__(self, engine: Engine, snapshot: Snapshot, schema: str) -> None:
+        """Create nothing yet; use ``Database.open`` to get one."""
+        self._engine = engine
+        self._snapshot = snapshot
+        self._schema = schema
+        self._lock = threading.Lock()
+        self._maker: duckdb.DuckDBPyConnection | None = None
+        self._idle: deque[duckdb.DuckDBPyConnection] = deque()
+        self._made: set[str] = set()
+
+    def lend(self, reader: object) -> duckdb.DuckDBPyConnection:
+        """Return a connection on the snapshot, for the use of one reader as long as it exists."""
+        try:
+            cursor = self._idle.pop()
+        except IndexError:
+            with self._lock:
+                self._begin()
+            cursor = self._engine.cursor(self._schema)
+        weakref.finalize(reader, self._idle.append, cursor).atexit = False
+        return cursor
+
+    def provide(self, statement: str) -> None:
+        """Create the views that a statement names, and those that they read.
+
+        A damaged table has no view, so that the statement fails (``find_damage_behind``).
+        """
+        views = list_views(statement)
+        if self._made.issuperset(views):
+            return
+        with self._lock:
+            maker = self._begin()
+            lacking = [view for view in views if view not in self._made]
+            for script in self._engine.render(self._snapshot, lacking):
+                maker.execute(script)
+            self._made.update(lacking)
+
+    def _begin(self) -> duckdb.DuckDBPyConnection:
+        if self._maker is None:
+            self._engine.make_schema(self._schema)
+            weakref.finalize(self, self._engine.release, self._schema).atexit = False
+            self._maker = self._engine.cursor(self._schema)
+        return self._maker
+
+
+@lru_cache(_STATEMENTS_KEPT)
+def list_tables(statement: str) -> tuple[str, ...]:
+    """Return the tables whose files a statement may read."""
+    views = list_views(statement)
+    return tuple(VIEWED_TABLES[view].name for view in views if view in VIEWED_TABLES)

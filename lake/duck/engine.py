@@ -22,10 +22,7 @@ than the join alone if no filter excludes rows."""
 
 
 def begin_database(settings: LakeSettings, spill: Path | None = None) -> DuckDBPyConnection:
-    """Return an empty in-memory database, which can access every file until it is locked.
-
-    ``spill`` is a folder for data beyond the memory limit.
-    """
+    """Return an empty in-memory database, which can access every file until it is locked."""
     config: dict[str, str | bool | int | float | list[str]] = {
         "threads": settings.duckdb_threads,
         "memory_limit": f"{settings.duckdb_memory_mib}MiB",

@@ -69,23 +69,13 @@ class Label(NamedTuple):
 
 
 def read_labels(settings: LakeSettings) -> Mapping[str, Label]:
-    """Return the labels by raw address: those of the settings, and the built-in ones.
-
-    Raises:
-        LabelsInvalid: the file of labels or an address in it cannot be read.
-    """
+    """Return the labels by raw address: those of the settings, and the built-in ones."""
     given = _read_given(Path(settings.labels)) if settings.labels else {}
     return _read_shipped() | given
 
 
 def render_labels(settings: LakeSettings) -> str:
-    """Return the script that creates ``labels``, ``code_labels`` and ``stablecoins``.
-
-    It needs the macros.
-
-    Raises:
-        LabelsInvalid: the file of labels or an address in it or in the settings cannot be read.
-    """
+    """Return the script that creates ``labels``, ``code_labels`` and ``stablecoins``."""
     rows = json.dumps([*read_labels(settings).values()], ensure_ascii=False)
     named = [text.strip() for text in settings.stablecoins.split(",") if text.strip()]
     coins = json.dumps(sorted({_read_address(text, "[lake] stablecoins") for text in named}))
@@ -114,11 +104,7 @@ def _read_file(name: str) -> str:
 
 
 def _read_given(path: Path) -> dict[str, Label]:
-    """Return the labels of a user's file by address.
-
-    Raises:
-        LabelsInvalid: it is missing, is neither CSV nor Parquet, or has an invalid row.
-    """
+    """Return the labels of a user's file by address."""
     try:
         if path.suffix == ".parquet":
             rows = pq.read_table(path, columns=list(COLUMNS)).to_pylist()
@@ -152,11 +138,7 @@ def _index(rows: Iterable[Mapping[str, str | None]], path: str) -> dict[str, Lab
 
 
 def _read_address(text: str, place: str) -> str:
-    """Return an address in raw form.
-
-    Raises:
-        LabelsInvalid: it is not an address, or its checksum is wrong.
-    """
+    """Return an address in raw form."""
     try:
         return normalize_address(text)
     except ValueError as error:

@@ -174,10 +174,7 @@ def _bound(work: Work, asked: Mapping[str, Any]) -> dict[str, Span]:
 
 
 def count_rows(snapshot: Snapshot, table: str, bounds: Mapping[str, Span]) -> int:
-    """Return the number of rows in row groups of a table that may have rows within bounds.
-
-    Files that cannot be read, or lack a column, count fully.
-    """
+    """Return the number of rows in row groups of a table that may have rows within bounds."""
     rows = 0
     for file in _list_files(snapshot, table, bounds.get("mc_seqno", (0, _NO_END))):
         try:
@@ -201,11 +198,7 @@ def _count_rows(path: str, bounds: Mapping[str, Span]) -> int:
 
 @lru_cache(KEPT_EXTENTS)
 def _list_groups(path: str, name: str | None) -> tuple[Group, ...]:
-    """Return the row groups of a file; files never change.
-
-    Raises:
-        KeyError: the file lacks the column.
-    """
+    """Return the row groups of a file; files never change."""
     footer = pq.read_metadata(path)
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
     if name is None or not groups:

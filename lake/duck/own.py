@@ -7,13 +7,15 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import duckdb
+import msgspec
 import pyarrow as pa
 
 from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.statement import join_scripts, name_root, quote, quote_name
-from tonlake.lake.errors import QueryError
+from tonlake.lake.errors import QueryError, TableInvalid
 from tonlake.lake.log.digest import find_damage
-from tonlake.lake.log.own import OWN_FOLDER, OwnState, read_definitions, read_own_state
+from tonlake.lake.log.disk import make_folder, write_file
+from tonlake.lake.log.envelope import encode_entry, read_body
 from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import SCHEMA_VERSION
 
@@ -23,11 +25,115 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-    from tonlake.lake.log.own import OwnTable
     from tonlake.lake.settings import LakeSettings
 
     ReadFiles = Callable[[str, list[str]], str]
-    """Returns the SQL that reads the files of a table, given its name and their paths."""
+
+
+OWN_FOLDER = "_tables"
+DEFINITIONS_FILE = f"{OWN_FOLDER}/definitions.json"
+OWN_LOCK = f"{OWN_FOLDER}/lock"
+"""Held while definitions or tables are changed."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+Per = Literal["day", "commit"]
+
+
+class OwnTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A definition: ``sql`` is run over the rows of each UTC day, or of each commit, separately."""
+
+    name: str
+    sql: str
+    per: Per
+
+
+class OwnTables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All definitions of a lake, by name."""
+
+    tables: tuple[OwnTable, ...] = ()
+
+
+class OwnColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A column and its DuckDB type."""
+
+    name: str
+    type: str
+
+
+class OwnPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file: its UTC day, the digest of its input, and the digest of its bytes."""
+
+    day: str
+    inputs: str
+    path: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+class OwnState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The files of a table; they have all rows up to ``commit``.
+
+    ``error`` is why the last refresh failed, at commit ``failed``; the files are then those of the
+    refresh before.
+    """
+
+    commit: int = 0
+    columns: tuple[OwnColumn, ...] = ()
+    parts: dict[str, OwnPart] = {}
+    error: str | None = None
+    failed: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows in all files."""
+        return sum(part.rows for part in self.parts.values())
+
+
+def check_name(name: str, taken: Iterable[str]) -> None:
+    """Check the name of a new table."""
+    if not _NAME.fullmatch(name):
+        raise TableInvalid(
+            f"{name[:80]!r} is not a table name: use at most 63 small letters, digits and _"
+        )
+    if name in taken:
+        raise TableInvalid(f"the lake already has a table {name}: choose another name")
+
+
+def read_definitions(lake_dir: Path) -> dict[str, OwnTable]:
+    """Return the definitions of a lake by name; empty if there are none."""
+    if not (lake_dir / DEFINITIONS_FILE).is_file():
+        return {}
+    found = read_body(lake_dir, DEFINITIONS_FILE, OwnTables)[0]
+    return {table.name: table for table in found.tables}
+
+
+def write_definitions(lake_dir: Path, tables: Iterable[OwnTable]) -> None:
+    """Replace the definitions of a lake; the caller holds the lock."""
+    make_folder(lake_dir / OWN_FOLDER)
+    ordered = tuple(sorted(tables, key=lambda table: table.name))
+    write_file(lake_dir / DEFINITIONS_FILE, encode_entry(OwnTables(ordered))[0], "file")
+
+
+def read_own_state(lake_dir: Path, name: str) -> OwnState:
+    """Return the state of a table; an empty one before its first refresh."""
+    file = name_state(name)
+    if not (lake_dir / file).is_file():
+        return OwnState()
+    return read_body(lake_dir, file, OwnState)[0]
+
+
+def write_own_state(lake_dir: Path, name: str, state: OwnState) -> None:
+    """Replace the state of a table; the caller holds the lock."""
+    make_folder(lake_dir / OWN_FOLDER / name)
+    write_file(lake_dir / name_state(name), encode_entry(state)[0], "file")
+
+
+def name_state(name: str) -> str:
+    """Return the path of a table's state file."""
+    return f"{OWN_FOLDER}/{name}/state.json"
+
 
 _WORD = re.compile(r"\w+")
 
@@ -55,11 +161,7 @@ class Filter(NamedTuple):
 def list_own_tables(
     lake_dir: Path, statement: str | None = None
 ) -> list[tuple[OwnTable, OwnState]]:
-    """Return the user-defined tables that have rows, all or those that a statement may name.
-
-    Raises:
-        LakeCorrupt: their definitions or states are damaged.
-    """
+    """Return the user-defined tables that have rows, all or those that a statement may name."""
     words = None if statement is None else set(_WORD.findall(statement.lower()))
     tables = [
         table
@@ -94,11 +196,7 @@ def render_reading(paths: str) -> str:
 def add_own_views(
     connection: DuckDBPyConnection, lake_dir: Path, settings: LakeSettings, statement: str | None
 ) -> None:
-    """Create the views of user-defined tables on a connection that may read the lake's folder.
-
-    Raises:
-        LakeCorrupt: a file, a definition or a state is damaged.
-    """
+    """Create the views of user-defined tables on a connection that may read the lake's folder."""
     root = name_root(lake_dir)
 
     def read_files(_name: str, paths: list[str]) -> str:
@@ -138,9 +236,6 @@ def ask_table(
 
     Filters and ``order`` (pairs of column and whether it descends) name columns of the table.
     Ties are broken by all columns.
-
-    Raises:
-        QueryError: a value does not fit its column's type.
     """
     if not state.parts:
         return pa.table({column.name: pa.array([], pa.string()) for column in state.columns})

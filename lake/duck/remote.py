@@ -19,26 +19,27 @@ from tonlake.lake.duck.connection import (
     PARTITION,
     VIEW_BASES,
     VIEWED_TABLES,
+    Database,
+    SnapshotViews,
     choose_views,
     connect,
     list_bases,
     read_macros,
     read_sql,
 )
-from tonlake.lake.duck.database import Database
 from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.labels import render_labels
-from tonlake.lake.duck.own import render_own_views
-from tonlake.lake.duck.statement import join_scripts, quote_name
-from tonlake.lake.log.envelope import parse_body
-from tonlake.lake.log.own import (
+from tonlake.lake.duck.own import (
     DEFINITIONS_FILE,
     OWN_FOLDER,
     OwnState,
     OwnTable,
     OwnTables,
     name_state,
+    render_own_views,
 )
+from tonlake.lake.duck.statement import join_scripts, quote_name
+from tonlake.lake.log.envelope import parse_body
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.storage.storage import open_remote, open_storage
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from pyarrow.dataset import FileSystemDataset
 
-    from tonlake.lake.duck.database import Views
     from tonlake.lake.log.state import DataFile
     from tonlake.lake.schema import Table
     from tonlake.lake.settings import LakeSettings
@@ -66,10 +66,6 @@ def open_to_ask(
 
     ``place`` is the lake's folder, or the URL of a lake in object storage. Only the views for
     people that ``statement`` needs are created; without a statement, all.
-
-    Raises:
-        LakeNotFound, SnapshotNotFound, LakeCorrupt: as ``open_snapshot`` and ``open_remote``.
-        StorageError: object storage does not answer, now or during a query.
     """
     if isinstance(place, Path):
         snapshot = open_snapshot(place, number, check_digests=settings.check_digests)
@@ -111,10 +107,7 @@ class RemoteViews:
         settings: LakeSettings,
         statement: str | None = None,
     ) -> None:
-        """Take a snapshot opened by ``open_remote``; none of its files is opened here.
-
-        Only the views for people that ``statement`` needs are created; without it, all.
-        """
+        """Take a snapshot opened by ``open_remote``; none of its files is opened here."""
         own = _list_own_tables(storage)
         self._tables = _describe_tables(snapshot, storage, own)
         self.connection = begin_database(settings)
@@ -142,6 +135,10 @@ class RemoteViews:
 
     def provide(self, statement: str) -> None:
         """Do nothing: all views exist."""
+
+
+Views = SnapshotViews | RemoteViews
+"""The views of one snapshot, shared by all of its readers."""
 
 
 def _describe_tables(
@@ -188,12 +185,7 @@ def describe_files(storage: Storage, table: Table, files: Iterable[DataFile]) ->
 
 
 def _list_own_tables(storage: Storage) -> list[tuple[OwnTable, OwnState]]:
-    """Return the user-defined tables that have rows.
-
-    Raises:
-        LakeCorrupt: a definition or a state is damaged.
-        StorageError: object storage does not answer.
-    """
+    """Return the user-defined tables that have rows."""
     listed = storage.list_files([OWN_FOLDER])
     if DEFINITIONS_FILE not in listed:
         return []

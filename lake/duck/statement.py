@@ -22,10 +22,7 @@ class Name(NamedTuple):
 
 
 def fill_statement(template: str, **values: Name | str) -> str:
-    """Return a constant template with each ``{placeholder}`` filled by a quoted value.
-
-    A ``Name`` becomes an identifier, a string a literal.
-    """
+    """Return a constant template with each ``{placeholder}`` filled by a quoted value."""
     return template.format_map(
         {
             key: quote_name(value.text) if isinstance(value, Name) else quote(value)
@@ -56,20 +53,12 @@ _PATTERN_CHARACTERS = frozenset("*?[")
 
 
 def name_root(lake_dir: Path) -> str:
-    """Return the path of a lake's folder for statements that name its files.
-
-    Raises:
-        LakeMisplaced: DuckDB cannot take the path.
-    """
+    """Return the path of a lake's folder for statements that name its files."""
     return check_root(str(lake_dir.absolute()))
 
 
 def check_root(root: str) -> str:
-    """Return the path if DuckDB can take it: valid UTF-8, and no glob characters.
-
-    Raises:
-        LakeMisplaced: it cannot; a glob pattern might match files of another lake.
-    """
+    """Return the path if DuckDB can take it: valid UTF-8, and no glob characters."""
     shown = root.encode(errors="surrogateescape").decode(errors="backslashreplace")
     odd = sorted(set(root) & _PATTERN_CHARACTERS)
     if odd:

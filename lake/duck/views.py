@@ -60,10 +60,7 @@ def seal_script(text: str, catalog: Path) -> bytes:
 
 
 def find_changed(lake_dir: Path) -> Iterator[tuple[str, str]]:
-    """Yield the hand-off files that are not as they were written, each with the reason.
-
-    Yield nothing if the lake has none.
-    """
+    """Yield the hand-off files that are not as they were written, each with the reason."""
     views, catalog = _read(lake_dir / VIEWS_FILE), _read(lake_dir / CATALOG_FILE)
     if views is None and catalog is None:
         return
@@ -106,11 +103,6 @@ def write_views(
     """Write ``views.sql`` and ``catalog.duckdb`` of the newest snapshot into the lake's folder.
 
     ``root`` is the path at which readers reach the lake, by default its absolute path here.
-
-    Raises:
-        LakeError: there is no lake, a file of it is damaged, or DuckDB cannot take its path.
-        LabelsInvalid: the labels that the settings name cannot be read.
-        OSError: the folder cannot be written, or is full.
     """
     here = name_root(lake_dir)
     check_root(str(lake_dir.resolve()))  # DuckDB writes here

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.lake.file.writer import PLAIN_ROWS, encode_parquet
@@ -17,6 +18,7 @@ from tonlake.lake.log.disk import (
     sync_folders,
     write_temporary,
 )
+from tonlake.lake.log.place import path_at
 from tonlake.lake.log.state import DataFile, find_paths
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
@@ -32,7 +34,10 @@ if TYPE_CHECKING:
     from tonlake.lake.settings import LakeSettings
 
 
-Submit = Callable[["Callable[[Order], Written]", "Order"], "Future[Written]"]
+Written = tuple["Path", DataFile]
+"""A file that is complete and synced under a temporary name, and its description."""
+
+Submit = Callable[["Callable[[NewFile], Written]", "NewFile"], "Future[Written]"]
 """Starts a call in a thread or another process, and returns a future of its result."""
 
 
@@ -43,33 +48,21 @@ class Changes(NamedTuple):
     removed: tuple[str, ...]
 
 
-class Order(NamedTuple):
-    """Rows to write as one file of a lake, in any process."""
-
-    lake_dir: Path
-    file: NewFile
-    settings: LakeSettings
-
-
-class Written(NamedTuple):
-    """A file that is complete and synced under a temporary name."""
-
-    temporary: Path
-    described: DataFile
-
-
-def write_ahead(order: Order) -> Written:
-    """Write a file under a temporary name; no commit lists it yet.
-
-    Raises:
-        LakeFull: no room; no file was created.
-    """
-    lake_dir, file, settings = order
+def encode_file(file: NewFile, settings: LakeSettings) -> tuple[DataFile, pa.Buffer]:
+    """Return the description and the bytes of a file."""
     data = encode_parquet(file.rows, TABLES[file.table], settings)
-    described = _describe(file, data)
+    sha256 = hashlib.sha256(data).hexdigest()
+    path = path_at(file.table, file.place, sha256)
+    rows = file.rows.num_rows
+    return DataFile(path, file.table, rows, data.size, sha256, SCHEMA_VERSION), data
+
+
+def write_ahead(lake_dir: Path, settings: LakeSettings, file: NewFile) -> Written:
+    """Write a file under a temporary name, in any process; no commit lists it yet."""
+    described, data = encode_file(file, settings)
     final = lake_dir / described.path
     make_folder(final.parent)
-    return Written(write_temporary(final, data, "file"), described)
+    return write_temporary(final, data, "file"), described
 
 
 class FilesAhead:
@@ -81,31 +74,26 @@ class FilesAhead:
 
     def __init__(self, lake_dir: Path, settings: LakeSettings, submit: Submit) -> None:
         """Start without files."""
-        self._lake_dir, self._settings, self._submit = lake_dir, settings, submit
+        self._write, self._submit = partial(write_ahead, lake_dir, settings), submit
         self._begun: list[tuple[NewFile, Future[Written]]] = []
 
     def begin(self, files: Iterable[NewFile]) -> None:
         """Start writing the large ones of ``files``."""
         for file in files:
             if file.rows.num_rows > PLAIN_ROWS:
-                order = Order(self._lake_dir, file, self._settings)
-                self._begun.append((file, self._submit(write_ahead, order)))
+                self._begun.append((file, self._submit(self._write, file)))
 
     def wait(self) -> None:
         """Wait until every file is written or has failed."""
         wait([task for _file, task in self._begun])
 
     def take(self, file: NewFile) -> Written | None:
-        """Return a file that was written ahead; None if it was not.
-
-        Raises:
-            LakeFull: no room for it.
-        """
+        """Return a file that was written ahead; None if it was not."""
         for begun, task in self._begun:
             if begun.rows is file.rows and begun.place == file.place:
                 written = task.result()
                 # A sweep without a grace period may have removed it before the log was locked.
-                return written if written.temporary.exists() else None
+                return written if written[0].exists() else None
         return None
 
     def close(self) -> None:
@@ -114,7 +102,7 @@ class FilesAhead:
             task.cancel()
         for _file, task in self._begun:
             with suppress(Exception, CancelledError):  # raised before, or its commit has failed
-                task.result().temporary.unlink(missing_ok=True)
+                task.result()[0].unlink(missing_ok=True)
 
 
 @contextmanager
@@ -140,9 +128,6 @@ def write_changes(
 
     A file that is already live is rewritten, which repairs it if it is damaged, but is not a
     change. On any failure the new files are removed. ``ahead`` may have written some already.
-
-    Raises:
-        LakeFull: no room.
     """
     written: list[DataFile] = []
     with ExitStack() as undo:
@@ -151,10 +136,15 @@ def write_changes(
             for file in derivation.files:
                 done = ahead.take(file) if ahead else None
                 if done is not None:
-                    written.append(done.described)
-                    files.adopt(lake_dir / done.described.path, done.temporary)
+                    temporary, described = done
+                    files.adopt(lake_dir / described.path, temporary)
                 elif file.rows.num_rows:
-                    _write_file(lake_dir, file, settings, files, written)
+                    described, data = encode_file(file, settings)
+                    make_folder((lake_dir / described.path).parent)
+                    files.write(lake_dir / described.path, data)
+                else:
+                    continue
+                written.append(described)
             files.finish()
         reach("commit.files_renamed")
         sync_folders((lake_dir / file.path).parent for file in written)
@@ -164,27 +154,6 @@ def write_changes(
     removed = sorted(replaced - {file.path for file in written})
     begin_grace(lake_dir, removed)
     return Changes(tuple(_only_new(written, state)), tuple(removed))
-
-
-def _write_file(
-    lake_dir: Path,
-    file: NewFile,
-    settings: LakeSettings,
-    files: NewFiles,
-    written: list[DataFile],
-) -> None:
-    data = encode_parquet(file.rows, TABLES[file.table], settings)
-    written.append(_describe(file, data))
-    final = lake_dir / written[-1].path
-    make_folder(final.parent)
-    files.write(final, data)
-
-
-def _describe(file: NewFile, data: pa.Buffer) -> DataFile:
-    sha256 = hashlib.sha256(data).hexdigest()
-    return DataFile(
-        file.path(sha256), file.table, file.rows.num_rows, data.size, sha256, SCHEMA_VERSION
-    )
 
 
 def _only_new(written: Iterable[DataFile], state: LogState) -> list[DataFile]:

@@ -63,13 +63,7 @@ def read_rows(
 def stream_rows(
     lake_dir: Path, file: DataFile, rows_at_once: int, columns: Sequence[str] | None = None
 ) -> Iterator[pa.Table]:
-    """Yield the rows of a file in batches, with all fields of the schema or only ``columns``.
-
-    Columns added after the file was written are NULL.
-
-    Raises:
-        LakeCorrupt: the file is missing, or its bytes differ from those committed.
-    """
+    """Yield the rows of a file in batches, with all fields of the schema or only ``columns``."""
     fields = _pick_fields(file.table, None if columns is None else tuple(columns))
     try:
         with (lake_dir / file.path).open("rb") as stream:

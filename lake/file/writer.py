@@ -8,7 +8,7 @@ from __future__ import annotations
 import mmap
 import tempfile
 from contextlib import closing
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -33,26 +33,6 @@ _ASCENDING = ("lt", "seqno", "seqno_start", "seqno_end", "utime", "now", "time")
 match a filter; all other columns span their complete range in each commit."""
 
 
-@cache
-def choose_plain(table: Table) -> dict[str, Any]:
-    """Return pyarrow's options for a plain file of a table."""
-    return {
-        "compression": "none",
-        "use_dictionary": False,
-        "write_statistics": list_bounded(table),
-        **choose_common(table),
-    }
-
-
-def choose_common(table: Table) -> dict[str, Any]:
-    """Return pyarrow's options for every file of a table."""
-    return {
-        "sorting_columns": [pq.SortingColumn(at) for at in _number_sorted(table)],
-        "write_page_checksum": True,
-        "store_schema": False,
-    }
-
-
 def list_bounded(table: Table) -> list[str]:
     """Return the columns whose bounds show which files can match a filter."""
     return [
@@ -60,10 +40,6 @@ def list_bounded(table: Table) -> list[str]:
         for column in table.columns
         if column.type in _COUNTED and column.name.endswith(_ASCENDING)
     ]
-
-
-def _number_sorted(table: Table) -> list[int]:
-    return [table.names.index(name) for name in table.sort]
 
 
 PLAIN_ROWS = 1000
@@ -126,9 +102,8 @@ def write_parquet(
     The bytes depend only on the rows, not on how they are cut into pieces.
     """
     count = 0
-    options = (
-        choose_plain(table) if max_rows <= PLAIN_ROWS else _choose_packed(table, settings, max_rows)
-    )
+    group_rows = min(settings.row_group_rows, max_rows) if max_rows > PLAIN_ROWS else 0
+    options = _choose_options(table, settings, group_rows)
     with pq.ParquetWriter(sink, table.arrow, **options) as writer:
         for group in _cut_groups(pieces, settings.row_group_rows):
             writer.write_table(group, row_group_size=settings.row_group_rows)
@@ -136,10 +111,19 @@ def write_parquet(
     return count
 
 
-def _choose_packed(table: Table, settings: LakeSettings, max_rows: int) -> dict[str, Any]:
-    """Return pyarrow's options for large files: compression, dictionaries and bloom filters."""
+@lru_cache(128)
+def _choose_options(table: Table, settings: LakeSettings, group_rows: int) -> dict[str, Any]:
+    """Return pyarrow's options for row groups of so many rows; 0: those of plain files."""
+    common = {
+        "sorting_columns": [pq.SortingColumn(table.names.index(name)) for name in table.sort],
+        "write_page_checksum": True,
+        "store_schema": False,
+    }
+    if not group_rows:
+        plain = {"compression": "none", "use_dictionary": False}
+        return common | plain | {"write_statistics": list_bounded(table)}
     odds = _CELL_BLOOM_ODDS if table is STATE_CELLS else _BLOOM_ODDS
-    return {
+    return common | {
         "compression": "zstd",
         "compression_level": settings.zstd_level,
         "use_dictionary": [column.name for column in table.columns if _repeats(column)],
@@ -148,11 +132,8 @@ def _choose_packed(table: Table, settings: LakeSettings, max_rows: int) -> dict[
         },
         "write_statistics": [column.name for column in table.columns if not _may_mislead(column)],
         "bloom_filter_options": {
-            name: {"ndv": min(settings.row_group_rows, max_rows), "fpp": odds}
-            for name in table.names
-            if name in _LOOKED_UP
+            name: {"ndv": group_rows, "fpp": odds} for name in table.names if name in _LOOKED_UP
         },
-        **choose_common(table),
     }
 
 
@@ -230,9 +211,6 @@ def merge_rows(
     """Yield the rows of all pieces in the table's order; equal keys keep their order.
 
     At most ``memory_rows`` are held in memory; the others are spilled to a file in ``folder``.
-
-    Raises:
-        LakeFull: no room for them.
     """
     parts = _sort_parts(pieces, table, memory_rows)
     first = next(parts, None)

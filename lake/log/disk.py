@@ -23,47 +23,18 @@ if TYPE_CHECKING:
 VARIABLE = "TONLAKE_CRASH_AT"
 
 POINTS = (
-    "commit.start",
-    "file.created",
-    "file.written",
-    "file.synced",
-    "file.renamed",
-    "commit.files_renamed",
-    "commit.folders_synced",
-    "log.created",
-    "log.written",
-    "log.synced",
-    "log.linked",
-    "log.unlinked",
+    *("commit.start", "commit.files_renamed", "commit.folders_synced"),
+    *("log.created", "log.written", "log.synced", "log.linked", "log.unlinked"),
     "log.folder_synced",
-    "checkpoint.created",
-    "checkpoint.written",
-    "checkpoint.synced",
-    "checkpoint.renamed",
-    "delta.created",
-    "delta.written",
-    "delta.synced",
-    "delta.renamed",
-    "segment.created",
-    "segment.written",
-    "segment.synced",
-    "segment.renamed",
-    "merge.created",
-    "merge.written",
-    "merge.synced",
-    "merge.renamed",
-    "compact.renamed",
-    "compact.folders_synced",
-    "prune.written",
-    "prune.indexed",
-    "sweep.removed",
-    "pull.staged",
-    "pull.copied",
-    "pull.synced",
-    "pull.adopted",
-    "pull.filled",
+    *(
+        f"{file}.{step}"
+        for file in ("file", "checkpoint", "delta", "segment", "merge")
+        for step in ("created", "written", "synced", "renamed")
+    ),
+    *("compact.renamed", "compact.folders_synced", "prune.written", "prune.indexed"),
+    *("sweep.removed", "pull.staged", "pull.copied", "pull.synced", "pull.adopted", "pull.filled"),
 )
-"""Every point of this package, in the order in which a commit reaches them."""
+"""Every point of this package."""
 
 _passes: Counter[str] = Counter()
 
@@ -114,11 +85,7 @@ def naming_full_disk(path: Path) -> Iterator[None]:
 
 
 def write_temporary(final: Path, data: bytes | memoryview, crash_name: str) -> Path:
-    """Write and sync ``data`` next to ``final`` under a temporary name, and return that path.
-
-    Raises:
-        LakeFull: no room; the temporary file has been removed.
-    """
+    """Write and sync ``data`` next to ``final`` under a temporary name, and return that path."""
     temporary, stream = _write_unsynced(final, data, crash_name)
     try:
         with stream, naming_full_disk(final):
@@ -164,11 +131,7 @@ class NewFiles:
         self._held: deque[tuple[Path, Path, FileIO | None]] = deque()
 
     def write(self, final: Path, data: bytes | memoryview) -> None:
-        """Write a file under a temporary name.
-
-        Raises:
-            LakeFull: no room.
-        """
+        """Write a file under a temporary name."""
         temporary, stream = _write_unsynced(final, data, self._crash_name)
         self._held.append((temporary, final, stream))
         if len(self._held) >= _MAX_HELD:
@@ -179,11 +142,7 @@ class NewFiles:
         self._held.append((temporary, final, None))
 
     def finish(self) -> None:
-        """Sync all files and rename them to their final names; folders are not synced.
-
-        Raises:
-            LakeFull: no room.
-        """
+        """Sync all files and rename them to their final names; folders are not synced."""
         while self._held:
             temporary, final, stream = self._held[0]
             with naming_full_disk(final):
@@ -208,11 +167,7 @@ class NewFiles:
 
 
 def write_file(final: Path, data: bytes, crash_name: str) -> None:
-    """Write one file durably, including its name in the folder.
-
-    Raises:
-        LakeFull: no room; no file was created.
-    """
+    """Write one file durably, including its name in the folder."""
     with NewFiles(crash_name) as files:
         files.write(final, data)
         files.finish()
@@ -221,11 +176,7 @@ def write_file(final: Path, data: bytes, crash_name: str) -> None:
 
 @contextmanager
 def open_temporary(folder: Path, crash_name: str) -> Iterator[tuple[BufferedRandom, Path]]:
-    """Yield a new file and its temporary path; at the end, remove it unless it was renamed.
-
-    Raises:
-        LakeFull: no room for what the block writes.
-    """
+    """Yield a new file and its temporary path; at the end, remove it unless it was renamed."""
     path = folder / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(8)}"
     try:
         with naming_full_disk(path), path.open("x+b") as stream:
@@ -261,8 +212,9 @@ def make_folder(folder: Path) -> None:
 
     Every process also syncs existing folders once, as their creator may have been killed before.
     """
-    if _is_durable(folder):
-        return
+    with suppress(FileNotFoundError):
+        if (str(folder), folder.stat().st_ino) in _durable:
+            return
     missing = []
     at = folder
     while not at.exists():
@@ -277,19 +229,8 @@ def make_folder(folder: Path) -> None:
     _durable.add((str(folder), folder.stat().st_ino))
 
 
-def _is_durable(folder: Path) -> bool:
-    try:
-        return (str(folder), folder.stat().st_ino) in _durable
-    except FileNotFoundError:
-        return False
-
-
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable (``fsync``).
-
-    Raises:
-        LakeFull: no room for them.
-    """
+    """Make the names in a folder durable (``fsync``)."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with naming_full_disk(folder):
@@ -299,18 +240,14 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_folders(folders: Iterable[Path]) -> None:
-    """Sync each folder once, one after the other; threads are no faster. Raises as above."""
+    """Sync each folder once, one after the other; threads are no faster."""
     for folder in sorted(set(folders)):
         sync_folder(folder)
 
 
 @contextmanager
 def hold_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Hold an exclusive lock on a file while the block runs; the kernel frees it if we die.
-
-    Yields:
-        True if the lock is held; False if another holds it and ``wait`` is False.
-    """
+    """Hold an exclusive lock on a file; yield False if another holds it and ``wait`` is False."""
     with naming_full_disk(path):
         opened = path.open("ab")
     with opened as stream:

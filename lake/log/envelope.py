@@ -76,7 +76,7 @@ def read_body(lake_dir: Path, file: str, kind: type[_Body]) -> tuple[_Body, str]
 
 
 def parse_body(file: str, data: bytes, kind: type[_Body]) -> tuple[_Body, str]:
-    """Return the body of a log file from its bytes, and its digest; raises as above."""
+    """Return the body of a log file from its bytes, and its digest."""
     try:
         envelope = msgspec.json.decode(data, type=Envelope)
         raw = envelope.body

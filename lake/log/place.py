@@ -63,10 +63,6 @@ class NewFile(NamedTuple):
     place: Place
     rows: pa.Table
 
-    def path(self, sha256: str) -> str:
-        """Return the file's path, relative to the lake; ``sha256`` is the digest of its bytes."""
-        return path_at(self.table, self.place, sha256)
-
 
 class Derivation(NamedTuple):
     """The result of deriving rows: files to write, and paths of the files that they replace."""

@@ -21,11 +21,7 @@ class LogReader:
         self._state = LogState()
 
     def read(self) -> LogState:
-        """Return the state after the newest commit; commit 0 if there is no lake.
-
-        Raises:
-            LakeCorrupt: an entry is missing or damaged, or does not follow the one before.
-        """
+        """Return the state after the newest commit; commit 0 if there is no lake."""
         state = self._state
         if not state.number or not self._has(state.number):
             try:
@@ -39,11 +35,7 @@ class LogReader:
         return self._state
 
     def find(self, number: int | None = None) -> LogState:
-        """Return the state after commit ``number``, or after the newest commit.
-
-        Raises:
-            LakeNotFound, SnapshotNotFound, LakeCorrupt: as ``read_state``.
-        """
+        """Return the state after commit ``number``, or after the newest commit."""
         state = self.read()
         if state.number and number in (None, state.number):
             return state

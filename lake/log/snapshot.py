@@ -73,11 +73,7 @@ WHOLE = Selection()
 
 
 def parse_days(text: str) -> tuple[str | None, str | None]:
-    """Return the first and the last day of ``A..B``, ``A..``, ``..B`` or ``A``; None: no bound.
-
-    Raises:
-        ValueError: it is malformed, or a day does not exist.
-    """
+    """Return the first and the last day of ``A..B``, ``A..``, ``..B`` or ``A``; None: no bound."""
     match = _DAYS.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is not a range of days: write 2026-11-01..2026-11-30")
@@ -93,11 +89,7 @@ def parse_days(text: str) -> tuple[str | None, str | None]:
 
 
 def select_tables(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the table names, sorted, with ``blocks``: without it a lake has no ranges.
-
-    Raises:
-        ValueError: a table does not exist.
-    """
+    """Return the table names, sorted, with ``blocks``: without it a lake has no ranges."""
     unknown = sorted(set(names) - TABLES.keys())
     if unknown:
         raise ValueError(f"there is no table {unknown[0]!r}: tonlake schema lists them")
@@ -105,18 +97,14 @@ def select_tables(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def read_selection(lake_dir: Path) -> Selection:
-    """Return the selection of a lake; ``WHOLE`` if it is not a partial copy.
-
-    Raises:
-        LakeCorrupt: the file is damaged.
-    """
+    """Return the selection of a lake; ``WHOLE`` if it is not a partial copy."""
     if not (lake_dir / SELECTION_FILE).exists():
         return WHOLE
     return read_body(lake_dir, SELECTION_FILE, Selection)[0]
 
 
 def list_lacking(lake_dir: Path) -> list[TableLacking]:
-    """Return an error for each table left out of a partial copy; raises as above."""
+    """Return an error for each table left out of a partial copy."""
     return [TableLacking(name) for name in read_selection(lake_dir).lacking]
 
 
@@ -145,11 +133,7 @@ class FileWatch:
         """Whether a file is damaged, so that the snapshot must be reopened."""
 
     def check(self, group: str, *, always: bool = False) -> None:
-        """Compare the files of a group, unless that was done recently and ``always`` is False.
-
-        Raises:
-            LakeCorrupt: a file no longer has the bytes that were committed.
-        """
+        """Compare the files of a group, unless that was done recently and ``always`` is False."""
         started_s = self._clock()
         if not always and started_s < self._due_s.get(group, 0.0):
             return

@@ -98,11 +98,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def join_networks(known: Network | None, new: Network | None) -> Network | None:
-    """Return the union of two descriptions of a network.
-
-    Raises:
-        NetworkMismatch: they describe different networks.
-    """
+    """Return the union of two descriptions of a network."""
     if known is None or new is None:
         return known or new
     joined = {}
@@ -302,22 +298,12 @@ def checkpoint_name(number: int) -> str:
 
 
 def read_commit(lake_dir: Path, number: int) -> tuple[Commit, str]:
-    """Return the commit and the digest of its entry.
-
-    Raises:
-        LakeCorrupt: the entry is missing or damaged, or has another number.
-        LakeTooNew: a later version of this program wrote it.
-    """
+    """Return the commit and the digest of its entry."""
     return _read_numbered(lake_dir, entry_name(number), Commit, number)
 
 
 def read_checkpoint(lake_dir: Path, number: int) -> LogState:
-    """Read the checkpoint after commit ``number``.
-
-    Raises:
-        LakeCorrupt: the checkpoint is damaged, or has another number.
-        LakeTooNew: a later version of this program wrote it.
-    """
+    """Read the checkpoint after commit ``number``."""
     return _read_numbered(lake_dir, checkpoint_name(number), LogState, number)[0]
 
 
@@ -380,11 +366,7 @@ def read_state(lake_dir: Path, number: int | None = None) -> LogState:
 
 
 def read_on(lake_dir: Path, state: LogState, number: int) -> LogState:
-    """Return the state after commit ``number``, read on from ``state``, an earlier or equal one.
-
-    Raises:
-        LakeCorrupt: an entry is missing or damaged, or does not follow the one before.
-    """
+    """Return the state after commit ``number``, read on from ``state``, an earlier or equal one."""
     entries: list[tuple[Commit, str]] = []
     previous = state.digest
     for at in range(state.number + 1, number + 1):

@@ -113,7 +113,8 @@ def _list_queues(state: LogState) -> list[list[_Unit]]:
                 rows[file.table] += file.rows
         unit = _Unit(place, tuple(by_place[place]), rows)
         known = _DISTINGUISHING.intersection(rows)
-        mine = _are_decoded(rows)
+        # Places with and without bodies are not merged: ``rebuild bodies`` looks for the latter.
+        mine = MESSAGE_BODIES.name in rows if MESSAGES.name in rows else None
         is_next = before == (place._replace(first=0, last=place.first - 1), is_bare, known)
         if is_next and (mine == are_decoded or None in {mine, are_decoded}):
             queues[-1].append(unit)
@@ -123,14 +124,6 @@ def _list_queues(state: LogState) -> list[list[_Unit]]:
             are_decoded = mine
         before = (place._replace(first=0), is_bare, known)
     return queues
-
-
-def _are_decoded(rows: Counter[str]) -> bool | None:
-    """Return whether a file has the message bodies of a place; None without messages.
-
-    Places with and without are not merged: ``tonlake rebuild bodies`` looks for the latter.
-    """
-    return MESSAGE_BODIES.name in rows if MESSAGES.name in rows else None
 
 
 def _pack(units: Iterable[_Unit], max_rows: int) -> Iterator[Merge]:
@@ -210,11 +203,6 @@ def compact_lake(
     at a time, so that each row is written only a few times in total. ``on_files`` is called with
     the number of files merged so far and of all. ``log`` is a reader of the lake's log, and
     ``kept`` caches rows that were read before.
-
-    Raises:
-        LakeNotFound: the folder holds no lake.
-        LakeCorrupt: a file is damaged; earlier merges stay.
-        LakeFull: no room; earlier merges stay.
     """
     report, log = CompactReport(), log or LogReader(lake_dir)
     while merges := plan_merges(log.find(), settings, depth):
@@ -260,10 +248,9 @@ def _merge_files(
     kept: KeptRows | None,
 ) -> DataFile:
     table = TABLES[files[0].table]
-    ordered = sorted(files, key=lambda file: read_place(file.path))
     pieces = (
         rows
-        for file in ordered
+        for file in sorted(files, key=lambda file: read_place(file.path))
         for rows in _read_pieces(lake_dir, file, settings.row_group_rows, kept)
     )
     folder = make_table_folder(lake_dir, table, merge.place)
@@ -296,11 +283,7 @@ def write_stream(
     max_rows: int,
     settings: LakeSettings,
 ) -> DataFile:
-    """Write sorted rows in batches, durably, as the file at a place.
-
-    Raises:
-        LakeFull: no room.
-    """
+    """Write sorted rows in batches, durably, as the file at a place."""
     folder = make_table_folder(lake_dir, table, place)
     with open_temporary(folder, "merge") as (stream, temporary):
         rows = write_parquet(stream, pieces, table, settings, max_rows)
@@ -351,25 +334,16 @@ def _carry_segments(
     state: LogState, merge: Merge, added: list[DataFile]
 ) -> tuple[DataFile, ...] | None:
     """Return the index segments, with the digests of derived files updated for the new files."""
-    merged = merge.place.first, merge.place.last
-    carried = tuple(
-        _carry_segment(state, segment, merge, added)
-        if overlaps((range_of(segment),), merged)
-        else segment
-        for segment in state.segments
-    )
-    return None if carried == state.segments else carried
-
-
-def _carry_segment(
-    state: LogState, segment: DataFile, merge: Merge, added: list[DataFile]
-) -> DataFile:
-    mc_range = range_of(segment)
-    before = list_within(state, mc_range)
-    if segment.traces != digest_derived(before, mc_range):
-        return segment
-    kept = set(before).difference(merge.files)
-    return msgspec.structs.replace(segment, traces=digest_derived([*kept, *added], mc_range))
+    carried = []
+    for segment in state.segments:
+        mc_range, traces = range_of(segment), segment.traces
+        if overlaps((mc_range,), (merge.place.first, merge.place.last)):
+            before = list_within(state, mc_range)
+            if traces == digest_derived(before, mc_range):
+                files = [*set(before).difference(merge.files), *added]
+                traces = digest_derived(files, mc_range)
+        carried.append(msgspec.structs.replace(segment, traces=traces))
+    return None if tuple(carried) == state.segments else tuple(carried)
 
 
 def remove_unless_live(lake_dir: Path, files: Iterable[DataFile]) -> None:

@@ -71,8 +71,6 @@ from tonlake.lake.schema.contract import HISTORY_TABLES, INTERFACES, UNANSWERED_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duckdb import DuckDBPyConnection
-
     from tonlake.lake.log.place import Place
     from tonlake.lake.log.state import DataFile
     from tonlake.lake.schema import Table
@@ -85,6 +83,7 @@ _PREVIOUS, _STEP = 16, 100
 
 _HASH = pa.binary(32)
 _ACCOUNT = ("workchain", "account")
+_METHOD = (*_ACCOUNT, "method")
 _STATES_OF = ("account", "account_state_hash_before", "account_state_hash_after")
 
 Keep = Callable[[pa.Table], pa.Table]
@@ -112,17 +111,16 @@ class KeptRows:
 
         ``cut`` are the files, cut at the border, of the place that spans it. ``on_table`` is called
         with the number of tables done and of all.
-
-        Raises:
-            LakeCorrupt: a file is damaged.
-            LakeFull: no room.
         """
-        histories = [partial(self._write_history, table) for table in HISTORY_TABLES]
+        histories = [
+            partial(self._write, table, thin=partial(keep_ends, key=_ACCOUNT))
+            for table in HISTORY_TABLES
+        ]
         steps: list[Callable[[], object]] = [
             lambda: self._write_states(self._write_traces(cut)),
             *histories,
-            lambda: self._write(INTERFACES, thin=lambda rows: keep_newest(rows, ("code_hash",))),
-            lambda: self._write(UNANSWERED_METHODS, thin=_keep_newest_method),
+            partial(self._write, INTERFACES, thin=partial(keep_newest, key=("code_hash",))),
+            partial(self._write, UNANSWERED_METHODS, thin=partial(keep_newest, key=_METHOD)),
             lambda: self._write(OFFCHAIN_METADATA),
             lambda: self._write_masters(self._write_config()),
             self._write_libraries,
@@ -137,9 +135,6 @@ class KeptRows:
             raise
         sync_folders((self._lake_dir / file.path).parent for file in self._files)
         return self._files
-
-    def _write_history(self, table: Table) -> None:
-        self._write(table, thin=lambda rows: keep_ends(rows, _ACCOUNT))
 
     def _write_traces(self, cut: Sequence[DataFile]) -> pa.Table:
         """Write the rows of unfinished traces; return account and states of their transactions."""
@@ -242,14 +237,8 @@ class KeptRows:
         first = next(merged, None)
         if first is None:
             return []
-        file = write_stream(
-            self._lake_dir,
-            table,
-            self._place,
-            chain((first,), merged),
-            max_rows,
-            self._settings,
-        )
+        rows = chain((first,), merged)
+        file = write_stream(self._lake_dir, table, self._place, rows, max_rows, self._settings)
         self._files.append(file)
         return [file]
 
@@ -262,10 +251,6 @@ class KeptRows:
     def _read(self, files: Sequence[DataFile], table: Table, *columns: str) -> pa.Table:
         rows = [read_rows(self._lake_dir, file, columns) for file in files]
         return pa.concat_tables([table.empty.select(columns), *rows])
-
-
-def _keep_newest_method(rows: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    return keep_newest(rows, (*_ACCOUNT, "method"))
 
 
 def _of(table: Table, files: Iterable[DataFile]) -> list[DataFile]:
@@ -366,10 +351,6 @@ def find_used_cells(
 
     ``files`` are all files of cells, and those of the remaining account states and libraries.
     DuckDB spills data beyond its memory limit to a folder beside the log.
-
-    Raises:
-        LakeCorrupt: one of the files is damaged.
-        LakeFull: no room.
     """
     for damage in find_damage(lake_dir, files, trust_earlier=True):
         raise damage
@@ -379,7 +360,11 @@ def find_used_cells(
         tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=lake_dir / LOG_FOLDER) as spill,
         closing(connect(snapshot, settings, tables=_READ, spill=Path(spill))) as connection,
     ):
-        _reach_cells(connection, border)
+        connection.execute(_OLD, {"border": border})
+        connection.execute(_ROOTS, {"border": border})
+        connection.execute(_REACHED)
+        while connection.execute(_CHILDREN).execute(_COUNT).fetchall() != [(0,)]:
+            connection.execute(_ADD)
         staying = connection.sql(_STAYING, params={"border": border})
         for batch in staying.to_arrow_reader(settings.row_group_rows):
             yield pa.Table.from_batches([batch]).cast(STATE_CELLS.arrow)
@@ -397,24 +382,8 @@ def _naming_shortage(lake_dir: Path) -> Iterator[None]:
         ) from error
 
 
-def _reach_cells(connection: DuckDBPyConnection, border: int) -> None:
-    """Fill the table ``reached`` with the hashes of used old cells, level by level."""
-    connection.execute(_OLD, {"border": border})
-    connection.execute(_ROOTS, {"border": border})
-    connection.execute(_REACHED)
-    while True:
-        connection.execute(_CHILDREN)
-        if connection.execute(_COUNT).fetchall() == [(0,)]:
-            return
-        connection.execute(_ADD)
-
-
 def find_unfinished(lake_dir: Path, state: LogState, border: int) -> pa.ChunkedArray:
-    """Return the traces that began before a border and end after it, or may still continue.
-
-    Raises:
-        LakeCorrupt: a file of traces is damaged.
-    """
+    """Return the traces that began before a border and end after it, or may still continue."""
     began = pc.field("mc_seqno_start") < border
     crossing = began & (pc.field("mc_seqno_end") >= border)
     found = [TRACES.empty.select(["trace_id"])]
@@ -436,11 +405,7 @@ def _is_dead(border: int) -> pc.Expression:
 def drop_dead_traces(
     lake_dir: Path, state: LogState, border: int
 ) -> tuple[list[NewFile], frozenset[str]]:
-    """Return the open files without traces that can never complete, and the paths they replace.
-
-    Raises:
-        LakeCorrupt: an open file is damaged.
-    """
+    """Return the open files without traces that can never complete, and the paths they replace."""
     files = {file.table: file for file in state.files if is_open(file.path)}
     if TRACES.name not in files:
         return [], frozenset()

@@ -46,9 +46,6 @@ def sweep_orphans(
 
     ``among`` limits this to some paths. Nothing is removed while another writer is active, or if
     the folder has no log.
-
-    Raises:
-        LakeCorrupt: the log is damaged, so live files are unknown.
     """
     if not (lake_dir / LOG_FOLDER).is_dir():
         return []

@@ -8,22 +8,23 @@ undo, a rebuild or a merge, it is rebuilt. Neither the log nor a writer is touch
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
-import pyarrow.parquet as pq
 
-from tonlake.lake.duck.answer import ask, naming_the_fault
-from tonlake.lake.duck.connection import ALL_VIEWS, connect
-from tonlake.lake.duck.database import list_tables
-from tonlake.lake.errors import LakeError, QueryError, TableInvalid
-from tonlake.lake.log.digest import find_damage
-from tonlake.lake.log.disk import begin_grace, hold_lock, make_folder, open_temporary, sync_folder
-from tonlake.lake.log.own import (
+from tonlake.lake.duck.answer import ask, naming_the_fault, write_parquet
+from tonlake.lake.duck.connection import ALL_VIEWS, connect, list_tables
+from tonlake.lake.duck.limit import WATCH
+from tonlake.lake.duck.own import (
+    DEFINITIONS_FILE,
     OWN_FOLDER,
     OWN_LOCK,
     OwnColumn,
@@ -36,19 +37,31 @@ from tonlake.lake.log.own import (
     write_definitions,
     write_own_state,
 )
+from tonlake.lake.errors import LakeError, QueryError, TableInvalid
+from tonlake.lake.log.digest import find_damage
+from tonlake.lake.log.disk import (
+    begin_grace,
+    hold_lock,
+    make_folder,
+    open_temporary,
+    seal_file,
+    sync_folder,
+)
 from tonlake.lake.log.place import read_place
+from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.process import Child, run_child, start_child
 from tonlake.lake.schema import SCHEMA_VERSION
 from tonlake.lake.schema.view import REFERENCE_TABLES
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     import duckdb
 
     from tonlake.lake.log.state import DataFile
-    from tonlake.lake.settings import LakeSettings
+
 
 PART_S = 600.0
 """Time limit of a table's statement for one day or commit, in seconds."""
@@ -62,13 +75,7 @@ def add_table(
     settings: LakeSettings,
     on_part: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> OwnState:
-    """Add a table to a lake and fill it; ``on_part`` is called with the files done and of all.
-
-    Raises:
-        TableInvalid: its name is malformed or in use, or its statement reads no table of the lake.
-        QueryError: its statement fails; the table is not added.
-        LakeCorrupt, LakeFull: as for the lake's tables.
-    """
+    """Add a table to a lake and fill it; ``on_part`` is called with the files done and of all."""
     with _hold(lake_dir):
         tables = read_definitions(lake_dir)
         check_name(table.name, NAMES_TAKEN | tables.keys())
@@ -80,11 +87,7 @@ def add_table(
 
 
 def remove_table(lake_dir: Path, name: str) -> None:
-    """Remove a table: its definition and its files.
-
-    Raises:
-        TableInvalid: there is no such table.
-    """
+    """Remove a table: its definition and its files."""
     with _hold(lake_dir):
         tables = read_definitions(lake_dir)
         find_table(tables, name)
@@ -93,11 +96,7 @@ def remove_table(lake_dir: Path, name: str) -> None:
 
 
 def find_table(tables: dict[str, OwnTable], name: str) -> OwnTable:
-    """Return the definition of a table.
-
-    Raises:
-        TableInvalid: there is no such table.
-    """
+    """Return the definition of a table."""
     if name not in tables:
         known = ", ".join(tables) or "none"
         raise TableInvalid(f"the lake has no user-defined table {name[:80]}; there are: {known}")
@@ -113,10 +112,6 @@ def refresh_tables(
     """Refresh user-defined tables, all or one; return their states.
 
     A table that fails keeps its previous rows and gets an ``error``; the others are refreshed.
-
-    Raises:
-        TableInvalid: there is no such table.
-        LakeCorrupt: the log or the definitions are damaged.
     """
     if not read_definitions(lake_dir) and name is None:
         return {}
@@ -217,20 +212,14 @@ def _make_part(
     read = list_tables(table.sql)
     with (
         closing(connect(alone, settings, tables=read, statement=table.sql)) as connection,
-        _stopping(connection),
+        WATCH.limit(connection, PART_S),
         naming_the_fault(alone),
         open_temporary(folder, "file") as (stream, temporary),
     ):
         batches = ask(connection, alone, table.sql)
         columns = _describe(connection, table.sql)
-        rows = 0
-        with pq.ParquetWriter(stream, batches.schema, compression="zstd") as writer:
-            for batch in batches:
-                writer.write_batch(batch)
-                rows += batch.num_rows
-        stream.flush()
-        stream.seek(0)
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        rows = write_parquet(batches, stream)
+        digest = seal_file(stream, "file")
         size = stream.tell()
         path = folder / f"{inputs[:16]}-{digest[:16]}.parquet"
         temporary.rename(path)
@@ -240,11 +229,7 @@ def _make_part(
 
 
 def _describe(connection: duckdb.DuckDBPyConnection, statement: str) -> tuple[OwnColumn, ...]:
-    """Return the columns of a statement.
-
-    Raises:
-        QueryError: two have the same name.
-    """
+    """Return the columns of a statement."""
     relation = connection.sql(statement)
     names = [name.lower() for name in relation.columns]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -252,18 +237,6 @@ def _describe(connection: duckdb.DuckDBPyConnection, statement: str) -> tuple[Ow
         raise QueryError(f"a table needs distinct column names: {', '.join(twice)}")
     types = map(str, relation.types)
     return tuple(map(OwnColumn, relation.columns, types))
-
-
-@contextmanager
-def _stopping(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Interrupt a statement that takes too long."""
-    timer = threading.Timer(PART_S, connection.interrupt)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _sweep(lake_dir: Path, name: str, state: OwnState, grace_s: int) -> None:
@@ -274,3 +247,134 @@ def _sweep(lake_dir: Path, name: str, state: OwnState, grace_s: int) -> None:
     for path in [*folder.glob("day=*/*.parquet"), *folder.glob("day=*/.tmp-*")]:
         if path not in live and path.stat().st_mtime <= oldest_s:
             path.unlink()
+
+
+POLL_S = 0.2
+"""How often the process checks for a new commit or definition."""
+
+RESTS = 4
+"""Seconds of rest for every second of a refresh."""
+
+LASTS_S = 3_600.0
+"""The process is replaced after this time, to free the memory of its statements."""
+
+PAUSE_S = 5.0
+"""Pause before the process is restarted; doubled after every further failure."""
+
+LONGEST_PAUSE_S = 640.0
+"""Upper limit of that pause, for a statement that crashes the process every time."""
+
+END_S = 5.0
+"""Time to end before the process is killed; its files are complete or absent."""
+
+NICENESS = 10
+"""Lower priority than a follower, whose delay users notice."""
+
+
+class Refresher:
+    """Keeps the process running while the lake has user-defined tables."""
+
+    def __init__(
+        self, lake_dir: Path, settings: LakeSettings, on_failure: Callable[[str], None]
+    ) -> None:
+        """Start nothing yet; ``on_failure`` is called with each failure that differs from the last.
+
+        A process that keeps ending with the same exit code is also reported once.
+        """
+        self._lake_dir = lake_dir
+        self._settings = settings
+        self._on_failure = on_failure
+        self._running: tuple[Child, threading.Thread] | None = None
+        self._next_s = 0.0
+        self._pause_s, self._exit_code = PAUSE_S, 0
+
+    def wake(self) -> None:
+        """Start the process if it is not running and there is work for it."""
+        if self._running is not None:
+            if self._running[0].process.poll() is None:
+                return
+            self._note_end(self._end(*self._running))
+            self._next_s = time.monotonic() + self._pause_s
+        if time.monotonic() < self._next_s or not (self._lake_dir / DEFINITIONS_FILE).is_file():
+            return
+        try:
+            child = start_child("tonlake.lake.maintenance.own", self._lake_dir)
+            reader = threading.Thread(target=self._report, args=(child,), name="own tables")
+            reader.daemon = True
+            reader.start()
+            self._running = child, reader
+            child.send(self._settings)
+        except OSError as error:
+            self._on_failure(f"user-defined tables are not refreshed: {error}")
+            self._next_s = time.monotonic() + PAUSE_S
+
+    def close(self) -> None:
+        """End the process; a table being refreshed keeps its previous rows."""
+        if self._running is None:
+            return
+        process = self._running[0].process
+        process.terminate()
+        try:
+            process.wait(END_S)
+        except subprocess.TimeoutExpired:  # DuckDB does not return before its statement ends
+            process.kill()
+        self._end(*self._running)
+
+    def _note_end(self, code: int) -> None:
+        """Report an exit code that differs from the last; lengthen the pause after failures."""
+        if code and code != self._exit_code:
+            self._on_failure(f"the refresher of user-defined tables ended with code {code}")
+        is_again = bool(code and self._exit_code)
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S) if is_again else PAUSE_S
+        self._exit_code = code
+
+    def _end(self, child: Child, reader: threading.Thread) -> int:
+        self._running = None
+        code = child.process.wait()
+        reader.join()
+        child.requests.close()
+        child.replies.close()
+        return code
+
+    def _report(self, child: Child) -> None:
+        for line in child.replies:
+            self._on_failure(msgspec.json.decode(line, type=str))
+
+
+def main() -> NoReturn:
+    """Run the process: read settings as a line of JSON, and write failures as such lines."""
+    lake_dir = Path(sys.argv[1])
+    settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=LakeSettings)
+    os.nice(NICENESS)
+    run_child(lambda: _keep_fresh(lake_dir, settings))
+
+
+def _keep_fresh(lake_dir: Path, settings: LakeSettings) -> int:
+    """Refresh after every commit and every change of definitions."""
+    log, until_s = LogReader(lake_dir), time.monotonic() + LASTS_S
+    seen: tuple[int, int] | None = None
+    failures: list[str] = []
+    reported: list[str] = []
+    while time.monotonic() < until_s:
+        began_s = time.monotonic()
+        try:
+            now = log.find().number, (lake_dir / DEFINITIONS_FILE).stat().st_mtime_ns
+            if now != seen:
+                found = refresh_tables(lake_dir, settings)
+                failures = [
+                    f"table {name}: {one.error}" for name, one in found.items() if one.error
+                ]
+                seen = now
+        except (LakeError, OSError) as error:
+            failures = [str(error)]
+        for text in failures:
+            if text not in reported:
+                sys.stdout.buffer.write(msgspec.json.encode(text) + b"\n")
+        sys.stdout.buffer.flush()
+        reported = failures
+        time.sleep(max(POLL_S, RESTS * (time.monotonic() - began_s)))
+    return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -78,11 +78,7 @@ class Plan(NamedTuple):
 
 
 def plan_prune(state: LogState, before: int | str) -> Plan:
-    """Plan to prune the blocks before a masterchain seqno or a UTC day.
-
-    Raises:
-        PruneRefused: no block would be left.
-    """
+    """Plan to prune the blocks before a masterchain seqno or a UTC day."""
     if isinstance(before, str):
         starts = [
             place.first
@@ -136,13 +132,6 @@ def prune_lake(
 
     Readers and writers continue meanwhile. With ``dry_run`` nothing is written. ``on_table`` is
     called with the number of tables done and of all.
-
-    Raises:
-        LakeNotFound: the folder holds no lake.
-        PruneRefused: no block would be left.
-        LakeCorrupt: a file is damaged; nothing was pruned.
-        LakeFull: no room; nothing was pruned.
-        CommitConflict: other commits changed these files at every attempt.
     """
     log = LogReader(lake_dir)
     for _attempt in range(ATTEMPTS):
@@ -152,7 +141,11 @@ def prune_lake(
         with ExitStack() as undo:
             added = _write_files(lake_dir, plan, settings, on_table)
             undo.callback(remove_unless_live, lake_dir, added)
-            segments = _make_segments(lake_dir, plan, added, settings)
+            segments: list[DataFile] = []
+            if settings.build_index:
+                pruned = plan.state.add((_describe(plan, plan.state, added), ""))
+                segments = make_segments(lake_dir, pruned)[0]
+                reach("prune.indexed")
             undo.callback(_remove_segments, lake_dir, segments)
             commit = _commit(lake_dir, log, plan, added, segments, settings)
             if commit is not None:
@@ -163,13 +156,7 @@ def prune_lake(
 
 
 def prune_old_days(log: LogReader, settings: LakeSettings) -> PruneReport | None:
-    """Prune the days before the newest ``keep_days``, counted from the lake's newest block.
-
-    Return None if nothing was pruned.
-
-    Raises:
-        LakeError: as ``prune_lake``.
-    """
+    """Prune the days before the newest ``keep_days``, counted from the lake's newest block."""
     if not settings.keep_days:
         return None
     newest = date.fromisoformat(find_newest_day(log.find()))
@@ -214,18 +201,6 @@ def _write_files(
     return made
 
 
-def _make_segments(
-    lake_dir: Path, plan: Plan, added: list[DataFile], settings: LakeSettings
-) -> list[DataFile]:
-    """Write the index segments that the pruned lake will need."""
-    if not settings.build_index:
-        return []
-    pruned = plan.state.add((_describe(plan, plan.state, added), ""))
-    made, _kept = make_segments(lake_dir, pruned)
-    reach("prune.indexed")
-    return made
-
-
 def _remove_segments(lake_dir: Path, made: list[DataFile]) -> None:
     """Remove segments that were written for a commit that failed."""
     with hold_lock(lake_dir / LOCK_FILE):
@@ -244,9 +219,9 @@ def _commit(
     """Commit the files; None if the lake has changed at their places."""
     with hold_lock(lake_dir / LOCK_FILE):
         now = log.find()
-        if not _still_holds(plan, now) or not all(
-            (lake_dir / file.path).exists() for file in (*added, *made)
-        ):
+        is_same = (now.undoings, now.pruned) == (plan.state.undoings, plan.state.pruned)
+        is_same = is_same and set(plan._replace(state=now).old) == set(plan.old)
+        if not is_same or not all((lake_dir / file.path).exists() for file in (*added, *made)):
             return None
         files, replaced = drop_dead_traces(lake_dir, now, plan.border)
         opened = write_changes(lake_dir, now, Derivation(files, replaced), settings)
@@ -257,17 +232,6 @@ def _commit(
         begin_grace(lake_dir, (*commit.removed, *dropped))
         append_commit(lake_dir, now, commit)
         return commit
-
-
-def _still_holds(plan: Plan, now: LogState) -> bool:
-    """Whether the files to remove are still all those of their blocks."""
-    here = {
-        file.path
-        for file in now.files
-        if not is_open(file.path) and read_place(file.path).first < plan.border
-    }
-    unchanged = (now.undoings, now.pruned) == (plan.state.undoings, plan.state.pruned)
-    return unchanged and here == {file.path for file in plan.old}
 
 
 def _describe(

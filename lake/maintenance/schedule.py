@@ -9,7 +9,6 @@ it costs more than maintenance after sixteen commits, and it exits once it has g
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -23,9 +22,9 @@ from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.kept import KeptRows
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.maintenance.compact import compact_lake
+from tonlake.lake.maintenance.own import Refresher
 from tonlake.lake.maintenance.prune import prune_old_days
-from tonlake.lake.maintenance.refresher import Refresher
-from tonlake.lake.process import read_peak_mib, run_child
+from tonlake.lake.process import Child, read_peak_mib, run_child, start_child
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
@@ -56,9 +55,6 @@ def maintain_once(log: LogReader, settings: LakeSettings) -> int:
     """Build segments, merge small files, prune old days as configured; return the commits made.
 
     Files of blocks without an index are not merged, so that they stay cheap to read.
-
-    Raises:
-        LakeError: the lake is damaged or full; earlier work stays.
     """
     kept = KeptRows(KEPT_BYTES)
     made = 0
@@ -84,7 +80,7 @@ class Maintenance:
         self._on_failure = on_failure
         self._commits = settings.maintenance_commits
         self._thread: threading.Thread | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
         self._tables = Refresher(lake_dir, settings, on_failure)
 
     def count(self, commits: int) -> None:
@@ -125,30 +121,21 @@ class Maintenance:
 
     def _ask_process(self) -> str:
         """Let the process do its work; return the failure, if any."""
-        if self._process is None:
-            command = [sys.executable, "-P", "-m", "tonlake.lake.maintenance.schedule"]
-            # Its standard input is a pipe that closes when this process ends.
-            self._process = subprocess.Popen(  # noqa: S603 - our own module
-                [*command, str(self._lake_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            )
-        asked, answers = self._process.stdin, self._process.stdout
-        if asked is None or answers is None:
-            raise OSError("no pipe to the process that maintains the lake")
-        asked.write(msgspec.json.encode(self._settings) + b"\n")
-        asked.flush()
-        done = msgspec.json.decode(answers.readline(), type=Done)
+        if self._child is None:
+            self._child = start_child("tonlake.lake.maintenance.schedule", self._lake_dir)
+        self._child.send(self._settings)
+        done = msgspec.json.decode(self._child.replies.readline(), type=Done)
         if done.ends:
             self._end_process()
         return done.failure
 
     def _end_process(self) -> int:
         """End the process, if there is one, and return its exit code."""
-        if self._process is None:
+        child, self._child = self._child, None
+        if child is None:
             return 0
-        self._process.communicate()
-        code = self._process.returncode
-        self._process = None
-        return code
+        child.process.communicate()
+        return child.process.returncode
 
 
 def main() -> NoReturn:
@@ -160,7 +147,11 @@ def main() -> NoReturn:
 
 def _work_on(log: LogReader) -> int:
     for line in sys.stdin.buffer:
-        failure = _maintain(log, msgspec.json.decode(line, type=LakeSettings))
+        failure = ""
+        try:
+            maintain_lake(log, msgspec.json.decode(line, type=LakeSettings))
+        except (LakeError, OSError) as error:
+            failure = str(error)
         done = Done(failure, ends=read_peak_mib() > MAX_MIB)
         sys.stdout.buffer.write(msgspec.json.encode(done) + b"\n")
         sys.stdout.buffer.flush()
@@ -169,21 +160,8 @@ def _work_on(log: LogReader) -> int:
     return 0
 
 
-def _maintain(log: LogReader, settings: LakeSettings) -> str:
-    """Maintain a lake, and return the failure; "" if there is none."""
-    try:
-        maintain_lake(log, settings)
-    except (LakeError, OSError) as error:
-        return str(error)
-    return ""
-
-
 def maintain_lake(log: LogReader, settings: LakeSettings) -> None:
-    """Maintain a lake until only few commits arrived meanwhile, or for ``LASTS_S``.
-
-    Raises:
-        LakeError: as ``maintain_once``.
-    """
+    """Maintain a lake until only few commits arrived meanwhile, or for ``LASTS_S``."""
     until_s = time.monotonic() + LASTS_S
     commits = settings.maintenance_commits
     while commits >= settings.maintenance_commits and time.monotonic() < until_s:

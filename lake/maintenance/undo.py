@@ -113,11 +113,7 @@ def _spans(path: str, last_kept: int) -> bool:
 
 
 def _check_border(state: LogState, last_kept: int, max_mc_blocks: int) -> str:
-    """Return the day of the last block that stays.
-
-    Raises:
-        UndoRefused: too many blocks would go, or all.
-    """
+    """Return the day of the last block that stays."""
     newest = state.ranges[-1][1]
     kept = [place for place in list_places(state) if state.last_pruned < place.first <= last_kept]
     if not kept:
@@ -145,10 +141,6 @@ def cut_files(
 
     The new files are at the place of ``kept``. A file without rows in it has no successor. With
     block 0, the zero state, ``kept`` begins before the place.
-
-    Raises:
-        LakeCorrupt: a file is missing or damaged.
-        LakeFull: no room.
     """
     made: list[DataFile] = []
     with ExitStack() as undo:

@@ -15,11 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tonlake.lake.commit.delta import find_differences
-from tonlake.lake.duck.own import list_own_files
+from tonlake.lake.duck.own import list_own_files, read_definitions, read_own_state
 from tonlake.lake.duck.views import find_changed
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.digest import find_damage
-from tonlake.lake.log.own import read_definitions, read_own_state
 from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.state import (
     LOG_FOLDER,
@@ -70,9 +69,6 @@ def verify_lake(
     """Read every byte of the lake and report all damage.
 
     ``on_file`` is called after each data file with the number of files done and of all.
-
-    Raises:
-        LakeNotFound: the folder has no commit.
     """
     state, damage = _verify_log(lake_dir)
     own = list(_list_own(lake_dir, damage))

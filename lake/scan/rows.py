@@ -200,8 +200,8 @@ class ScanRows:
         found: dict[str, int] = {}
         for each in self._tables:
             if each.misfits is not None:
-                count = sum(each.misfits.counts.values())
-                each.misfits.counts.clear()
+                count = sum(each.misfits.values())
+                each.misfits.clear()
                 found |= {each.name: count} if count else {}
         return found
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from tonlake.lake.schema.column import Column
 from tonlake.lake.schema.view import (
     ASSET,
+    DAY,
+    INTERFACES,
+    LABEL,
+    MC_SEQNO,
     V_ACCOUNTS,
     V_COMMENTS,
     V_JETTON_TRANSFERS,
@@ -15,12 +19,6 @@ from tonlake.lake.schema.view import (
     V_TRANSACTIONS,
     V_TRANSFERS,
     View,
-)
-from tonlake.lake.schema.view_column import (
-    DAY,
-    INTERFACES,
-    LABEL,
-    MC_SEQNO,
     account,
     address,
     amount,

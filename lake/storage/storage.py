@@ -115,20 +115,12 @@ class Storage:
         self.is_local = isinstance(filesystem, fs.LocalFileSystem)
 
     def find(self, path: str) -> fs.FileInfo:
-        """Return type and size of a path, which may not exist.
-
-        Raises:
-            StorageError: object storage does not answer.
-        """
+        """Return type and size of a path, which may not exist."""
         with self.naming_faults():
             return self.filesystem.get_file_info(self._locate(path))
 
     def list_files(self, folders: Iterable[str]) -> dict[str, fs.FileInfo]:
-        """Return all files and folders below ``folders``, by path.
-
-        Raises:
-            StorageError: object storage does not answer.
-        """
+        """Return all files and folders below ``folders``, by path."""
         found = {}
         with self.naming_faults():
             for folder in folders:
@@ -157,13 +149,7 @@ class Storage:
         return data
 
     def write(self, path: str, chunks: Iterable[bytes], sha256: str) -> None:
-        """Write a file, which becomes visible, durably, once its bytes match the digest.
-
-        Raises:
-            LakeCorrupt: they do not match; no file was created.
-            LakeFull: no room.
-            StorageError: object storage does not answer.
-        """
+        """Write a file, which becomes visible, durably, once its bytes match the digest."""
         if not self.is_local:
             with self.naming_faults():
                 self._upload(path, chunks, sha256)
@@ -176,6 +162,10 @@ class Storage:
             _compare(path, seal_file(copy, "file"), sha256)
             temporary.replace(final)
         sync_folder(folder)
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Write a small file, durably."""
+        self.write(path, [data], hashlib.sha256(data).hexdigest())
 
     def _upload(self, path: str, chunks: Iterable[bytes], sha256: str) -> None:
         """Write an object, which gets its full size only if its bytes match the digest."""
@@ -196,11 +186,7 @@ class Storage:
             raise
 
     def remove(self, path: str) -> None:
-        """Remove a file, if it exists.
-
-        Raises:
-            StorageError: object storage does not answer.
-        """
+        """Remove a file, if it exists."""
         with self.naming_faults(), suppress(FileNotFoundError):
             self.filesystem.delete_file(self._locate(path))
 
@@ -270,11 +256,7 @@ def open_storage(place: str | Path, *, public: bool = False) -> Storage:
 
 
 def _find_region(bucket: str) -> str | None:
-    """Return the region of a bucket at Amazon; None: as the environment says.
-
-    Raises:
-        OSError: Amazon cannot be reached, or has no such bucket.
-    """
+    """Return the region of a bucket at Amazon; None: as the environment says."""
     if find_endpoint(os.environ) or not os.environ.keys().isdisjoint(_REGIONS):
         return None
     region: str = fs.resolve_s3_region(bucket)
@@ -299,11 +281,7 @@ def work_through(
 
 
 def list_log_names(storage: Storage) -> list[str]:
-    """Return the names of the files of a log; none if there is no lake.
-
-    Raises:
-        StorageError: object storage does not answer.
-    """
+    """Return the names of the files of a log; none if there is no lake."""
     return [path.rpartition("/")[2] for path in storage.list_files([LOG_FOLDER])]
 
 
@@ -317,11 +295,7 @@ def list_needed(names: Collection[str], number: int | None) -> list[str]:
 
 
 def fetch_log(storage: Storage, names: Collection[str], number: int, folder: Path) -> None:
-    """Copy into a folder what ``read_state`` and ``read_selection`` need of a log.
-
-    Raises:
-        StorageError: object storage does not answer.
-    """
+    """Copy into a folder what ``read_state`` and ``read_selection`` need of a log."""
     (folder / LOG_FOLDER).mkdir(exist_ok=True)
     needed = [f"{LOG_FOLDER}/{name}" for name in list_needed(names, number)]
     needed += [SELECTION_FILE] if SELECTION_FILE.rpartition("/")[2] in names else []

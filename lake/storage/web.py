@@ -50,11 +50,7 @@ class WebFolder:
     is_local = False
 
     def __init__(self, url: str, key: str = "") -> None:
-        """Take the URL and the API key, if the service needs one; nothing is requested yet.
-
-        Raises:
-            StorageError: the URL is malformed.
-        """
+        """Take the URL and the API key, if the service needs one; nothing is requested yet."""
         # The import takes a tenth of a second; only commands that contact a server pay for it.
         import httpx  # noqa: PLC0415 - as above
 

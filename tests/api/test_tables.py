@@ -14,7 +14,7 @@ from litestar.testing import TestClient
 import tonlake
 from tests.patience import patient
 from tonlake.api.app import create_app
-from tonlake.lake.log.own import OwnTable, read_own_state, write_own_state
+from tonlake.lake.duck.own import OwnTable, read_own_state, write_own_state
 from tonlake.lake.maintenance.own import add_table
 from tonlake.lake.settings import LakeSettings
 

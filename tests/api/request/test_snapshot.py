@@ -20,8 +20,8 @@ from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
 from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.log.digest import Recheck
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.maintenance.recheck import Recheck
 
 
 @pytest.fixture

@@ -19,11 +19,11 @@ from tests.lake.rows import commit_rows, file_bytes
 from tonlake.api.command import status
 from tonlake.api.command.loading import NAMES, compose_settings
 from tonlake.api.python import command as sql
-from tonlake.lake.command import cli
+from tonlake.lake.command import cli, maintain
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
-commands = [*cli.commands, *sql.commands, *status.commands]
+commands = [*maintain.commands, *sql.commands, *status.commands]
 GROUP = click.Group("tonlake", commands=commands)
 
 

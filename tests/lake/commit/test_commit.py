@@ -33,7 +33,7 @@ from tonlake.lake.errors import (
     RowsRejected,
 )
 from tonlake.lake.file import datafile
-from tonlake.lake.file.datafile import Order, Written
+from tonlake.lake.file.datafile import Written
 from tonlake.lake.log.place import Derivation, NewFile, Place
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LogState, read_commit, read_state
@@ -320,9 +320,9 @@ def test_a_link_that_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_files_of_a_stage_are_begun_before_the_next_is_derived(tmp_path: Path) -> None:
     begun: list[str] = []
 
-    def submit(work: Callable[[Order], Written], order: Order) -> Future[Written]:
-        begun.append(order.file.table)
-        return pool.submit(work, order)
+    def submit(work: Callable[[NewFile], Written], file: NewFile) -> Future[Written]:
+        begun.append(file.table)
+        return pool.submit(work, file)
 
     def derive(_state: LogState, _rows: object, place: Place) -> Iterator[Derivation]:
         for name in ("traces", "open_edges"):

@@ -16,7 +16,6 @@ from tests.lake.killed import KILLED, run_child, run_killed
 from tests.lake.rows import commit_days, commit_rows, file_bytes
 from tests.lake.web import plain_server, serving_folder
 from tonlake.lake.copy import pull as pulling
-from tonlake.lake.copy import source as sources
 from tonlake.lake.copy.follow import PullFollower
 from tonlake.lake.copy.pull import copy_file, copy_lake, open_pull
 from tonlake.lake.duck.connection import connect
@@ -392,7 +391,7 @@ def test_a_log_that_does_not_chain(lake: Path, tmp_path: Path, selection: Select
 
 
 def test_an_entry_without_end(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "ENTRY_BYTES", 1000)
+    monkeypatch.setattr(pulling, "ENTRY_BYTES", 1000)
     with pytest.raises(SourceRefused, match=r"_log/1.json.*more than 1000 bytes"):
         copy_lake(lake, tmp_path / "copy")
 

@@ -11,12 +11,13 @@ import pytest
 from tonlake.lake.duck.connection import (
     ALL_VIEWS,
     VIEW_BASES,
+    Database,
+    SnapshotViews,
     connect,
     list_views,
     read_macros,
     read_sql,
 )
-from tonlake.lake.duck.database import Database, SnapshotViews
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema.view_catalogue import VIEWS
 from tonlake.lake.settings import LakeSettings
@@ -117,7 +118,7 @@ def test_a_database_that_knew_many_files_gives_way_to_another(
     same = database.open(newest)
     expected = ask(same, ROWS)
     assert count_schemas(same) == 2
-    monkeypatch.setattr("tonlake.lake.duck.database.FORGOTTEN_KEPT", 0)
+    monkeypatch.setattr("tonlake.lake.duck.connection.FORGOTTEN_KEPT", 0)
     other = database.open(newest)
     assert ask(other, ROWS) == expected
     assert count_schemas(other) == 1

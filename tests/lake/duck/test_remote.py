@@ -18,6 +18,7 @@ from tonlake.api.command.loading import compose_settings
 from tonlake.api.python.command import commands
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.duck.connection import connect
+from tonlake.lake.duck.own import OwnTable
 from tonlake.lake.duck.remote import open_to_ask
 from tonlake.lake.errors import (
     CopyRefused,
@@ -26,7 +27,6 @@ from tonlake.lake.errors import (
     SourceRefused,
     StorageError,
 )
-from tonlake.lake.log.own import OwnTable
 from tonlake.lake.log.snapshot import Selection, open_snapshot
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.compact import compact_lake

@@ -4,18 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonlake.lake.log.place import NewFile, Place, is_open, list_places, read_place
+from tonlake.lake.log.place import Place, is_open, list_places, path_at, read_place
 from tonlake.lake.log.state import DataFile, LogState
-from tonlake.lake.schema import TRACES
 
-ROWS = TRACES.arrow.empty_table()
 DAYS = st.dates().map(lambda day: day.isoformat())
 
 
 @given(st.integers(1, 2**40), st.integers(1, 2**40), DAYS)
 def test_a_path_names_its_place(first: int, last: int, day: str) -> None:
     place = Place(first, last, day)
-    path = NewFile("traces", place, ROWS).path("ab" * 32)
+    path = path_at("traces", place, "ab" * 32)
     assert path == f"traces/day={day}/{first}-{last}-{'ab' * 8}.parquet"
     assert read_place(path) == place
     assert not place.is_open
@@ -24,7 +22,7 @@ def test_a_path_names_its_place(first: int, last: int, day: str) -> None:
 
 def test_open_rows_have_a_place_of_their_own() -> None:
     place = Place(0, 0, "2026-01-02")
-    path = NewFile("open_edges", place, ROWS).path("cd" * 32)
+    path = path_at("open_edges", place, "cd" * 32)
     assert path == f"open_edges/day=2026-01-02/open-{'cd' * 8}.parquet"
     assert read_place(path) == place
     assert place.is_open

@@ -17,23 +17,23 @@ from tonlake.api.command.main import main
 from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.duck.own import Filter, ask_table
-from tonlake.lake.duck.views import write_views
-from tonlake.lake.errors import LakeCorrupt, QueryError, TableInvalid
-from tonlake.lake.log.own import (
+from tonlake.lake.duck.own import (
+    Filter,
     OwnTable,
     Per,
+    ask_table,
     read_definitions,
     read_own_state,
     write_definitions,
 )
+from tonlake.lake.duck.views import write_views
+from tonlake.lake.errors import LakeCorrupt, QueryError, TableInvalid
 from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LogState, read_state
-from tonlake.lake.maintenance import own, refresher
+from tonlake.lake.maintenance import own
 from tonlake.lake.maintenance.compact import compact_lake
-from tonlake.lake.maintenance.own import add_table, refresh_tables, remove_table
-from tonlake.lake.maintenance.refresher import Refresher
+from tonlake.lake.maintenance.own import Refresher, add_table, refresh_tables, remove_table
 from tonlake.lake.maintenance.undo import undo_after
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import MESSAGE_BODIES
@@ -201,32 +201,38 @@ def wait_for(is_so: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+def running(kept: Refresher) -> int:
+    """Return the id of the process; 0 if it is not running."""
+    process = None if kept._running is None else kept._running[0].process
+    return 0 if process is None or process.poll() is not None else process.pid
+
+
 def test_the_process_comes_with_the_first_table_and_goes_with_its_parent(lake: Path) -> None:
     kept = Refresher(lake, SETTINGS, print)
     kept.wake()
-    assert not kept.is_running()
+    assert not running(kept)
     write_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
     kept.wake()
-    assert kept.is_running()
+    assert running(kept)
     wait_for(lambda: read_own_state(lake, "kinds").rows > 0)
     remove_table(lake, "kinds")
     write_definitions(lake, [OwnTable("paid", PER_COMMIT, "commit")])
     wait_for(lambda: read_own_state(lake, "paid").rows > 0)
     kept.close()
-    assert not kept.is_running()
+    assert not running(kept)
 
 
 def test_a_process_that_is_killed_is_reported_and_started_again(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refresher, "PAUSE_S", 0.1)
+    monkeypatch.setattr(own, "PAUSE_S", 0.1)
     write_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
     failures: list[str] = []
     kept = Refresher(lake, SETTINGS, failures.append)
     try:
         kept.wake()
-        os.kill(kept.process_id, signal.SIGKILL)
-        wait_for(lambda: not kept.is_running())
+        os.kill(running(kept), signal.SIGKILL)
+        wait_for(lambda: not running(kept))
         kept.wake()
         assert failures == ["the refresher of user-defined tables ended with code -9"]
         time.sleep(0.2)
@@ -240,8 +246,8 @@ def test_a_process_that_is_killed_is_reported_and_started_again(
 def test_a_process_that_keeps_crashing_is_reported_once_and_started_less_often(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refresher, "PAUSE_S", 0.05)
-    monkeypatch.setattr(refresher, "LONGEST_PAUSE_S", 0.2)
+    monkeypatch.setattr(own, "PAUSE_S", 0.05)
+    monkeypatch.setattr(own, "LONGEST_PAUSE_S", 0.2)
     write_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
     failures: list[str] = []
     kept = Refresher(lake, SETTINGS, failures.append)
@@ -249,13 +255,13 @@ def test_a_process_that_keeps_crashing_is_reported_once_and_started_less_often(
 
     def is_started() -> bool:
         kept.wake()
-        return kept.is_running()
+        return bool(running(kept))
 
     try:
         for _ in range(4):
             wait_for(is_started)
-            os.kill(kept.process_id, signal.SIGKILL)
-            wait_for(lambda: not kept.is_running())
+            os.kill(running(kept), signal.SIGKILL)
+            wait_for(lambda: not running(kept))
             killed_s.append(time.monotonic())
         kept.wake()
     finally:
@@ -268,26 +274,26 @@ def test_a_process_that_keeps_crashing_is_reported_once_and_started_less_often(
 def test_a_failure_behind_an_orderly_end_is_a_first_one(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refresher, "PAUSE_S", 0.05)
+    monkeypatch.setattr(own, "PAUSE_S", 0.05)
     write_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
     failures: list[str] = []
     kept = Refresher(lake, SETTINGS, failures.append)
 
     def end(number: signal.Signals) -> None:
         wait_for(is_started)
-        os.kill(kept.process_id, number)
-        wait_for(lambda: not kept.is_running())
+        os.kill(running(kept), number)
+        wait_for(lambda: not running(kept))
 
     def is_started() -> bool:
         kept.wake()
-        return kept.is_running()
+        return bool(running(kept))
 
     try:
         end(signal.SIGKILL)
         wait_for(is_started)
         wait_for(lambda: read_own_state(lake, "kinds").rows > 0)
         end(signal.SIGTERM)
-        monkeypatch.setattr(refresher, "PAUSE_S", 0)
+        monkeypatch.setattr(own, "PAUSE_S", 0)
         assert is_started(), "it pauses no longer than before the failure"
         end(signal.SIGKILL)
         kept.wake()

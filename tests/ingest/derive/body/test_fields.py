@@ -57,7 +57,7 @@ def compare(lake_dir: Path) -> int:
             value = decoded[row["body_hash"]]
             if value["@type"] == table.name:
                 compared += compare_row(table, row, value)
-    assert all(count >= 0 for count in misfits.counts.values())
+    assert all(count >= 0 for count in misfits.values())
     return compared
 
 

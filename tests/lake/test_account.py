@@ -1,12 +1,14 @@
 """Notations of addresses, hashes, shards and block ids."""
 
+from __future__ import annotations
+
 import base64
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonlake.lake.notation import (
+from tonlake.lake.account import (
     read_block_id,
     read_friendly_address,
     read_hash,

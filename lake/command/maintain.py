@@ -1,0 +1,377 @@
+"""Commands on an existing lake, and ``tonlake schema``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from tonlake.lake.command.argument import (
+    Folder,
+    lake_option,
+)
+from tonlake.lake.command.cli import (
+    EXIT_DATA,
+    failing_cleanly,
+    json_option,
+    read_settings,
+    show_progress,
+)
+from tonlake.lake.command.dictionary import render_dbt, render_json, render_markdown
+from tonlake.lake.command.status import (
+    describe_outdated,
+    read_index_status,
+)
+from tonlake.lake.commit.commit import is_day
+from tonlake.lake.commit.delta import publish, remove_logs
+from tonlake.lake.duck.own import OwnTable, list_own_tables, read_definitions, read_own_state
+from tonlake.lake.duck.views import write_views
+from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.maintenance.compact import compact_lake
+from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.maintenance.own import add_table, refresh_tables, remove_table
+from tonlake.lake.maintenance.prune import PruneReport, prune_lake
+from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.settings import LakeSections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tonlake.lake.duck.own import OwnState, Per
+    from tonlake.lake.log.state import Commit
+
+
+@click.command("verify", epilog="Example: tonlake verify --lake mainnet.lake")
+@lake_option
+@json_option
+@click.option(
+    "--sweep", is_flag=True, help="Remove old files that the newest snapshot does not use."
+)
+def verify_command(*, lake_dir: Path, as_json: bool, sweep: bool) -> None:
+    """Verify all digests and the log; exit 1 on any damage."""
+    with failing_cleanly(), show_progress("files") as show:
+        settings = read_settings(LakeSections).lake
+        swept = sweep_orphans(lake_dir, settings.orphan_grace_s) if sweep else []
+        report = verify_lake(lake_dir, show)
+    if as_json:
+        click.echo(msgspec.json.encode(report))
+    else:
+        for path in swept:
+            click.echo(f"removed: {path.relative_to(lake_dir)}")
+        for orphan in report.orphans:
+            click.echo(f"unused: {orphan}")
+        for damage in report.damage:
+            click.echo(f"damaged: {damage.file}: {damage.reason}")
+        if report.orphans:
+            click.echo(
+                f"unused by the newest snapshot: {len(report.orphans):,} files; "
+                f"--sweep removes those older than {settings.orphan_grace_s:,} s"
+            )
+        click.echo(
+            f"{report.commits:,} commits, {report.files:,} files, {report.rows:,} rows, "
+            f"{report.bytes:,} bytes: {len(report.damage) or 'none'} damaged"
+        )
+        if report.reported:
+            ranges = ", ".join(f"{first}..{last}" for first, last in report.reported)
+            click.echo(
+                f"masterchain blocks {ranges} are as the public data set reports them: no block"
+                " proves their rows"
+            )
+    if report.damage:
+        sys.exit(EXIT_DATA)
+
+
+@click.command("views", epilog="Example: tonlake views --lake mainnet.lake")
+@lake_option
+@click.option("--root", help="Path of the lake as readers see it, if it differs.")
+def views_command(*, lake_dir: Path, root: str | None) -> None:
+    """Write views.sql and catalog.duckdb of the newest snapshot, for DuckDB and other tools."""
+    with failing_cleanly():
+        settings = read_settings(LakeSections).lake
+        for path in write_views(lake_dir, root, settings):
+            click.echo(str(path))
+
+
+SCHEMA_EXAMPLES = """
+Examples:
+
+\b
+  tonlake schema --markdown > tables.md
+  tonlake schema --dbt --lake mainnet.lake > models/tonlake_sources.yml
+"""
+
+
+@click.command("schema", epilog=SCHEMA_EXAMPLES)
+@click.option(
+    "--markdown",
+    "output_format",
+    flag_value="markdown",
+    default=True,
+    help="Print Markdown (the default).",
+)
+@click.option("--json", "output_format", flag_value="json", help="Print JSON for machines.")
+@click.option(
+    "--dbt",
+    "output_format",
+    flag_value="dbt",
+    help="Print a dbt source file for the views of catalog.duckdb.",
+)
+@click.option(
+    "--lake",
+    "lake_dir",
+    type=Folder(),
+    help="Add the user-defined tables of this lake.",
+)
+def schema_command(*, output_format: str, lake_dir: Path | None) -> None:
+    """Print the data dictionary: every table and column."""
+    writers = {"json": render_json, "dbt": render_dbt, "markdown": render_markdown}
+    with failing_cleanly():
+        own = [] if lake_dir is None else list_own_tables(lake_dir)
+    click.echo(writers[output_format](own))
+
+
+def report_rebuilt(lake_dir: Path, commit: Commit | None, noun: str, tables: Iterable[str]) -> None:
+    """Print the rows that a rebuild committed, and the index segments it made outdated."""
+    if commit is None:
+        click.echo(f"nothing differs from the existing {noun}")
+        return
+    rows = {name: sum(file.rows for file in commit.added if file.table == name) for name in tables}
+    counts = ", ".join(f"{count:,} {name}" for name, count in rows.items())
+    click.echo(
+        f"commit {commit.number}: {len(commit.added)} files" + (f" with {counts}" if counts else "")
+    )
+    if outdated := read_index_status(open_snapshot(lake_dir, check_digests=False)).outdated:
+        click.echo(f"index: {describe_outdated(outdated)}")
+
+
+@click.group("rebuild", epilog="Example: tonlake rebuild index --lake mainnet.lake")
+def rebuild_group() -> None:
+    """Recompute what is derived from the lake's rows."""
+
+
+@rebuild_group.command("index", epilog="Example: tonlake rebuild index --lake mainnet.lake")
+@lake_option
+@click.option("--all", "everything", is_flag=True, help="Rebuild existing segments, too.")
+def rebuild_index_command(*, lake_dir: Path, everything: bool) -> None:
+    """Index the blocks that have no index yet; the lake stays readable meanwhile."""
+    with failing_cleanly():
+        commit = rebuild_index(lake_dir, everything=everything)
+    if commit is None or commit.segments is None:
+        click.echo("every block is already indexed")
+        return
+    rows, size = (
+        sum(getattr(segment, name) for segment in commit.segments) for name in ("rows", "bytes")
+    )
+    click.echo(f"{len(commit.segments)} segments, {rows:,} transactions, {size:,} bytes")
+
+
+@rebuild_group.command("delta", epilog="Example: tonlake rebuild delta --lake mainnet.lake")
+@lake_option
+def rebuild_delta_command(*, lake_dir: Path) -> None:
+    """Write the Delta logs of all tables again, from version 0."""
+    with failing_cleanly():
+        log, settings = LogReader(lake_dir), read_settings(LakeSections).lake
+        log.find()
+        remove_logs(lake_dir)
+        publish(log, settings)
+    click.echo(f"Delta logs: {'version 0 of every table' if settings.delta else 'removed'}")
+
+
+COMPACT_EXAMPLES = """
+Examples:
+
+\b
+  tonlake compact --lake mainnet.lake
+  tonlake compact --lake mainnet.lake --json
+  TONLAKE_LAKE_COMPACT_ROWS=2000000 tonlake compact --lake mainnet.lake
+
+Merged files stay for active readers; tonlake verify --sweep removes them after the grace
+period (setting [lake] orphan_grace_s). The lake can be read and written meanwhile.
+"""
+
+
+@click.command("compact", epilog=COMPACT_EXAMPLES)
+@lake_option
+@json_option
+def compact_command(*, lake_dir: Path, as_json: bool) -> None:
+    """Merge small files into large ones, day by day; rows and index do not change."""
+    with failing_cleanly(), show_progress("files") as show:
+        settings = read_settings(LakeSections).lake
+        report = compact_lake(lake_dir, settings, on_files=show)
+    if as_json:
+        click.echo(msgspec.json.encode(report))
+        return
+    if not report.commits:
+        click.echo("nothing to merge")
+        return
+    click.echo(
+        f"{report.files_before:,} files with {report.bytes_before:,} bytes became "
+        f"{report.files_after:,} with {report.bytes_after:,}, in {report.commits:,} commit(s)"
+    )
+
+
+PRUNE_EXAMPLES = """
+Examples:
+
+\b
+  tonlake prune --lake mainnet.lake --before 2026-11-01 --dry-run
+  tonlake prune --lake mainnet.lake --before 2026-11-01
+  tonlake prune --lake mainnet.lake --before 41000000 --json
+
+Rows that later blocks build on stay, such as the newest state of every account. Old files stay for
+active readers; tonlake verify --sweep removes them after the grace period (setting [lake]
+orphan_grace_s). The lake can be read and written meanwhile.
+"""
+
+
+class _Border(click.ParamType[int | str]):
+    """A masterchain seqno, or a UTC day as ``YYYY-MM-DD``."""
+
+    name = "DATE|SEQNO"
+
+    def convert(
+        self, value: int | str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | str:
+        text = str(value)
+        if text.isascii() and text.isdecimal() and int(text):
+            return int(text)
+        if not is_day(text):
+            self.fail(f"{text!r} is neither a day, such as 2026-11-01, nor a seqno", param, ctx)
+        return text
+
+
+@click.command("prune", epilog=PRUNE_EXAMPLES)
+@lake_option
+@click.option(
+    "--before",
+    type=_Border(),
+    required=True,
+    help="First UTC day, or masterchain block, that stays.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be pruned; write nothing.")
+@json_option
+def prune_command(*, lake_dir: Path, before: int | str, dry_run: bool, as_json: bool) -> None:
+    """Remove the blocks before a day or a seqno; answers about later ones stay the same."""
+    with failing_cleanly(), show_progress("tables") as show:
+        settings = read_settings(LakeSections).lake
+        report = prune_lake(lake_dir, before, settings, dry_run=dry_run, on_table=show)
+    if as_json:
+        freed = {} if dry_run else {"bytes_freed": report.bytes_freed}
+        click.echo(msgspec.json.encode(msgspec.structs.asdict(report) | freed))
+        return
+    click.echo(_describe_prune(report, dry_run=dry_run))
+
+
+def _describe_prune(report: PruneReport, *, dry_run: bool) -> str:
+    if not report.ranges:
+        return f"nothing to prune: the lake begins with masterchain block {report.before}"
+    blocks = ", ".join(f"{first}..{last}" for first, last in report.ranges)
+    files = f"{report.files_before:,} files with {report.bytes_before:,} bytes"
+    if dry_run:
+        return (
+            f"masterchain blocks {blocks} would be pruned: {files}, less what later blocks build on"
+        )
+    return (
+        f"masterchain blocks {blocks} pruned by commit {report.commit}: {files} became "
+        f"{report.files_after:,} with {report.bytes_after:,}; {report.bytes_freed:,} bytes freed "
+        "once the old files are swept"
+    )
+
+
+TABLE_EXAMPLES = """
+Examples:
+
+\b
+  tonlake table add daily_fees fees.sql --per day --lake mainnet.lake
+  tonlake table list --lake mainnet.lake
+  tonlake table refresh daily_fees --lake mainnet.lake
+  tonlake table remove daily_fees --lake mainnet.lake
+"""
+
+
+@click.group("table", epilog=TABLE_EXAMPLES)
+def table_group() -> None:
+    """Keep the result of a statement as a table of the lake, up to date."""
+
+
+@table_group.command("add", epilog=TABLE_EXAMPLES)
+@click.argument("name")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--per",
+    type=click.Choice(["day", "commit"]),
+    required=True,
+    help="Whether the statement runs over the rows of each UTC day, or of each commit.",
+)
+@lake_option
+def add_command(*, name: str, file: Path, per: Per, lake_dir: Path) -> None:
+    """Add a table with the rows of the statement in FILE, and fill it."""
+    with failing_cleanly(), show_progress("files") as show:
+        settings = read_settings(LakeSections).lake
+        statement = file.read_text(encoding="utf-8", errors="replace")
+        state = add_table(lake_dir, OwnTable(name, statement, per), settings, show)
+    click.echo(_describe_table(name, state))
+
+
+@table_group.command("list", epilog=TABLE_EXAMPLES)
+@lake_option
+@json_option
+def list_command(*, lake_dir: Path, as_json: bool) -> None:
+    """List the tables: rows, the commit they are up to date with, and errors."""
+    with failing_cleanly():
+        tables = read_definitions(lake_dir).values()
+        found = {table: read_own_state(lake_dir, table.name) for table in tables}
+    if as_json:
+        listed = [
+            {
+                **msgspec.to_builtins(table),
+                "columns": state.columns,
+                "rows": state.rows,
+                "commit": state.commit,
+                "error": state.error,
+            }
+            for table, state in found.items()
+        ]
+        click.echo(msgspec.json.encode(listed))
+        return
+    for table, state in found.items():
+        click.echo(f"{_describe_table(table.name, state)} (per {table.per})")
+
+
+@table_group.command("refresh", epilog=TABLE_EXAMPLES)
+@click.argument("name", required=False)
+@lake_option
+def refresh_command(*, name: str | None, lake_dir: Path) -> None:
+    """Refresh a table, or all of them; exit 1 if one fails."""
+    with failing_cleanly(), show_progress("files") as show:
+        found = refresh_tables(lake_dir, read_settings(LakeSections).lake, name, show)
+    for each, state in found.items():
+        click.echo(_describe_table(each, state))
+    if any(state.error for state in found.values()):
+        sys.exit(EXIT_DATA)
+
+
+@table_group.command("remove", epilog=TABLE_EXAMPLES)
+@click.argument("name")
+@lake_option
+def remove_command(*, name: str, lake_dir: Path) -> None:
+    """Remove a table and its files."""
+    with failing_cleanly():
+        remove_table(lake_dir, name)
+    click.echo(f"{name}: removed")
+
+
+def _describe_table(name: str, state: OwnState) -> str:
+    text = f"{name}: {state.rows:,} rows in {len(state.parts):,} files, commit {state.commit}"
+    return f"{text}; failed at commit {state.failed}: {state.error}" if state.error else text
+
+
+commands: list[click.Command] = [
+    *(rebuild_group, verify_command, views_command, schema_command),
+    *(compact_command, prune_command, table_group),
+]
