@@ -17,8 +17,6 @@ from rich.progress import Progress as ProgressBar
 
 from tonlake.ingest.command.node import choose_node, keep_apart, node_option
 from tonlake.ingest.command.state import bring_baseline, print_baseline, remind_of_baseline
-from tonlake.ingest.dataset.files import DataSet, parse_days
-from tonlake.ingest.dataset.pipeline import ingest_days
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError
@@ -162,6 +160,10 @@ def ingest_command(  # noqa: PLR0913 - one for each option
 def _bring_dataset(
     place: Path | str, days: str | None, lake: Path, settings: IngestSections, *, as_json: bool
 ) -> None:
+    # DuckDB's and pyarrow's compute take 0.2 s to load.
+    from tonlake.ingest.dataset.files import DataSet, parse_days  # noqa: PLC0415
+    from tonlake.ingest.dataset.pipeline import ingest_days  # noqa: PLC0415
+
     if days is None:
         raise click.UsageError("--dataset needs --days: name the days to ingest")
     try:
