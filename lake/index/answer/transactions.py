@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from heapq import merge
-from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +119,7 @@ def _walk_range(segment: Segment, asked: Mapping[str, Any]) -> Iterator[_Found]:
     utimes = bound(asked["start_utime"], asked["end_utime"])
     lt_span = bound(asked["start_lt"], asked["end_lt"])
     (low, high), name = (utimes, "now") if asked["by_time"] else (lt_span, "lt")
-    lasts, firsts = _find_edges(segment, name)
+    lasts, firsts = transactions.block_edges[name]
     blocks = range(bisect_left(lasts, low), bisect_right(firsts, high))
     ahead: list[_Found] = []
     walked = 0
@@ -141,17 +140,11 @@ def _walk_range(segment: Segment, asked: Mapping[str, Any]) -> Iterator[_Found]:
     yield from ahead
 
 
-def _edge_beyond(at: int, firsts: list[int], lasts: list[int], *, descending: bool) -> int:
+def _edge_beyond(at: int, firsts: Sequence[int], lasts: Sequence[int], *, descending: bool) -> int:
     """Return the nearest moment that the blocks after one in the order of a walk may have."""
     if descending:
         return lasts[at - 1] if at else -1
     return firsts[at + 1] if at + 1 < len(firsts) else 1 << 63
-
-
-def _find_edges(segment: Segment, name: str) -> tuple[list[int], list[int]]:
-    """Return the last moment up to each block, and the first from each block on."""
-    firsts, lasts = segment.transactions.block_spans[name]
-    return list(accumulate(lasts, max)), list(accumulate(reversed(firsts), min))[::-1]
 
 
 def list_blocks_page(index: Index, asked: Mapping[str, Any]) -> list[Hit]:

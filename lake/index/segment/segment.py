@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -166,9 +168,20 @@ class SegmentTransactions:
         self.failed = file.numbers("transactions.failed")
         self.block_seqnos = file.numbers("block.mc_seqno")
         self.block_ends = file.numbers("block.end")
-        self.block_spans = {
+        self._block_spans = {
             name: (file.numbers(f"block.first_{name}"), file.numbers(f"block.last_{name}"))
             for name in ("lt", "now")
+        }
+
+    @cached_property
+    def block_edges(self) -> dict[str, tuple[array[int], array[int]]]:
+        """By moment: the last one up to each block, and the first one from each block on."""
+        return {
+            name: (
+                array("q", accumulate(lasts, max)),
+                array("q", accumulate(reversed(firsts), min))[::-1],
+            )
+            for name, (firsts, lasts) in self._block_spans.items()
         }
 
     def find(self, tx_hash: bytes) -> int | None:
