@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tonlake.lake.index.segment.segment import Segment
     from tonlake.lake.index.segment.table import SegmentTable
 
+AT_ONCE = 32
+"""Records that live at once: the collector of garbage does not run over so few objects."""
+
 MAX_RANKED = 50_000
 """Most accounts ranked across several segments; deeper pages are left to SQL."""
 
@@ -163,29 +166,49 @@ class Segments:
     def read_records(self, hits: Sequence[Hit]) -> list[Record]:
         """Return the records of transactions, in the same order."""
         records: list[Any] = [None] * len(hits)
+        for _, places, some in self.iter_records(hits):
+            for at, record in zip(places, some, strict=True):
+                records[at] = record
+        return records
+
+    def iter_records(
+        self, hits: Sequence[Hit], *, numbered: bool = False
+    ) -> Iterator[tuple[Segment, list[int], list[Record]]]:
+        """Yield some records of one segment at a time, with their places among ``hits``.
+
+        ``numbered``: as ``SegmentTransactions.read_records`` reads them.
+        """
         by_segment: dict[Segment, list[int]] = {}
         for at, hit in enumerate(hits):
             by_segment.setdefault(hit.segment, []).append(at)
-        for segment, places in by_segment.items():
-            found = segment.transactions.read_records([hits[at].row for at in places])
-            for at, record in zip(places, found, strict=True):
-                records[at] = record
-        if len(self.segments) > 1:
-            self._find_before(records)
-        return records
+        for segment, listed in by_segment.items():
+            for start in range(0, len(listed), AT_ONCE):
+                places = listed[start : start + AT_ONCE]
+                rows = [hits[at].row for at in places]
+                records = segment.transactions.read_records(rows, numbered=numbered)
+                if len(self.segments) > 1:
+                    self._find_before(segment, rows, records)
+                yield segment, places, records
 
-    def _find_before(self, records: list[Record]) -> None:
+    def _find_before(self, segment: Segment, rows: Sequence[int], records: list[Record]) -> None:
         """Fill in the states before from earlier segments, if they are the newest there.
 
         A state hash identifies one transaction's outcome, and segments do not interleave: so the
         state before an account's first transaction in a segment is the newest in an earlier one.
         """
-        missing = [at for at, record in enumerate(records) if record.before is None]
-        for segment in self._newest_first:
-            rows = [records[at].row for at in missing]
-            states = segment.newest_states([(row.workchain, row.account) for row in rows])
-            for at, row in zip(missing, rows, strict=True):
-                state = states.get((row.workchain, row.account))
-                if state is not None and state.hash == row.account_state_hash_before:
+        missing = {
+            at: segment.transactions.account_of(rows[at])
+            for at, record in enumerate(records)
+            if record.before is None
+        }
+        for other in self._newest_first:
+            if not missing:
+                return
+            states = other.newest_states(missing.values())
+            for at in [at for at, account in missing.items() if account in states]:
+                state, state_hash = states[missing[at]], records[at].row.account_state_hash_before
+                if isinstance(state_hash, int):
+                    state_hash = segment.rows.hash_of(state_hash)
+                if state.hash == state_hash:
                     records[at] = records[at]._replace(before=state)
-            missing = [at for at in missing if records[at].before is None]
+                    del missing[at]

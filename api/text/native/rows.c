@@ -2,6 +2,8 @@
 #include "module.h"
 #include "writer.h"
 
+#include <string.h>
+
 enum { MAX_SOURCES = 8 };
 
 PyObject *write_row(PyObject *self, PyObject *args)
@@ -36,22 +38,27 @@ enum { IN = 1, OUT, STATE_BEFORE, STATE_AFTER, SOURCES };
 typedef struct {
     Column direction, hash_before, hash_after;
     PyObject *incoming;     /* value of `direction` for the incoming message */
-    PyObject *nonexist_hash; /* hash of a state that does not exist */
+    Py_buffer nonexist_hash; /* hash of a state that does not exist */
     PyObject *nonexist, *unknown;
 } Taker;
 
 /* Return the state to write: another stands for one that does not exist, or is unknown. */
-static PyObject *settle_state(Taker *taker, PyObject *row, Column *column, PyObject *state)
+static PyObject *settle_state(const Writer *writer, Taker *taker, PyObject *row, Column *column,
+                              PyObject *state)
 {
+    const uint8_t *data;
+    size_t size;
     PyObject *hash = read_column(row, column, 0);
-    int is_none = hash ? PyObject_RichCompareBool(hash, taker->nonexist_hash, Py_EQ) : -1;
-    if (is_none < 0)
+    if (!hash || find_bytes(writer, hash, &data, &size) < 0)
         return NULL;
-    return is_none ? taker->nonexist : state == Py_None ? taker->unknown : state;
+    if (size == (size_t)taker->nonexist_hash.len && !memcmp(data, taker->nonexist_hash.buf, size))
+        return taker->nonexist;
+    return state == Py_None ? taker->unknown : state;
 }
 
 /* Find the sources of a record, borrowed but for the list of outgoing messages. */
-static int take_record(Taker *taker, PyObject *record, PyObject *sources[SOURCES])
+static int take_record(const Writer *writer, Taker *taker, PyObject *record,
+                       PyObject *sources[SOURCES])
 {
     if (!PyTuple_Check(record) || PyTuple_Size(record) != PARTS) {
         PyErr_SetString(PyExc_TypeError, "a record is a tuple (row, messages, before, after)");
@@ -69,9 +76,9 @@ static int take_record(Taker *taker, PyObject *record, PyObject *sources[SOURCES
     sources[ROW] = row;
     sources[IN] = has_in ? first : Py_None;
     sources[STATE_BEFORE] =
-        settle_state(taker, row, &taker->hash_before, PyTuple_GetItem(record, BEFORE));
+        settle_state(writer, taker, row, &taker->hash_before, PyTuple_GetItem(record, BEFORE));
     sources[STATE_AFTER] =
-        settle_state(taker, row, &taker->hash_after, PyTuple_GetItem(record, AFTER));
+        settle_state(writer, taker, row, &taker->hash_after, PyTuple_GetItem(record, AFTER));
     if (!sources[STATE_BEFORE] || !sources[STATE_AFTER])
         return -1;
     sources[OUT] = PyList_GetSlice(messages, has_in, count);
@@ -83,7 +90,7 @@ static int add_text_of(Writer *writer, Layout *layout, Taker *taker, PyObject *r
                        PyObject *texts)
 {
     PyObject *sources[SOURCES], *text = NULL;
-    if (take_record(taker, record, sources) < 0)
+    if (take_record(writer, taker, record, sources) < 0)
         return -1;
     writer->out.size = 0;
     if (add_sources(writer, layout, sources, SOURCES) == 0)
@@ -98,19 +105,23 @@ PyObject *write_records(PyObject *self, PyObject *args)
 {
     (void)self;
     PyObject *capsule, *listed, *named;
+    Py_buffer values;
     Taker taker = {0};
-    if (!PyArg_ParseTuple(args, "O(UUUUOOO)O!O!:write_records", &capsule, &taker.direction.name,
+    if (!PyArg_ParseTuple(args, "O(UUUUy*OO)O!O!y*:write_records", &capsule, &taker.direction.name,
                           &taker.hash_before.name, &taker.hash_after.name, &taker.incoming,
                           &taker.nonexist_hash, &taker.nonexist, &taker.unknown, &PyList_Type,
-                          &listed, &PySet_Type, &named))
+                          &listed, &PySet_Type, &named, &values))
         return NULL;
     Layout *layout = open_layout(capsule);
     PyObject *texts = layout ? PyList_New(0) : NULL;
-    Writer writer = {.named = named};
+    Writer writer = {
+        .named = named, .values = values.buf, .value_count = (size_t)values.len / VALUE_BYTES};
     for (Py_ssize_t at = 0; texts && at < PyList_Size(listed); at++)
         if (add_text_of(&writer, layout, &taker, PyList_GetItem(listed, at), texts) < 0)
             Py_CLEAR(texts);
     free_writer(&writer);
+    PyBuffer_Release(&values);
+    PyBuffer_Release(&taker.nonexist_hash);
     Py_XDECREF(taker.direction.type);
     Py_XDECREF(taker.hash_before.type);
     Py_XDECREF(taker.hash_after.type);

@@ -9,15 +9,38 @@
 
 static int write_object(Writer *writer, Layout *layout, PyObject *row);
 
-/* Add base64 and the closing quote. */
-static int add_base64(Buffer *out, PyObject *value)
+int find_bytes(const Writer *writer, PyObject *value, const uint8_t **data, size_t *size)
 {
-    char *data;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(value, &data, &size) < 0 ||
-        buffer_add_base64(out, (const uint8_t *)data, (size_t)size) < 0)
+    if (PyLong_CheckExact(value)) {
+        size_t number = PyLong_AsSize_t(value);
+        if (PyErr_Occurred())
+            return -1;
+        if (number >= writer->value_count) {
+            PyErr_Format(PyExc_IndexError, "there is no value of number %zu", number);
+            return -1;
+        }
+        *data = writer->values + number * VALUE_BYTES;
+        *size = VALUE_BYTES;
+        return 0;
+    }
+    char *own;
+    Py_ssize_t own_size;
+    if (PyBytes_AsStringAndSize(value, &own, &own_size) < 0)
         return -1;
-    return buffer_add_char(out, '"');
+    *data = (const uint8_t *)own;
+    *size = (size_t)own_size;
+    return 0;
+}
+
+/* Add base64 and the closing quote. */
+static int add_base64(Writer *writer, PyObject *value)
+{
+    const uint8_t *data;
+    size_t size;
+    if (find_bytes(writer, value, &data, &size) < 0 ||
+        buffer_add_base64(&writer->out, data, size) < 0)
+        return -1;
+    return buffer_add_char(&writer->out, '"');
 }
 
 /* Add a text as it is, or as a JSON string. */
@@ -45,15 +68,15 @@ static int add_number(Buffer *out, PyObject *number)
     return failed;
 }
 
-/* Add a raw address and the closing quote. */
-static int add_account(Buffer *out, PyObject *workchain, PyObject *account)
+/* Note an account for the address book. */
+static int note_account(Writer *writer, PyObject *workchain, const uint8_t *data, size_t size)
 {
-    char *data;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(account, &data, &size) < 0 || add_number(out, workchain) < 0 ||
-        buffer_add_char(out, ':') < 0 || buffer_add_hex(out, (uint8_t *)data, (size_t)size) < 0)
-        return -1;
-    return buffer_add_char(out, '"');
+    PyObject *account = PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)size);
+    PyObject *pair = account ? PyTuple_Pack(2, workchain, account) : NULL;
+    int failed = pair ? PySet_Add(writer->named, pair) : -1;
+    Py_XDECREF(pair);
+    Py_XDECREF(account);
+    return failed;
 }
 
 enum { SHARD_DIGITS = 16, OPCODE_DIGITS = 8 };
@@ -112,18 +135,19 @@ static int add_list(Writer *writer, const Field *field, PyObject *rows)
     return buffer_add_char(&writer->out, ']');
 }
 
-/* Add an account, and note it for the address book. */
-static int add_account_beside(Writer *writer, Field *field, PyObject *row, PyObject *workchain)
+/* Add a raw address and the closing quote, and note it for the address book. */
+static int add_account(Writer *writer, Field *field, PyObject *row, PyObject *workchain)
 {
+    const uint8_t *data;
+    size_t size;
     PyObject *account = read_column(row, &field->beside, 0);
-    if (!account || add_account(&writer->out, workchain, account) < 0)
+    if (!account || find_bytes(writer, account, &data, &size) < 0 ||
+        add_number(&writer->out, workchain) < 0 || buffer_add_char(&writer->out, ':') < 0 ||
+        buffer_add_hex(&writer->out, data, size) < 0 || buffer_add_char(&writer->out, '"') < 0)
         return -1;
     if (!writer->named || field->kind != NAMED_ACCOUNT)
         return 0;
-    PyObject *pair = PyTuple_Pack(2, workchain, account);
-    int failed = pair ? PySet_Add(writer->named, pair) : -1;
-    Py_XDECREF(pair);
-    return failed;
+    return note_account(writer, workchain, data, size);
 }
 
 static int add_flag(Buffer *out, PyObject *value)
@@ -143,7 +167,7 @@ static int add_value(Writer *writer, Field *field, PyObject *row, PyObject *valu
         return add_number(out, value) < 0 ? -1 : buffer_add_char(out, '"');
     case BASE64:
     case BASE64_UNLESS:
-        return add_base64(out, value);
+        return add_base64(writer, value);
     case FLAG:
         return add_flag(out, value);
     case TEXT:
@@ -155,7 +179,7 @@ static int add_value(Writer *writer, Field *field, PyObject *row, PyObject *valu
         return add_bag(out, value) < 0 ? -1 : buffer_add_char(out, '"');
     case ACCOUNT:
     case NAMED_ACCOUNT:
-        return add_account_beside(writer, field, row, value);
+        return add_account(writer, field, row, value);
     case SHARD:
         return add_shard(out, value);
     case OPCODE:

@@ -5,14 +5,21 @@
 #include "buffer.h"
 #include "layout.h"
 
+enum { VALUE_BYTES = 32 };
+
 typedef struct {
     Buffer out;
     PyObject *const *sources; /* the rows that fields may read, borrowed */
     Py_ssize_t source_count;
     PyObject *named;   /* set to which accounts for the address book are added; may be NULL */
     PyObject *body;    /* JSON of the body that add_opcode_name decoded last, or NULL */
+    const uint8_t *values; /* the 32-byte values that numbers in place of bytes stand for */
+    size_t value_count;
     int depth;
 } Writer;
+
+/* Find the bytes of a value: its own, or those that its number stands for. Return -1 on error. */
+int find_bytes(const Writer *writer, PyObject *value, const uint8_t **data, size_t *size);
 
 /* Add the first of some rows; the others are its sources. Return -1 on error. */
 int add_sources(Writer *writer, Layout *layout, PyObject *const *sources, Py_ssize_t count);

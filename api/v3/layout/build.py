@@ -63,10 +63,12 @@ KEPT: dict[bytes, Written] = {}
 
 def write_body(row: Mapping[str, Any]) -> Written:
     """Return opcode name and body as JSON, and add them to the cache."""
-    body_hash, body, kind = row["body_hash"], row["body"], row["kind"]
-    found = _decode_body(body_hash, body, kind)
-    texts = msgspec.json.encode(found.opcode_name), msgspec.json.encode(found.content)
-    written = Written(*texts, body, kind == EXTERNAL)
+    body_hash, body, may_follow = row["body_hash"], row["body"], row["kind"] == EXTERNAL
+    found = NOTHING if body is None else decode_message_body(body, external_in=may_follow)
+    shown: Any = None if found.json is None else msgspec.Raw(found.json.encode())
+    content = MessageContent(encode_bytes(body_hash), _write_bag(body), shown)
+    texts = msgspec.json.encode(found.name), msgspec.json.encode(content)
+    written = Written(*texts, body, may_follow)
     if len(KEPT) >= CACHED_BODIES:
         KEPT.clear()
     KEPT[body_hash] = written
@@ -76,14 +78,13 @@ def write_body(row: Mapping[str, Any]) -> Written:
 @lru_cache(maxsize=CACHED_BODIES)
 def read_body(body_hash: bytes, body: bytes | None, kind: str) -> Body:
     """Return the decoded body, one object shared by all its messages."""
-    return _decode_body(body_hash, body, kind)
-
-
-def _decode_body(body_hash: bytes, body: bytes | None, kind: str) -> Body:
     found = NOTHING if body is None else decode_message_body(body, external_in=kind == EXTERNAL)
     shown = None if found.json is None else msgspec.json.decode(found.json, type=dict[str, object])
-    text = None if body is None else encode_bytes(add_checksum(body))
-    return Body(MessageContent(encode_bytes(body_hash), text, shown), found.name)
+    return Body(MessageContent(encode_bytes(body_hash), _write_bag(body), shown), found.name)
+
+
+def _write_bag(body: bytes | None) -> str | None:
+    return None if body is None else encode_bytes(add_checksum(body))
 
 
 Payload: TypeAlias = dict[str, object]
@@ -277,9 +278,10 @@ nonexistent account, and the rows written for such a state and for an unknown on
 def make_record_writer(
     layout: Any,  # noqa: ANN401 - the extension's
     keys: RecordKeys,
-) -> Callable[[list[Any], set[tuple[int, bytes]]], list[bytes]]:
+) -> Callable[[list[Any], set[tuple[int, bytes]], memoryview | bytes], list[bytes]]:
     """Return the function that writes transactions from their records, in the given layout.
 
-    It adds workchain and id of the address book's accounts to its second argument.
+    It adds workchain and id of the address book's accounts to its second argument. The third has
+    the 32-byte values that numbers in place of bytes stand for.
     """
     return partial(NATIVE.write_records, layout, keys)

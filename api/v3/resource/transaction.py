@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from tonlake.api.v3.layout.transaction import AccountState, Transaction
 from tonlake.ingest.decode.block.state import NONEXIST_HASH
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.index.answer.transactions import Records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 
 Row = dict[str, Any]
-
-AT_ONCE = 32
-"""Records that are written at a time, and then dropped."""
 
 _UNKNOWN: Row = {
     **dict.fromkeys(("balance", "account_status", "frozen_hash", "data_hash", "code_hash")),
@@ -99,11 +96,9 @@ def find_record_writer(
 
     def write_records(records: Iterable[Any]) -> tuple[list[bytes], set[tuple[int, bytes]]]:
         named: set[tuple[int, bytes]] = set()
-        texts: list[bytes] = []
-        left = iter(records)
-        while chunk := list(islice(left, AT_ONCE)):
-            texts += write(chunk, named)
-        return texts, named
+        if isinstance(records, Records):
+            return records.write(lambda some, values: write(some, named, values)), named
+        return write(list(records), named, b""), named
 
     return write_records
 

@@ -90,6 +90,15 @@ class SegmentFile:
         """
         return self._start_of(self._values(name).buffers()[1])
 
+    def view(self, name: str) -> memoryview:
+        """Return an array of 32-byte values.
+
+        Raises:
+            LakeCorrupt: there is none of the name.
+        """
+        values = self._values(name)
+        return memoryview(values.buffers()[1] or b"")[: len(values) * HASH_BYTES]
+
     def rows(self, name: str) -> tuple[memoryview, int]:
         """Return the offsets of rows of bytes, and where their bytes begin in ``data``.
 

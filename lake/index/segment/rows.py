@@ -120,6 +120,8 @@ class SegmentRows:
         """Take the arrays of an open segment."""
         self.data, self.hashes = file.data, file.start_of(HASHES)
         """All bytes, and where the 32-byte values begin in them."""
+        self.values = file.view(HASHES)
+        """The 32-byte values."""
         dictionary = bytes(file.numbers(DICTIONARY))
         self._unpack: Callable[[bytes], bytes] | None = None
         if dictionary:

@@ -40,6 +40,7 @@ _PARTS_AT = len(TRANSACTIONS.copied)
 """Where the messages of a transaction, and the states around it, are in its copy."""
 
 _LT_AT, _TIME_AT = map(MESSAGE_COLUMNS.index, ("created_lt", "created_at"))
+_BODY_HASH = (MESSAGE_COLUMNS.index("body_hash"),)
 _MESSAGE_HASHES = places_of(MESSAGES.name, MESSAGE_COLUMNS, "hash")
 _MESSAGE_AMOUNTS = places_of(MESSAGES.name, MESSAGE_COLUMNS, "amount")
 _FACT_HASHES = places_of(ACCOUNT_STATES.name, FACT_COLUMNS, "hash")
@@ -61,6 +62,10 @@ class SegmentAccounts:
     def account_of(self, number: int) -> AccountId:
         """Return an account by its number."""
         return self._workchains[number], self._rows.hash_of(self._hashes[number])
+
+    def numbers_of(self, number: int) -> tuple[int, int]:
+        """Return the workchain of an account, and the number of its id among the 32-byte values."""
+        return self._workchains[number], self._hashes[number]
 
     def find(self, account: AccountId) -> int | None:
         """Return the number of an account, or None."""
@@ -238,25 +243,29 @@ class SegmentTransactions:
         """Return transactions, in the same order."""
         return [record.row for record in self.read_records(rows)]
 
-    def read_records(self, rows: Sequence[int]) -> list[Record]:
-        """Return the records of rows, in the same order."""
-        found = self._table.read_values(rows)
+    def read_records(self, rows: Sequence[int], *, numbered: bool = False) -> list[Record]:
+        """Return the records of rows, in the same order.
+
+        ``numbered``: 32-byte values but those of ``body_hash`` are numbers of ``rows.values``.
+        """
+        found = self._table.read_values(rows, numbered=numbered)
         parts = [values[_PARTS_AT:] for values in found]  # messages, states, then numbers
-        fill = self._rows.fill
         every = [line for part in parts for line in part[0]]
-        fill(every, _MESSAGE_HASHES)
         read_amounts(every, _MESSAGE_AMOUNTS)
-        fill([state for part in parts for state in part[1:3] if state], _FACT_HASHES)
-        accounts, traces, hash_of = self._accounts, self._traces, self._rows.hash_of
-        account_of = self._segment.accounts.account_of
-        known = {number: account_of(number) for number in {accounts[row] for row in rows}}
+        self._rows.fill(every, _BODY_HASH if numbered else _MESSAGE_HASHES)
+        if not numbered:
+            self._rows.fill([state for part in parts for state in part[1:3] if state], _FACT_HASHES)
+        value_of = int if numbered else self._rows.hash_of
+        accounts, traces = self._accounts, self._traces
+        numbers_of = self._segment.accounts.numbers_of
         seqnos, ends = self.block_seqnos, self.block_ends
         records = []
         for row, values, (lines, before, after, lt, now) in zip(rows, found, parts, strict=True):
-            tx_hash, trace = hash_of(row), traces[row]
-            trace_id = hash_of(trace - 1) if trace else None
+            tx_hash, trace = value_of(row), traces[row]
+            trace_id = value_of(trace - 1) if trace else None
             seqno = seqnos[bisect_right(ends, row)]
-            values[_PARTS_AT:] = (lt, now, tx_hash, *known[accounts[row]], seqno, trace_id)
+            workchain, account = numbers_of(accounts[row])
+            values[_PARTS_AT:] = (lt, now, tx_hash, workchain, value_of(account), seqno, trace_id)
             messages = []
             for line in lines:
                 if line[_LT_AT] is not None:

@@ -62,10 +62,14 @@ class SegmentTable:
         """Whether rows may have a value in a column."""
         return self._postings[column].has(cut_hash(value))
 
-    def read_values(self, rows: Sequence[int]) -> list[list[Any]]:
-        """Return the columns of rows, in the order of the declaration."""
+    def read_values(self, rows: Sequence[int], *, numbered: bool = False) -> list[list[Any]]:
+        """Return the columns of rows, in the order of the declaration.
+
+        ``numbered``: hashes are numbers of the segment's 32-byte values.
+        """
         found = self._rows.read(self._ends, self._start, rows)
-        self._rows.fill(found, self._hash_places)
+        if not numbered:
+            self._rows.fill(found, self._hash_places)
         for at in self._list_places:
             for values in found:
                 if values[at] is not None:

@@ -159,14 +159,43 @@ def test_records_name_accounts() -> None:
     named = {(7, b"before")}
     rows = [{"x": 0, "y": 2, "a": b"A"}, {"x": 1, "y": None, "a": None}]
     records = [_record(row=row | _record().row) for row in rows]
-    assert [msgspec.json.decode(text) for text in write(records, named)] == [
+    assert [msgspec.json.decode(text) for text in write(records, named, b"")] == [
         {"x": "0:41", "y": "2:41", "z": 2},
         {"x": None},
     ]
     assert named == {(7, b"before"), (0, b"A")}
-    for wrong in (((), named), (records, None)):
+    for wrong in (((), named, b""), (records, None, b""), (records, named, None)):
         with pytest.raises(TypeError):
             write(*wrong)
+
+
+def test_numbers_stand_for_values() -> None:
+    """Instead of bytes, a row may have the number of one of the 32-byte values given."""
+    layout = compile_layout(
+        field(Kind.NAMED_ACCOUNT, "x", other="a"),
+        field(Kind.BASE64, "h", missing=b"null"),
+        field(Kind.BASE64_UNLESS, "n", other="h", missing=b"null"),
+        field(Kind.OBJECT, "s", source=3, other=compile_layout(field(Kind.TEXT, "s"))),
+    )
+    keys = _keys({"s": "none"}, {"s": "unknown"})
+    write = make_record_writer(layout, (*keys[:4], b"n" * 32, *keys[5:]))
+    values = [b"a" * 32, b"n" * 32, b"h" * 32]
+    row = {"x": 0, "a": 0, "h": 2, "n": 0, "account_state_hash_after": 2}
+    numbered = row | {"account_state_hash_before": 1}
+
+    def resolve(name: str, value: Any) -> Any:
+        return value if name == "x" or value is None else values[value]
+
+    plain = {name: resolve(name, value) for name, value in numbered.items()}
+    texts, named = [], set[tuple[int, bytes]]()
+    for each, held in ((numbered, b"".join(values)), (plain, b"")):
+        texts += write([_record(row=each)], named, held)
+    assert texts[0] == texts[1]
+    assert msgspec.json.decode(texts[0])["s"] == {"s": "none"}
+    assert named == {(0, values[0])}
+    for wrong in (3, -1, 1 << 70):
+        with pytest.raises((IndexError, OverflowError)):
+            write([_record(row=numbered | {"h": wrong})], named, b"".join(values))
 
 
 def test_a_wrong_book_is_refused() -> None:
@@ -224,6 +253,7 @@ def test_records_are_taken_apart() -> None:
             _record(),
         ],
         set(),
+        b"",
     )
     states = {"before": {"s": "none"}, "after": {"s": "unknown"}}
     assert [msgspec.json.decode(text) for text in texts] == [
@@ -241,13 +271,13 @@ def test_records_are_taken_apart() -> None:
     ]
     for wrong in wrongs:
         with pytest.raises((TypeError, KeyError, AttributeError, SystemError)):
-            write([wrong], set())
+            write([wrong], set(), b"")
     wrong_keys: list[Any] = [(), ("a", "b", b"", "in", b"n", {}, {})]
     for keys in wrong_keys:
         with pytest.raises(TypeError):
-            NATIVE.write_records(layout, keys, [], set())
+            NATIVE.write_records(layout, keys, [], set(), b"")
     with pytest.raises(ValueError, match="Capsule"):
-        NATIVE.write_records(object(), _keys({}, {}), [], set())
+        NATIVE.write_records(object(), _keys({}, {}), [], set(), b"")
 
 
 @pytest.mark.parametrize(
