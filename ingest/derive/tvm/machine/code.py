@@ -71,6 +71,28 @@ def control(*names: str) -> Callable[[Callable[..., Step]], Callable[..., Step]]
     return register
 
 
+def numbered(
+    name: str,
+    popped: str,
+    run: Callable[..., Continuation | None],
+    most: int,
+    *,
+    least: int = 0,
+    count: int = 2,
+) -> None:
+    """Register an instruction with a number in the code, and its form that pops the number.
+
+    That form expects ``count`` values, with a number from ``least`` to ``most`` on top.
+    """
+
+    def take(machine: Machine) -> Continuation | None:
+        machine.need(count)
+        return run(machine, machine.pop_range(most, least))
+
+    maker(name)(lambda number: lambda machine: run(machine, number))
+    step(popped)(take)
+
+
 class Truncated(Exception):
     """An instruction whose operands do not fit the code that is left."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.cell.build import MAX_BITS, MAX_REFS
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice, special_cell
-from tonlake.ingest.derive.tvm.machine.code import maker, step
+from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step
 from tonlake.ingest.derive.tvm.machine.fault import (
     CELL_OVERFLOW,
     RANGE_CHECK,
@@ -67,31 +67,16 @@ def _store_int(machine: Machine, bits: int, *, signed: bool, reverse: bool, quie
         machine.stack.append(_STORED)
 
 
-def _register_integers() -> None:
-    for signed in (False, True):
-        for reverse in (False, True):
-            for quiet in (False, True):
-                store = partial(_store_int, signed=signed, reverse=reverse, quiet=quiet)
-                name = f"ST{'IU'[not signed]}"
-                end = "R" * reverse + "Q" * quiet
-                most = _INTEGER_BITS if signed else _INTEGER_BITS - 1
-
-                def make(bits: int, store: Callable[..., None] = store) -> Step:
-                    return lambda machine: store(machine, bits)
-
-                def run(
-                    machine: Machine, store: Callable[..., None] = store, most: int = most
-                ) -> None:
-                    machine.need(3)
-                    store(machine, machine.pop_range(most))
-
-                maker(name + end)(make)
-                step(f"{name}X{end}")(run)
+for _signed in (False, True):
+    for _reverse in (False, True):
+        for _quiet in (False, True):
+            _name, _end = f"ST{'UI'[_signed]}", "R" * _reverse + "Q" * _quiet
+            _run = partial(_store_int, signed=_signed, reverse=_reverse, quiet=_quiet)
+            _most = _INTEGER_BITS - (not _signed)
+            numbered(_name + _end, f"{_name}X{_end}", _run, _most, count=3)
 
 
-_register_integers()
-
-
+@maker("STU")
 def _store_fast(bits: int) -> Step:
     """Return STU, which most contracts run most."""
     most = 1 << bits
@@ -114,9 +99,6 @@ def _store_fast(bits: int) -> Step:
         _store_int(machine, bits, signed=False, reverse=False, quiet=False)
 
     return run
-
-
-maker("STU")(_store_fast)
 
 
 def _pop_ref(machine: Machine) -> Content:
@@ -171,17 +153,13 @@ def _store_builder_ref(machine: Machine, *, reverse: bool, quiet: bool) -> None:
         machine.stack.append(0)
 
 
-def _register_parts() -> None:
-    for quiet in (False, True):
-        for reverse in (False, True):
-            end = "R" * reverse + "Q" * quiet
-            for name, pop in (("STREF", _pop_ref), ("STSLICE", _pop_slice), ("STB", _pop_builder)):
-                step(name + end)(partial(_store, pop=pop, reverse=reverse, quiet=quiet))
-            step(f"STBREF{end}")(partial(_store_builder_ref, reverse=reverse, quiet=quiet))
-    step("ENDCST")(partial(_store_builder_ref, reverse=True, quiet=False))
-
-
-_register_parts()
+for _quiet in (False, True):
+    for _reverse in (False, True):
+        _end = "R" * _reverse + "Q" * _quiet
+        for _name, _pop in (("STREF", _pop_ref), ("STSLICE", _pop_slice), ("STB", _pop_builder)):
+            step(_name + _end)(partial(_store, pop=_pop, reverse=_reverse, quiet=_quiet))
+        step(f"STBREF{_end}")(partial(_store_builder_ref, reverse=_reverse, quiet=_quiet))
+step("ENDCST")(partial(_store_builder_ref, reverse=True, quiet=False))
 
 
 @maker("STREFCONST", "STREF2CONST")
@@ -246,7 +224,7 @@ def _count_free(machine: Machine) -> None:
     machine.stack += (MAX_BITS - builder.bits, MAX_REFS - len(builder.refs))
 
 
-def _check_room(machine: Machine, bits: int, refs: int, *, quiet: bool) -> None:
+def _check_room(machine: Machine, bits: int, refs: int = 0, *, quiet: bool) -> None:
     fits = machine.pop_builder().fits(bits, refs)
     if quiet:
         machine.push_bool(fits)
@@ -254,26 +232,17 @@ def _check_room(machine: Machine, bits: int, refs: int, *, quiet: bool) -> None:
         raise VmError(CELL_OVERFLOW)
 
 
-def _register_checks() -> None:
-    for quiet in (False, True):
-        end = "Q" * quiet
-
-        def make(bits: int, quiet: bool = quiet) -> Step:  # noqa: FBT001
-            return lambda machine: _check_room(machine, bits, 0, quiet=quiet)
-
-        def check(machine: Machine, quiet: bool, has_bits: bool, has_refs: bool) -> None:  # noqa: FBT001
-            machine.need(1 + has_bits + has_refs)
-            refs = machine.pop_range(7) if has_refs else 0
-            bits = machine.pop_range(MAX_BITS) if has_bits else 0
-            _check_room(machine, bits, refs, quiet=quiet)
-
-        maker(f"BCHKBITS{end}")(make)
-        step(f"BCHKBITS{end}")(partial(check, quiet=quiet, has_bits=True, has_refs=False))
-        step(f"BCHKREFS{end}")(partial(check, quiet=quiet, has_bits=False, has_refs=True))
-        step(f"BCHKBITREFS{end}")(partial(check, quiet=quiet, has_bits=True, has_refs=True))
+def _check_refs(machine: Machine, *, has_bits: bool, quiet: bool) -> None:
+    machine.need(2 + has_bits)
+    refs = machine.pop_range(7)
+    _check_room(machine, machine.pop_range(MAX_BITS) if has_bits else 0, refs, quiet=quiet)
 
 
-_register_checks()
+for _quiet in (False, True):
+    _end, _check = "Q" * _quiet, partial(_check_room, quiet=_quiet)
+    numbered(f"BCHKBITS{_end}", f"BCHKBITS{_end}", _check, MAX_BITS)
+    step(f"BCHKREFS{_end}")(partial(_check_refs, has_bits=False, quiet=_quiet))
+    step(f"BCHKBITREFS{_end}")(partial(_check_refs, has_bits=True, quiet=_quiet))
 
 
 def _store_same(machine: Machine, bit: int | None) -> None:

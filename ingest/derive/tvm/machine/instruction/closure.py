@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tonlake.ingest.derive.tvm.machine.code import control, maker, step
+from tonlake.ingest.derive.tvm.machine.code import control, maker, numbered, step
 from tonlake.ingest.derive.tvm.machine.continuation import (
     Continuation,
     Data,
@@ -99,8 +99,7 @@ def _return_arguments(machine: Machine, count: int) -> None:
     machine.stack = kept
 
 
-maker("RETURNARGS")(lambda count: lambda machine: _return_arguments(machine, count))
-step("RETURNVARARGS")(lambda machine: _return_arguments(machine, machine.pop_range(_MAX_COPIED)))
+numbered("RETURNARGS", "RETURNVARARGS", _return_arguments, _MAX_COPIED, count=1)
 
 
 def _bless(machine: Machine, copied: int, more: int) -> None:
@@ -239,13 +238,7 @@ def _save_many(machine: Machine, mask: int) -> None:
     machine.stack.append(target)
 
 
-maker("SETCONTCTRMANY")(lambda mask: lambda machine: _save_many(machine, mask))
-
-
-@step("SETCONTCTRMANYX")
-def _save_variable(machine: Machine) -> None:
-    machine.need(2)
-    _save_many(machine, machine.pop_range(255))
+numbered("SETCONTCTRMANY", "SETCONTCTRMANYX", _save_many, 255)
 
 
 def _compose(machine: Machine, numbers: tuple[int, ...]) -> None:

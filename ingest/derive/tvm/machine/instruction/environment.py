@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from hashlib import sha256, sha512
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
-from tonlake.ingest.derive.tvm.machine.code import maker, step
+from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step
 from tonlake.ingest.derive.tvm.machine.dictionary import find_value
 from tonlake.ingest.derive.tvm.machine.fault import (
     CELL_OVERFLOW,
@@ -369,15 +368,5 @@ def _set_variable(machine: Machine, number: int) -> None:
         machine.use(len(made))
 
 
-def _register_variables() -> None:
-    def pop(machine: Machine, run: Any, count: int) -> None:  # noqa: ANN401 - a function above
-        machine.need(count)
-        run(machine, machine.pop_range(254))
-
-    maker("GETGLOB")(lambda number: lambda machine: _get_variable(machine, number))
-    maker("SETGLOB")(lambda number: lambda machine: _set_variable(machine, number))
-    step("GETGLOBVAR")(partial(pop, run=_get_variable, count=1))
-    step("SETGLOBVAR")(partial(pop, run=_set_variable, count=2))
-
-
-_register_variables()
+numbered("GETGLOB", "GETGLOBVAR", _get_variable, 254, count=1)
+numbered("SETGLOB", "SETGLOBVAR", _set_variable, 254)

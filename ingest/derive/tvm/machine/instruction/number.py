@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.tvm.machine.code import OPCODES, load_instructions, maker, step
+from tonlake.ingest.derive.tvm.machine.code import OPCODES, load_instructions, maker, numbered, step
 from tonlake.ingest.derive.tvm.machine.fault import (
     INTEGER_OVERFLOW,
     RANGE_CHECK,
@@ -259,7 +259,9 @@ def _shift_nan(bits: int, mode: int | None) -> Number:
     return NAN if not bits else -(mode == 0 and bits > _SPARE_BITS)
 
 
-def _shift(machine: Machine, bits: Number, *, left: bool, quiet: bool, since: int) -> None:
+def _shift(
+    machine: Machine, bits: Number, *, left: bool, quiet: bool, since: int = _STRICT_SINCE + 1
+) -> None:
     """Shift an integer; ``since`` is the version since which NaN stays NaN."""
     value = machine.pop_int()
     if bits is NAN or (value is NAN and machine.version >= since):
@@ -273,25 +275,20 @@ def _shift(machine: Machine, bits: Number, *, left: bool, quiet: bool, since: in
         _leave(machine, made, quiet=quiet)
 
 
-def _register_shifts() -> None:
-    for name, left in (("LSHIFT", True), ("RSHIFT", False)):
-        for quiet in (False, True):
-
-            def make(bits: int, left: bool = left, quiet: bool = quiet) -> Step:  # noqa: FBT001
-                return lambda machine: _shift(
-                    machine, bits, left=left, quiet=quiet, since=_STRICT_SINCE + 1
-                )
-
-            def run(machine: Machine, left: bool = left, quiet: bool = quiet) -> None:  # noqa: FBT001
-                machine.need(2)
-                bits = _pop_shift(machine, _MAX_BITS, quiet=quiet, since=_STRICT_SINCE)
-                _shift(machine, bits, left=left, quiet=quiet, since=_STRICT_SINCE)
-
-            maker("Q" * quiet + name)(make)
-            step("Q" * quiet + name)(run)
+def _make_shift(bits: int, *, left: bool, quiet: bool) -> Step:
+    return lambda machine: _shift(machine, bits, left=left, quiet=quiet)
 
 
-_register_shifts()
+def _shift_variable(machine: Machine, *, left: bool, quiet: bool) -> None:
+    machine.need(2)
+    bits = _pop_shift(machine, _MAX_BITS, quiet=quiet, since=_STRICT_SINCE)
+    _shift(machine, bits, left=left, quiet=quiet, since=_STRICT_SINCE)
+
+
+for _name, _left in (("LSHIFT", True), ("RSHIFT", False)):
+    for _quiet in (False, True):
+        maker("Q" * _quiet + _name)(partial(_make_shift, left=_left, quiet=_quiet))
+        step("Q" * _quiet + _name)(partial(_shift_variable, left=_left, quiet=_quiet))
 
 
 step("POW2")(lambda machine: _leave(machine, 1 << machine.pop_range(_MAX_BITS), quiet=False))
@@ -343,22 +340,9 @@ def _measure(machine: Machine, *, signed: bool, quiet: bool) -> None:
     machine.stack.append(signed_size(value) if signed else value.bit_length())  # type: ignore[arg-type, union-attr]
 
 
-def _register_sizes() -> None:
-    for signed in (False, True):
-        for quiet in (False, True):
-            start = "Q" * quiet + "U" * (not signed)
-
-            def make(bits: int, signed: bool = signed, quiet: bool = quiet) -> Step:  # noqa: FBT001
-                return lambda machine: _check_fits(machine, bits, signed=signed, quiet=quiet)
-
-            def run(machine: Machine, signed: bool = signed, quiet: bool = quiet) -> None:  # noqa: FBT001
-                machine.need(2)
-                bits = machine.pop_range(_MAX_BITS)
-                _check_fits(machine, bits, signed=signed, quiet=quiet)
-
-            maker(f"{start}FITS")(make)
-            step(f"{start}FITSX")(run)
-            step(f"{start}BITSIZE")(partial(_measure, signed=signed, quiet=quiet))
-
-
-_register_sizes()
+for _signed in (False, True):
+    for _quiet in (False, True):
+        _start = "Q" * _quiet + "U" * (not _signed)
+        _check = partial(_check_fits, signed=_signed, quiet=_quiet)
+        numbered(f"{_start}FITS", f"{_start}FITSX", _check, _MAX_BITS)
+        step(f"{_start}BITSIZE")(partial(_measure, signed=_signed, quiet=_quiet))

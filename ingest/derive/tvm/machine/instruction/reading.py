@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
-from tonlake.ingest.derive.tvm.machine.code import maker, step
+from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step
 from tonlake.ingest.derive.tvm.machine.fault import CELL_UNDERFLOW, VmError
 
 if TYPE_CHECKING:
@@ -62,33 +62,17 @@ def _load_slice(machine: Machine, bits: int, *, keeps: bool, quiet: bool) -> Non
     _leave(machine, part, found, keeps=keeps, quiet=quiet)
 
 
-def _register_loads() -> None:
-    for keeps in (True, False):
-        for quiet in (False, True):
-            start, end = "P" * (not keeps), "Q" * quiet
-            for signed in (True, False):
-                load = partial(_load_int, signed=signed, keeps=keeps, quiet=quiet)
-                most = _INTEGER_BITS if signed else _INTEGER_BITS - 1
-                _register_load(f"{start}LD{'UI'[signed]}", end, load, most)
-            load = partial(_load_slice, keeps=keeps, quiet=quiet)
-            _register_load(f"{start}LDSLICE", end, load, _MAX_BITS)
-
-
-def _register_load(name: str, end: str, load: Callable[..., None], most: int) -> None:
-    """Register the forms with the number of bits in the code, and on the stack."""
-
-    def make(bits: int) -> Step:
-        return lambda machine: load(machine, bits)
-
-    def run(machine: Machine) -> None:
-        machine.need(2)
-        load(machine, machine.pop_range(most))
-
-    maker(name + end)(make)
-    step(f"{name}X{end}")(run)
-
-
-_register_loads()
+for _keeps in (True, False):
+    for _quiet in (False, True):
+        _start, _end = "P" * (not _keeps), "Q" * _quiet
+        for _type, _load, _most in (
+            ("I", partial(_load_int, signed=True), _INTEGER_BITS),
+            ("U", partial(_load_int, signed=False), _INTEGER_BITS - 1),
+            ("SLICE", _load_slice, _MAX_BITS),
+        ):
+            _name = f"{_start}LD{_type}"
+            _form = partial(_load, keeps=_keeps, quiet=_quiet)
+            numbered(_name + _end, f"{_name}X{_end}", _form, _most)
 
 
 @maker("LDU")
@@ -303,16 +287,11 @@ for _quiet in (False, True):
         )
 
 
-@step("PLDREFVAR")
-def _peek_ref_variable(machine: Machine) -> None:
-    machine.need(2)
-    place = machine.pop_range(3)
+def _peek_ref(machine: Machine, place: int) -> None:
     machine.stack.append(machine.pop_slice().child(place))
 
 
-@maker("PLDREFIDX")
-def _peek_ref(place: int) -> Step:
-    return lambda machine: machine.stack.append(machine.pop_slice().child(place))
+numbered("PLDREFIDX", "PLDREFVAR", _peek_ref, 3)
 
 
 def _measure(name: str, apply: Callable[[Slice], int]) -> None:
@@ -417,10 +396,5 @@ def _depth_at(machine: Machine, level: int) -> None:
     machine.stack.append(machine.pop_cell().level_hash(level)[1])
 
 
-def _register_levels(name: str, run: Callable[[Machine, int], None]) -> None:
-    maker(name)(lambda level: lambda machine: run(machine, level))
-    step(f"{name}X")(lambda machine: run(machine, machine.pop_range(3)))
-
-
-_register_levels("CHASHI", _hash_at)
-_register_levels("CDEPTHI", _depth_at)
+numbered("CHASHI", "CHASHIX", _hash_at, 3, count=1)
+numbered("CDEPTHI", "CDEPTHIX", _depth_at, 3, count=1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tonlake.ingest.derive.tvm.machine.code import OPCODES, maker, step
+from tonlake.ingest.derive.tvm.machine.code import OPCODES, maker, numbered, step
 from tonlake.ingest.derive.tvm.machine.fault import (
     INVALID_OPCODE,
     RANGE_CHECK,
@@ -377,20 +377,6 @@ def _explode(machine: Machine, most: int) -> None:
     machine.stack.append(len(values))
 
 
-def _register_tuple(name: str, most: int, count: int, run: Any) -> None:  # noqa: ANN401 - a function below
-    """Register both forms of an instruction: its number in the code, or on a stack of ``count``."""
-
-    def make(number: int) -> Step:
-        return lambda machine: run(machine, number)
-
-    def take(machine: Machine) -> None:
-        machine.need(count)
-        run(machine, machine.pop_range(most))
-
-    maker(name)(make)
-    step(f"{name.removesuffix('Q')}VAR{'Q' * name.endswith('Q')}")(take)
-
-
 for _name, _most, _needed, _run in (
     ("TUPLE", 255, 1, _make_tuple),
     ("INDEX", 254, 2, _index),
@@ -401,7 +387,8 @@ for _name, _most, _needed, _run in (
     ("INDEXQ", 254, 2, _index_quietly),
     ("SETINDEXQ", 254, 3, _set_index_quietly),
 ):
-    _register_tuple(_name, _most, _needed, _run)
+    _popped = f"{_name.removesuffix('Q')}VAR{'Q' * _name.endswith('Q')}"
+    numbered(_name, _popped, _run, _most, count=_needed)
 
 
 step("TLEN")(lambda machine: machine.stack.append(len(machine.pop_tuple())))
