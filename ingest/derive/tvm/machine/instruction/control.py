@@ -169,32 +169,15 @@ def _jump_ref_with_code(code: Slice, cell: Cell) -> Step:
     return run
 
 
-def _register_methods() -> None:
-    """Register instructions that enter c3 with the number of a method."""
-
-    def call(code: Slice, number: int) -> Step:
-        def run(machine: Machine) -> Continuation:
-            machine.stack.append(number)
-            return machine.call(machine.c[3], code)
-
-        return run
-
-    def jump(number: int) -> Step:
-        def run(machine: Machine) -> Continuation:
-            machine.stack.append(number)
-            return machine.jump(machine.c[3])
-
-        return run
-
-    def prepare(number: int) -> Step:
-        return lambda machine: machine.stack.extend((number, machine.c[3]))
-
-    control("CALLDICT")(call)
-    maker("JMPDICT")(jump)
-    maker("PREPAREDICT")(prepare)
+def _enter_method(machine: Machine, number: int, code: Slice | None = None) -> Continuation:
+    """Enter c3 with the number of a method; return to ``code``, if it is given."""
+    machine.stack.append(number)
+    return machine.jump(machine.c[3]) if code is None else machine.call(machine.c[3], code)
 
 
-_register_methods()
+control("CALLDICT")(lambda code, number: lambda machine: _enter_method(machine, number, code))
+maker("JMPDICT")(lambda number: lambda machine: _enter_method(machine, number))
+maker("PREPAREDICT")(lambda number: lambda machine: machine.stack.extend((number, machine.c[3])))
 
 
 # Conditions

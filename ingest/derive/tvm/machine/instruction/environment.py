@@ -209,6 +209,12 @@ class Fields:
         self.part = self.part.skip(bits)
         return value
 
+    def bits(self, bits: int) -> Slice:
+        """Read bits as a slice without references."""
+        part = self.part
+        self.part = part.skip(bits)
+        return Slice(part.cell, part.start, part.start + bits, part.ref, part.ref)
+
 
 @step("GLOBALID")
 def _push_global_id(machine: Machine) -> None:

@@ -13,6 +13,7 @@ from tonlake.ingest.derive.tvm.machine.fault import (
     RANGE_CHECK,
     VmError,
 )
+from tonlake.ingest.derive.tvm.machine.instruction.environment import Fields
 from tonlake.ingest.derive.tvm.machine.state import NAN
 
 if TYPE_CHECKING:
@@ -86,11 +87,6 @@ class Address(NamedTuple):
     rest: Slice
 
 
-def _bits_only(part: Slice, bits: int) -> Slice:
-    part.take(bits)
-    return Slice(part.cell, part.start, part.start + bits, part.ref, part.ref)
-
-
 def parse_address(machine: Machine, part: Slice) -> Address | None:
     """Parse MsgAddress; None if it is none."""
     try:
@@ -100,44 +96,35 @@ def parse_address(machine: Machine, part: Slice) -> Address | None:
 
 
 def _parse_address(part: Slice, *, allows_old: bool) -> Address | None:
-    kind = part.peek(2)
-    part = part.skip(2)
+    fields = Fields(part)
+    kind = fields.uint(2)
     if kind == _NONE:
-        return Address(kind, None, 0, None, part)
+        return Address(kind, None, 0, None, fields.part)
     if kind == _EXTERN:
-        bits = part.peek(9)
-        part = part.skip(9)
-        return Address(kind, None, 0, _bits_only(part, bits), part.skip(bits))
-    has_anycast = part.peek(1)
-    part = part.skip(1)
+        account = fields.bits(fields.uint(9))
+        return Address(kind, None, 0, account, fields.part)
+    has_anycast = fields.uint(1)
     if (has_anycast or kind == _VAR) and not allows_old:
         return None
     anycast = None
     if has_anycast:
-        depth = part.peek(5)
+        depth = fields.uint(5)
         if not 1 <= depth <= 30:  # noqa: PLR2004 - depth:(#<= 30) { depth >= 1 }
             return None
-        part = part.skip(5)
-        anycast = _bits_only(part, depth)
-        part = part.skip(depth)
-    bits, width = 256, 8
-    if kind == _VAR:
-        bits, width = part.peek(9), 32
-        part = part.skip(9)
-    workchain = part.peek(width)
-    part = part.skip(width)
-    account = _bits_only(part, bits)
-    return Address(
-        kind, anycast, workchain - (workchain >> width - 1 << width), account, part.skip(bits)
-    )
+        anycast = fields.bits(depth)
+    bits, width = (fields.uint(9), 32) if kind == _VAR else (256, 8)
+    workchain = fields.uint(width)
+    workchain -= workchain >> width - 1 << width
+    account = fields.bits(bits)
+    return Address(kind, anycast, workchain, account, fields.part)
 
 
 def _load_address(machine: Machine, *, quiet: bool) -> None:
     part = machine.pop_slice()
-    found = parse_address(machine, part)
-    read = None
-    if found is not None:
-        read = Slice(part.cell, part.start, found.rest.start, part.ref, part.ref), found.rest
+    bits = _standard_bits(part, optional=True)  # those that nearly all have
+    if not bits and (found := parse_address(machine, part)) is not None:
+        bits = found.rest.start - part.start
+    read = (Fields(part).bits(bits), part.skip(bits)) if bits else None
     machine.leave(read, quiet=quiet, kept=(part,))
 
 
@@ -195,7 +182,7 @@ def _standard_bits(part: Slice, *, optional: bool) -> int:
 def _load_standard(machine: Machine, *, optional: bool, quiet: bool) -> None:
     part = machine.pop_slice()
     bits = _standard_bits(part, optional=optional)
-    address = _bits_only(part, bits) if bits == _STD_BITS else None
+    address = Fields(part).bits(bits) if bits == _STD_BITS else None
     machine.leave((address, part.skip(bits)) if bits else None, quiet=quiet, kept=(part,))
 
 
