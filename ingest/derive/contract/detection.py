@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.derive.contract.session import NotRun
 from tonlake.ingest.derive.contract.stack import Finding, Mismatch, address_fields
-from tonlake.ingest.derive.contract.standard.jetton import detect_master, detect_wallet
 from tonlake.ingest.derive.contract.standard.multisig import (
     VESTING_CODE,
     detect_multisig,
     detect_order,
     detect_vesting,
 )
-from tonlake.ingest.derive.contract.standard.nft import ItemDetector, detect_collection
 from tonlake.ingest.derive.contract.standard.sale import CODE_HASHES as POOLS
 from tonlake.ingest.derive.contract.standard.sale import (
     detect_auction_v4,
@@ -21,6 +19,12 @@ from tonlake.ingest.derive.contract.standard.sale import (
     detect_sale,
     detect_sale_v4,
     detect_telemint,
+)
+from tonlake.ingest.derive.contract.standard.token import (
+    ItemDetector,
+    detect_collection,
+    detect_master,
+    detect_wallet,
 )
 from tonlake.ingest.derive.contract.standard.wallet import read_wallet
 from tonlake.ingest.derive.contract.world import NotLoaded
@@ -51,8 +55,6 @@ if TYPE_CHECKING:
 _ROUNDS = 20
 """Maximum number of rounds: a detector asks few questions, about at most two accounts that are not
 yet looked up."""
-
-_VESTING_CODES = frozenset({VESTING_CODE})
 
 
 class Trigger(NamedTuple):

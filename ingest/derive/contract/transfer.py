@@ -34,7 +34,7 @@ from tonlake.lake.schema.contract import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.derive.contract.record import Row
@@ -274,12 +274,12 @@ def _write(start: CellSlice, cell: int | None) -> bytes | None:
     return None if cell is None else serialize_boc(start.tree, [cell], crc32c=True)
 
 
-def _list_moves() -> Iterable[Move]:
-    wallets, items = JETTON_WALLETS.name, NFT_ITEMS.name
-    yield Move(0x0F8A7EA5, JETTON_TRANSFERS, wallets, "source", _read_transfer)
-    yield Move(0x595F07BC, JETTON_BURNS, wallets, "owner", _read_burn)
-    yield Move(0x5FCC3D14, NFT_TRANSFERS, items, "old_owner", _read_nft_transfer)
-
-
-_MOVES: dict[int, Move] = {move.opcode: move for move in _list_moves()}
+_MOVES = {
+    move.opcode: move
+    for move in (
+        Move(0x0F8A7EA5, JETTON_TRANSFERS, JETTON_WALLETS.name, "source", _read_transfer),
+        Move(0x595F07BC, JETTON_BURNS, JETTON_WALLETS.name, "owner", _read_burn),
+        Move(0x5FCC3D14, NFT_TRANSFERS, NFT_ITEMS.name, "old_owner", _read_nft_transfer),
+    )
+}
 """Message kinds by opcode; all opcodes are positive as signed numbers."""

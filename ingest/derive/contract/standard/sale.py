@@ -14,7 +14,7 @@ from tonlake.ingest.derive.contract.stack import (
     address_fields,
     raw_text,
 )
-from tonlake.ingest.derive.contract.standard.nft import read_text
+from tonlake.ingest.derive.contract.standard.token import read_text
 from tonlake.lake.schema.contract import DEX_POOLS, NFT_SALES
 
 if TYPE_CHECKING:

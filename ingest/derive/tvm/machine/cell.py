@@ -7,6 +7,7 @@ of a tree is read when it is first used.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import reduce
 from hashlib import sha256
 from operator import or_
@@ -196,21 +197,18 @@ def _write_head(cell: Cell, tree: CellTree, children: tuple[int, ...]) -> bytes:
     return bytes((head[0] | mask << 5,)) + head[1:] if mask else head
 
 
+@dataclass(slots=True, eq=False)
 class Slice:
     """A part of a cell: its bits from ``start`` to ``end``, its references ``ref`` to ``ref_end``.
 
     It is immutable.
     """
 
-    __slots__ = ("cell", "end", "ref", "ref_end", "start")
-
-    def __init__(self, cell: Cell, start: int, end: int, ref: int, ref_end: int) -> None:
-        """Take a part of a cell."""
-        self.cell = cell
-        self.start = start
-        self.end = end
-        self.ref = ref
-        self.ref_end = ref_end
+    cell: Cell
+    start: int
+    end: int
+    ref: int
+    ref_end: int
 
     @property
     def bits(self) -> int:
@@ -265,16 +263,13 @@ class Slice:
         return self.cell.refs[self.ref + place]
 
 
+@dataclass(slots=True, eq=False)
 class Builder:
     """An immutable builder: the bits stored so far as one number, their count, the references."""
 
-    __slots__ = ("bits", "refs", "value")
-
-    def __init__(self, value: int = 0, bits: int = 0, refs: tuple[Cell, ...] = ()) -> None:
-        """Start with some bits and references."""
-        self.value = value
-        self.bits = bits
-        self.refs = refs
+    value: int = 0
+    bits: int = 0
+    refs: tuple[Cell, ...] = ()
 
     def fits(self, bits: int, refs: int = 0) -> bool:
         """Return whether ``bits`` more bits and ``refs`` more references have room."""

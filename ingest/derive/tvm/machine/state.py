@@ -6,7 +6,7 @@ calls and jumps, gas prices: ``crypto/vm/vm.cpp`` and ``vm.h`` of the node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, Builder, Cell, Slice
@@ -508,6 +508,3 @@ class Machine:
             return False
         self.committed = data, actions
         return True
-
-
-LibraryMap = Mapping[bytes, Cell]

@@ -1,4 +1,4 @@
-"""NFTs (TEP-62): collections and items; domains (TEP-81) with their names and records."""
+"""Jettons (TEP-74, TEP-89), NFTs (TEP-62), and domains (TEP-81) with their records."""
 
 from __future__ import annotations
 
@@ -20,13 +20,56 @@ from tonlake.ingest.derive.contract.stack import (
 )
 from tonlake.ingest.derive.contract.standard.content import load_snake, read_content
 from tonlake.ingest.errors import BocError
-from tonlake.lake.schema.contract import DNS_RECORDS, NFT_COLLECTIONS, NFT_ITEMS
+from tonlake.lake.schema.contract import (
+    DNS_RECORDS,
+    JETTON_MASTERS,
+    JETTON_WALLETS,
+    NFT_COLLECTIONS,
+    NFT_ITEMS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from tonlake.ingest.derive.contract.stack import Detection
     from tonlake.ingest.derive.contract.standard.content import Content
+
+
+def detect_master(me: Address) -> Detection:
+    """Ask get_jetton_data: total supply, mintable flag, administrator, content, wallet code."""
+    answer = Results((yield Question(me, "get_jetton_data")), 5)
+    supply, mintable, admin = answer.amount(), answer.boolean(), answer.address()
+    content, wallet_code = answer.cell(), answer.cell()
+    fields = {
+        "total_supply": supply,
+        "mintable": mintable,
+        **address_fields("admin", admin),
+        "content": read_content(content.tree, content.root),
+        "wallet_code_hash": wallet_code.hash,
+    }
+    return [Finding(JETTON_MASTERS.name, fields)]
+
+
+def detect_wallet(me: Address) -> Detection:
+    """Ask get_wallet_data of a wallet, and get_wallet_address of its master.
+
+    For wallets of mintless jettons, is_claimed shows whether the airdrop was claimed.
+    """
+    answer = Results((yield Question(me, "get_wallet_data")), 4)
+    balance, owner, jetton = answer.amount(), answer.required_address(), answer.required_address()
+    answer.cell()
+    named = Results((yield Question(jetton, "get_wallet_address", (owner.slice(),))), 1)
+    if named.address() != me:
+        raise Mismatch("the master returns another wallet")
+    claimed = yield Question(me, "is_claimed", required=False)
+    fields = {
+        "balance": balance,
+        **address_fields("owner", owner),
+        **address_fields("jetton", jetton),
+        "is_claimed": None if claimed is None else Results(claimed, 1).boolean(),
+    }
+    return [Finding(JETTON_WALLETS.name, fields)]
+
 
 _ALL_CATEGORIES = 0
 
