@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
 from tonlake.ingest.derive.tvm.machine.continuation import Continuation, Ordinary
@@ -66,6 +66,29 @@ def control(*names: str) -> Callable[[Callable[..., Step]], Callable[..., Step]]
 
     def register(function: Callable[..., Step]) -> Callable[..., Step]:
         CONTROLS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+def with_operands(*names: str) -> Callable[[F], F]:
+    """Register a function of the operands and the machine."""
+
+    def register(function: F) -> F:
+        maker(*names)(lambda *operands: partial(function, *operands))
+        return function
+
+    return register
+
+
+def with_code(*names: str) -> Callable[[F], F]:
+    """Register a function of the code after the instruction, the operands and the machine."""
+
+    def register(function: F) -> F:
+        control(*names)(lambda code, *operands: partial(function, code, *operands))
         return function
 
     return register

@@ -5,7 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tonlake.ingest.derive.tvm.machine.code import control, maker, numbered, step
+from tonlake.ingest.derive.tvm.machine.code import (
+    maker,
+    numbered,
+    step,
+    with_code,
+    with_operands,
+)
 from tonlake.ingest.derive.tvm.machine.continuation import (
     Continuation,
     Data,
@@ -21,7 +27,7 @@ from tonlake.ingest.derive.tvm.machine.fault import (
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.tvm.machine.cell import Slice
-    from tonlake.ingest.derive.tvm.machine.state import Machine, Step
+    from tonlake.ingest.derive.tvm.machine.state import Machine
 
 _MAX_COPIED = 255
 _IMPOSSIBLE = 0x40000000
@@ -144,68 +150,50 @@ def _define(machine: Machine, target: Continuation, number: int, value: Any) -> 
     return made
 
 
-@maker("SETCONTCTR")
-def _save_into(number: int) -> Step:
-    def run(machine: Machine) -> None:
-        machine.need(2)
-        target, value = machine.pop_continuation(), machine.stack.pop()
-        machine.stack.append(_define(machine, target, number, value))
-
-    return run
+@with_operands("SETCONTCTR")
+def _save_into(number: int, machine: Machine) -> None:
+    machine.need(2)
+    target, value = machine.pop_continuation(), machine.stack.pop()
+    machine.stack.append(_define(machine, target, number, value))
 
 
-def _save_into_register(number: int, *, place: int) -> Step:
+def _save_into_register(number: int, machine: Machine, *, place: int) -> None:
     """Return SETRETCTR or SETALTCTR."""
-
-    def run(machine: Machine) -> None:
-        value = machine.stack.pop()
-        machine.c[place] = _define(machine, machine.c[place], number, value)
-
-    return run
+    value = machine.stack.pop()
+    machine.c[place] = _define(machine, machine.c[place], number, value)
 
 
-maker("SETRETCTR")(partial(_save_into_register, place=0))
-maker("SETALTCTR")(partial(_save_into_register, place=1))
+with_operands("SETRETCTR")(partial(_save_into_register, place=0))
+with_operands("SETALTCTR")(partial(_save_into_register, place=1))
 
 
-@maker("POPSAVE")
-def _pop_and_save(number: int) -> Step:
-    def run(machine: Machine) -> None:
-        value = machine.stack.pop()
-        machine.check_register(number, value)
-        target = machine.c[0].with_data()
-        target.define(number, machine.c[number])
-        machine.c[0] = target
-        machine.c[number] = value
-
-    return run
+@with_operands("POPSAVE")
+def _pop_and_save(number: int, machine: Machine) -> None:
+    value = machine.stack.pop()
+    machine.check_register(number, value)
+    target = machine.c[0].with_data()
+    target.define(number, machine.c[number])
+    machine.c[0] = target
+    machine.c[number] = value
 
 
-def _save(number: int, *, place: int) -> Step:
+def _save(number: int, machine: Machine, *, place: int) -> None:
     """Return SAVECTR or SAVEALTCTR."""
-
-    def run(machine: Machine) -> None:
-        machine.c[place] = _define(machine, machine.c[place], number, machine.c[number])
-
-    return run
+    machine.c[place] = _define(machine, machine.c[place], number, machine.c[number])
 
 
-maker("SAVECTR")(partial(_save, place=0))
-maker("SAVEALTCTR")(partial(_save, place=1))
+with_operands("SAVECTR")(partial(_save, place=0))
+with_operands("SAVEALTCTR")(partial(_save, place=1))
 
 
-@maker("SAVEBOTHCTR")
-def _save_both(number: int) -> Step:
+@with_operands("SAVEBOTHCTR")
+def _save_both(number: int, machine: Machine) -> None:
     """Return SAVEBOTHCTR, which leaves filled slots alone in every version."""
-
-    def run(machine: Machine) -> None:
-        value = machine.c[number]
-        for place in (0, 1):
-            target = machine.c[place].with_data()
-            target.define(number, value)
-            machine.c[place] = target
-
-    return run
+    value = machine.c[number]
+    for place in (0, 1):
+        target = machine.c[place].with_data()
+        target.define(number, value)
+        machine.c[place] = target
 
 
 step("PUSHCTRX")(lambda machine: machine.stack.append(machine.get_register(machine.pop_range(16))))
@@ -291,15 +279,12 @@ def _invert(machine: Machine) -> None:
     machine.c[0], machine.c[1] = machine.c[1], machine.c[0]
 
 
-@control("BOOLEVAL")
-def _evaluate(code: Slice) -> Step:
-    def run(machine: Machine) -> Continuation:
-        target = machine.pop_continuation()
-        current = machine.take_code(code, 3)
-        machine.c[0], machine.c[1] = PushInteger(-1, current), PushInteger(0, current)
-        return machine.jump(target)
-
-    return run
+@with_code("BOOLEVAL")
+def _evaluate(code: Slice, machine: Machine) -> Continuation:
+    target = machine.pop_continuation()
+    current = machine.take_code(code, 3)
+    machine.c[0], machine.c[1] = PushInteger(-1, current), PushInteger(0, current)
+    return machine.jump(target)
 
 
 @step("SAMEALT")

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, Slice
-from tonlake.ingest.derive.tvm.machine.code import control, maker, step
+from tonlake.ingest.derive.tvm.machine.code import control, maker, step, with_code, with_operands
 from tonlake.ingest.derive.tvm.machine.continuation import (
     Again,
     Continuation,
@@ -60,24 +60,17 @@ control("EXECUTE")(lambda code: lambda machine: machine.call(machine.pop_continu
 step("JMPX")(lambda machine: machine.jump(machine.pop_continuation()))
 
 
-@control("CALLXARGS")
-def _call_with(code: Slice, passed: int, returned: int) -> Step:
-    return lambda machine: _call(machine, code, passed, returned)
-
-
-def _call(machine: Machine, code: Slice, passed: int, returned: int) -> Continuation:
+@with_code("CALLXARGS")
+def _call_with(code: Slice, passed: int, returned: int, machine: Machine) -> Continuation:
     return machine.call_with(machine.pop_continuation(), code, passed, returned)
 
 
-@control("CALLXVARARGS")
-def _call_variable(code: Slice) -> Step:
-    def run(machine: Machine) -> Continuation:
-        machine.need(3)
-        returned = machine.pop_range(_MAX_ARGUMENTS, -1)
-        passed = machine.pop_range(_MAX_ARGUMENTS, -1)
-        return _call(machine, code, passed, returned)
-
-    return run
+@with_code("CALLXVARARGS")
+def _call_variable(code: Slice, machine: Machine) -> Continuation:
+    machine.need(3)
+    returned = machine.pop_range(_MAX_ARGUMENTS, -1)
+    passed = machine.pop_range(_MAX_ARGUMENTS, -1)
+    return machine.call_with(machine.pop_continuation(), code, passed, returned)
 
 
 maker("JMPXARGS")(lambda passed: lambda machine: machine.jump(machine.pop_continuation(), passed))
@@ -98,75 +91,52 @@ step("RETALT")(lambda machine: machine.ret_alternative())
 step("RETBOOL")(lambda machine: machine.ret() if machine.pop_bool() else machine.ret_alternative())
 
 
-@control("CALLCC")
-def _call_with_current(code: Slice) -> Step:
-    def run(machine: Machine) -> Continuation:
-        target = machine.pop_continuation()
-        machine.stack.append(machine.take_code(code, 3))
-        return machine.jump(target)
-
-    return run
+@with_code("CALLCC")
+def _call_with_current(code: Slice, machine: Machine) -> Continuation:
+    target = machine.pop_continuation()
+    machine.stack.append(machine.take_code(code, 3))
+    return machine.jump(target)
 
 
-def _call_with_part(machine: Machine, code: Slice, passed: int, returned: int) -> Continuation:
+@with_code("CALLCCARGS")
+def _call_with_part(code: Slice, passed: int, returned: int, machine: Machine) -> Continuation:
+    machine.need(passed + 1)
     target = machine.pop_continuation()
     current = machine.take_code(code, 3, passed, returned)
     machine.stack.append(current)
     return machine.jump(target)
 
 
-@control("CALLCCARGS")
-def _call_with_current_part(code: Slice, passed: int, returned: int) -> Step:
-    def run(machine: Machine) -> Continuation:
-        machine.need(passed + 1)
-        return _call_with_part(machine, code, passed, returned)
-
-    return run
-
-
-@control("CALLCCVARARGS")
-def _call_with_current_variable(code: Slice) -> Step:
-    def run(machine: Machine) -> Continuation:
-        machine.need(3)
-        returned = machine.pop_range(_MAX_ARGUMENTS, -1)
-        passed = machine.pop_range(_MAX_ARGUMENTS, -1)
-        machine.need(passed + 1)
-        return _call_with_part(machine, code, passed, returned)
-
-    return run
+@with_code("CALLCCVARARGS")
+def _call_with_current_variable(code: Slice, machine: Machine) -> Continuation:
+    machine.need(3)
+    returned = machine.pop_range(_MAX_ARGUMENTS, -1)
+    passed = machine.pop_range(_MAX_ARGUMENTS, -1)
+    return _call_with_part(code, passed, returned, machine)
 
 
-@control("JMPXDATA")
-def _jump_with_code(code: Slice) -> Step:
-    def run(machine: Machine) -> Continuation:
-        target = machine.pop_continuation()
-        machine.stack.append(code)
-        return machine.jump(target)
-
-    return run
+@with_code("JMPXDATA")
+def _jump_with_code(code: Slice, machine: Machine) -> Continuation:
+    target = machine.pop_continuation()
+    machine.stack.append(code)
+    return machine.jump(target)
 
 
-@control("RETDATA")
-def _return_code(code: Slice) -> Step:
-    def run(machine: Machine) -> Continuation:
-        machine.stack.append(code)
-        return machine.ret()
-
-    return run
+@with_code("RETDATA")
+def _return_code(code: Slice, machine: Machine) -> Continuation:
+    machine.stack.append(code)
+    return machine.ret()
 
 
 control("CALLREF")(lambda code, cell: lambda machine: machine.call(_open(machine, cell), code))
 maker("JMPREF")(lambda cell: lambda machine: machine.jump(_open(machine, cell)))
 
 
-@control("JMPREFDATA")
-def _jump_ref_with_code(code: Slice, cell: Cell) -> Step:
-    def run(machine: Machine) -> Continuation:
-        target = _open(machine, cell)
-        machine.stack.append(code)
-        return machine.jump(target)
-
-    return run
+@with_code("JMPREFDATA")
+def _jump_ref_with_code(code: Slice, cell: Cell, machine: Machine) -> Continuation:
+    target = _open(machine, cell)
+    machine.stack.append(code)
+    return machine.jump(target)
 
 
 def _enter_method(machine: Machine, number: int, code: Slice | None = None) -> Continuation:
@@ -183,83 +153,62 @@ maker("PREPAREDICT")(lambda number: lambda machine: machine.stack.extend((number
 # Conditions
 
 
-def _register_conditions() -> None:  # noqa: C901 - one closure for each form
-    for name, when in (("IF", True), ("IFNOT", False)):
-
-        def call(code: Slice, when: bool = when) -> Step:  # noqa: FBT001
-            def run(machine: Machine) -> Continuation | None:
-                machine.need(2)
-                target = machine.pop_continuation()
-                return machine.call(target, code) if machine.pop_bool() is when else None
-
-            return run
-
-        def jump(machine: Machine, when: bool = when) -> Continuation | None:  # noqa: FBT001
-            machine.need(2)
-            target = machine.pop_continuation()
-            return machine.jump(target) if machine.pop_bool() is when else None
-
-        def ret(machine: Machine, when: bool = when) -> Continuation | None:  # noqa: FBT001
-            return machine.ret() if machine.pop_bool() is when else None
-
-        def ret_alternative(machine: Machine, when: bool = when) -> Continuation | None:  # noqa: FBT001
-            return machine.ret_alternative() if machine.pop_bool() is when else None
-
-        def call_ref(code: Slice, cell: Cell, when: bool = when) -> Step:  # noqa: FBT001
-            def run(machine: Machine) -> Continuation | None:
-                if machine.pop_bool() is not when:
-                    return None
-                return machine.call(_open(machine, cell), code)
-
-            return run
-
-        def jump_ref(cell: Cell, when: bool = when) -> Step:  # noqa: FBT001
-            def run(machine: Machine) -> Continuation | None:
-                return machine.jump(_open(machine, cell)) if machine.pop_bool() is when else None
-
-            return run
-
-        control(name)(call)
-        step(f"{name}JMP")(jump)
-        step(f"{name}RET")(ret)
-        step(f"{name}RETALT")(ret_alternative)
-        control(f"{name}REF")(call_ref)
-        maker(f"{name}JMPREF")(jump_ref)
+def _call_if(code: Slice, machine: Machine, *, when: bool) -> Continuation | None:
+    machine.need(2)
+    target = machine.pop_continuation()
+    return machine.call(target, code) if machine.pop_bool() is when else None
 
 
-_register_conditions()
+def _jump_if(machine: Machine, *, when: bool) -> Continuation | None:
+    machine.need(2)
+    target = machine.pop_continuation()
+    return machine.jump(target) if machine.pop_bool() is when else None
 
 
-@control("IFELSE")
-def _if_else(code: Slice) -> Step:
-    def run(machine: Machine) -> Continuation:
-        machine.need(3)
-        otherwise, then = machine.pop_continuation(), machine.pop_continuation()
-        return machine.call(then if machine.pop_bool() else otherwise, code)
-
-    return run
+def _return_if(machine: Machine, *, when: bool, alternative: bool) -> Continuation | None:
+    if machine.pop_bool() is not when:
+        return None
+    return machine.ret_alternative() if alternative else machine.ret()
 
 
-def _if_ref_else(code: Slice, cell: Cell, *, when: bool) -> Step:
-    def run(machine: Machine) -> Continuation:
-        machine.need(2)
-        other = machine.pop_continuation()
-        target = _open(machine, cell) if machine.pop_bool() is when else other
-        return machine.call(target, code)
-
-    return run
+def _call_ref_if(code: Slice, cell: Cell, machine: Machine, *, when: bool) -> Continuation | None:
+    return machine.call(_open(machine, cell), code) if machine.pop_bool() is when else None
 
 
-control("IFREFELSE")(partial(_if_ref_else, when=True))
-control("IFELSEREF")(partial(_if_ref_else, when=False))
+def _jump_ref_if(cell: Cell, machine: Machine, *, when: bool) -> Continuation | None:
+    return machine.jump(_open(machine, cell)) if machine.pop_bool() is when else None
 
 
-@control("IFREFELSEREF")
-def _if_ref_else_ref(code: Slice, then: Cell, otherwise: Cell) -> Step:
-    def run(machine: Machine) -> Continuation:
-        return machine.call(_open(machine, then if machine.pop_bool() else otherwise), code)
+for _name, _when in (("IF", True), ("IFNOT", False)):
+    with_code(_name)(partial(_call_if, when=_when))
+    step(f"{_name}JMP")(partial(_jump_if, when=_when))
+    step(f"{_name}RET")(partial(_return_if, when=_when, alternative=False))
+    step(f"{_name}RETALT")(partial(_return_if, when=_when, alternative=True))
+    with_code(f"{_name}REF")(partial(_call_ref_if, when=_when))
+    with_operands(f"{_name}JMPREF")(partial(_jump_ref_if, when=_when))
 
-    return run
+
+@with_code("IFELSE")
+def _if_else(code: Slice, machine: Machine) -> Continuation:
+    machine.need(3)
+    otherwise, then = machine.pop_continuation(), machine.pop_continuation()
+    return machine.call(then if machine.pop_bool() else otherwise, code)
+
+
+def _if_ref_else(code: Slice, cell: Cell, machine: Machine, *, when: bool) -> Continuation:
+    machine.need(2)
+    other = machine.pop_continuation()
+    target = _open(machine, cell) if machine.pop_bool() is when else other
+    return machine.call(target, code)
+
+
+with_code("IFREFELSE")(partial(_if_ref_else, when=True))
+with_code("IFELSEREF")(partial(_if_ref_else, when=False))
+
+
+@with_code("IFREFELSEREF")
+def _if_ref_else_ref(code: Slice, then: Cell, otherwise: Cell, machine: Machine) -> Continuation:
+    return machine.call(_open(machine, then if machine.pop_bool() else otherwise), code)
 
 
 @step("CONDSEL")
@@ -292,25 +241,19 @@ def _has_bit(machine: Machine, bit: int) -> bool:
     return bool(value >> bit & 1)
 
 
-def _jump_if_bit(bit: int, *, when: bool) -> Step:
-    def run(machine: Machine) -> Continuation | None:
-        machine.need(2)
-        target = machine.pop_continuation()
-        return machine.jump(target) if _has_bit(machine, bit) is when else None
-
-    return run
+def _jump_if_bit(bit: int, machine: Machine, *, when: bool) -> Continuation | None:
+    machine.need(2)
+    target = machine.pop_continuation()
+    return machine.jump(target) if _has_bit(machine, bit) is when else None
 
 
-def _jump_ref_if_bit(bit: int, cell: Cell, *, when: bool) -> Step:
-    def run(machine: Machine) -> Continuation | None:
-        return machine.jump(_open(machine, cell)) if _has_bit(machine, bit) is when else None
-
-    return run
+def _jump_ref_if_bit(bit: int, cell: Cell, machine: Machine, *, when: bool) -> Continuation | None:
+    return machine.jump(_open(machine, cell)) if _has_bit(machine, bit) is when else None
 
 
 for _name, _when in (("IFBITJMP", True), ("IFNBITJMP", False)):
-    maker(_name)(partial(_jump_if_bit, when=_when))
-    maker(f"{_name}REF")(partial(_jump_ref_if_bit, when=_when))
+    with_operands(_name)(partial(_jump_if_bit, when=_when))
+    with_operands(f"{_name}REF")(partial(_jump_ref_if_bit, when=_when))
 
 
 # Loops: the forms in -END loop over the rest of the code, those in -BRK set c1 to leave the loop.
@@ -331,69 +274,57 @@ def _after(machine: Machine, code: Slice, *, ends: bool, breaks: bool) -> Contin
     return found
 
 
-def _repeat(code: Slice, *, ends: bool, breaks: bool) -> Step:
-    def run(machine: Machine) -> Continuation | None:
-        if ends:
-            count = _pop_count(machine)
-            if count <= 0:
-                return machine.ret()
-            body: Continuation = machine.take_code(code)
-        else:
-            machine.need(2)
-            body = machine.pop_continuation()
-            count = _pop_count(machine)
-            if count <= 0:
-                return None
-        after = _after(machine, code, ends=ends, breaks=breaks)
-        return machine.jump(Repeat(body, after, count))
-
-    return run
-
-
-def _until(code: Slice, *, ends: bool, breaks: bool) -> Step:
-    def run(machine: Machine) -> Continuation:
-        body: Continuation = machine.take_code(code) if ends else machine.pop_continuation()
-        after = _after(machine, code, ends=ends, breaks=breaks)
-        if 0 not in body.save:
-            machine.c[0] = Until(body, after)
-        return machine.jump(body)
-
-    return run
-
-
-def _while(code: Slice, *, ends: bool, breaks: bool) -> Step:
-    def run(machine: Machine) -> Continuation:
-        machine.need(1 if ends else 2)
-        body = None if ends else machine.pop_continuation()
-        condition = machine.pop_continuation()
-        if body is None:
-            body = machine.take_code(code)
-        after = _after(machine, code, ends=ends, breaks=breaks)
-        if 0 not in condition.save:
-            machine.c[0] = While(condition, body, after, checks=True)
-        return machine.jump(condition)
-
-    return run
-
-
-def _again(code: Slice, *, ends: bool, breaks: bool) -> Step:
-    def run(machine: Machine) -> Continuation:
-        if ends:
-            if breaks:
-                save_alternative(machine)
-            return machine.jump(Again(machine.take_code(code)))
+def _repeat(code: Slice, machine: Machine, *, ends: bool, breaks: bool) -> Continuation | None:
+    if ends:
+        count = _pop_count(machine)
+        if count <= 0:
+            return machine.ret()
+        body: Continuation = machine.take_code(code)
+    else:
+        machine.need(2)
         body = machine.pop_continuation()
-        if breaks:
-            machine.c[1] = machine.take_code(code, 3)
-        return machine.jump(Again(body))
+        count = _pop_count(machine)
+        if count <= 0:
+            return None
+    after = _after(machine, code, ends=ends, breaks=breaks)
+    return machine.jump(Repeat(body, after, count))
 
-    return run
+
+def _until(code: Slice, machine: Machine, *, ends: bool, breaks: bool) -> Continuation:
+    body: Continuation = machine.take_code(code) if ends else machine.pop_continuation()
+    after = _after(machine, code, ends=ends, breaks=breaks)
+    if 0 not in body.save:
+        machine.c[0] = Until(body, after)
+    return machine.jump(body)
+
+
+def _while(code: Slice, machine: Machine, *, ends: bool, breaks: bool) -> Continuation:
+    machine.need(1 if ends else 2)
+    body = None if ends else machine.pop_continuation()
+    condition = machine.pop_continuation()
+    if body is None:
+        body = machine.take_code(code)
+    after = _after(machine, code, ends=ends, breaks=breaks)
+    if 0 not in condition.save:
+        machine.c[0] = While(condition, body, after, checks=True)
+    return machine.jump(condition)
+
+
+def _again(code: Slice, machine: Machine, *, ends: bool, breaks: bool) -> Continuation:
+    if ends:
+        if breaks:
+            save_alternative(machine)
+        return machine.jump(Again(machine.take_code(code)))
+    body = machine.pop_continuation()
+    if breaks:
+        machine.c[1] = machine.take_code(code, 3)
+    return machine.jump(Again(body))
 
 
 for _name, _loop in (("REPEAT", _repeat), ("UNTIL", _until), ("WHILE", _while), ("AGAIN", _again)):
     for _ends in (False, True):
         for _breaks in (False, True):
-            control(_name + "END" * _ends + "BRK" * _breaks)(
+            with_code(_name + "END" * _ends + "BRK" * _breaks)(
                 partial(_loop, ends=_ends, breaks=_breaks)
             )
 
@@ -405,14 +336,11 @@ maker("THROW")(lambda code: lambda machine: machine.throw(code))
 maker("THROWARG")(lambda code: lambda machine: machine.throw(code, machine.stack.pop()))
 
 
-def _throw_if(code: int, *, when: bool, argument: bool) -> Step:
-    def run(machine: Machine) -> Continuation | None:
-        machine.need(1 + argument)
-        flag = machine.pop_bool()
-        value = machine.stack.pop() if argument else 0
-        return machine.throw(code, value) if flag is when else None
-
-    return run
+def _throw_if(code: int, machine: Machine, *, when: bool, argument: bool) -> Continuation | None:
+    machine.need(1 + argument)
+    flag = machine.pop_bool()
+    value = machine.stack.pop() if argument else 0
+    return machine.throw(code, value) if flag is when else None
 
 
 def _throw_any(machine: Machine, *, when: bool | None, argument: bool) -> Continuation | None:
@@ -425,7 +353,7 @@ def _throw_any(machine: Machine, *, when: bool | None, argument: bool) -> Contin
 
 for _argument in (False, True):
     for _suffix, _condition in (("IF", True), ("IFNOT", False)):
-        maker(f"THROW{'ARG' * _argument}{_suffix}")(
+        with_operands(f"THROW{'ARG' * _argument}{_suffix}")(
             partial(_throw_if, when=_condition, argument=_argument)
         )
         step(f"THROW{'ARG' * _argument}ANY{_suffix}")(
@@ -453,13 +381,10 @@ def _try(code: Slice, passed: int = -1, returned: int = -1) -> Step:
 # Codepages and debugging
 
 
-@maker("SETCP")
-def _set_codepage(number: int) -> Step:
-    def run(_machine: Machine) -> None:
-        if number:
-            raise VmError(INVALID_OPCODE)
-
-    return run
+@with_operands("SETCP")
+def _set_codepage(number: int, _machine: Machine) -> None:
+    if number:
+        raise VmError(INVALID_OPCODE)
 
 
 @step("SETCPX")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.tvm.machine import dictionary as tree
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice
-from tonlake.ingest.derive.tvm.machine.code import control, maker, step
+from tonlake.ingest.derive.tvm.machine.code import control, maker, step, with_code
 from tonlake.ingest.derive.tvm.machine.continuation import Ordinary
 from tonlake.ingest.derive.tvm.machine.fault import (
     CELL_UNDERFLOW,
@@ -390,14 +390,11 @@ def _jump_prefix(machine: Machine) -> Continuation | None:
     return _enter_prefix(machine, None, root, bits)
 
 
-@control("PFXDICTGETEXEC")
-def _call_prefix(code: Slice) -> Step:
-    def run(machine: Machine) -> Continuation | None:
-        machine.need(3)
-        bits, root = _pop_dictionary(machine)
-        return _enter_prefix(machine, code, root, bits)
-
-    return run
+@with_code("PFXDICTGETEXEC")
+def _call_prefix(code: Slice, machine: Machine) -> Continuation | None:
+    machine.need(3)
+    bits, root = _pop_dictionary(machine)
+    return _enter_prefix(machine, code, root, bits)
 
 
 maker("PFXDICTSWITCH")(lambda bits, root: lambda machine: _enter_prefix(machine, None, root, bits))

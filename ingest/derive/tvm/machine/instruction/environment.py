@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from hashlib import sha256, sha512
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
-from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step
+from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step, with_operands
 from tonlake.ingest.derive.tvm.machine.dictionary import find_value
 from tonlake.ingest.derive.tvm.machine.fault import (
     CELL_OVERFLOW,
@@ -77,30 +78,24 @@ step("GETPRECOMPILEDGAS")(_push_parameter(16))
 step("INMSGPARAMS")(_push_parameter(_MESSAGE))
 
 
-def _push_message_parameter(place: int) -> Step:
-    def run(machine: Machine) -> None:
-        machine.stack.append(_index(get_parameter(machine, _MESSAGE), place))
-
-    return run
+def _push_message_parameter(place: int, machine: Machine) -> None:
+    machine.stack.append(_index(get_parameter(machine, _MESSAGE), place))
 
 
-maker("INMSGPARAM")(_push_message_parameter)
+with_operands("INMSGPARAM")(_push_message_parameter)
 for _place, _name in enumerate(
     ("BOUNCE", "BOUNCED", "SRC", "FWDFEE", "LT", "UTIME", "ORIGVALUE", "VALUE", "VALUEEXTRA",
      "STATEINIT")
 ):  # fmt: skip
-    step(f"INMSG_{_name}")(_push_message_parameter(_place))
+    step(f"INMSG_{_name}")(partial(_push_message_parameter, _place))
 
 
-def _push_previous(place: int) -> Step:
-    def run(machine: Machine) -> None:
-        machine.stack.append(_index(get_parameter(machine, _PREVIOUS), place))
-
-    return run
+def _push_previous(place: int, machine: Machine) -> None:
+    machine.stack.append(_index(get_parameter(machine, _PREVIOUS), place))
 
 
 for _place, _name in enumerate(("PREVMCBLOCKS", "PREVKEYBLOCK", "PREVMCBLOCKS_100")):
-    step(_name)(_push_previous(_place))
+    step(_name)(partial(_push_previous, _place))
 
 
 # Random numbers

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
-from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step
+from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step, with_operands
 from tonlake.ingest.derive.tvm.machine.fault import CELL_UNDERFLOW, VmError
 
 if TYPE_CHECKING:
@@ -95,14 +95,11 @@ def _load_fast(bits: int) -> Step:
     return run
 
 
-@maker("PLDUZ")
-def _peek_padded(bits: int) -> Step:
-    def run(machine: Machine) -> None:
-        part = machine.pop_slice()
-        found = min(bits, part.bits)
-        machine.stack += (part, part.peek(found) << bits - found)
-
-    return run
+@with_operands("PLDUZ")
+def _peek_padded(bits: int, machine: Machine) -> None:
+    part = machine.pop_slice()
+    found = min(bits, part.bits)
+    machine.stack += (part, part.peek(found) << bits - found)
 
 
 @step("LDREF")
