@@ -7,7 +7,8 @@ use them.
 from __future__ import annotations
 
 import hashlib
-from functools import partial
+from functools import partial, reduce
+from operator import add, sub
 from typing import TYPE_CHECKING, Any
 
 from py_arkworks_bls12381 import GT, G1Point, G2Point, Scalar
@@ -345,14 +346,23 @@ _MANY_BASE_GAS, _MANY_GAS = 38500, 22500
 _PAIRING_BASE_GAS, _PAIRING_GAS = 20000, 11800
 
 
-def _verify(keys: list[bytes], messages: list[bytes], signature: bytes) -> bool:
-    """Return whether an aggregate of signatures is valid."""
+def _read_keys(keys: list[bytes]) -> list[Any]:
+    """Return the points of public keys; [] if one is invalid or the identity."""
     try:
         points = [G1Point.from_compressed_bytes(key) for key in keys]
+    except ValueError:
+        return []
+    return [] if any(point == G1Point.identity() for point in points) else points
+
+
+def _verify(keys: list[bytes], messages: list[bytes], signature: bytes) -> bool:
+    """Return whether an aggregate of signatures is valid."""
+    points = _read_keys(keys)
+    try:
         total = G2Point.from_compressed_bytes(signature)
     except ValueError:
         return False
-    if not points or any(point == G1Point.identity() for point in points):
+    if not points:
         return False
     hashes = [G2Point.hash_to_curve(message, _DOMAIN) for message in messages]
     return bool(GT.pairing_check([*points, -G1Point()], [*hashes, total]))
@@ -386,22 +396,10 @@ def _verify_fast(machine: Machine) -> None:
     count = machine.pop_range(len(machine.stack) - 1)
     machine.use(_FAST_BASE_GAS + count * _FAST_GAS)
     keys = [_take_octets(part, _G1_BYTES) for part in _pop_many(machine, count)]
-    is_good = _verify_shared(keys, _octets(message), _take_octets(signature, _G2_BYTES))
-    machine.push_bool(is_good)
-
-
-def _verify_shared(keys: list[bytes], message: bytes, signature: bytes) -> bool:
-    """Return whether all keys signed one message."""
-    try:
-        points = [G1Point.from_compressed_bytes(key) for key in keys]
-    except ValueError:
-        return False
-    if not points or any(point == G1Point.identity() for point in points):
-        return False
-    total = points[0]
-    for point in points[1:]:
-        total = total + point
-    return _verify([bytes(total.to_compressed_bytes())], [message], signature)
+    octets, signed = _octets(message), _take_octets(signature, _G2_BYTES)
+    points = _read_keys(keys)
+    key = reduce(add, points).to_compressed_bytes() if points else None
+    machine.push_bool(key is not None and _verify([bytes(key)], [octets], signed))
 
 
 @step("BLS_AGGREGATEVERIFY")
@@ -425,7 +423,8 @@ class _Group:
         self.gas = gas
         self.zero = b"\xc0" + bytes(size - 1)
         for verb, run in (
-            ("ADD", self.add), ("SUB", self.subtract), ("NEG", self.negate), ("MUL", self.multiply),
+            ("ADD", partial(self.combine, apply=add)), ("SUB", partial(self.combine, apply=sub)),
+            ("NEG", self.negate), ("MUL", self.multiply),
             ("MULTIEXP", self.multiply_many), ("ZERO", self.push_zero),
             ("INGROUP", self.is_in_group), ("ISZERO", self.is_zero),
         ):  # fmt: skip
@@ -441,17 +440,11 @@ class _Group:
     def push(self, machine: Machine, point: Any) -> None:  # noqa: ANN401 - a point of arkworks
         _push(machine, bytes(point.to_compressed_bytes()))
 
-    def add(self, machine: Machine) -> None:
+    def combine(self, machine: Machine, apply: Callable[[Any, Any], Any]) -> None:
         machine.need(2)
         machine.use(self.gas["add"])
         other, one = self.pop_octets(machine), self.pop_octets(machine)
-        self.push(machine, _point(self.kind, one) + _point(self.kind, other))
-
-    def subtract(self, machine: Machine) -> None:
-        machine.need(2)
-        machine.use(self.gas["add"])
-        other, one = self.pop_octets(machine), self.pop_octets(machine)
-        self.push(machine, _point(self.kind, one) - _point(self.kind, other))
+        self.push(machine, apply(_point(self.kind, one), _point(self.kind, other)))
 
     def negate(self, machine: Machine) -> None:
         machine.use(self.gas["neg"])
