@@ -7,7 +7,7 @@ calls and jumps, gas prices: ``crypto/vm/vm.cpp`` and ``vm.h`` of the node.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, Builder, Cell, Slice
 from tonlake.ingest.derive.tvm.machine.continuation import (
@@ -55,6 +55,21 @@ class Nan:
 
 
 NAN = Nan()
+
+
+T = TypeVar("T")
+
+
+def _popper(kind: type[T]) -> Callable[[Machine], T]:
+    """Return a method that pops a value of a type."""
+
+    def pop(machine: Machine) -> T:
+        value = machine.stack.pop()
+        if value.__class__ is not kind:
+            raise VmError(TYPE_CHECK)
+        return value
+
+    return pop
 
 
 class Machine:
@@ -206,31 +221,14 @@ class Machine:
         else:
             raise VmError(error)
 
-    def pop_slice(self) -> Slice:
-        """Pop a slice."""
-        value = self.stack.pop()
-        if value.__class__ is not Slice:
-            raise VmError(TYPE_CHECK)
-        return value
-
-    def pop_cell(self) -> Cell:
-        """Pop a cell."""
-        value = self.stack.pop()
-        if value.__class__ is not Cell:
-            raise VmError(TYPE_CHECK)
-        return value
+    pop_slice = _popper(Slice)
+    pop_cell = _popper(Cell)
+    pop_builder = _popper(Builder)
 
     def pop_maybe_cell(self) -> Cell | None:
         """Pop a cell or null."""
         value = self.stack.pop()
         if value is not None and value.__class__ is not Cell:
-            raise VmError(TYPE_CHECK)
-        return value
-
-    def pop_builder(self) -> Builder:
-        """Pop a builder."""
-        value = self.stack.pop()
-        if value.__class__ is not Builder:
             raise VmError(TYPE_CHECK)
         return value
 
