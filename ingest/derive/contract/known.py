@@ -206,20 +206,31 @@ def _read_newest(lake_dir: Path, files: Iterable[DataFile]) -> dict[Address, Acc
     return {state.address: state for state in states}
 
 
-_COLUMNS = ", ".join(STATE_COLUMNS)
-_NEWEST = f"""
-with picked as (from account_states where account {{}})
-select {_COLUMNS} from states_as_of('picked', $before - 1)
-"""  # noqa: S608 - columns of ours
-_FIRST = f"""
-select {_COLUMNS}
+_NEWEST = """
+with picked as (from account_states where account in (select unnest($accounts)))
+select
+    workchain, account, mc_seqno, last_trans_lt, utime,
+    balance, extra_currencies, code_hash, data_hash
+from states_as_of('picked', $before - 1)
+"""
+_NEWEST_OF_ONE = """
+with picked as (from account_states where account = $account)
+select
+    workchain, account, mc_seqno, last_trans_lt, utime,
+    balance, extra_currencies, code_hash, data_hash
+from states_as_of('picked', $before - 1)
+"""
+_FIRST = """
+select
+    workchain, account, mc_seqno, last_trans_lt, utime,
+    balance, extra_currencies, code_hash, data_hash
 from account_states
 where account in (select unnest($accounts)) and mc_seqno <= $until
 qualify row_number() over (
     partition by workchain, account, code_hash, data_hash order by mc_seqno, block_seqno desc
 ) = 1
 order by mc_seqno
-"""  # noqa: S608 - columns of ours
+"""
 _NEVER = 1 << 62
 
 
@@ -257,9 +268,9 @@ def _read_before(
 ) -> dict[Address, AccountState]:
     """Return the last states before a block of all accounts with the same account ids."""
     accounts = sorted({address.account for address in addresses})
-    is_one = len(accounts) == 1  # the usual case at the tip; a third faster than a list of one
-    condition = "= $accounts" if is_one else "in (select unnest($accounts))"
-    values = {"accounts": accounts[0] if is_one else accounts, "before": before}
-    rows = connection.execute(_NEWEST.format(condition), values)
+    if len(accounts) == 1:  # the usual case at the tip; a third faster than a list of one
+        rows = connection.execute(_NEWEST_OF_ONE, {"account": accounts[0], "before": before})
+    else:
+        rows = connection.execute(_NEWEST, {"accounts": accounts, "before": before})
     states = (AccountState(*row) for row in rows.fetchall())
     return {state.address: state for state in states}
