@@ -31,10 +31,10 @@ from tonlake.api.request.call import ConversionError, parse_any_address
 from tonlake.api.request.table_format import mark_formula
 from tonlake.api.v3.route.token import WalletsQuery, get_wallets
 from tonlake.api.v3.route.trace import (
-    ActionCursor,
     ActionsQuery,
+    Cursor,
     answer_actions,
-    parse_action_cursor,
+    parse_cursor,
 )
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _write_lines(row: Entry, names: Names) -> Iterator[tuple[str, ...]]:
 
 def _find(
     question: Question, address: Address, filters: Filters
-) -> tuple[list[tuple[Action, list[Movement]]], ActionCursor | None, int]:
+) -> tuple[list[tuple[Action, list[Movement]]], Cursor | None, int]:
     """Return the actions of a page, the cursor of the next page and the number of actions read."""
     found: list[tuple[Action, list[Movement]]] = []
     cursor = _read_cursor(question)
@@ -247,7 +247,7 @@ def _ask(question: Question, query: ActionsQuery) -> list[Action]:
 
 
 def make_query(
-    address: Address, filters: Filters, cursor: ActionCursor | None, limit: int
+    address: Address, filters: Filters, cursor: Cursor | None, limit: int
 ) -> ActionsQuery:
     """Return the query of the actions; direction and token are filtered from its result."""
     last = _read_day("last", filters.last)
@@ -268,19 +268,19 @@ def _matches(filters: Filters, movements: list[Movement]) -> bool:
     return not filters.token or any(one.asset == filters.token for one in movements)
 
 
-def _mark(action: Action, *, by_time: bool) -> ActionCursor:
+def _mark(action: Action, *, by_time: bool) -> Cursor:
     """Return the cursor that continues after ``action``."""
     trace_end, end = int(action.trace_end_lt), int(action.end_lt)
     if by_time:
         trace_end, end = action.trace_end_utime, action.end_utime
     ids = (bytes.fromhex(write_hex(text)) for text in (action.trace_id, action.action_id))
-    return ActionCursor(trace_end, next(ids), end, next(ids))
+    return Cursor(trace_end, next(ids), end, next(ids))
 
 
-def _read_cursor(question: Question) -> ActionCursor | None:
+def _read_cursor(question: Question) -> Cursor | None:
     text = question.argument("cursor")
     try:
-        return parse_action_cursor(text) if text else None
+        return parse_cursor(text, parts=2) if text else None
     except ConversionError as error:
         raise RequestInvalid("invalid cursor") from error
 

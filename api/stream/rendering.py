@@ -222,6 +222,28 @@ KEPT_NORMS = 50_000
 """Cached traces with the normalised hash of the message that started them."""
 
 
+TRACES_AT_ONCE = 4_000
+"""Approximate transactions of the traces read per query."""
+
+NEAR_COMMITS = 100
+"""A trace that began more commits ago is read from the newest snapshot."""
+
+KEPT_TRANSACTIONS = 10_000
+"""Approximate size of the cache of transactions, for traces that are not complete."""
+
+_ALL_ACTIONS = expand_names(("latest",))
+
+
+class _Member(NamedTuple):
+    """A transaction of a trace: its row of ``transaction_traces``, and its JSON struct."""
+
+    row: Row
+    written: Transaction
+
+
+_Members = dict[bytes, list[_Member]]
+
+
 class EventMaker:
     """Makes the events of each type from the rows of a chunk."""
 
@@ -231,11 +253,13 @@ class EventMaker:
         self._holder = holder
         self._settings = settings
         self._norms: OrderedDict[bytes, bytes | None] = OrderedDict()
+        self._kept: OrderedDict[Chunk, _Members] = OrderedDict()
+        self._count = 0
         self._makers: dict[str, Callable[[Chunk], Iterator[tuple[int, Event]]]] = {
             TRANSACTIONS: self._make_transactions,
             STATES: self._make_states,
             JETTONS: self._make_jettons,
-            TRACES: TraceMaker(rows, holder, settings).make,
+            TRACES: self._make_traces,
             ACTIONS: self._make_actions,
         }
 
@@ -318,41 +342,7 @@ class EventMaker:
         for row in sorted(rows, key=lambda row: [row[name] for name in order]):
             yield row["mc_seqno"], make_action_event(row, FINALIZED)
 
-
-TRACES_AT_ONCE = 4_000
-"""Approximate transactions of the traces read per query."""
-
-NEAR_COMMITS = 100
-"""A trace that began more commits ago is read from the newest snapshot."""
-
-KEPT_TRANSACTIONS = 10_000
-"""Approximate size of the cache of transactions, for traces that are not complete."""
-
-_ALL_ACTIONS = expand_names(("latest",))
-
-
-class _Member(NamedTuple):
-    """A transaction of a trace: its row of ``transaction_traces``, and its JSON struct."""
-
-    row: Row
-    written: Transaction
-
-
-_Members = dict[bytes, list[_Member]]
-
-
-class TraceMaker:
-    """Makes the events of traces that end in a chunk of blocks."""
-
-    def __init__(self, rows: CommitRows, holder: SnapshotHolder, settings: Settings) -> None:
-        """Take the rows, the snapshots and the settings."""
-        self._rows = rows
-        self._holder = holder
-        self._settings = settings
-        self._kept: OrderedDict[Chunk, _Members] = OrderedDict()
-        self._count = 0
-
-    def make(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
+    def _make_traces(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
         """Yield the masterchain block and the event of each trace that the chunk completes."""
         self._write_members(chunk)
         rows = [

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from itertools import starmap
+from functools import partial
+from itertools import chain, starmap
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -40,7 +41,7 @@ from tonlake.api.v3.resource.answer import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tonlake.api.request.call import Call
     from tonlake.api.v3.page.trace_page import TracePage
@@ -53,8 +54,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-_ACTION_CURSOR = re.compile(r"([0-9]{1,19}):([0-9a-f]{64}):([0-9]{1,19}):([0-9a-f]{64})")
-ACTION_CURSOR_FORM = "^[0-9]{1,18}:[0-9a-f]{64}:[0-9]{1,18}:[0-9a-f]{64}$"
+_PART = r"([0-9]{1,19}):([0-9a-f]{64})"
 _TYPE_NAME = re.compile(r"[A-Za-z0-9_.]+")
 _IN_DETAILS = re.compile(r'"(-?[0-9]{1,10}:[0-9A-F]{64})"')
 _ADDRESS_COLUMNS = (
@@ -67,26 +67,35 @@ TypeNames = Annotated[tuple[str, ...], Converter(str, {"type": "string"}, many=T
 """Action types; the parameter may be repeated, but is not split at commas."""
 
 
-class ActionCursor(msgspec.Struct, frozen=True):
-    """The action after which a page begins: the sort key (time or lt of its end), and ids."""
+class Cursor(NamedTuple):
+    """Where a page begins: time or lt of the end, and id, of a trace, and maybe of an action."""
 
     trace_end: int
     trace_id: bytes
-    end: int
-    action_id: bytes
+    end: int = 0
+    action_id: bytes = b""
 
     def __str__(self) -> str:
         """Return the text of the parameter."""
-        return f"{self.trace_end}:{self.trace_id.hex()}:{self.end}:{self.action_id.hex()}"
+        text = f"{self.trace_end}:{self.trace_id.hex()}"
+        return f"{text}:{self.end}:{self.action_id.hex()}" if self.action_id else text
 
 
-def parse_action_cursor(text: str) -> ActionCursor:
-    """Parse a value of the header ``X-Tonlake-Cursor``."""
-    match = _ACTION_CURSOR.fullmatch(text)
-    if match is None or max(int(match[1]), int(match[3])) > INT64_MAX:
+def parse_cursor(text: str, parts: int = 1) -> Cursor:
+    """Parse a value of the header ``X-Tonlake-Cursor``: of a trace, or with two parts an action."""
+    match = re.fullmatch(":".join([_PART] * parts), text)
+    texts = () if match is None else match.groups()
+    ends = [int(end) for end in texts[::2]]
+    if not ends or max(ends) > INT64_MAX:
         raise ConversionError(text)
-    ids = bytes.fromhex(match[2]), bytes.fromhex(match[4])
-    return ActionCursor(int(match[1]), ids[0], int(match[3]), ids[1])
+    ids: Iterator[Any] = map(bytes.fromhex, texts[1::2])
+    return Cursor(*chain(*zip(ends, ids, strict=True)))
+
+
+def _convert_cursor(parts: int) -> Converter:
+    pattern = ":".join(["[0-9]{1,18}:[0-9a-f]{64}"] * parts)
+    schema = {"type": "string", "pattern": f"^{pattern}$"}
+    return Converter(partial(parse_cursor, parts=parts), schema)
 
 
 class ActionsQuery(SpanPage, frozen=True, kw_only=True):
@@ -103,10 +112,7 @@ class ActionsQuery(SpanPage, frozen=True, kw_only=True):
     supported_action_types: Texts = ()
     include_accounts: Flag = None
     include_transactions: Flag = None
-    cursor: Annotated[
-        ActionCursor | None,
-        Converter(parse_action_cursor, {"type": "string", "pattern": ACTION_CURSOR_FORM}),
-    ] = None
+    cursor: Annotated[Cursor | None, _convert_cursor(2)] = None
 
 
 class Actions(msgspec.Struct):
@@ -158,9 +164,9 @@ def list_addresses(rows: Iterable[Row]) -> set[Address]:
     return found
 
 
-def _make_cursor(row: Row, *, by_time: bool) -> ActionCursor:
+def _make_cursor(row: Row, *, by_time: bool) -> Cursor:
     trace_end, end = ("trace_end_utime", "end_utime") if by_time else ("trace_end_lt", "end_lt")
-    return ActionCursor(row[trace_end], row["trace_id"], row[end], row["action_id"])
+    return Cursor(row[trace_end], row["trace_id"], row[end], row["action_id"])
 
 
 def _add_transactions(call: Call, actions: list[Action], rows: list[Row]) -> None:
@@ -283,29 +289,6 @@ def _list_ends(reader: Reader, msg_hashes: Sequence[bytes]) -> list[bytes]:
     return [row["tx_hash"] for row in found]
 
 
-_CURSOR = re.compile(r"([0-9]{1,19}):([0-9a-f]{64})")
-CURSOR_FORM = "^[0-9]{1,18}:[0-9a-f]{64}$"
-
-
-class Cursor(msgspec.Struct, frozen=True):
-    """The trace after which a page begins: the sort key (time or lt of its end), and its id."""
-
-    end: int
-    trace_id: bytes
-
-    def __str__(self) -> str:
-        """Return the text of the parameter."""
-        return f"{self.end}:{self.trace_id.hex()}"
-
-
-def parse_cursor(text: str) -> Cursor:
-    """Parse a value of the header ``X-Tonlake-Cursor``."""
-    match = _CURSOR.fullmatch(text)
-    if match is None or int(match[1]) > INT64_MAX:
-        raise ConversionError(text)
-    return Cursor(int(match[1]), bytes.fromhex(match[2]))
-
-
 class TracesQuery(SpanPage, frozen=True, kw_only=True):
     """Filters of traces, combined by AND; the first four exclude each other."""
 
@@ -316,9 +299,7 @@ class TracesQuery(SpanPage, frozen=True, kw_only=True):
     mc_seqno: Int32 = None
     include_actions: Flag = None
     supported_action_types: Texts = ()
-    cursor: Annotated[
-        Cursor | None, Converter(parse_cursor, {"type": "string", "pattern": CURSOR_FORM})
-    ] = None
+    cursor: Annotated[Cursor | None, _convert_cursor(1)] = None
 
 
 def get_traces(call: Call, query: TracesQuery) -> Traces:
@@ -376,7 +357,7 @@ def _ask_traces(call: Call, query: TracesQuery) -> list[Row]:
     filters = {
         "mc_seqno": query.mc_seqno,
         "by_time": query.by_time,
-        "after_end": query.cursor and query.cursor.end,
+        "after_end": query.cursor and query.cursor.trace_end,
         "after_id": query.cursor and query.cursor.trace_id,
         **query.filters(),
     }
