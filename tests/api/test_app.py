@@ -1,5 +1,7 @@
 """Properties of all responses: headers, errors, limits, and a real server."""
 
+from __future__ import annotations
+
 import socket
 import threading
 import time
@@ -263,3 +265,15 @@ def test_a_real_server_answers(demo_lake: Path) -> None:
         server.should_exit = True
         thread.join()
         listener.close()
+
+
+HEADER = "X-Tonlake-Answered-By"
+RANKED = "/api/v3/topAccountsByBalance?limit=3"
+FILTERED = f"/api/v3/transactions?limit=3&exclude_account=0:{'0' * 64}"
+
+
+def test_what_answered_is_named_only_where_that_is_asked_for(demo_lake: Path) -> None:
+    for debug in (True, False):
+        with TestClient(create_app(demo_lake, compose(http={"debug_headers": debug}))) as client:
+            found = [client.get(path).headers.get(HEADER) for path in (RANKED, FILTERED)]
+            assert found == (["index", "mixed"] if debug else [None, None])
