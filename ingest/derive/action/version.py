@@ -15,66 +15,55 @@ V1 = (
     *("renew_dns", "subscribe", "dex_withdraw_liquidity", "unsubscribe", "election_deposit"),
     *("election_recover", "auction_bid", "tick_tock"),
 )
-_STAKING = ("stake_deposit", "stake_withdrawal", "stake_withdrawal_request")
-_MULTISIG = ("multisig_create_order", "multisig_approve", "multisig_execute")
-_VESTING = ("vesting_send_message", "vesting_add_whitelist")
-_EVAA = ("evaa_supply", "evaa_withdraw", "evaa_liquidate")
-_JVAULT = ("jvault_stake", "jvault_unstake", "jvault_claim", "jvault_unstake_request")
-_COFFEE = (
-    *("coffee_create_vault", "coffee_create_pool_creator", "coffee_create_pool"),
-    *("coffee_mev_protect_hold_funds", "coffee_staking_claim_rewards"),
-    *("coffee_staking_deposit", "coffee_staking_withdraw"),
-)
-_NFT = ("nft_transfer", "nft_mint", "auction_bid")
 _SALES = (
     *("nft_put_on_sale", "nft_put_on_auction", "auction_outbid", "nft_cancel_sale"),
     *("nft_purchase", "nft_cancel_auction", "nft_finish_auction", "teleitem_start_auction"),
     *("teleitem_cancel_auction", "nft_update_sale", "dns_purchase", "dns_release"),
 )
-_LAYERZERO = (
-    *("layerzero_send", "layerzero_send_tokens", "layerzero_receive"),
-    *("layerzero_commit_packet", "layerzero_dvn_verify"),
-)
-_COCOON = (
-    *("cocoon_worker_payout", "cocoon_proxy_payout", "cocoon_proxy_charge"),
-    *("cocoon_client_top_up", "cocoon_register_proxy", "cocoon_unregister_proxy"),
-    *("cocoon_client_register", "cocoon_client_change_secret_hash"),
-    *("cocoon_client_request_refund", "cocoon_grant_refund"),
-    *("cocoon_client_increase_stake", "cocoon_client_withdraw"),
-)
-_LATEST = (
-    *("dedust_v2_claim_fees", "dedust_v2_claim_reward", "change_wallet_key", "gasless_request"),
-)
-_TGBTC = (
-    *("tgbtc_dkg_log_fallback", "tgbtc_new_key", "tgbtc_new_key_fallback", "tgbtc_burn"),
-    *("tgbtc_burn_fallback", "tgbtc_mint", "tgbtc_mint_fallback"),
-)
-_DNS = ("change_dns", "delete_dns", "renew_dns", "dns_purchase", "dns_release")
 
 NAMES: dict[str, tuple[str, ...]] = {
     "v1": V1,
     "v2": (
         *("v1", "unknown", "nft_discovery", "tonco_deploy_pool", "coffee_mev_protect_failed_swap"),
-        *(*_MULTISIG, *_VESTING, *_EVAA, *_JVAULT, *_COFFEE),
+        *("multisig", "vesting", "evaa", "jvault", "coffee"),
     ),
-    "v3": ("v2", *_SALES, *_LAYERZERO),
-    "v4": ("v3", *_COCOON),
-    "v5": ("v4", *_LATEST),
+    "v3": ("v2", *_SALES, "layerzero"),
+    "v4": ("v3", "cocoon"),
+    "v5": (
+        *("v4", "dedust_v2_claim_fees", "dedust_v2_claim_reward", "change_wallet_key"),
+        "gasless_request",
+    ),
     "latest": ("v5", "wallet_v5_add_extension", "wallet_v5_remove_extension"),
-    "staking": _STAKING,
+    "staking": ("stake_deposit", "stake_withdrawal", "stake_withdrawal_request"),
     "jettons": ("jetton_transfer", "jetton_burn", "jetton_mint"),
-    "nft": _NFT,
+    "nft": ("nft_transfer", "nft_mint", "auction_bid"),
     "nft.v3": ("nft", *_SALES),
-    "dns": _DNS,
+    "dns": ("change_dns", "delete_dns", "renew_dns", "dns_purchase", "dns_release"),
     "dns.v2": ("dns", "dns_purchase", "dns_release"),
-    "multisig": _MULTISIG,
-    "vesting": _VESTING,
-    "evaa": _EVAA,
-    "jvault": _JVAULT,
-    "coffee": _COFFEE,
-    "tgbtc": _TGBTC,
-    "layerzero": _LAYERZERO,
-    "cocoon": _COCOON,
+    "multisig": ("multisig_create_order", "multisig_approve", "multisig_execute"),
+    "vesting": ("vesting_send_message", "vesting_add_whitelist"),
+    "evaa": ("evaa_supply", "evaa_withdraw", "evaa_liquidate"),
+    "jvault": ("jvault_stake", "jvault_unstake", "jvault_claim", "jvault_unstake_request"),
+    "coffee": (
+        *("coffee_create_vault", "coffee_create_pool_creator", "coffee_create_pool"),
+        *("coffee_mev_protect_hold_funds", "coffee_staking_claim_rewards"),
+        *("coffee_staking_deposit", "coffee_staking_withdraw"),
+    ),
+    "tgbtc": (
+        *("tgbtc_dkg_log_fallback", "tgbtc_new_key", "tgbtc_new_key_fallback", "tgbtc_burn"),
+        *("tgbtc_burn_fallback", "tgbtc_mint", "tgbtc_mint_fallback"),
+    ),
+    "layerzero": (
+        *("layerzero_send", "layerzero_send_tokens", "layerzero_receive"),
+        *("layerzero_commit_packet", "layerzero_dvn_verify"),
+    ),
+    "cocoon": (
+        *("cocoon_worker_payout", "cocoon_proxy_payout", "cocoon_proxy_charge"),
+        *("cocoon_client_top_up", "cocoon_register_proxy", "cocoon_unregister_proxy"),
+        *("cocoon_client_register", "cocoon_client_change_secret_hash"),
+        *("cocoon_client_request_refund", "cocoon_grant_refund"),
+        *("cocoon_client_increase_stake", "cocoon_client_withdraw"),
+    ),
 }
 """Names of groups, each with its types and other groups."""
 

@@ -212,10 +212,7 @@ def create_pool_creator(match: Match) -> Draft:
     incoming = exchange.read_incoming(match["in"], raw=True)
     body = match.block.fields()
     amount = body.coins()
-    first, second = (
-        exchange.read_asset(body, ASSET_TAG_BITS),
-        exchange.read_asset(body, ASSET_TAG_BITS),
-    )
+    first, second = exchange.read_assets(body, ASSET_TAG_BITS)
     if body.skip(3).bit():  # settings of the market maker
         body.ref()
     columns = {
@@ -291,10 +288,7 @@ def deposit_liquidity(match: Match) -> Draft:
     body.coins()
     body.ref()
     params = body.ref()
-    first, second = (
-        exchange.read_asset(params, ASSET_TAG_BITS),
-        exchange.read_asset(params, ASSET_TAG_BITS),
-    )
+    first, second = exchange.read_assets(params, ASSET_TAG_BITS)
     number, other = (1, second) if incoming.asset == first else (2, first)
     excesses = [read_payout(match["paid_order"], paid) for paid in match.all("paid")]
     data: Columns = dict.fromkeys(exchange.DEPOSIT_FIELDS) | {

@@ -51,10 +51,7 @@ def _read_payout(order: Block, paid: Block) -> exchange.Leg:
 def _read_log(log: Block) -> exchange.Hop:
     """Read 9c610de3: asset_in, asset_out, amount_in:Coins, amount_out:Coins."""
     body = log.arguments()
-    asset_in, asset_out = (
-        exchange.read_asset(body, ASSET_TAG_BITS),
-        exchange.read_asset(body, ASSET_TAG_BITS),
-    )
+    asset_in, asset_out = exchange.read_assets(body, ASSET_TAG_BITS)
     return exchange.Hop(asset_in, body.coins(), asset_out, body.coins())
 
 
@@ -77,16 +74,14 @@ def swap(match: Match) -> Draft | None:
 
     If there are several hops, all pools must be known.
     """
-    peers = match.all("peer")
-    pools = [each.message.destination for each in (match["first"], *peers)]
-    if peers and not all(match.interfaces.has(pool, "DedustPool") for pool in pools):
+    pools = [each["destination"] for each in (match["first"], *match.all("peer"))]
+    if len(pools) > 1 and not all(match.interfaces.has(pool, "DedustPool") for pool in pools):
         return None
     incoming = exchange.read_incoming(match["in"])
     outgoing = _read_payout(match["order"], match["out"])
     hops = [_read_log(block) for block in match.all("log")]
-    swaps = 1 + len(match.all("peer"))
     columns = exchange.show_swap(DEX, incoming, outgoing, hops=hops)
-    return Draft("jetton_swap", columns, failed=len(hops) < swaps)
+    return Draft("jetton_swap", columns, failed=len(hops) < len(pools))
 
 
 @rule(
@@ -131,12 +126,8 @@ def _read_asked(block: Block) -> tuple[str | None, _Target]:
     asset1:DedustAsset ^[asset0_target_balance:Coins asset1_target_balance:Coins …].
     """
     body = block.fields()
-    body.ref()
-    owner = body.address()
-    assets = (
-        exchange.read_asset(body.skip(1), ASSET_TAG_BITS),
-        exchange.read_asset(body, ASSET_TAG_BITS),
-    )
+    _proof, owner, _is_stable = body.take("ref", "address", 1)
+    assets = exchange.read_assets(body, ASSET_TAG_BITS)
     inner = body.ref()
     return owner, _Target(assets, (inner.coins(), inner.coins()))
 
@@ -161,7 +152,7 @@ def _draft(match: Match, block_type: str, target: _Target | None, **more: object
     }
     columns = {
         "source": owner,
-        "destination_secondary": top_up.message.destination,
+        "destination_secondary": top_up["destination"],
         "dex_deposit_liquidity_data": data,
     }
     return Draft(block_type, columns, served=_SERVED)
@@ -169,17 +160,15 @@ def _draft(match: Match, block_type: str, target: _Target | None, **more: object
 
 def _is_known(match: Match) -> bool:
     """Return whether a side paid in jettons arrived at a known jetton wallet."""
-    internal = match.get("internal")
-    return (
-        internal is None or match.interfaces.jetton_wallet(internal.message.destination) is not None
-    )
+    wallet = match.column("internal", "destination")
+    return "internal" not in match or match.interfaces.jetton_wallet(wallet) is not None
 
 
 def _drop_unknown(match: Match) -> None:
     """Leave out jettons that were returned to an unknown wallet."""
     for back in match.all("back"):
         sent = back.previous
-        if sent is not None and match.interfaces.jetton_wallet(back.message.destination) is None:
+        if sent is not None and match.interfaces.jetton_wallet(back["destination"]) is None:
             gone = set(walk([sent]))
             match.blocks = [block for block in match.blocks if block not in gone]
             match.names["excess"].remove(sent)
@@ -191,9 +180,7 @@ def _read_deposited(block: Block) -> _Target:
     TL-B: query_id:uint64 proof:^Cell owner_addr:MsgAddress min_lp_amount:Coins ^[asset0:DedustAsset
     asset0_amount:Coins asset1:DedustAsset asset1_amount:Coins].
     """
-    body = block.arguments()
-    body.ref()
-    inner = body.ref()
+    inner = block.arguments().take("ref", "ref")[1]
     first, first_amount = exchange.read_asset(inner, ASSET_TAG_BITS), inner.coins()
     second, second_amount = exchange.read_asset(inner, ASSET_TAG_BITS), inner.coins()
     return _Target((first, second), (first_amount, second_amount))
@@ -201,13 +188,11 @@ def _read_deposited(block: Block) -> _Target:
 
 def _read_excess(block: Block, interfaces: Interfaces) -> Columns:
     """Return a refund of a vault: jettons, or the coins of the message."""
-    message = block.message
     if block.opcode != jetton.TRANSFER:
-        return {"asset": None, "amount": message.value}
+        return {"asset": None, "amount": block["value"]}
     (received,) = (each for each in block.following if each.opcode == jetton.INTERNAL)
-    wallet = interfaces.jetton_wallet(received.message.destination)
-    amount = message.fields().coins()
-    return {"asset": None if wallet is None else wallet.jetton, "amount": amount}
+    asset = interfaces.jetton_of(received["destination"])
+    return {"asset": asset, "amount": block.fields().coins()}
 
 
 def merge_deposits(blocks: Sequence[Block]) -> list[Block]:
@@ -266,17 +251,15 @@ def deposit_liquidity(match: Match) -> Draft | None:
         return None
     minted = match.get("minted")
     _drop_unknown(match)
+    excesses = reversed(match.all("excess"))  # in TON Center's order
     draft = _draft(
         match,
         WHOLE,
         _read_deposited(match.block),
         lp_tokens_minted=None if minted is None else minted.fields().coins(),
-        # TON Center's order: last one first.
-        vault_excesses=[
-            _read_excess(each, match.interfaces) for each in reversed(match.all("excess"))
-        ],
+        vault_excesses=[_read_excess(each, match.interfaces) for each in excesses],
     )
-    draft.columns["destination"] = match.block.message.destination
+    draft.columns["destination"] = match.block["destination"]
     return draft._replace(failed="rejection" in match)
 
 

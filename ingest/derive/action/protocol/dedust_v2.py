@@ -55,17 +55,13 @@ def read_order(block: Block) -> Body:
     return payload.copy().skip(32).ref()
 
 
-def has_order(block: Block, opcode: int) -> bool:
-    """Return whether the order of a carrier has an opcode."""
-    return passes(lambda carrier: read_order(carrier).peek_opcode() == opcode, block)
+def _is_swap(block: Block) -> bool:
+    """Return whether the order of a carrier is a swap."""
+    return passes(lambda carrier: read_order(carrier).peek_opcode() == SWAP, block)
 
 
 def _has_log(block: Block) -> bool:
     return any(after.opcode == SWAP_LOG for after in block.next)
-
-
-def _is_swap(block: Block) -> bool:
-    return has_order(block, SWAP)
 
 
 def _is_carrier(block: Block) -> bool:
@@ -80,14 +76,6 @@ def _is_first(block: Block) -> bool:
     return _is_carrier(block) and (block.previous is None or not _is_carrier(block.previous))
 
 
-def _is_refused(block: Block) -> bool:
-    return _is_swap(block) and not _has_log(block)
-
-
-def _is_last(block: Block) -> bool:
-    return not _has_log(block)
-
-
 def _is_refund(block: Block) -> bool:
     """Return whether a pool returned the carrier's asset: coins with an exit code, or jettons."""
     carrier = block.previous
@@ -98,9 +86,7 @@ def _is_refund(block: Block) -> bool:
         return False
     if block.type == JETTON_TRANSFER:
         return carrier.type == JETTON_TRANSFER and block["asset"] == carrier["asset"]
-    body = block.fields()
-    body.coins()
-    return body.signed(32) != 0
+    return bool(block.fields().take("coins", -32)[1])
 
 
 def _read_min_out(carrier: Block) -> int | None:
@@ -121,12 +107,6 @@ def _read_min_out(carrier: Block) -> int | None:
         body = step
 
 
-def _read_log(log: Block) -> tuple[int, int]:
-    """Return the incoming and outgoing amounts of 78e79ba4: x_to_y:Bool in:Coins out:Coins …."""
-    body = log.arguments().skip(1)
-    return body.coins(), body.coins()
-
-
 def _is_failure(log: Block) -> bool:
     return log.transaction.aborted or log.transaction.exit_code not in {0, None}
 
@@ -144,7 +124,7 @@ def carrier() -> Pattern:
 
 
 _CARRIER = carrier().where(_is_carrier).named("carrier")
-_OUT = one_of(call(PAYOUT), jettons().where(_is_last)).named("out")
+_OUT = one_of(call(PAYOUT), jettons().where(lambda block: not _has_log(block))).named("out")
 _LOG = call(SWAP_LOG, name="log")
 
 
@@ -152,13 +132,16 @@ _LOG = call(SWAP_LOG, name="log")
     "dedust_v2.swap", _CARRIER.where(_is_first).then(_LOG, repeat(_CARRIER.then(_LOG), until=_OUT))
 )
 def swap(match: Match) -> Draft | None:
-    """Draft a swap with the amounts of its logs and the assets of its transfers."""
+    """Draft a swap with the amounts of its logs and the assets of its transfers.
+
+    TL-B of 78e79ba4: x_to_y:Bool in:Coins out:Coins ….
+    """
     out, logs = match["out"], match.all("log")
     if out.type == JETTON_TRANSFER and _is_swap(out):
         return None
     carriers = sorted(match.all("carrier"), key=lambda block: block.min_lt)
     logs.sort(key=lambda block: block.min_lt)
-    amounts = [_read_log(log) for log in logs]
+    amounts = [log.arguments().skip(1).take("coins", "coins") for log in logs]
     legs = [exchange.read_incoming(block) for block in (*carriers, out)]
     hops = [
         exchange.Hop(legs[place].asset, came, legs[place + 1].asset, went)
@@ -176,7 +159,9 @@ def swap(match: Match) -> Draft | None:
 
 @rule(
     "dedust_v2.refused_swap",
-    carrier().where(_is_refused).then(one_of(call(PAYOUT), jettons()).where(_is_refund)),
+    carrier()
+    .where(lambda block: _is_swap(block) and not _has_log(block))
+    .then(one_of(call(PAYOUT), jettons()).where(_is_refund)),
 )
 def refused_swap(match: Match) -> Draft:
     """Draft a swap refused by the pool, which paid the incoming asset back."""
@@ -301,29 +286,25 @@ def _read_target(brought: Block) -> tuple[int, int]:
     return order.coins(), order.coins()
 
 
-def _show_side(match: Match) -> tuple[int, Columns]:
-    """Return the number of a side (1 is X) and its columns.
+def _draft(match: Match, block_type: str, source: str | None, **more: object) -> Draft:
+    """Return the draft of a deposit with one known side, X or Y.
 
     TL-B: credit#dc5ddba1 query_id:uint64 is_x:Bool amount:Coins.
     """
-    credit, brought = match["credit"].fields(), match["carrier"]
-    number = 1 if credit.bit() else 2
-    leg = exchange.read_incoming(brought)
-    return number, exchange.show_side(number, leg._replace(amount=credit.coins())) | {
-        f"target_asset_{number}": leg.asset,
-        f"target_amount_{number}": _read_target(brought)[number - 1],
-    }
-
-
-def _draft(match: Match, block_type: str, source: str | None, **more: object) -> Draft:
-    """Return the draft of a deposit with one known side."""
-    number, side = _show_side(match)
+    credit, leg = match["credit"], exchange.read_incoming(match["carrier"])
+    is_x, amount = credit.fields().take("bit", "coins")
+    number = 1 if is_x else 2
     data: Columns = dict.fromkeys(f"{name}{each}" for name in _SIDE_FIELDS for each in (1, 2))
-    columns = {
+    data |= exchange.show_side(number, leg._replace(amount=amount)) | {
+        f"target_asset_{number}": leg.asset,
+        f"target_amount_{number}": _read_target(match["carrier"])[number - 1],
+        "dex": DEX,
+        "lp_tokens_minted": None,
+        "vault_excesses": [],
+    }
+    columns = credit.pick(destination="source", destination_secondary="destination") | {
         "source": source,
-        "destination": match["credit"].message.source,
-        "destination_secondary": match["credit"].message.destination,
-        _DATA: data | side | {"dex": DEX, "lp_tokens_minted": None, "vault_excesses": []} | more,
+        _DATA: data | more,
     }
     return Draft(block_type, columns, served=_SERVED, notes={"side": number})
 
@@ -359,14 +340,11 @@ def deposit_liquidity(match: Match) -> Draft | None:
     TL-B: join#25251ee0 query_id:uint64 config:^Cell x:Coins y:Coins initiator:MsgAddress; log
     35df2e12 x_in:Coins y_in:Coins liquidity:Coins ….
     """
-    joined = match.block.fields()
-    joined.ref()
-    amounts = joined.coins(), joined.coins()
-    initiator, minted, log = joined.address(), None, match.get("log")
+    _config, *amounts, initiator = match.block.fields().take("ref", "coins", "coins", "address")
+    minted, log = None, match.get("log")
     legs = [exchange.read_incoming(block) for block in match.all("back")]
     if log is not None:
-        logged = log.arguments()
-        amounts, minted = (logged.coins(), logged.coins()), logged.coins()
+        *amounts, minted = log.arguments().take("coins", "coins", "coins")
     elif not legs:
         return None
     target = _read_target(match["carrier"])

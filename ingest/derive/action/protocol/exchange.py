@@ -95,6 +95,11 @@ def read_asset(body: Body, tag_bits: int) -> str | None:
     raise ActionUnreadable(f"unknown kind of asset: {kind}")
 
 
+def read_assets(body: Body, tag_bits: int) -> tuple[str | None, str | None]:
+    """Read two assets."""
+    return read_asset(body, tag_bits), read_asset(body, tag_bits)
+
+
 def read_coins(block: Block, receiver: str | None) -> Leg:
     """Return the leg of coins that arrive through the router's wallet of pTON (01f3835d)."""
     message = block.message
