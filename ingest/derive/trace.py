@@ -327,7 +327,8 @@ class TraceFiles:
         self._derived = step.open
         mended = [*self._move_transactions(state, step.moved)]
         mended += self._add_complete(state, _between(step.complete, place, inside=False))
-        last = place if place.first > _end(state) else max((place, *list_places(state)))
+        end = state.ranges[-1][1] if state.ranges else 0
+        last = place if place.first > end else max((place, *list_places(state)))
         files = [
             NewFile(TRANSACTION_TRACES.name, place, step.transactions),
             NewFile(TRACES.name, place, _between(step.complete, place, inside=True)),
@@ -415,10 +416,6 @@ def _between(complete: pa.Table, place: Place, *, inside: bool) -> pa.Table:
     first, last = (pa.scalar(seqno, pa.int64()) for seqno in (place.first, place.last))
     is_here = pc.and_(pc.greater_equal(ends, first), pc.less_equal(ends, last))
     return complete.filter(is_here if inside else pc.invert(is_here))
-
-
-def _end(state: LogState) -> int:
-    return state.ranges[-1][1] if state.ranges else 0
 
 
 _COLUMNS = {TRANSACTIONS.name: TRANSACTION_COLUMNS, MESSAGES.name: MESSAGE_COLUMNS}

@@ -18,7 +18,7 @@ from tonlake.ingest.derive.action.row import Action, make_actions, make_unknown
 from tonlake.ingest.derive.action.rule import DEPLOY, GASLESS, MARKERS, Block, unlink, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
     from tonlake.ingest.derive.action.interface import Interfaces
@@ -182,15 +182,11 @@ def find_blocks(
     if len(blocks) <= MAX_NODES:
         book = _BOOK if rules is None else RuleBook(rules)
         blocks = dedust_v2.merge_deposits(dedust.merge_deposits(run_rules(roots, book, interfaces)))
-    markers = list(_lift_markers(blocks))
-    lifted = [block for kind in (DEPLOY, GASLESS) for block in markers if block.type == kind]
-    return [*blocks, *lifted]
-
-
-def _lift_markers(blocks: Sequence[Block]) -> Iterator[Block]:
-    todo = list(blocks)
+    markers, todo = [], list(blocks)
     while todo:
         block = todo.pop()
         if block.type in MARKERS:
-            yield block
+            markers.append(block)
         todo += block.children
+    lifted = [block for kind in (DEPLOY, GASLESS) for block in markers if block.type == kind]
+    return [*blocks, *lifted]

@@ -227,13 +227,15 @@ class ActionFiles:
             before = {old.table: old for old in list_files_at(state, at, *_NAMES)}
             if at != place and not before:
                 continue
-            ranges = _read_ranges(self._lake_dir, before) or make_range(at, 0, 0).to_pylist()
-            fresh = _keep_within(self._leave_out_known(state, file), ranges)
+            ranges = make_range(at, 0, 0)
+            if ACTION_RANGES.name in before:
+                ranges = read_rows(self._lake_dir, before[ACTION_RANGES.name])
+            fresh = _keep_within(self._leave_out_known(state, file), ranges.to_pylist())
             sources = gather_sources(self._lake_dir, state, fresh, at_hand, place, moved)
             known = KnownContracts(self._lake_dir, self._settings, state, at_hand)
             found = classify_traces(fresh, sources, known.find, self._spread)
             added += _extend(self._lake_dir, at, before, found.tables)
-            added.append(NewFile(ACTION_RANGES.name, at, _count(ranges, fresh, found)))
+            added.append(NewFile(ACTION_RANGES.name, at, _count(ranges.to_pylist(), fresh, found)))
             removed.update(old.path for old in before.values())
         return Derivation(added, frozenset(removed))
 
@@ -247,14 +249,6 @@ class ActionFiles:
             return file.rows
         is_known = pc.is_in(file.rows["trace_id"], value_set=pa.concat_arrays(known))
         return file.rows.filter(pc.invert(is_known))
-
-
-def _read_ranges(lake_dir: Path, before: Mapping[str, DataFile]) -> list[Row]:
-    """Return the ranges in a file of ``action_ranges``: one, or those of merged commits."""
-    if ACTION_RANGES.name not in before:
-        return []
-    rows: list[Row] = read_rows(lake_dir, before[ACTION_RANGES.name]).to_pylist()
-    return rows
 
 
 def _keep_within(traces: pa.Table, ranges: Sequence[Row]) -> pa.Table:
@@ -354,7 +348,8 @@ def _derive_all(
     mine = list_action_files(state)
     keeps_old = scope.within is None
     for done, place in enumerate(places, 1):
-        traces = _read_traces(lake_dir, state, place)
+        parts = [read_rows(lake_dir, file) for file in list_files_at(state, place, TRACES.name)]
+        traces = pa.concat_tables(parts) if parts else TRACES.empty
         sources = gather_sources(lake_dir, state, traces, {}, place)
         tables, count, _facts = classify_traces(traces, sources, known.find)
         for name, rows in tables.items():
@@ -369,11 +364,6 @@ def _derive_all(
             old = read_rows(lake_dir, before[ACTIONS.name])
             yield NewFile(SUPERSEDED_ACTIONS.name, place, find_superseded(old, actions))
         scope.on_range(done, len(places))
-
-
-def _read_traces(lake_dir: Path, state: LogState, place: Place) -> pa.Table:
-    parts = [read_rows(lake_dir, file) for file in list_files_at(state, place, TRACES.name)]
-    return pa.concat_tables(parts) if parts else TRACES.empty
 
 
 def find_superseded(old: pa.Table, new: pa.Table) -> pa.Table:

@@ -77,9 +77,9 @@ def gather_sources(
     first, last = pc.min(traces["mc_seqno_start"]).as_py(), pc.max(traces["mc_seqno_end"]).as_py()
     is_all_at_hand = bool(at_hand) and place.first <= first and last <= place.last
     files = [] if is_all_at_hand else list_files_between(state, first, last, *_READ)
-    fresh = at_hand if _overlaps(place, first, last) else {}
+    overlaps = not place.is_open and place.first <= last and place.last >= first
     lts = pc.min(traces["start_lt"]).as_py(), pc.max(traces["end_lt"]).as_py()
-    gathering = _Gathering(lake_dir, files, fresh, lts)
+    gathering = _Gathering(lake_dir, files, at_hand if overlaps else {}, lts)
     ids = traces["trace_id"].unique()
     members = filter_rows(
         gathering.collect(TRANSACTION_TRACES.name, "trace_id", ids, moved=moved or {}),
@@ -185,10 +185,6 @@ def _read_more(
     if table in at_hand:
         parts.append(at_hand[table].filter(where).select(columns))
     return [pa.table(part.columns, names=columns) for part in parts]
-
-
-def _overlaps(place: Place, first: int, last: int) -> bool:
-    return not place.is_open and place.first <= last and place.last >= first
 
 
 Row = dict[str, Any]

@@ -201,11 +201,9 @@ def show_sale(row: Mapping[str, Any], details: Facts, address: str) -> Facts:
 
 
 def _read_pool(row: Row, _address: str) -> Facts:
-    assets = [{"is_ton": row[name] is None, "address": row[name]} for name in _POOL_ASSETS]
+    addresses = row["asset_1"], row["asset_2"]
+    assets = [{"is_ton": address is None, "address": address} for address in addresses]
     return {"DedustPool": {"assets": assets}} if row["dex"] == "dedust" else {}
-
-
-_POOL_ASSETS = ("asset_1", "asset_2")
 
 
 READERS: Mapping[str, Callable[[Row, str], Facts]] = {

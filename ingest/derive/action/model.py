@@ -8,16 +8,11 @@ tick-tock transaction.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from tonlake.ingest.derive.action.body import Body, read_body
 from tonlake.lake.schema import MESSAGES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 CELL_COLUMNS = MESSAGES.names[MESSAGES.names.index("msg_hash") :]
 """Columns of ``messages`` as MessageDecoder returns them."""
@@ -93,6 +88,11 @@ class Transaction(msgspec.Struct, kw_only=True, eq=False, rename=_RECORDED):
         """Whether the transaction activated the account."""
         return self.end_status == "active" and self.orig_status not in {"active", "frozen"}
 
+    @property
+    def ran(self) -> bool:
+        """Whether it was not aborted, and its code ended with exit code 0 or did not run."""
+        return not self.aborted and self.exit_code in {0, None}
+
 
 class Trace(msgspec.Struct, kw_only=True, eq=False):
     """A row of ``traces`` with all its transactions."""
@@ -159,14 +159,10 @@ def build_nodes(trace: Trace) -> list[Node]:
         if len(node.children) > 1:
             node.children.sort(key=lambda each: each.start_lt)
     roots = [node for node in nodes if node.parent is None]
-    _measure_depth(roots)
-    return roots
-
-
-def _measure_depth(roots: Sequence[Node]) -> None:
-    level = list(roots)
+    level = roots
     while level:
         for node in level:
             for child in node.children:
                 child.depth = node.depth + 1
         level = [child for node in level for child in node.children]
+    return roots

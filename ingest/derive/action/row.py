@@ -85,8 +85,9 @@ def make_actions(blocks: Sequence[Block]) -> Iterator[Action]:
         todo: list[tuple[Block, bytes | None, list[str]]] = [(top, None, [])]
         while todo:
             block, parent, ancestors = todo.pop()
-            if _is_hidden(block) or (parent is not None and block.type in MARKERS):
-                continue
+            is_hidden = block.type == CALL and None in {block["source"], block["destination"]}
+            if is_hidden or (parent is not None and block.type in MARKERS):
+                continue  # external messages and logs are never actions
             action = make_action(block)
             action.parent_action_id, action.ancestor_type = parent, ancestors
             if requests:
@@ -196,14 +197,6 @@ def _show(trace: Trace, action: Action) -> dict[str, Any]:
 
 def _encode(value: bytes | None) -> str | None:
     return None if value is None else base64.b64encode(value).decode()
-
-
-def _is_hidden(block: Block) -> bool:
-    """Return whether a block is never an action: an external message, or a log."""
-    return block.type == CALL and None in {
-        block.columns.get("source"),
-        block.columns.get("destination"),
-    }
 
 
 Row = dict[str, Any]

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.interface import Interfaces
 
 
 PAY_NATIVE, PAY_JETTON, PAYOUT = 0xA5A7CBF8, 0xCBC33949, 0x3216CA09
@@ -107,17 +106,6 @@ def _read_min_out(carrier: Block) -> int | None:
         body = step
 
 
-def _is_failure(log: Block) -> bool:
-    return log.transaction.aborted or log.transaction.exit_code not in {0, None}
-
-
-def _find_other_asset(interfaces: Interfaces, incoming: exchange.Leg) -> str | None:
-    """Return the other asset of a pool; None for coins and for unknown pools."""
-    facts = interfaces.find(incoming.destination, "DedustPool") or {}
-    assets = [asset["address"] for asset in facts.get("assets") or ()]
-    return next((asset for asset in assets if asset != incoming.asset), None)
-
-
 def carrier() -> Pattern:
     """Return the pattern of coins or jettons sent to a pool, with excesses and bounces."""
     return one_of(call(PAY_NATIVE).with_excesses, jettons().with_excesses)
@@ -154,7 +142,7 @@ def swap(match: Match) -> Draft | None:
         hops=hops,
         min_out_amount=_read_min_out(carriers[0]),
     )
-    return Draft("jetton_swap", columns, failed=any(map(_is_failure, logs)))
+    return Draft("jetton_swap", columns, failed=not all(log.transaction.ran for log in logs))
 
 
 @rule(
@@ -166,7 +154,9 @@ def swap(match: Match) -> Draft | None:
 def refused_swap(match: Match) -> Draft:
     """Draft a swap refused by the pool, which paid the incoming asset back."""
     incoming = exchange.read_incoming(match.block)
-    other = _find_other_asset(match.interfaces, incoming)
+    pool = match.interfaces.find(incoming.destination, "DedustPool") or {}
+    assets = [asset["address"] for asset in pool.get("assets") or ()]
+    other = next((asset for asset in assets if asset != incoming.asset), None)
     outgoing = exchange.Leg(0, incoming.destination, None, incoming.source, None, other)
     columns = exchange.show_swap(DEX, incoming, outgoing, min_out_amount=_read_min_out(match.block))
     return Draft("jetton_swap", columns, failed=True)

@@ -40,13 +40,9 @@ def read_transfer(message: Message) -> TransferBody:
     """Read the body of a transfer, as far as it goes; a missing forward payload is None."""
     body = message.arguments()
     head = body.uint(64), body.coins(), body.address()
-    return TransferBody(*head, *body.response(), body.forward_amount(), read_payload(body))
-
-
-def read_payload(body: Body) -> Body | None:
-    """Read ``Either Cell ^Cell`` at the end of a body; None if it is empty."""
+    rest = *body.response(), body.forward_amount()
     payload = body.either_ref()
-    return None if payload.is_empty else payload
+    return TransferBody(*head, *rest, None if payload.is_empty else payload)
 
 
 def show_payload(payload: Body | None) -> str | None:
@@ -61,12 +57,10 @@ def asset_of(jetton: str | None) -> str | None:
 
 def make_ghost(block: Block, interfaces: Interfaces) -> Block:
     """Return the block of a transfer that was not sent; without asset if the wallet is unknown."""
-    wallet = interfaces.jetton_wallet(block.message.destination)
     body = read_transfer(block.message)
-    roles = {
-        "source_secondary": block.message.destination,
+    roles = block.pick(source_secondary="destination") | {
         "destination": body.destination,
-        "asset": None if wallet is None else wallet.jetton,
+        "asset": interfaces.jetton_of(block["destination"]),
     }
     draft = _draft_transfer(Match(block), body, roles, failed=True)
     return Block(draft.type, block.nodes, draft.columns)
@@ -91,16 +85,8 @@ def _draft_transfer(match: Match, body: TransferBody, roles: Columns, *, failed:
         "amount": body.amount,
         "jetton_transfer_data": data,
     }
-    return Draft(
-        JETTON_TRANSFER,
-        columns,
-        failed=failed,
-        notes={
-            "payload": body.forward_payload,
-            "wallet": match.block.message.destination,
-            "has_notification": "notify" in match,
-        },
-    )
+    notes = {"payload": body.forward_payload, "wallet": match.block["destination"]}
+    return Draft(JETTON_TRANSFER, columns, failed=failed, notes=notes)
 
 
 _NOTIFY = call(NOTIFY, name="notify").maybe

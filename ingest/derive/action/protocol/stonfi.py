@@ -26,11 +26,6 @@ def _read_code_v1(payment: Block) -> int:
     return code
 
 
-def _is_main_payment(block: Block) -> bool:
-    """Return whether a payment of version 1 is that of the swap, not of the referrer."""
-    return _read_code_v1(block) != REFERRAL_CODE
-
-
 def read_code(payment: Block) -> int:
     """Return the exit code in 657b54f5.
 
@@ -52,7 +47,9 @@ def _is_known(paid: Block, interfaces: Interfaces) -> bool:
     "stonfi.swap_v1",
     jettons().then(
         call(SWAP_V1).then(
-            call(PAYMENT_V1, name="payment").where(_is_main_payment).then(jettons("out"))
+            call(PAYMENT_V1, name="payment")
+            .where(lambda block: _read_code_v1(block) != REFERRAL_CODE)
+            .then(jettons("out"))
         )
     ),
 )
@@ -119,11 +116,6 @@ DEPOSIT = "dex_deposit_liquidity"
 _DATA = "dex_deposit_liquidity_data"
 
 
-def _is_part(block: Block) -> bool:
-    data = block[_DATA]
-    return data is not None and data["dex"] == DEX
-
-
 def _read_payout(block: Block) -> exchange.Leg:
     """Return the leg of a payment; coins are sent through the wallet of pTON."""
     for after in block.following:
@@ -132,7 +124,11 @@ def _read_payout(block: Block) -> exchange.Leg:
     return exchange.read_jettons(block)
 
 
-_PART = anything().then(built(DEPOSIT, name="part").where(_is_part)).maybe
+_PART = (
+    anything()
+    .then(built(DEPOSIT, name="part").where(lambda block: block[_DATA]["dex"] == DEX))
+    .maybe
+)
 _COINS = call(jetton.PTON_TRANSFER, name="in").after(_PART)
 _JETTONS = jettons("in").after(_PART)
 

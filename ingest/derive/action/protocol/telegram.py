@@ -145,10 +145,6 @@ def read_rotation(body: Body) -> Rotation | None:
     return rotation if all(part.is_empty for part in (body, signature, old_key)) else None
 
 
-def _is_run(transaction: Transaction) -> bool:
-    return not transaction.aborted and transaction.exit_code in {0, None}
-
-
 def _is_consistent(
     rotation: Rotation, request: Body, transaction: Transaction, interfaces: Interfaces
 ) -> bool:
@@ -197,7 +193,7 @@ def change_key(match: Match) -> Draft | None:
         return None
     body = message.body()
     rotation = read_rotation(body.copy())
-    if rotation is None or not _is_run(transaction) or block.nodes[0].is_log:
+    if rotation is None or not transaction.ran or block.nodes[0].is_log:
         return None
     if not is_external and not _is_consistent(rotation, body, transaction, match.interfaces):
         return None

@@ -34,13 +34,6 @@ def _hash_body(requested: Body) -> bytes | None:
     return body_hash
 
 
-def _hash_root(boc: bytes | None) -> bytes | None:
-    if boc is None:
-        return None
-    tree = parse_boc(boc)
-    return tree.hash(tree.roots[0])
-
-
 def _read_accounts(body: Body) -> list[str]:
     """Read one address per cell, along the chain of first references."""
     accounts = []
@@ -70,7 +63,8 @@ def send_message(match: Match) -> Draft:
     if body_hash is None:
         is_sent = any(each.value == amount for each in sent)
     else:
-        is_sent = any(_hash_root(each.boc) == body_hash for each in sent)
+        bodies = (parse_boc(each.boc) for each in sent if each.boc is not None)
+        is_sent = any(body.hash(body.roots[0]) == body_hash for body in bodies)
     return Draft("vesting_send_message", columns, failed=not is_sent)
 
 
