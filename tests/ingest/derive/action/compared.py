@@ -6,7 +6,7 @@ compressed), or one JSON object from ``trace_key`` to the rest of such a line.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,6 @@ SETS = frozenset({"tx_hashes", "accounts", "vault_excesses", "ancestor_type"})
 
 EMPTY = "value_extra_currencies"
 """A column that recordings hold as an empty object or not at all, which is the same."""
-
-OUTCOMES = ("equal", "different", "only mine", "only theirs")
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -73,18 +71,6 @@ class Comparison:
         """Share of their actions that equal ours."""
         theirs = self.total("equal") + self.total("different") + self.total("only theirs")
         return self.total("equal") / theirs if theirs else 1.0
-
-    def table(self) -> Iterator[str]:
-        """Yield a line for each type, the totals last."""
-        yield f"{'type':34}" + "".join(f"{name:>13}" for name in OUTCOMES)
-        for kind in sorted({kind for kind, _ in self.counts}):
-            yield _line(kind, [self.counts[kind, name] for name in OUTCOMES])
-        yield _line("all", [self.total(name) for name in OUTCOMES]) + f"  {self.share:.3%}"
-        yield f"traces of another state: {len(self.states)}"
-
-
-def _line(name: str, counts: Iterable[int]) -> str:
-    return f"{name:34}" + "".join(f"{count:13}" for count in counts)
 
 
 def compare(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Comparison:

@@ -59,10 +59,3 @@ def test_both_forms_of_files_are_read(tmp_path: Path) -> None:
     one.write_text(json.dumps({"k": {"state": "ok", "actions": [make("a")]}}))
     found = compare(read_classified(lines), read_classified(one))
     assert (found.total("equal"), found.differences, found.states) == (1, [], [])
-
-
-def test_recorded_traces_are_classified(shared: Path) -> None:
-    recorded = shared / "data/classifier-new/traces.jsonl.zst"
-    found = read_classified(recorded)
-    assert len(found) == 9
-    assert all(each["actions"] for each in found.values())
