@@ -49,6 +49,7 @@ MESSAGE_COLUMNS = (
     *("created_at", "bounce", "opcode", "body"),
 )
 TRACE_COLUMNS = ("hash", "trace_id", "mc_seqno")
+_OF_TRACE = tuple(name for name in Trace.__struct_fields__ if name != "transactions")
 SOURCES: Mapping[str, tuple[str, ...]] = {
     TRANSACTIONS.name: TRANSACTION_COLUMNS,
     MESSAGES.name: MESSAGE_COLUMNS,
@@ -131,7 +132,8 @@ def read_stored(traces: pa.Table, rows: Rows) -> Iterator[tuple[Trace, Interface
         own = sorted(members.get(row["trace_id"], ()), key=lambda each: (each.lt, each.account))
         if own:
             chosen = _choose(facts, own, row["mc_seqno_start"])
-            yield _make_trace(row, own), Interfaces(chosen)
+            trace = Trace(transactions=own, **{name: row[name] for name in _OF_TRACE})
+            yield trace, Interfaces(chosen)
 
 
 def list_data_hashes(rows: Rows, tx_hashes: pa.Array) -> pa.Array:
@@ -156,27 +158,26 @@ def filter_rows(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
     return rows.filter(pc.is_in(rows[column], value_set=values)) if rows.num_rows else rows
 
 
-def _make_trace(row: Row, transactions: list[Transaction]) -> Trace:
-    return Trace(
-        trace_id=row["trace_id"],
-        external_hash=row["external_hash"],
-        external_hash_norm=row["external_hash_norm"],
-        end_lt=row["end_lt"],
-        end_utime=row["end_utime"],
-        mc_seqno_end=row["mc_seqno_end"],
-        state=row["state"],
-        transactions=transactions,
-    )
-
-
 def _make_transactions(
     transactions: pa.Table, messages: pa.Table, init_states: Mapping[bytes, bytes]
 ) -> Iterator[Transaction]:
     incoming: dict[bytes, Message] = {}
     outgoing: dict[bytes, list[tuple[int, Message]]] = {}
-    for tx_hash, direction, index, *fields in iter_tuples(messages, MESSAGE_COLUMNS):
-        message = _make_message(*fields)
-        message.init_state = init_states.get(message.msg_hash)
+    for tx_hash, direction, index, msg_hash, *fields in iter_tuples(messages, MESSAGE_COLUMNS):
+        *ends, value, currencies, created_lt, created_at, bounce, opcode, boc = fields
+        message = Message(
+            msg_hash=msg_hash,
+            source=show_address(*ends[:2]),
+            destination=show_address(*ends[2:]),
+            value=value,
+            extra_currencies=json.loads(currencies) if currencies else {},
+            opcode=None if opcode is None else opcode & _OPCODE_MASK,
+            created_lt=created_lt,
+            created_at=created_at,
+            bounce=bounce,
+            boc=boc,
+            init_state=init_states.get(msg_hash),
+        )
         if direction == "in":
             incoming[tx_hash] = message
         else:
@@ -201,34 +202,6 @@ def _make_transactions(
             in_msg=incoming.get(tx_hash),
             out_msgs=[message for _index, message in out],
         )
-
-
-def _make_message(  # noqa: PLR0913, PLR0917 - one for each column
-    msg_hash: bytes,
-    source_workchain: int | None,
-    source: bytes | None,
-    destination_workchain: int | None,
-    destination: bytes | None,
-    value: int | None,
-    currencies: str | None,
-    created_lt: int | None,
-    created_at: int | None,
-    bounce: bool | None,  # noqa: FBT001
-    opcode: int | None,
-    boc: bytes | None,
-) -> Message:
-    return Message(
-        msg_hash=msg_hash,
-        source=show_address(source_workchain, source),
-        destination=show_address(destination_workchain, destination),
-        value=value,
-        extra_currencies=json.loads(currencies) if currencies else {},
-        opcode=None if opcode is None else opcode & _OPCODE_MASK,
-        created_lt=created_lt,
-        created_at=created_at,
-        bounce=bounce,
-        boc=boc,
-    )
 
 
 History = dict[str, list[tuple[int, str, Facts]]]

@@ -217,7 +217,7 @@ def create_pool_creator(match: Match) -> Draft:
         body.ref()
     columns = {
         "source": incoming.source,
-        "source_secondary": incoming.source_wallet,
+        "source_secondary": incoming.source_jetton_wallet,
         "destination": body.ref().address(),
         "destination_secondary": match["deploy"].message.destination,
         "asset": incoming.asset,

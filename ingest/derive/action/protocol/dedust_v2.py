@@ -338,7 +338,7 @@ def deposit_liquidity(match: Match) -> Draft | None:
     elif not legs:
         return None
     target = _read_target(match["carrier"])
-    legs.sort(key=lambda leg: leg.source_wallet is None)  # Jettons first.
+    legs.sort(key=lambda leg: leg.source_jetton_wallet is None)  # Jettons first.
     draft = _draft(
         match,
         WHOLE,

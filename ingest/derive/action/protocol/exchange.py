@@ -30,21 +30,10 @@ class Leg(NamedTuple):
 
     amount: int | None
     source: str | None
-    source_wallet: str | None
+    source_jetton_wallet: str | None
     destination: str | None
-    destination_wallet: str | None
+    destination_jetton_wallet: str | None
     asset: str | None
-
-    def show(self) -> Columns:
-        """Return the leg as columns of an action."""
-        return {
-            "amount": self.amount,
-            "source": self.source,
-            "source_jetton_wallet": self.source_wallet,
-            "destination": self.destination,
-            "destination_jetton_wallet": self.destination_wallet,
-            "asset": self.asset,
-        }
 
 
 class Hop(NamedTuple):
@@ -100,13 +89,6 @@ def read_assets(body: Body, tag_bits: int) -> tuple[str | None, str | None]:
     return read_asset(body, tag_bits), read_asset(body, tag_bits)
 
 
-def read_coins(block: Block, receiver: str | None) -> Leg:
-    """Return the leg of coins that arrive through the router's wallet of pTON (01f3835d)."""
-    message = block.message
-    amount = message.fields().coins()
-    return Leg(amount, message.source, None, receiver, message.destination, None)
-
-
 def read_paid_coins(block: Block) -> Leg:
     """Return the leg of coins that the router's wallet paid out (01f3835d)."""
     message = block.message
@@ -126,7 +108,7 @@ def show_side(number: int, leg: Leg) -> Columns:
     return {
         f"asset{number}": leg.asset,
         f"amount{number}": leg.amount,
-        f"user_jetton_wallet_{number}": leg.source_wallet,
+        f"user_jetton_wallet_{number}": leg.source_jetton_wallet,
     }
 
 
@@ -167,8 +149,8 @@ def show_payouts(legs: Iterable[Leg]) -> Columns:
         data |= {
             f"amount{number}": leg.amount,
             f"asset{number}_out": leg.asset,
-            f"user_jetton_wallet_{number}": leg.destination_wallet,
-            f"dex_jetton_wallet_{number}": leg.source_wallet,
+            f"user_jetton_wallet_{number}": leg.destination_jetton_wallet,
+            f"dex_jetton_wallet_{number}": leg.source_jetton_wallet,
             f"dex_wallet_{number}": leg.source,
         }
     return data
@@ -189,16 +171,16 @@ def show_swap(
     """
     return {
         "source": incoming.source,
-        "source_secondary": incoming.source_wallet,
+        "source_secondary": incoming.source_jetton_wallet,
         "destination": outgoing.destination,
-        "destination_secondary": outgoing.destination_wallet,
+        "destination_secondary": outgoing.destination_jetton_wallet,
         "asset": incoming.asset,
         "asset2": outgoing.asset if asset_out is None else asset_out,
         "jetton_swap_data": {
             "dex": dex,
             "sender": incoming.source,
-            "dex_incoming_transfer": incoming.show(),
-            "dex_outgoing_transfer": outgoing.show(),
+            "dex_incoming_transfer": incoming._asdict(),
+            "dex_outgoing_transfer": outgoing._asdict(),
             "min_out_amount": min_out_amount,
             "peer_swaps": [hop._asdict() for hop in hops] if len(hops) > 1 else [],
         },
@@ -216,7 +198,9 @@ def read_sent(match: Match) -> Leg | None:
         return None
     if block.type == JETTON_TRANSFER:
         return read_jettons(block)
-    return read_coins(block, match["notify"].message.destination)
+    receiver, message = match["notify"]["destination"], block.message
+    amount = message.fields().coins()
+    return Leg(amount, message.source, None, receiver, message.destination, None)
 
 
 def read_paid(block: Block) -> Leg:

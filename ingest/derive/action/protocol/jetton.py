@@ -104,8 +104,7 @@ def transfer(match: Match) -> Draft | None:
     """
     block, internal = match.block, match["internal"]
     body = read_transfer(block.message)
-    wallet = block.message.destination
-    known = match.interfaces.jetton_wallet(internal.message.destination)
+    known = match.interfaces.jetton_wallet(internal["destination"])
     if known is None:
         return None
     arrived = internal.fields()
@@ -118,7 +117,7 @@ def transfer(match: Match) -> Draft | None:
         match,
         body,
         {
-            "source_secondary": wallet,
+            "source_secondary": block["destination"],
             "destination": known.owner,
             "destination_secondary": internal.message.destination,
             "asset": known.jetton,

@@ -63,10 +63,12 @@ def swap_v1(match: Match) -> Draft:
         exchange.read_jettons(block, raw=True),
         exchange.read_jettons(paid, raw=True),
     )
-    if incoming.destination_wallet is None:
-        incoming = incoming._replace(destination_wallet=block["wallet"])
-    if outgoing.source_wallet is not None:
-        outgoing = outgoing._replace(asset=match.interfaces.jetton_of(outgoing.source_wallet))
+    if incoming.destination_jetton_wallet is None:
+        incoming = incoming._replace(destination_jetton_wallet=block["wallet"])
+    if outgoing.source_jetton_wallet is not None:
+        outgoing = outgoing._replace(
+            asset=match.interfaces.jetton_of(outgoing.source_jetton_wallet)
+        )
     columns = exchange.show_swap(DEX_V1, incoming, outgoing)
     columns["destination_secondary"] = paid["wallet"]
     payload = block["payload"]

@@ -192,8 +192,8 @@ def deposit_liquidity(match: Match) -> Draft | None:
         "amount2": None,
         "asset1": incoming.asset,
         "asset2": None,
-        "user_jetton_wallet_1": incoming.source_wallet if first else None,
-        "user_jetton_wallet_2": None if first else incoming.source_wallet,
+        "user_jetton_wallet_1": incoming.source_jetton_wallet if first else None,
+        "user_jetton_wallet_2": None if first else incoming.source_jetton_wallet,
         "lp_tokens_minted": liquidity if "minted" in match else None,
         "tick_lower": lower,
         "tick_upper": upper,
@@ -207,7 +207,7 @@ def deposit_liquidity(match: Match) -> Draft | None:
     }
     columns = {
         "source": incoming.source,
-        "source_secondary": incoming.source_wallet,
+        "source_secondary": incoming.source_jetton_wallet,
         "destination": fund["destination"],
         "destination_secondary": match.block["destination"],
         "dex_deposit_liquidity_data": data,
@@ -235,7 +235,7 @@ def withdraw_liquidity(match: Match) -> Draft:
     block, burn = match.block, match["burn"]
     index, liquidity, lower, upper = block.fields().take(64, 128, -24, -24)
     payment = read_payment(match["payment"])
-    paid = {leg.source_wallet: leg for leg in map(_read_payout, match.all("paid"))}
+    paid = {leg.source_jetton_wallet: leg for leg in map(_read_payout, match.all("paid"))}
     data: Columns = {
         "dex": DEX,
         "lp_tokens_burnt": liquidity,
@@ -249,15 +249,15 @@ def withdraw_liquidity(match: Match) -> Draft:
         leg = paid.get(None if is_coins else wallet) or exchange.Leg(
             amount=amount,
             source=burn["destination"],
-            source_wallet=wallet,
+            source_jetton_wallet=wallet,
             destination=block["source"],
-            destination_wallet=block["source"],
+            destination_jetton_wallet=block["source"],
             asset=find_asset(match.interfaces, wallet),
         )
         data |= {
             f"amount{number + 1}": amount,
             f"asset{number + 1}_out": leg.asset,
-            f"user_jetton_wallet_{number + 1}": leg.destination_wallet,
+            f"user_jetton_wallet_{number + 1}": leg.destination_jetton_wallet,
             f"dex_wallet_{number + 1}": leg.source,
             f"dex_jetton_wallet_{number + 1}": None if is_coins or leg.asset is None else wallet,
         }
