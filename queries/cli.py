@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
@@ -10,16 +11,15 @@ import click
 import msgspec
 
 from tonlake.lake.command.argument import (
-    LAKE_FOLDER,
-    LAKE_VARIABLE,
-    FolderOrURL,
     choose_output,
     format_option,
+    make_place_option,
     output_option,
     read_pairs,
     snapshot_option,
 )
 from tonlake.lake.command.cli import (
+    EXIT_DATA,
     failing_cleanly,
     json_option,
     read_settings,
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from tonlake.queries.loader import Parameter, Query
 
-EXIT_DATA = 1
 EXAMPLES = """
 Examples:
 
@@ -57,14 +56,7 @@ missing list filters nothing.
 
 @click.command("query", epilog=EXAMPLES)
 @click.argument("name", required=False)
-@click.option(
-    "--lake",
-    "place",
-    type=FolderOrURL(LAKE_FOLDER),
-    envvar=LAKE_VARIABLE,
-    show_envvar=True,
-    help="Folder of the lake, or URL of a lake in object storage.",
-)
+@make_place_option(required=False)
 @click.option("-p", "--param", "options", multiple=True, metavar="NAME=VALUE", help="A parameter.")
 @click.option("--list", "listing", is_flag=True, help="Print the queries and their parameters.")
 @json_option
@@ -84,7 +76,7 @@ def query_command(
 ) -> None:
     """Run one of the named queries of queries/: everyday questions, and those of the API."""
     if listing:
-        with _refusing_questions():
+        with refusing_questions():
             queries = [find_query(name)] if name else list(load_queries().values())
         _print_queries(queries, as_json=as_json)
         return
@@ -92,7 +84,7 @@ def query_command(
         raise click.UsageError("name a query and a --lake, or use --list")
     output_format = "json" if as_json else output_format
     output = choose_output(output, output_format)
-    with failing_cleanly(), _refusing_questions():
+    with failing_cleanly(), refusing_questions():
         query = find_query(name)
         values = read_parameters(query, read_pairs(options, "--param"))
         with (
@@ -104,7 +96,7 @@ def query_command(
 
 
 @contextmanager
-def _refusing_questions() -> Iterator[None]:
+def refusing_questions() -> Iterator[None]:
     """Print an error of a query in one line, and exit with its code."""
     try:
         yield
@@ -130,7 +122,7 @@ def _print_queries(queries: list[Query], *, as_json: bool) -> None:
     for query in queries:
         click.echo(f"{query.name}: {query.doc}")
         for each in query.parameters.values():
-            default = "" if each.default is REQUIRED else f" = {_write_default(each.default)}"
+            default = "" if each.default is REQUIRED else f" = {json.dumps(each.default)}"
             click.echo(f"    -p {each.name} ({each.type}{default})  {each.doc}".rstrip())
         click.echo(f"    returns {query.returns}")
 
@@ -139,10 +131,6 @@ def _describe(parameter: Parameter) -> dict[str, object]:
     required = parameter.default is REQUIRED
     described = {"name": parameter.name, "type": parameter.type, "doc": parameter.doc}
     return described | ({"required": True} if required else {"default": parameter.default})
-
-
-def _write_default(value: object) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 commands: list[click.Command] = [query_command]

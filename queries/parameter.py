@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from tonlake.queries.loader import Parameter, Query
 
-
 _WORDS = {"true": True, "false": False}
 _READERS: dict[str, Callable[[str], object]] = {
     "boolean": _WORDS.__getitem__,
@@ -63,16 +62,12 @@ def advise_narrowing(bound: Mapping[str, object]) -> str:
 
 def read_values(query: Query, values: Mapping[str, object]) -> dict[str, object]:
     """Return values of any type, parsing text if the parameter is not text."""
+    texts = {name for name, parameter in query.parameters.items() if parameter.type == "text"}
     written = {
-        name: text
-        for name, text in values.items()
-        if isinstance(text, str)
-        and not (name in query.parameters and query.parameters[name].type == "text")
+        name: text for name, text in values.items() if isinstance(text, str) and name not in texts
     }
-    return {
-        **read_parameters(query, written),
-        **{k: v for k, v in values.items() if k not in written},
-    }
+    others = {name: value for name, value in values.items() if name not in written}
+    return read_parameters(query, written) | others
 
 
 def _read(parameter: Parameter, text: str) -> object:

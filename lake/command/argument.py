@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from click import Context, Parameter
 
-
 _Command = TypeVar("_Command", bound="Callable[..., Any] | click.Command")
 
 LAKE_VARIABLE = "TONLAKE_LAKE"
@@ -99,16 +98,21 @@ def make_lake_option(name: str) -> Callable[[_Command], _Command]:
     )
 
 
+def make_place_option(*, required: bool) -> Callable[[_Command], _Command]:
+    """Return the option ``--lake`` of a command that also reads lakes in object storage."""
+    return click.option(
+        "--lake",
+        "place",
+        type=FolderOrURL(LAKE_FOLDER),
+        required=required,
+        envvar=LAKE_VARIABLE,
+        show_envvar=True,
+        help="Folder of the lake, or URL of a lake in object storage.",
+    )
+
+
 lake_option = make_lake_option("lake_dir")
-place_option = click.option(
-    "--lake",
-    "place",
-    type=FolderOrURL(LAKE_FOLDER),
-    required=True,
-    envvar=LAKE_VARIABLE,
-    show_envvar=True,
-    help="Folder of the lake, or URL of a lake in object storage.",
-)
+place_option = make_place_option(required=True)
 
 
 format_option = click.option(

@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.schema import Table
 
-
 MC_SEQNO = "mc_seqno"
 """Columns with a row's masterchain block; derived rows that span blocks have none."""
 

@@ -357,7 +357,15 @@ def _write_checkpoint(lake_dir: Path, version: _Version, lake: str) -> None:
 
 def _describe_table(table: Table, lake: str) -> Action:
     """Return the action that describes a table: its id, columns and properties."""
-    fields = [_describe_column(column) for column in (*table.columns, _DAY)]
+    fields = [  # nullable, as older files may lack a column
+        {
+            "name": column.name,
+            "type": _describe_type(column.arrow.type),
+            "nullable": True,
+            "metadata": {"comment": column.doc},
+        }
+        for column in (*table.columns, _DAY)
+    ]
     return {
         "metaData": {
             "id": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{lake}/{table.name}")),
@@ -370,13 +378,6 @@ def _describe_table(table: Table, lake: str) -> Action:
             "createdTime": 0,
         }
     }
-
-
-def _describe_column(column: Column) -> Action:
-    """Return a field of a Delta schema; nullable, as older files may lack the column."""
-    metadata = {"comment": column.doc}
-    kind = _describe_type(column.arrow.type)
-    return {"name": column.name, "type": kind, "nullable": True, "metadata": metadata}
 
 
 def _describe_type(kind: pa.DataType) -> str | Action:

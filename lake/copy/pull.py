@@ -69,7 +69,6 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import DataFile
     from tonlake.lake.storage.storage import Source, Storage
 
-
 ORIGIN = "pull"
 """Key in the ``source`` of a partial copy's commit: the digest of the source's entry."""
 

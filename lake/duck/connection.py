@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from tonlake.lake.schema.column import ColumnType
     from tonlake.lake.settings import LakeSettings
 
-
 PARTITION = "day"
 """Column from the folder's name, last in every view: the UTC day of the commit."""
 

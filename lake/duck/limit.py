@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.log.state import DataFile
 
-
 AGAIN_S = 0.05
 """A query past its limit is interrupted at this interval until it ends, because DuckDB forgets an
 interrupt that arrives before the query has begun."""

@@ -11,6 +11,7 @@ from collections import deque
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -29,17 +30,8 @@ from tonlake.lake.duck.connection import (
 )
 from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.labels import render_labels
-from tonlake.lake.duck.own import (
-    DEFINITIONS_FILE,
-    OWN_FOLDER,
-    OwnState,
-    OwnTable,
-    OwnTables,
-    name_state,
-    render_own_views,
-)
+from tonlake.lake.duck.own import OWN_FOLDER, list_own_tables, render_own_views
 from tonlake.lake.duck.statement import join_scripts, quote_name
-from tonlake.lake.log.envelope import parse_body
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.storage.storage import open_remote, open_storage
@@ -50,6 +42,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from pyarrow.dataset import FileSystemDataset
 
+    from tonlake.lake.duck.own import OwnState, OwnTable
     from tonlake.lake.log.state import DataFile
     from tonlake.lake.schema import Table
     from tonlake.lake.settings import LakeSettings
@@ -67,19 +60,16 @@ def open_to_ask(
     ``place`` is the lake's folder, or the URL of a lake in object storage. Only the views for
     people that ``statement`` needs are created; without a statement, all.
     """
-    if isinstance(place, Path):
-        snapshot = open_snapshot(place, number, check_digests=settings.check_digests)
-        yield snapshot, connect(snapshot, settings, statement=statement)
-        return
-    storage = open_storage(place)
-    snapshot = open_remote(storage, number)
-    with storage.naming_faults():
-        yield snapshot, RemoteViews(snapshot, storage, settings, statement).connection
+    with open_views(place, number, settings, statement) as (snapshot, views):
+        if isinstance(views, RemoteViews):
+            yield snapshot, views.connection
+        else:
+            yield snapshot, connect(snapshot, settings, statement=statement)
 
 
 @contextmanager
 def open_views(
-    place: Path | str, number: int | None, settings: LakeSettings
+    place: Path | str, number: int | None, settings: LakeSettings, statement: str | None = None
 ) -> Iterator[tuple[Snapshot, Views]]:
     """Yield a snapshot and its views, for readers of named queries; see ``open_to_ask``."""
     if isinstance(place, Path):
@@ -89,7 +79,7 @@ def open_views(
     storage = open_storage(place)
     snapshot = open_remote(storage, number)
     with storage.naming_faults():
-        yield snapshot, RemoteViews(snapshot, storage, settings)
+        yield snapshot, RemoteViews(snapshot, storage, settings, statement)
 
 
 class RemoteViews:
@@ -186,15 +176,10 @@ def describe_files(storage: Storage, table: Table, files: Iterable[DataFile]) ->
 
 def _list_own_tables(storage: Storage) -> list[tuple[OwnTable, OwnState]]:
     """Return the user-defined tables that have rows."""
-    listed = storage.list_files([OWN_FOLDER])
-    if DEFINITIONS_FILE not in listed:
-        return []
-    data = storage.read(DEFINITIONS_FILE)
-    tables = parse_body(DEFINITIONS_FILE, data, OwnTables)[0].tables
-    named = [(table, name_state(table.name)) for table in tables]
-    found = [
-        (table, parse_body(file, storage.read(file), OwnState)[0])
-        for table, file in named
-        if file in listed
-    ]
-    return [(table, state) for table, state in found if state.parts]
+    with TemporaryDirectory(prefix="tonlake-tables-") as folder:
+        for path in storage.list_files([OWN_FOLDER]):
+            if path.endswith(".json"):
+                copy = Path(folder, path)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(storage.read(path))
+        return list_own_tables(Path(folder))

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from tonlake.lake.schema.view import View
     from tonlake.lake.settings import LakeSettings
 
-
 VIEWS_FILE = "views.sql"
 CATALOG_FILE = "catalog.duckdb"
 

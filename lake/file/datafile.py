@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import LogState
     from tonlake.lake.settings import LakeSettings
 
-
 Written = tuple["Path", DataFile]
 """A file that is complete and synced under a temporary name, and its description."""
 

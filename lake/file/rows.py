@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from tonlake.lake.log.state import DataFile
 
-
 _FEW_ROWS = 1_000
 _FEW_BYTES = 1 << 20
 """Files up to this size are read in one go; column by column takes twice the time."""

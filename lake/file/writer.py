@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tonlake.lake.schema import Column, Table
     from tonlake.lake.settings import LakeSettings
 
-
 _COUNTED = ("int32", "int64", "time")
 _ASCENDING = ("lt", "seqno", "seqno_start", "seqno_end", "utime", "now", "time")
 """Columns whose values lie close together in a commit, so that their bounds show which files can

@@ -15,12 +15,10 @@ from tonlake.lake.errors import LakeCorrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from io import FileIO
     from pathlib import Path
 
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.log.state import DataFile
-
 
 _THREADS = 2
 _FEW_BYTES = 1 << 20
@@ -121,7 +119,10 @@ def _check_file(root: str, file: DataFile) -> LakeCorrupt | None:
         if facts.st_size != file.bytes:
             return LakeCorrupt(file.path, f"it has {facts.st_size} bytes instead of {file.bytes}")
         with open(path, "rb", buffering=0) as stream:  # noqa: PTH123 - as above
-            digest = _digest(stream, file.bytes)
+            if file.bytes <= _FEW_BYTES:  # at once, without a buffer of 256 KiB
+                digest = hashlib.sha256(stream.read()).hexdigest()
+            else:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         return LakeCorrupt.unreadable(file.path, error)
     if digest != file.sha256:
@@ -129,13 +130,6 @@ def _check_file(root: str, file: DataFile) -> LakeCorrupt | None:
         return LakeCorrupt(file.path, "its bytes do not match its digest")
     _sound.facts[path] = facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, file.sha256
     return None
-
-
-def _digest(stream: FileIO, size: int) -> str:
-    """Return the SHA-256 in hex; read a small file at once, without a buffer of 256 KiB."""
-    if size <= _FEW_BYTES:
-        return hashlib.sha256(stream.read()).hexdigest()
-    return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 LOG = logging.getLogger("tonlake.lake")

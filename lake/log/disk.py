@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from io import BufferedRandom, FileIO
     from pathlib import Path
 
-
 VARIABLE = "TONLAKE_CRASH_AT"
 
 POINTS = (

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from tonlake.lake.log.reader import LogReader
     from tonlake.lake.log.state import Baseline, Commit, DataFile, LogState, Network, Undoing
 
-
 SELECTION_FILE = f"{LOG_FOLDER}/selection.json"
 _DAYS = re.compile(r"([0-9-]{10})?\.\.([0-9-]{10})?|([0-9-]{10})")
 

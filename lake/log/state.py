@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
-
 Groups = dict[str, tuple["DataFile", ...]]
 """Files by table or by place; no group is empty."""
 

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from tonlake.lake.schema import Table
     from tonlake.lake.settings import LakeSettings
 
-
 _DISTINGUISHING = frozenset({"blocks", "action_ranges"})
 """Tables whose presence describes a place: places that differ in them are not merged."""
 

@@ -62,7 +62,6 @@ if TYPE_CHECKING:
 
     from tonlake.lake.log.state import DataFile
 
-
 PART_S = 600.0
 """Time limit of a table's statement for one day or commit, in seconds."""
 

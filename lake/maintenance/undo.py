@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import DataFile, LogState
     from tonlake.lake.settings import LakeSettings
 
-
 Reopen = Callable[["LogState", int], Iterable["NewFile"]]
 """Derives the open files of a lake without the blocks from a seqno on, from the earlier lake."""
 

@@ -8,6 +8,7 @@ after they were written; Delta logs that differ from the log.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -71,7 +72,7 @@ def verify_lake(
     ``on_file`` is called after each data file with the number of files done and of all.
     """
     state, damage = _verify_log(lake_dir)
-    own = list(_list_own(lake_dir, damage))
+    own = _list_own(lake_dir, damage)
     files = (*state.files, *state.segments, *own)
     done = 0
 
@@ -159,18 +160,22 @@ def _check_checkpoint(
     return state
 
 
-def _list_own(lake_dir: Path, damage: list[Damage]) -> Iterator[DataFile]:
-    """Yield the files of user-defined tables; add unreadable definitions to ``damage``."""
+@contextmanager
+def _noting(damage: list[Damage]) -> Iterator[None]:
     try:
-        names = read_definitions(lake_dir)
+        yield
     except LakeCorrupt as error:
         damage.append(Damage(error.file, error.reason))
-        return
-    for table in names.values():
-        try:
-            yield from list_own_files([(table, read_own_state(lake_dir, table.name))])
-        except LakeCorrupt as error:
-            damage.append(Damage(error.file, error.reason))
+
+
+def _list_own(lake_dir: Path, damage: list[Damage]) -> list[DataFile]:
+    """Return the files of user-defined tables; add unreadable definitions to ``damage``."""
+    files: list[DataFile] = []
+    with _noting(damage):
+        for table in read_definitions(lake_dir).values():
+            with _noting(damage):
+                files += list_own_files([(table, read_own_state(lake_dir, table.name))])
+    return files
 
 
 def _verify_rows(lake_dir: Path, files: Iterable[DataFile]) -> list[Damage]:

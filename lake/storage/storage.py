@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-
 _NO_BUCKET = (
     "there is no such bucket at {endpoint}: create it, or correct the URL or AWS_ENDPOINT_URL"
 )

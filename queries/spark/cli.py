@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -15,14 +14,13 @@ from tonlake.lake.duck.answer import TABLE_ROWS, TEXT_WRITERS, write_table
 from tonlake.lake.errors import EngineError
 from tonlake.lake.spark.cli import conf_option, master_option
 from tonlake.lake.spark.tables import open_lake, open_session
-from tonlake.queries.errors import QueryError, QueryUnknown
+from tonlake.queries.cli import refusing_questions
+from tonlake.queries.errors import QueryUnknown
 from tonlake.queries.loader import load_queries
 from tonlake.queries.parameter import read_parameters
 from tonlake.queries.spark.scope import needs_duckdb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pyarrow as pa
 
 
@@ -84,7 +82,7 @@ def spark_sql_command(  # noqa: PLR0913 - one for each option
         return
     if name is None or (place is None and not translate):
         raise click.UsageError("name a query and a --lake, or use --list")
-    with failing_cleanly(), _refusing_questions():
+    with failing_cleanly(), refusing_questions():
         parameters = _read_options(name, options)
         if translate or place is None:
             click.echo(_translate(name, parameters))
@@ -98,16 +96,6 @@ def spark_sql_command(  # noqa: PLR0913 - one for each option
                 _print_answer(frame.toArrow(), output_format)
             else:
                 frame.write.parquet(to)
-
-
-@contextmanager
-def _refusing_questions() -> Iterator[None]:
-    """Print an error of a query in one line, and exit with its code."""
-    try:
-        yield
-    except QueryError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(EXIT_DATA)
 
 
 def _read_options(name: str, options: tuple[str, ...]) -> dict[str, object]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-from io import FileIO
 from pathlib import Path
 
 import duckdb
@@ -18,7 +17,7 @@ from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
 from tonlake.lake.log import digest
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot, parse_days
-from tonlake.lake.log.state import Network, read_state
+from tonlake.lake.log.state import DataFile, Network, read_state
 from tonlake.lake.schema import TABLES
 
 
@@ -125,13 +124,13 @@ def test_a_file_is_hashed_once_a_process(tmp_path: Path, monkeypatch: pytest.Mon
     commit_rows(tmp_path, 1, 5)
     assert not open_snapshot(tmp_path).damaged
     hashed = []
-    real = digest._digest
+    real = digest._check_file
 
-    def counting(stream: FileIO, size: int) -> str:
-        hashed.append(stream)
-        return real(stream, size)
+    def counting(root: str, file: DataFile) -> LakeCorrupt | None:
+        hashed.append(file)
+        return real(root, file)
 
-    monkeypatch.setattr(digest, "_digest", counting)
+    monkeypatch.setattr(digest, "_check_file", counting)
     open_snapshot(tmp_path)
     assert hashed == []
     commit_rows(tmp_path, 6, 9)
