@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.tvm.machine import dictionary as tree
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice
-from tonlake.ingest.derive.tvm.machine.code import control, maker, step, with_code
+from tonlake.ingest.derive.tvm.machine.code import maker, step, with_code
 from tonlake.ingest.derive.tvm.machine.continuation import Ordinary
 from tonlake.ingest.derive.tvm.machine.fault import (
     CELL_UNDERFLOW,
@@ -25,7 +25,7 @@ from tonlake.ingest.derive.tvm.machine.state import NAN
 if TYPE_CHECKING:
     from tonlake.ingest.derive.tvm.machine.continuation import Continuation
     from tonlake.ingest.derive.tvm.machine.dictionary import Content
-    from tonlake.ingest.derive.tvm.machine.state import Machine, Step
+    from tonlake.ingest.derive.tvm.machine.state import Machine
 
 _MAX_BITS = 1023
 _SIGNED_BITS, _UNSIGNED_BITS = 257, 256
@@ -281,7 +281,7 @@ step("PLDDICTQ")(partial(_load, keeps=False, quiet=True, leaves="root"))
 
 
 def _find_code(
-    machine: Machine, kind: str, code: Slice, *, calls: bool, pushes: bool
+    code: Slice, machine: Machine, *, kind: str, calls: bool, pushes: bool
 ) -> Continuation | None:
     machine.need(3)
     bits, root = _pop_dictionary(machine)
@@ -296,23 +296,12 @@ def _find_code(
     return machine.call(target, code) if calls else machine.jump(target)
 
 
-def _register_code() -> None:
-    for kind in ("I", "U"):
-        for calls in (False, True):
-            for pushes in (False, True):
-
-                def make(
-                    code: Slice,
-                    kind: str = kind,
-                    calls: bool = calls,  # noqa: FBT001
-                    pushes: bool = pushes,  # noqa: FBT001
-                ) -> Step:
-                    return partial(_find_code, kind=kind, code=code, calls=calls, pushes=pushes)
-
-                control(f"DICT{kind}GET{'EXEC' if calls else 'JMP'}{'Z' * pushes}")(make)
-
-
-_register_code()
+for _kind in ("I", "U"):
+    for _calls in (False, True):
+        for _pushes in (False, True):
+            with_code(f"DICT{_kind}GET{'EXEC' if _calls else 'JMP'}{'Z' * _pushes}")(
+                partial(_find_code, kind=_kind, calls=_calls, pushes=_pushes)
+            )
 
 
 maker("DICTPUSHCONST")(lambda bits, root: lambda machine: machine.stack.extend((root, bits)))
@@ -383,18 +372,12 @@ def _enter_prefix(
     return machine.jump(target) if code is None else machine.call(target, code)
 
 
-@step("PFXDICTGETJMP")
-def _jump_prefix(machine: Machine) -> Continuation | None:
-    machine.need(3)
-    bits, root = _pop_dictionary(machine)
-    return _enter_prefix(machine, None, root, bits)
-
-
 @with_code("PFXDICTGETEXEC")
-def _call_prefix(code: Slice, machine: Machine) -> Continuation | None:
+def _call_prefix(code: Slice | None, machine: Machine) -> Continuation | None:
     machine.need(3)
     bits, root = _pop_dictionary(machine)
     return _enter_prefix(machine, code, root, bits)
 
 
+step("PFXDICTGETJMP")(partial(_call_prefix, None))
 maker("PFXDICTSWITCH")(lambda bits, root: lambda machine: _enter_prefix(machine, None, root, bits))

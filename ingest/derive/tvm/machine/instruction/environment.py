@@ -78,24 +78,18 @@ step("GETPRECOMPILEDGAS")(_push_parameter(16))
 step("INMSGPARAMS")(_push_parameter(_MESSAGE))
 
 
-def _push_message_parameter(place: int, machine: Machine) -> None:
-    machine.stack.append(_index(get_parameter(machine, _MESSAGE), place))
+def _push_part(parameter: int, place: int, machine: Machine) -> None:
+    machine.stack.append(_index(get_parameter(machine, parameter), place))
 
 
-with_operands("INMSGPARAM")(_push_message_parameter)
+with_operands("INMSGPARAM")(partial(_push_part, _MESSAGE))
 for _place, _name in enumerate(
     ("BOUNCE", "BOUNCED", "SRC", "FWDFEE", "LT", "UTIME", "ORIGVALUE", "VALUE", "VALUEEXTRA",
      "STATEINIT")
 ):  # fmt: skip
-    step(f"INMSG_{_name}")(partial(_push_message_parameter, _place))
-
-
-def _push_previous(place: int, machine: Machine) -> None:
-    machine.stack.append(_index(get_parameter(machine, _PREVIOUS), place))
-
-
+    step(f"INMSG_{_name}")(partial(_push_part, _MESSAGE, _place))
 for _place, _name in enumerate(("PREVMCBLOCKS", "PREVKEYBLOCK", "PREVMCBLOCKS_100")):
-    step(_name)(partial(_push_previous, _place))
+    step(_name)(partial(_push_part, _PREVIOUS, _place))
 
 
 # Random numbers

@@ -15,7 +15,7 @@ from py_arkworks_bls12381 import GT, G1Point, G2Point, Scalar
 
 from tonlake.ingest.derive.tvm.machine import ristretto
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Slice
-from tonlake.ingest.derive.tvm.machine.code import maker, step
+from tonlake.ingest.derive.tvm.machine.code import step, with_operands
 from tonlake.ingest.derive.tvm.machine.fault import (
     CELL_UNDERFLOW,
     RANGE_CHECK,
@@ -29,7 +29,7 @@ from tonlake.ingest.derive.tvm.machine.state import CREATE_GAS, NAN
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonlake.ingest.derive.tvm.machine.state import Machine, Step
+    from tonlake.ingest.derive.tvm.machine.state import Machine
 
 _SIGNATURE_GAS = 4000
 _SIGNATURE_GAS_SINCE, _SMALL_KEYS_REFUSED_SINCE, _WIDE_RECOVERY_SINCE = 4, 14, 14
@@ -85,7 +85,7 @@ _HASHES: tuple[tuple[Callable[[bytes], bytes], int], ...] = (
 _NUMBER_ON_STACK = 255
 
 
-def _hash_many(machine: Machine, number: int, *, reverse: bool, appends: bool) -> None:
+def _hash_many(number: int, machine: Machine, *, reverse: bool, appends: bool) -> None:
     """Hash the concatenation of slices and builders."""
     if number == _NUMBER_ON_STACK:
         number = machine.pop_range(254)
@@ -124,17 +124,11 @@ def _read_part(part: Any) -> tuple[int, int]:  # noqa: ANN401 - a stack value
     raise VmError(TYPE_CHECK)
 
 
-def _register_hashes() -> None:
-    for appends in (False, True):
-        for reverse in (False, True):
-
-            def make(number: int, reverse: bool = reverse, appends: bool = appends) -> Step:  # noqa: FBT001
-                return partial(_hash_many, number=number, reverse=reverse, appends=appends)
-
-            maker(f"HASHEXT{'A' * appends}{'R' * reverse}")(make)
-
-
-_register_hashes()
+for _appends in (False, True):
+    for _reverse in (False, True):
+        with_operands(f"HASHEXT{'A' * _appends}{'R' * _reverse}")(
+            partial(_hash_many, reverse=_reverse, appends=_appends)
+        )
 
 
 def _to_octets(value: Any) -> bytes:  # noqa: ANN401 - an integer or NaN
