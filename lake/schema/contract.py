@@ -247,7 +247,8 @@ UNANSWERED_METHODS = Table(
     name="unanswered_methods",
     doc=(
         "Account states of which it is unknown whether they are contracts of a table: no engine "
-        "could run a get-method. tonlake rebuild contracts runs it again."
+        "could run a get-method, or the lake lacks the library that is its code. tonlake rebuild "
+        "contracts runs it again."
     ),
     key=("workchain", "account", "mc_seqno", "method"),
     sort=("workchain", "account", "mc_seqno", "method"),

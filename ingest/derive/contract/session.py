@@ -99,8 +99,7 @@ class GetMethodSession:
         self._tvm = tvm
         self._codes: dict[bytes, Code | None] = {}
         self._missing_methods: set[tuple[bytes, str]] = set()
-        self._answers: dict[Hashable, list[Value] | None] = {}
-        self._not_run: dict[Hashable, str] = {}
+        self._answers: dict[Hashable, list[Value] | NotRun | None] = {}
         self._cache = cache or AnswerCache()
         self._prepared: tuple[AccountState, int, Context] | None = None
 
@@ -120,16 +119,16 @@ class GetMethodSession:
         if not self.has_method(state.code_hash, question.method):
             raise Mismatch("no such method")
         key = make_answer_key(question, state)
-        if key not in self._answers and key not in self._not_run:
+        if key not in self._answers:
             try:
                 self._answers[key] = self.answer(question, state, mc_seqno)
             except NotRun as error:
-                self._not_run[key] = str(error)
-        if key in self._not_run:
-            raise NotRun(self._not_run[key])
+                self._answers[key] = NotRun(str(error))
         answer = self._answers[key]
         if answer is None:
             raise Mismatch("no answer")
+        if isinstance(answer, NotRun):
+            raise NotRun(str(answer))
         return answer
 
     def has_method(self, code_hash: bytes, method: str) -> bool:

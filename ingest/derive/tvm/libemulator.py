@@ -151,25 +151,25 @@ class LibraryEmulator:
         unpacked = self._find_config(facts.config)
         config = None if unpacked else _write(facts.config)
         address = f"{facts.workchain}:{facts.account.hex()}".encode()
-        self._set(handle, "c7", address, facts.now, facts.balance, seed, config)
+        self._set(handle, "tvm_emulator_set_c7", address, facts.now, facts.balance, seed, config)
         if unpacked:
-            self._set(handle, "config_object", unpacked)
-        self._set(handle, "gas_limit", call.gas_limit)
+            self._set(handle, "tvm_emulator_set_config_object", unpacked)
+        self._set(handle, "tvm_emulator_set_gas_limit", call.gas_limit)
         if call.libraries is not None:
-            self._set(handle, "libraries", _write(call.libraries))
+            self._set(handle, "tvm_emulator_set_libraries", _write(call.libraries))
         if facts.previous is not None:
             previous = write_value(build_previous(facts.previous, facts.version))
-            self._set(handle, "prev_blocks_info", _write(previous))
+            self._set(handle, "tvm_emulator_set_prev_blocks_info", _write(previous))
         if facts.currencies:
             amounts = " ".join(f"{key}={amount}" for key, amount in facts.currencies.items())
-            self._set(handle, "extra_currencies", amounts.encode())
+            self._set(handle, "tvm_emulator_set_extra_currencies", amounts.encode())
 
     def _set(self, handle: int, name: str, *values: object) -> None:
-        function = getattr(self._library, f"tvm_emulator_set_{name}", None)
+        function = getattr(self._library, name, None)
         if function is None:
-            raise LibraryFault(f"the library is too old: it has no tvm_emulator_set_{name}")
+            raise LibraryFault(f"the library is too old: it has no {name}")
         if not function(handle, *values):
-            raise LibraryFault(f"the library rejects {name}")
+            raise LibraryFault(f"the library rejects {name.partition('_set_')[2]}")
 
     def _find_config(self, config: bytes) -> int:
         """Return the handle of an unpacked configuration; 0 if the library does not unpack it."""
@@ -217,8 +217,7 @@ class LibraryEmulator:
         if call.previous is not None:
             settings["prev_blocks_info"] = _write(write_value(call.previous))
         for name, value in settings.items():
-            if not getattr(self._library, f"transaction_emulator_set_{name}")(handle, value):
-                raise LibraryFault(f"the library rejects {name}")
+            self._set(handle, f"transaction_emulator_set_{name}", value)
 
     def _decode(self, place: int, kind: type[A]) -> A:
         """Read a result and free it."""
