@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     Content = tuple[int, int, tuple[Cell, ...]]
     """Bits as a number, their count, and references."""
 
+    Heads = tuple[Content, Content]
+    """What is stored after the labels of a leaf and of a fork."""
+
 SET, REPLACE, ADD = "set", "replace", "add"
 _FORK_REFS = 2
+_NO_HEADS = (0, 0, ()), (0, 0, ())
 
 
 class Node(NamedTuple):
@@ -161,7 +165,7 @@ def set_value(
         if node is None:
             made = _make_node(machine, _low(key, left), left, left, value)
         else:
-            made = _split(machine, path, key, value)
+            made = _split(machine, path, key, left, value, _NO_HEADS)
         return _rebuild(machine, path.steps, made), None, True
     if mode == ADD:
         return root, node.rest, False
@@ -169,16 +173,19 @@ def set_value(
     return _rebuild(machine, path.steps, made), node.rest, True
 
 
-def _split(machine: Machine, path: Path, key: int, value: Content) -> Cell:
-    """Put a fork into the edge to the last node of a path."""
+def _split(
+    machine: Machine, path: Path | _PrefixPath, key: int, rest: int, value: Content, heads: Heads
+) -> Cell:
+    """Put a fork into the edge to the last node of a path to an absent key of ``rest`` bits."""
     node, left, shared = path.node, path.left, path.shared
     assert node is not None  # noqa: S101 - only the last node of a path to an absent key
-    below = left - shared - 1
-    leaf = _make_node(machine, _low(key, below), below, below, value)
-    kept = node.length - shared - 1
+    below, kept = left - shared - 1, node.length - shared - 1
+    size = rest - shared - 1
+    leaf = _make_node(machine, _low(key, size), size, below, heads[0], value)
     old = _make_node(machine, _low(node.label, kept), kept, below, _content(node.rest))
-    pair = (old, leaf) if key >> below & 1 else (leaf, old)
-    return _make_node(machine, _low(key, left) >> left - shared, shared, left, (0, 0, pair))
+    pair = (old, leaf) if key >> size & 1 else (leaf, old)
+    label = _low(key, rest) >> rest - shared
+    return _make_node(machine, label, shared, left, heads[1], (0, 0, pair))
 
 
 def _content(part: Slice) -> Content:
@@ -394,24 +401,12 @@ def set_prefix(
     if path.shared < node.length:
         if mode == REPLACE or path.shared == rest:
             return root, False
-        made = _split_prefix(machine, path, number, rest, value)
+        made = _split(machine, path, number, rest, value, (_LEAF, _FORK))
     elif path.is_fork or node.length != rest or mode == ADD:
         return root, False
     else:
         made = _make_node(machine, node.label, node.length, path.left, _LEAF, value)
     return _rebuild(machine, path.steps, made, _FORK), True
-
-
-def _split_prefix(machine: Machine, path: _PrefixPath, key: int, rest: int, value: Content) -> Cell:
-    node, left, shared = path.node, path.left, path.shared
-    assert node is not None  # noqa: S101 - as the caller has checked
-    below, kept = left - shared - 1, node.length - shared - 1
-    size = rest - shared - 1
-    leaf = _make_node(machine, _low(key, size), size, below, _LEAF, value)
-    old = _make_node(machine, _low(node.label, kept), kept, below, _content(node.rest))
-    pair = (old, leaf) if key >> size & 1 else (leaf, old)
-    label = _low(key, rest) >> rest - shared
-    return _make_node(machine, label, shared, left, _FORK, (0, 0, pair))
 
 
 def delete_prefix(
