@@ -2,7 +2,8 @@
 
 The groups of instructions register what runs them by name. ``step`` registers a function of the
 machine; ``maker`` one that returns such a function for the operands; ``control`` one that is also
-given the code after the instruction. A block of decoded steps is cached in its cell.
+given the code after the instruction; ``with_operands`` and ``with_code`` a function of all of them,
+the machine last. A block of decoded steps is cached in its cell.
 """
 
 from __future__ import annotations
