@@ -242,26 +242,17 @@ step("BOOLOR")(partial(_compose, numbers=(1,)))
 step("COMPOSBOTH")(partial(_compose, numbers=(0, 1)))
 
 
-@step("ATEXIT")
-def _at_exit(machine: Machine) -> None:
+def _at_exit(machine: Machine, *, place: int, saved: tuple[int, ...]) -> None:
+    """Make a continuation that saves registers the return c0 or c1."""
     target = machine.pop_continuation().with_data()
-    target.define(0, machine.c[0])
-    machine.c[0] = target
+    for number in saved:
+        target.define(number, machine.c[number])
+    machine.c[place] = target
 
 
-@step("ATEXITALT")
-def _at_alternative_exit(machine: Machine) -> None:
-    target = machine.pop_continuation().with_data()
-    target.define(1, machine.c[1])
-    machine.c[1] = target
-
-
-@step("SETEXITALT")
-def _set_alternative_exit(machine: Machine) -> None:
-    target = machine.pop_continuation().with_data()
-    target.define(0, machine.c[0])
-    target.define(1, machine.c[1])
-    machine.c[1] = target
+step("ATEXIT")(partial(_at_exit, place=0, saved=(0,)))
+step("ATEXITALT")(partial(_at_exit, place=1, saved=(1,)))
+step("SETEXITALT")(partial(_at_exit, place=1, saved=(0, 1)))
 
 
 def _then_return(machine: Machine, place: int) -> None:

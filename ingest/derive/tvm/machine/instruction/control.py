@@ -211,13 +211,6 @@ def _if_ref_else_ref(code: Slice, then: Cell, otherwise: Cell, machine: Machine)
     return machine.call(_open(machine, then if machine.pop_bool() else otherwise), code)
 
 
-@step("CONDSEL")
-def _select(machine: Machine) -> None:
-    machine.need(3)
-    otherwise, then = machine.stack.pop(), machine.stack.pop()
-    machine.stack.append(then if machine.pop_bool() else otherwise)
-
-
 def _kind(value: Any) -> object:  # noqa: ANN401 - a stack value
     """Return the type of a stack value; integers and NaN, and all continuations, share one."""
     if isinstance(value, Continuation):
@@ -225,13 +218,16 @@ def _kind(value: Any) -> object:  # noqa: ANN401 - a stack value
     return int if value.__class__.__name__ == "Nan" else value.__class__
 
 
-@step("CONDSELCHK")
-def _select_checked(machine: Machine) -> None:
+def _select(machine: Machine, *, checks: bool) -> None:
     machine.need(3)
     otherwise, then = machine.stack.pop(), machine.stack.pop()
-    if _kind(otherwise) is not _kind(then):
+    if checks and _kind(otherwise) is not _kind(then):
         raise VmError(TYPE_CHECK)
     machine.stack.append(then if machine.pop_bool() else otherwise)
+
+
+step("CONDSEL")(partial(_select, checks=False))
+step("CONDSELCHK")(partial(_select, checks=True))
 
 
 def _has_bit(machine: Machine, bit: int) -> bool:

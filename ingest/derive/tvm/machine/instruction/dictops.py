@@ -91,19 +91,20 @@ def _show_key(machine: Machine, key: int, bits: int, kind: str) -> int | Slice:
     return key - (1 << bits) if kind == "I" and bits and key >> bits - 1 else key
 
 
-def _get(machine: Machine, kind: str, form: str) -> None:
+def _find(machine: Machine, kind: str) -> Slice | None:
     machine.need(3)
     bits, root = _pop_dictionary(machine)
     key = _pop_key(machine, kind, bits)
-    found = None if key is None else tree.find_value(machine, root, key, bits)
+    return None if key is None else tree.find_value(machine, root, key, bits)
+
+
+def _get(machine: Machine, kind: str, form: str) -> None:
+    found = _find(machine, kind)
     machine.stack += (0,) if found is None else (_show(found, form), -1)
 
 
 def _get_optional(machine: Machine, kind: str) -> None:
-    machine.need(3)
-    bits, root = _pop_dictionary(machine)
-    key = _pop_key(machine, kind, bits)
-    found = None if key is None else tree.find_value(machine, root, key, bits)
+    found = _find(machine, kind)
     machine.stack.append(None if found is None else _read_ref(found))
 
 

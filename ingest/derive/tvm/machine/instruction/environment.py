@@ -254,22 +254,18 @@ def get_forward_prices(machine: Machine, is_masterchain: bool) -> ForwardPrices:
     return ForwardPrices(*(fields.uint(bits) for bits in (64, 64, 64, 32, 16)))
 
 
-@step("GETGASFEE")
-def _gas_fee(machine: Machine) -> None:
+def _gas_fee(machine: Machine, *, flat_part: bool) -> None:
     machine.need(2)
     is_masterchain = machine.pop_bool()
     gas = machine.pop_range(_MAX_UINT63)
     limit, flat, price = _read_gas_prices(_get_unpacked(machine, _GAS + (not is_masterchain)))
+    if not flat_part:
+        limit = flat = 0
     machine.push_int(flat if gas <= limit else flat + round_up(price * (gas - limit)))
 
 
-@step("GETGASFEESIMPLE")
-def _simple_gas_fee(machine: Machine) -> None:
-    machine.need(2)
-    is_masterchain = machine.pop_bool()
-    gas = machine.pop_range(_MAX_UINT63)
-    price = _read_gas_prices(_get_unpacked(machine, _GAS + (not is_masterchain)))[2]
-    machine.push_int(round_up(price * gas))
+step("GETGASFEE")(partial(_gas_fee, flat_part=True))
+step("GETGASFEESIMPLE")(partial(_gas_fee, flat_part=False))
 
 
 @step("GETSTORAGEFEE")
