@@ -68,6 +68,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Q = TypeVar("Q", bound=Query)
+T = TypeVar("T")
 
 
 def parse_int32(text: str) -> int:
@@ -396,8 +397,8 @@ def open_call(request: ApiRequest, arguments: Arguments, mc_seqno: int | None = 
         tvm=service.tvm,
         pending=service.pending,
         fetcher=service.fetcher,
-        no_address_book=_read_flag(wishes, "x_no_address_book"),
-        no_metadata=_read_flag(wishes, "x_no_metadata"),
+        no_address_book=_read_wish(wishes, "x_no_address_book", parse_bool, otherwise=False),
+        no_metadata=_read_wish(wishes, "x_no_metadata", parse_bool, otherwise=False),
         actions_version=wishes.get(_ACTIONS_VERSION, ""),
         notes=state.setdefault("notes", []),
         headers=state.setdefault("headers", {}),
@@ -481,25 +482,19 @@ def _read_wishes(request: ApiRequest, arguments: Arguments) -> dict[str, str]:
     return wishes
 
 
-def _read_timeout_ms(wishes: dict[str, str], settings: HttpSettings) -> int:
-    """Return the smaller of the requested and the server's timeout; a bad value is ignored."""
-    limit_ms = settings.query_timeout_ms
-    if "x_timeout" not in wishes:
-        return limit_ms
+def _read_wish(wishes: dict[str, str], name: str, parse: Callable[[str], T], otherwise: T) -> T:
+    """Return a response option; ``otherwise`` if it is absent or malformed."""
+    if name not in wishes:
+        return otherwise
     try:
-        asked_ms = parse_int32(wishes["x_timeout"])
+        return parse(wishes[name])
     except ConversionError:
-        return limit_ms
+        return otherwise
+
+
+def _read_timeout_ms(wishes: dict[str, str], settings: HttpSettings) -> int:
+    """Return the smaller of the requested and the server's timeout."""
+    limit_ms, asked_ms = settings.query_timeout_ms, _read_wish(wishes, "x_timeout", parse_int32, 0)
     if asked_ms <= 0:
         return limit_ms
     return min(asked_ms, limit_ms) if limit_ms else asked_ms
-
-
-def _read_flag(wishes: dict[str, str], name: str) -> bool:
-    """Return the boolean of a header or of its parameter; a bad value is ignored."""
-    if name not in wishes:
-        return False
-    try:
-        return parse_bool(wishes[name])
-    except ConversionError:
-        return False

@@ -58,11 +58,15 @@ def choose_format(accept: str) -> str | None:
 
     Among equal weights the first one wins; ``q=0`` excludes a format.
     """
-    return None if accept in _ANYTHING else _weigh(accept)
-
-
-_ANYTHING = ("", "*/*")
-"""The Accept headers of almost every API client."""
+    best, best_weight = None, 0.0
+    if accept in ("", "*/*"):  # those of almost every API client
+        return best
+    for part in accept.split(","):
+        media, *options = (piece.strip().lower() for piece in part.split(";"))
+        weight = _read_weight(options)
+        if media in _ACCEPTED and weight > best_weight:
+            best, best_weight = _ACCEPTED[media], weight
+    return best
 
 
 def name_media_type(form: str) -> str:
@@ -79,16 +83,6 @@ def refine_format(form: str, arguments: Arguments) -> str:
         return SAFE_CSV if parse_bool(text) else form
     except ConversionError as error:
         raise RequestInvalid('schema: error converting value for "csv_safe"') from error
-
-
-def _weigh(accept: str) -> str | None:
-    best, best_weight = None, 0.0
-    for part in accept.split(","):
-        media, *options = (piece.strip().lower() for piece in part.split(";"))
-        weight = _read_weight(options)
-        if media in _ACCEPTED and weight > best_weight:
-            best, best_weight = _ACCEPTED[media], weight
-    return best
 
 
 def _read_weight(options: list[str]) -> float:

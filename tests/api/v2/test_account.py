@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pytoniq_core import Builder, Cell, HashMap
 
 from tests.api.v2.conftest import Asker
+from tests.api.v3.conftest import to_base64
 from tests.conftest import Facts
 from tonlake.api.chain.account import WALLETS, read_wallet_data
 from tonlake.api.text.encoding import Address
@@ -29,10 +30,6 @@ WALLET_NAMES = {
     "wallet_v4r2": "wallet v4 r2",
     "wallet_v5r1": "wallet v5 r1",
 }
-
-
-def _b64(hex_digits: str) -> str:
-    return base64.b64encode(bytes.fromhex(hex_digits)).decode()
 
 
 def _cell_hash(boc: str) -> str:
@@ -54,7 +51,7 @@ def test_every_account_at_the_last_block(ask: Asker, facts: Facts) -> None:
             assert found["last_transaction_id"] == ZERO_ID
         else:
             assert found["last_transaction_id"]["lt"] == str(expected["last_trans_lt"])
-            assert found["last_transaction_id"]["hash"] == _b64(expected["last_trans_hash"])
+            assert found["last_transaction_id"]["hash"] == to_base64(expected["last_trans_hash"])
         if word == "active":
             assert _cell_hash(found["code"]) == expected["code_hash"]
             assert _cell_hash(found["data"]) == expected["data_hash"]
@@ -74,8 +71,8 @@ def test_block_and_time_of_a_state(ask: Asker, facts: Facts) -> None:
         "workchain": -1,
         "shard": str(last["shard"]),
         "seqno": last["seqno"],
-        "root_hash": _b64(last["root_hash"]),
-        "file_hash": _b64(last["file_hash"]),
+        "root_hash": to_base64(last["root_hash"]),
+        "file_hash": to_base64(last["file_hash"]),
     }
     right = next(top for top in tops if top["shard"] == -(1 << 62))
     expected = by_key[0, right["shard"], right["seqno"]]["gen_utime"]
@@ -101,7 +98,7 @@ def test_past_states_follow_the_history(ask: Asker, facts: Facts) -> None:
             if rows[0]["end_status"] == 3:
                 assert found["last_transaction_id"] == ZERO_ID
             else:
-                assert found["last_transaction_id"]["hash"] == _b64(rows[0]["hash"])
+                assert found["last_transaction_id"]["hash"] == to_base64(rows[0]["hash"])
 
 
 def test_code_and_data_of_past_states_are_complete(ask: Asker, facts: Facts) -> None:

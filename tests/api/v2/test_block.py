@@ -14,15 +14,12 @@ from nacl.signing import VerifyKey
 from pytoniq_core import Cell
 
 from tests.api.v2.conftest import Asker
+from tests.api.v3.conftest import to_base64
 from tests.conftest import Facts
 from tonlake.api.chain.block import list_ancestors
 
 MASTER = -(1 << 63)
 UNKNOWN = (500, "LITE_SERVER_NOTREADY: seqno not in db")
-
-
-def _b64(hex_digits: str) -> str:
-    return base64.b64encode(bytes.fromhex(hex_digits)).decode()
 
 
 def _id(row: dict[str, Any]) -> dict[str, Any]:
@@ -31,8 +28,8 @@ def _id(row: dict[str, Any]) -> dict[str, Any]:
         "workchain": row["workchain"],
         "shard": str(row["shard"]),
         "seqno": row["seqno"],
-        "root_hash": _b64(row["root_hash"]),
-        "file_hash": _b64(row["file_hash"]),
+        "root_hash": to_base64(row["root_hash"]),
+        "file_hash": to_base64(row["file_hash"]),
     }
 
 
@@ -87,7 +84,7 @@ def test_every_header(ask: Asker, facts: Facts) -> None:
 def test_a_header_by_whole_identity(ask: Asker, facts: Facts) -> None:
     row = facts.blocks[100]
     where = {"workchain": row["workchain"], "shard": row["shard"], "seqno": row["seqno"]}
-    hashes = {"root_hash": row["root_hash"], "file_hash": _b64(row["file_hash"])}
+    hashes = {"root_hash": row["root_hash"], "file_hash": to_base64(row["file_hash"])}
     assert ask("getBlockHeader", **where, **hashes)["id"] == _id(row)
     wrong = hashes | {"root_hash": "0" * 64}
     assert ask.refused("getBlockHeader", **where, **wrong)[0] == 500
@@ -255,7 +252,7 @@ def test_transactions_of_every_block(ask: Asker, facts: Facts) -> None:
                 "mode": 135,
                 "account": f"{tx['workchain']}:{tx['account']}",
                 "lt": str(tx["lt"]),
-                "hash": _b64(tx["hash"]),
+                "hash": to_base64(tx["hash"]),
             }
             for tx in expected
         ]
@@ -294,7 +291,7 @@ def test_after_takes_any_form_of_the_account(ask: Asker, facts: Facts) -> None:
     forms = ask("detectAddress", address=f"0:{first['account']}")
     texts = [
         first["account"],
-        _b64(first["account"]),
+        to_base64(first["account"]),
         forms["raw_form"],
         forms["bounceable"]["b64url"],
     ]

@@ -14,6 +14,7 @@ from pytoniq_core.boc import CellTypes
 from pytoniq_core.tlb.transaction import ExternalOutMsgInfo, Transaction
 
 from tests.api.v2.conftest import Asker
+from tests.api.v3.conftest import to_base64
 from tonlake.api.errors import NotDerived
 from tonlake.api.v2.transaction import (
     ENCRYPTED_OPCODE,
@@ -39,16 +40,12 @@ ZERO = base64.b64encode(bytes(32)).decode()
 SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
 
 
-def _b64(hex_digits: str) -> str:
-    return base64.b64encode(bytes.fromhex(hex_digits)).decode()
-
-
 def _ids(page: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(tx["transaction_id"]["lt"], tx["transaction_id"]["hash"]) for tx in page]
 
 
 def _expected_ids(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    return [(str(row["lt"]), _b64(row["hash"])) for row in rows]
+    return [(str(row["lt"]), to_base64(row["hash"])) for row in rows]
 
 
 def test_the_complete_history_of_every_account(ask: Asker, facts: Facts) -> None:
@@ -73,12 +70,12 @@ def _check(tx: dict[str, Any], row: dict[str, Any], address: str) -> None:
     assert tx["fee"] == str(fees)
     assert int(tx["storage_fee"]) + int(tx["other_fee"]) == fees
     assert [message["hash"] for message in tx["out_msgs"]] == [
-        _b64(hash_) for hash_ in row["out_msg_hashes"]
+        to_base64(hash_) for hash_ in row["out_msg_hashes"]
     ]
     if row["in_msg_hash"] is None:
         assert "in_msg" not in tx
     else:
-        assert tx["in_msg"]["hash"] == _b64(row["in_msg_hash"])
+        assert tx["in_msg"]["hash"] == to_base64(row["in_msg_hash"])
         if row["in_msg_type"] == "ext_in":
             assert tx["in_msg"]["source"] == ""
             assert tx["in_msg"]["value"] == tx["in_msg"]["created_lt"] == "0"
@@ -175,11 +172,11 @@ def test_the_default_page_has_ten(ask: Asker) -> None:
 def test_hashes_are_read_in_every_form(ask: Asker, facts: Facts) -> None:
     row = facts.history(0, SHOP[2:])[4]
     raw = bytes.fromhex(row["hash"])
-    forms = [row["hash"], row["hash"].upper(), _b64(row["hash"])]
+    forms = [row["hash"], row["hash"].upper(), to_base64(row["hash"])]
     forms += [base64.urlsafe_b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()[:43]]
     pages = [ask("getTransactions", address=SHOP, lt=row["lt"], hash=form) for form in forms]
     assert all(page == pages[0] for page in pages)
-    assert pages[0][0]["transaction_id"]["hash"] == _b64(row["hash"])
+    assert pages[0][0]["transaction_id"]["hash"] == to_base64(row["hash"])
 
 
 def test_rules_of_a_page(ask: Asker, facts: Facts) -> None:
