@@ -322,11 +322,7 @@ routes = [
     operation("/masterchainBlockShards", McBlockPage, get_shard_blocks),
     operation("/masterchainBlockShardState", ShardStateQuery, get_shard_state),
     operation("/transactions", TransactionsQuery, get_transactions),
-    operation(
-        "/transactionsByMasterchainBlock",
-        McBlockPage,
-        get_block_transactions,
-    ),
+    operation("/transactionsByMasterchainBlock", McBlockPage, get_block_transactions),
     operation("/transactionsByMessage", MessageTransactionsQuery, get_message_transactions),
     operation("/adjacentTransactions", AdjacentQuery, get_adjacent_transactions),
     operation("/messages", MessagesQuery, get_messages),

@@ -225,7 +225,8 @@ def _list_traces(call: Call) -> list[PendingTrace]:
 
 def _find(call: Call, query: PendingTracesQuery) -> list[PendingTrace]:
     """Return the requested traces, latest first."""
-    _check(query)
+    if query.account is None and not query.ext_msg_hash:
+        raise RequestInvalid("account or ext_msg_hash should be specified")
     account = None if query.account is None else str(query.account)
     found = [
         trace
@@ -237,11 +238,6 @@ def _find(call: Call, query: PendingTracesQuery) -> list[PendingTrace]:
         )
     ]
     return sorted(found, key=lambda trace: trace.row["end_lt"], reverse=True)
-
-
-def _check(query: PendingTracesQuery) -> None:
-    if query.account is None and not query.ext_msg_hash:
-        raise RequestInvalid("account or ext_msg_hash should be specified")
 
 
 def answer_message(request: Posted, asked: MessageRequest) -> MessageAnswer:
