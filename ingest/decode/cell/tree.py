@@ -79,7 +79,7 @@ _EXOTIC_BIT = 8
 _LEVEL_ONE = 1
 # Highest first descriptor of an ordinary cell without levels.
 _MAX_PLAIN_D1 = 4
-_FORK = 2
+_FORK, _ABOVE_PRUNED, _PRUNED_ONCE = 2, 0x20, 0x28
 _DEPTHS = [depth.to_bytes(DEPTH_BYTES, "big") for depth in range(0xFFFF + 1)]
 
 
@@ -165,8 +165,27 @@ class Digests:
                     below = [_DEPTHS[depths[child]] for child in children]
                     head = b"".join([head, *below, *[tops[child] for child in children]])
                 tops[cell] = bottoms[cell] = sha256(head).digest()
+            elif d1 == _PRUNED_ONCE and head[3] == _LEVEL_ONE:
+                bottoms[cell] = head[4:36]
+                self.shallows[cell] = head[36] << 8 | head[37]
+                tops[cell] = sha256(head).digest()
+            elif d1 & ~7 == _ABOVE_PRUNED:
+                self._fill_above_pruned(cell, head, children)
             else:
                 self._fill(cell)
+
+    def _fill_above_pruned(self, cell: int, head: bytes, children: tuple[int, ...]) -> None:
+        """Compute the digests of an ordinary cell of level 1."""
+        depths = [self.shallows[child] for child in children]
+        self.shallows[cell] = self._deeper(cell, max(depths))
+        below = [_DEPTHS[depth] for depth in depths] + [self.bottoms[child] for child in children]
+        low = sha256(b"".join([bytes((head[0] & 7,)), head[1:], *below])).digest()
+        below = [_DEPTHS[self.depths[child]] for child in children]
+        below += [self.tops[child] for child in children]
+        self.bottoms[cell], self.tops[cell] = (
+            low,
+            sha256(b"".join([head[:2], low, *below])).digest(),
+        )
 
     @property
     def are_distinct(self) -> bool:
@@ -461,7 +480,8 @@ class CellTree:
             for child in links[cell]:
                 if not cell < child < count:
                     raise BocError(f"cell {cell} of {count} refers to cell {child}, not forward")
-            self._depths[cell] = self._measure_cell(cell)
+            if links[cell] or self.cells[cell][0]:
+                self._depths[cell] = self._measure_cell(cell)
 
     def _measure_cell(self, cell: int) -> int:
         """Check level and kind of a cell whose children were checked; return its depth."""
