@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
-from itertools import accumulate, groupby
-from operator import itemgetter
+from itertools import accumulate, groupby, pairwise
 from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -28,7 +26,7 @@ from tonlake.lake.index.segment.declared import (
     workchain_of,
 )
 from tonlake.lake.index.segment.file import SegmentWriter
-from tonlake.lake.index.segment.postings import cut_hash, write_postings
+from tonlake.lake.index.segment.postings import list_keys, write_postings
 from tonlake.lake.index.segment.rows import (
     Pool,
     encode_rows,
@@ -39,7 +37,6 @@ from tonlake.lake.index.segment.rows import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tonlake.lake.account import AccountId
     from tonlake.lake.index.builder.source import Source
     from tonlake.lake.index.segment.declared import Indexed
 
@@ -60,9 +57,7 @@ def compose(stream: IO[bytes], source: Source, *, packed: bool = True) -> int:
     """
     composer = _Composer(source)
     transactions = composer.add_chain()
-    for table in INDEXED.values():
-        if table.name not in _SPECIAL:
-            composer.add_table(table, sort_rows(source.read_table(table.name), table.sort))
+    composer.add_others()
     composer.finish(stream, packed=packed)
     return transactions
 
@@ -76,11 +71,6 @@ def _sort(rows: pa.Table, names: Sequence[str]) -> pa.Array:
     """Return the order of rows by columns, those of equal keys in their order."""
     places = rows.select(list(names)).append_column("place", _count(rows.num_rows))
     return pc.sort_indices(places, [(name, "ascending") for name in (*names, "place")])
-
-
-def _sort_by(numbers: Iterable[int]) -> pa.Array:
-    """Return the order of rows by the numbers of their accounts; those of equal ones stay."""
-    return pc.sort_indices(_pack("I", numbers))  # a stable sort
 
 
 def _count(rows: int) -> pa.Array:
@@ -100,15 +90,25 @@ class _Composer:
     def __init__(self, source: Source) -> None:
         self._source, self._writer = source, SegmentWriter()
         self._rows: dict[str, list[bytes]] = {}
-        self._pool = Pool(())
+        self._pool = Pool()
 
     def finish(self, stream: IO[bytes], *, packed: bool) -> None:
         self._pool.write(self._writer)
         write_rows(self._writer, self._rows, packed=packed)
         self._writer.write(stream, self._source.mc_range)
 
-    def add_table(self, table: Indexed, rows: pa.Table, copies: list[bytes] | None = None) -> None:
-        """Add the rows of a table, which are in order; ``copies`` are theirs, if encoded before."""
+    def add_others(self) -> None:
+        """Add the tables that do not depend on others."""
+        tables = [table for table in INDEXED.values() if table.name not in _SPECIAL]
+        rows = [sort_rows(self._source.read_table(table.name), table.sort) for table in tables]
+        numbered = self._pool.number(
+            [each.select(list(table.copied)) for each, table in zip(rows, tables, strict=True)]
+        )
+        for table, each, copied in zip(tables, rows, numbered, strict=True):
+            self._add_table(table, each, _encode(table, copied))
+
+    def _add_table(self, table: Indexed, rows: pa.Table, copies: list[bytes]) -> None:
+        """Add the rows of a table, which are in order, and their copies."""
         name = table.name
         for column in (*table.hashes, *table.keys):
             values, places = rows[column].combine_chunks(), _count(rows.num_rows)
@@ -121,7 +121,7 @@ class _Composer:
         for order in table.orders:
             places = pc.cast(_sort(rows, order), pa.uint32())
             self._writer.add(f"{name}.by_{order[0]}", places)
-        self._rows[name] = self._encode(table, rows) if copies is None else copies
+        self._rows[name] = copies
         if table.name == "traces":
             self._writer.add("trace.longest", _pack("q", _find_longest(rows)))
 
@@ -132,153 +132,153 @@ class _Composer:
             code = LT
         self._writer.add(name, pc.cast(pc.fill_null(low, ABSENT[code]), _ARROW[code]))
 
-    def _encode(self, table: Indexed, rows: pa.Table) -> list[bytes]:
-        """Return the copies of rows."""
-        found: list[bytes] = []
-        for start in range(0, rows.num_rows, AT_ONCE):
-            found += encode_rows(list_columns(rows.slice(start, AT_ONCE), table.copied, self._pool))
-        return found
-
     def add_chain(self) -> int:
         """Add transactions, messages and states of accounts, and the actions of accounts."""
-        rows = sort_rows(self._source.read_table(TRANSACTIONS.name), TRANSACTIONS.sort)
-        self._pool = Pool(list_values(rows["hash"]))
-        around = self._add_accounts(rows)
-        self.add_table(TRANSACTIONS, rows, self._add_messages(rows, around))
-        write_postings(
-            self._writer, "transactions.hash", rows["hash"].combine_chunks(), _count(rows.num_rows)
-        )
-        self._add_traces(rows)
+        read = self._source.read_table
+        rows = sort_rows(read(TRANSACTIONS.name), TRANSACTIONS.sort)
+        rows = rows.select(["hash", *(name for name in rows.column_names if name != "hash")])
+        states = sort_rows(read(ACCOUNT_STATES.name), ACCOUNT_STATES.sort)
+        actions = sort_rows(read(ACTION_ACCOUNTS.name), ACTION_ACCOUNTS.sort)
+        messages, traces = self._order_messages(rows), self._order_traces(rows)
+        # The hashes of transactions come first: their numbers are those of the rows.
+        numbered = self._pool.number([rows, messages, states, actions, traces])
+        accounts = self._add_accounts(numbered[0], numbered[2], numbered[3])
+        self._writer.add("transactions.account", accounts[0])
+        write_bags(self._writer, rows["boc"].take(pc.sort_indices(accounts[0])))
+        newest = _find_ends(accounts[1])
+        self._rank(states.take(newest), accounts[1].take(newest))
+        held = numbered[2].take(newest)
+        self._add_table(ACCOUNT_STATES, states.take(newest), _encode(ACCOUNT_STATES, held))
+        self._add_table(ACTION_ACCOUNTS, actions, _encode(ACTION_ACCOUNTS, numbered[3]))
+        around = _find_states(numbered[0], accounts[0], numbered[2], accounts[1])
+        copies = self._add_messages(messages, numbered[0], numbered[1], around)
+        self._add_table(TRANSACTIONS, rows, copies)
+        hashes = rows["hash"].combine_chunks()
+        write_postings(self._writer, "transactions.hash", hashes, _count(rows.num_rows))
+        self._add_traces(traces, numbered[4])
         self._add_blocks(rows)
         count: int = rows.num_rows
         return count
 
-    def _add_accounts(self, rows: pa.Table) -> list[list[Any]]:
-        """Add accounts with their newest states and their actions.
+    def _add_accounts(self, *tables: pa.Table) -> list[pa.Array]:
+        """Add the accounts of tables with numbers; return the number of each row's account.
 
-        Return the facts of the states before and after each transaction; None if unknown.
+        The order is by id, then workchain, in which the rows of all tables but the first are.
         """
-        read = self._source.read_table
-        states = sort_rows(read(ACCOUNT_STATES.name), ACCOUNT_STATES.sort)
-        actions = sort_rows(read(ACTION_ACCOUNTS.name), ACTION_ACCOUNTS.sort)
-        accounts = self._number_accounts(rows, states, actions)
-        numbers, of_state, of_action = (
-            [accounts[each] for each in _list_accounts(table)] for table in (rows, states, actions)
-        )
-        newest = list({number: row for row, number in enumerate(of_state)}.values())
-        held = states.take(_pack("I", newest))
-        of_held = [of_state[row] for row in newest]
-        write_bags(self._writer, rows["boc"].take(_sort_by(numbers)))
-        self._list_rows(list(accounts), [numbers, of_held, of_action])
-        self._writer.add("transactions.account", _pack("I", numbers))
-        self._rank(held, of_held)
-        self.add_table(ACCOUNT_STATES, held)
-        self.add_table(ACTION_ACCOUNTS, actions)
-        return self._find_states(rows, numbers, states, of_state)
-
-    def _number_accounts(self, *tables: pa.Table) -> dict[AccountId, int]:
-        """Return the accounts of all rows by id, then workchain, with their numbers."""
-        every = {account for rows in tables for account in _list_accounts(rows)}
-        ordered = sorted(every, key=itemgetter(1, 0))
-        return {account: number for number, account in enumerate(ordered)}
-
-    def _list_rows(self, accounts: list[AccountId], owners: Sequence[Sequence[int]]) -> None:
-        add, numbers = self._writer.add, self._pool.number(account for _, account in accounts)
-        add("account.key", _pack("I", (cut_hash(account) for _, account in accounts)))
-        add("account.workchain", _pack("i", (workchain for workchain, _ in accounts)))
-        add("account.hash", pa.array(numbers, pa.uint32()))
-        for name, listed in zip(ACCOUNTS, owners, strict=True):
-            counts = [0] * len(accounts)
-            for number in listed:
+        keys = [_pair(table["account"], table["workchain"]) for table in tables]
+        encoded = pa.concat_arrays(keys).dictionary_encode()
+        every = encoded.dictionary
+        ids = pc.cast(pc.shift_right(every, 32), pa.uint32())
+        workchains = pc.cast(pc.add(pc.bit_wise_and(every, _LOW), _LEAST), pa.int32())
+        accounts = pa.table([self._pool.take(ids), workchains], ["account", "workchain"])
+        order = pc.sort_indices(accounts, [("account", "ascending"), ("workchain", "ascending")])
+        ranks = pc.cast(pc.sort_indices(order), pa.uint32())
+        stops = [0, *accumulate(map(len, keys))]
+        listed = ranks.take(encoded.indices)
+        numbers = [listed[first:stop] for first, stop in pairwise(stops)]
+        values = accounts["account"].take(order).combine_chunks()
+        self._writer.add("account.key", list_keys(values))
+        self._writer.add("account.workchain", workchains.take(order))
+        self._writer.add("account.hash", ids.take(order))
+        self._writer.add("account.transaction", pc.cast(pc.sort_indices(numbers[0]), pa.uint32()))
+        owners = (numbers[0], numbers[1].take(_find_ends(numbers[1])), numbers[2])
+        for name, owner in zip(ACCOUNTS, owners, strict=True):
+            counts = [0] * len(every)
+            for number in owner.to_pylist():
                 counts[number] += 1
-            add(f"account.{name}", _pack("I", accumulate(counts)))
-        add("account.transaction", pc.cast(_sort_by(owners[0]), pa.uint32()))
+            self._writer.add(f"account.{name}", _pack("I", accumulate(counts)))
+        return numbers
 
-    def _add_messages(self, rows: pa.Table, around: Sequence[Sequence[Any]]) -> list[bytes]:
+    def _order_messages(self, rows: pa.Table) -> pa.Table:
+        """Return the messages of transactions in their order, each with its ``row``."""
+        messages = self._source.read_table(MESSAGES.name)
+        at = pc.index_in(messages["tx_hash"], value_set=rows["hash"].combine_chunks())
+        messages = messages.select(list(MESSAGE_COLUMNS)).append_column("row", at)
+        messages = messages.filter(pc.is_valid(at))
+        return messages.take(_sort(messages, ("row", "direction", "msg_index")))
+
+    def _add_messages(
+        self,
+        messages: pa.Table,
+        rows: pa.Table,
+        numbered: pa.Table,
+        around: Sequence[Sequence[Any]],
+    ) -> list[bytes]:
         """Add messages, and return the copies of transactions, with theirs and the states around.
 
         Moments of messages are relative to those of the transaction.
         """
-        messages = self._source.read_table(MESSAGES.name)
-        at = pc.index_in(messages["tx_hash"], value_set=rows["hash"].combine_chunks())
-        messages = messages.append_column("row", at)
-        order = _sort(messages, ("row", "direction", "msg_index"))
-        owners = list_values(at.take(order))  # NULL, of no transaction, comes last
-        del owners[len(owners) - at.null_count :]
-        contents, copies, end = array("q"), list[bytes](), 0
+        owners = numbered["row"].to_pylist()
+        counts = [0] * rows.num_rows
+        for owner in owners:
+            counts[owner] += 1
+        ends = [0, *accumulate(counts)]
+        contents, copies = array("q"), list[bytes]()
+        lts, times = _relate(numbered, rows)
         for start in range(0, rows.num_rows, AT_ONCE):
-            part = rows.slice(start, AT_ONCE)
-            end, first = bisect_left(owners, start + AT_ONCE), end
-            own = messages.take(order.slice(first, end - first))
-            columns = list_columns(own, MESSAGE_COLUMNS, self._pool)
+            stop = min(start + AT_ONCE, rows.num_rows)
+            first, count = ends[start], ends[stop] - ends[start]
+            columns = list_columns(numbered.slice(first, count), MESSAGE_COLUMNS)
+            contents.extend(map(hash, zip(*columns[_CONTENT_AT:], strict=True)))
+            columns[_LT_AT] = lts.slice(first, count).to_pylist()
+            columns[_TIME_AT] = times.slice(first, count).to_pylist()
             lines = list(zip(*columns, strict=True))
-            contents.extend(hash(line[_CONTENT_AT:]) for line in lines)
-            lts, times = (list_values(part[name]) for name in ("lt", "now"))
-            nested: list[list[list[Any]]] = [[] for _ in lts]
-            for owner, line in zip(owners[first:end], lines, strict=True):
-                at_once = owner - start
-                nested[at_once].append(_shift(line, lts[at_once], times[at_once]))
-            columns = list_columns(part, TRANSACTIONS.copied, self._pool)
-            more = (each[start : start + AT_ONCE] for each in around)
-            copies += encode_rows([*columns, nested, *more])
-        messages = messages.select(_OF_ENDS).take(order.slice(0, len(owners)))
-        self._add_ends(messages, owners, contents)
+            nested = [
+                lines[ends[row] - first : ends[row + 1] - first] for row in range(start, stop)
+            ]
+            columns = list_columns(rows.slice(start, AT_ONCE), TRANSACTIONS.copied)
+            copies += encode_rows([*columns, nested, *(each[start:stop] for each in around)])
+        self._add_ends(messages, numbered["msg_hash"], owners, contents)
         return copies
 
-    def _add_ends(self, rows: pa.Table, owners: Sequence[int], contents: Sequence[int]) -> None:
+    def _add_ends(
+        self,
+        rows: pa.Table,
+        numbers: pa.ChunkedArray,
+        owners: Sequence[int],
+        contents: Sequence[int],
+    ) -> None:
         """Add each message once, with the transactions at its ends."""
         places = _count_same(owners)
         filled = pc.fill_null(rows["created_lt"], NO_LT)
         rows = rows.set_column(rows.schema.get_field_index("created_lt"), "created_lt", filled)
-        order = _sort(rows, MESSAGES.sort)
-        hashes, directions = list_values(rows["msg_hash"]), list_values(rows["direction"])
+        order = _sort(rows, MESSAGES.sort).to_pylist()
+        hashes, directions = numbers.to_pylist(), list_values(rows["direction"])
         kept, home = array("I"), array("I")
         ends = {"in": array("I"), "out": array("I")}
-        for own in _unite(order.to_pylist(), hashes, contents, directions):
+        for own in _unite(order, hashes, contents, directions):
             first = own.get("in", own.get("out", 0))
             kept.append(first)
             home.append(places[first])
             for direction, rows_of in ends.items():
                 rows_of.append(owners[own[direction]] + 1 if direction in own else 0)
-        self.add_table(MESSAGES, rows.take(_pack("I", kept)), [])
+        self._add_table(MESSAGES, rows.take(_pack("I", kept)), [])
         for direction, rows_of in ends.items():
             self._writer.add(f"messages.{direction}", _pack("I", rows_of))
         self._writer.add("messages.place", pc.cast(_pack("I", home), pa.uint16()))
-        numbers = self._pool.number(hashes[row] for row in kept)
-        self._writer.add("messages.hash", pa.array(numbers, pa.uint32()))
+        self._writer.add("messages.hash", _pack("I", (hashes[row] for row in kept)))
 
-    def _rank(self, states: pa.Table, numbers: Sequence[int]) -> None:
+    def _rank(self, states: pa.Table, accounts: pa.Array) -> None:
         """Add the newest balances, highest first."""
+        numbers = accounts.to_pylist()
         newest = dict(zip(numbers, list_values(states["balance"]), strict=True))
         workchains = dict(zip(numbers, list_values(states["workchain"]), strict=True))
         ranked = sorted(newest, key=lambda number: (-newest[number], workchains[number], number))
         self._writer.add("balance", _pack("q", map(newest.__getitem__, ranked)))
         self._writer.add("balance.account", _pack("I", ranked))
 
-    def _find_states(
-        self, rows: pa.Table, numbers: Sequence[int], states: pa.Table, of_state: Sequence[int]
-    ) -> list[list[Any]]:
-        """Return the facts of the states before and after each transaction; None if unknown."""
-        facts = list(zip(*list_columns(states, FACT_COLUMNS, self._pool), strict=True))
-        known = dict(
-            zip(zip(of_state, list_values(states["hash"]), strict=True), facts, strict=False)
-        )
-        return [
-            list(map(known.get, zip(numbers, list_values(rows[name]), strict=True)))
-            for name in ("account_state_hash_before", "account_state_hash_after")
-        ]
-
-    def _add_traces(self, rows: pa.Table) -> None:
-        """Add the trace of each transaction, and the transaction that sent its message."""
+    def _order_traces(self, rows: pa.Table) -> pa.Table:
+        """Return the trace of each transaction, and the transaction that sent its message."""
         traces = self._source.read_table("transaction_traces")
         at = pc.index_in(rows["hash"], value_set=traces["hash"].combine_chunks())
+        return traces.select(["trace_id", "parent_hash"]).take(at)
+
+    def _add_traces(self, traces: pa.Table, numbered: pa.Table) -> None:
         for name, column in (("trace", "trace_id"), ("parent", "parent_hash")):
-            values = traces[column].combine_chunks().take(at.combine_chunks())
-            numbers = self._pool.number(list_values(values))
-            counted = (0 if number is None else number + 1 for number in numbers)
-            self._writer.add(f"transactions.{name}", _pack("I", counted))
-            if name == "trace":
-                write_postings(self._writer, "transactions.trace_id", values, _count(rows.num_rows))
+            counted = pc.fill_null(pc.add(numbered[column], 1), 0)
+            self._writer.add(f"transactions.{name}", pc.cast(counted, pa.uint32()))
+        values = traces["trace_id"].combine_chunks()
+        write_postings(self._writer, "transactions.trace_id", values, _count(len(values)))
 
     def _add_blocks(self, rows: pa.Table) -> None:
         """Add the masterchain blocks of transactions, with the moments of each."""
@@ -306,24 +306,54 @@ def _find_first(rows: pa.Table, column: str) -> pa.Array:
     return _pack("I", first.values())
 
 
-def _list_accounts(rows: pa.Table) -> Iterator[AccountId]:
-    return zip(list_values(rows["workchain"]), list_values(rows["account"]), strict=True)
-
-
 _LT_AT, _TIME_AT = map(MESSAGE_COLUMNS.index, ("created_lt", "created_at"))
 _CONTENT_AT = MESSAGE_COLUMNS.index("msg_hash")
 """Where the columns begin that both ends of a message have."""
 
-_OF_ENDS = ("direction", *MESSAGES.hashes, *MESSAGES.keys, *MESSAGES.numbers)
+_LOW, _LEAST = (1 << 32) - 1, -(1 << 31)
 
 
-def _shift(line: Sequence[Any], lt: int, now: int) -> list[Any]:
-    """Return the columns of a message with its moments relative to others."""
-    shifted = list(line)
-    if shifted[_LT_AT] is not None:
-        shifted[_LT_AT] -= lt
-        shifted[_TIME_AT] -= now
-    return shifted
+def _encode(table: Indexed, rows: pa.Table) -> list[bytes]:
+    """Return the copies of rows with numbers."""
+    copies: list[bytes] = []
+    for start in range(0, rows.num_rows, AT_ONCE):
+        copies += encode_rows(list_columns(rows.slice(start, AT_ONCE), table.copied))
+    return copies
+
+
+def _pair(numbers: pa.ChunkedArray, workchains: pa.ChunkedArray) -> pa.Array:
+    """Return 64-bit keys of accounts: the number of the id, then the workchain."""
+    high = pc.shift_left(pc.cast(numbers, pa.int64()), 32)
+    low = pc.subtract(pc.cast(workchains, pa.int64()), _LEAST)
+    return pc.add(high, low).combine_chunks()
+
+
+def _find_ends(numbers: pa.Array) -> pa.Array:
+    """Return the last row of each number; the numbers are in order."""
+    return pc.subtract(pc.run_end_encode(numbers).run_ends, 1)
+
+
+def _find_states(
+    rows: pa.Table, of_row: pa.Array, states: pa.Table, of_state: pa.Array
+) -> list[list[Any]]:
+    """Return the facts of the states before and after each transaction; None if unknown."""
+    facts = zip(*list_columns(states, FACT_COLUMNS), strict=True)
+    hashes = states["hash"].to_pylist()
+    known = dict(zip(zip(of_state.to_pylist(), hashes, strict=True), facts, strict=True))
+    accounts = of_row.to_pylist()
+    return [
+        list(map(known.get, zip(accounts, rows[name].to_pylist(), strict=True)))
+        for name in ("account_state_hash_before", "account_state_hash_after")
+    ]
+
+
+def _relate(messages: pa.Table, rows: pa.Table) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    """Return logical times and times of messages relative to those of their transactions."""
+    owners, moments = messages["row"], []
+    for own, of_row in (("created_lt", "lt"), ("created_at", "now")):
+        base = pc.cast(rows[of_row].take(owners), pa.int64())
+        moments.append(pc.subtract(pc.cast(messages[own], pa.int64()), base))
+    return moments[0], moments[1]
 
 
 def _count_same(owners: Sequence[int]) -> array[int]:

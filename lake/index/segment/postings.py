@@ -40,7 +40,7 @@ def cut_number(value: int) -> int:
     return value & _KEY_MASK
 
 
-def _list_keys(values: pa.Array) -> pa.Array:
+def list_keys(values: pa.Array) -> pa.Array:
     """Return the keys of hashes or integers, none of which is NULL."""
     if not pa.types.is_fixed_size_binary(values.type):
         whole = pc.cast(values, pa.int64())
@@ -55,7 +55,7 @@ def write_postings(writer: SegmentWriter, name: str, values: pa.Array, rows: pa.
     if values.null_count:
         present = pc.is_valid(values)
         values, rows = values.filter(present), rows.filter(present)
-    keys = _list_keys(values)
+    keys = list_keys(values)
     order = pc.sort_indices(keys)  # a stable sort
     keys, rows = keys.take(order), rows.take(order)
     runs = pc.run_end_encode(keys)

@@ -20,7 +20,7 @@ from tonlake.lake.index.segment.file import HASH_BYTES
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tonlake.lake.index.segment.file import SegmentFile, SegmentWriter
 
@@ -44,40 +44,87 @@ decode = msgspec.msgpack.Decoder(list[Any]).decode
 class Pool:
     """The 32-byte values of a segment by number, while it is composed."""
 
-    def __init__(self, first: Iterable[bytes]) -> None:
-        """Take the values that have the first numbers, each once."""
-        self._numbers = {value: number for number, value in enumerate(first)}
+    def __init__(self) -> None:
+        """Start without any."""
+        self._values = pa.array([], _HASH)
 
-    def number(self, values: Iterable[bytes | None]) -> list[int | None]:
-        """Return the numbers of values, and remember them; None for NULL."""
-        numbers, found = self._numbers, []
-        for value in values:
-            number = numbers.get(value) if value is not None else None
-            if number is None and value is not None:
-                number = numbers[value] = len(numbers)
-            found.append(number)
-        return found
+    def number(self, tables: Sequence[pa.Table]) -> list[pa.Table]:
+        """Return tables with numbers in place of 32-byte values, which get them as they appear."""
+        columns = [column for table in tables for column in table.columns]
+        given = [each for column in columns for chunk in column.chunks for each in _flatten(chunk)]
+        kept = [self._values, *given]
+        encoded = pa.chunked_array(kept, _HASH).dictionary_encode()
+        if encoded.num_chunks:
+            self._values = encoded.chunk(0).dictionary
+        ready = (chunk.indices for chunk in encoded.chunks)  # Arrow leaves out empty ones
+        numbers = [next(ready) if len(values) else _NO_NUMBERS for values in kept]
+        rest = iter(numbers[1:])
+        return [_replace_values(table, rest) for table in tables]
+
+    def take(self, numbers: pa.Array) -> pa.Array:
+        """Return values by number."""
+        return self._values.take(numbers)
 
     def write(self, writer: SegmentWriter) -> None:
         """Write all values."""
-        data = pa.py_buffer(b"".join(self._numbers))
-        kind = pa.binary(HASH_BYTES)
-        writer.add(HASHES, pa.Array.from_buffers(kind, len(self._numbers), [None, data]))
+        writer.add(HASHES, self._values)
 
 
-def list_columns(rows: pa.Table, names: Sequence[str], pool: Pool) -> list[list[Any]]:
-    """Return columns as MessagePack can have them, with numbers for 32-byte values."""
+_HASH = pa.binary(HASH_BYTES)
+_NO_NUMBERS = pa.array([], pa.int32())
+
+
+def _flatten(chunk: pa.Array) -> list[pa.Array]:
+    """Return the 32-byte values of a part of a column, which may have lists of them."""
+    if chunk.type == _HASH:
+        return [chunk]
+    if pa.types.is_list(chunk.type) and chunk.type.value_type == _HASH:
+        return [chunk.values]
+    return []
+
+
+def _replace_values(table: pa.Table, numbers: Iterator[pa.Array]) -> pa.Table:
     columns = []
-    for name in names:
-        values, kind = list_values(rows[name]), rows.schema.field(name).type
-        if pa.types.is_fixed_size_binary(kind):
-            values = pool.number(values)
-        elif pa.types.is_list(kind) and pa.types.is_fixed_size_binary(kind.value_type):
-            values = [None if each is None else pool.number(each) for each in values]
-        elif pa.types.is_decimal(kind):
-            values = [None if value is None else _write_amount(int(value)) for value in values]
-        columns.append(values)
-    return columns
+    for column in table.columns:
+        if column.type == _HASH:
+            chunks = [next(numbers) for _ in column.chunks]
+            columns.append(pa.chunked_array(chunks, pa.int32()))
+        elif pa.types.is_list(column.type) and column.type.value_type == _HASH:
+            chunks = [_relist(chunk, next(numbers)) for chunk in column.chunks]
+            columns.append(pa.chunked_array(chunks, _NUMBERS))
+        else:
+            columns.append(column)
+    return pa.table(columns, table.column_names)
+
+
+_NUMBERS = pa.list_(pa.int32())
+
+
+def _relist(lists: pa.Array, values: pa.Array) -> pa.Array:
+    """Return lists of other values."""
+    buffers = lists.buffers()[:2]
+    return pa.Array.from_buffers(
+        _NUMBERS, len(lists), buffers, offset=lists.offset, children=[values]
+    )
+
+
+def list_columns(rows: pa.Table, names: Iterable[str]) -> list[list[Any]]:
+    """Return columns as MessagePack can have them."""
+    return [
+        _list_amounts(rows[name])
+        if pa.types.is_decimal(rows[name].type)
+        else list_values(rows[name])
+        for name in names
+    ]
+
+
+def _list_amounts(column: pa.ChunkedArray) -> list[Any]:
+    try:
+        amounts: list[Any] = column.cast(pa.int64()).to_pylist()
+    except pa.ArrowInvalid:  # some have more than 63 bits
+        values = column.to_pylist()
+        amounts = [None if value is None else _write_amount(int(value)) for value in values]
+    return amounts
 
 
 def _write_amount(amount: int) -> int | str:

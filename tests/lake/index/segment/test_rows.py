@@ -57,8 +57,9 @@ def test_rows_are_read_as_they_were_written(rows: list[tuple[Any, ...]], packed:
     table = pa.table(
         [pa.array(list(column), kind) for column, kind in zip(columns, kinds, strict=True)], names
     )
-    writer, pool = SegmentWriter(), Pool([bytes(32)])
-    copies = encode_rows(list_columns(table, names, pool))
+    writer, pool = SegmentWriter(), Pool()
+    first = pa.table([pa.array([bytes(32)], HASH)], ["first"])
+    copies = encode_rows(list_columns(pool.number([first, table])[1], names))
     with mock.patch.object(module, "_MIN_BYTES", 1_000), mock.patch.object(module, "_SAMPLES", 8):
         many = [b"as if it were a row %d" % at for at in range(2_000)]
         write_rows(writer, {"t": copies, "more": many if packed else []}, packed=packed)
