@@ -13,8 +13,14 @@ if TYPE_CHECKING:
 
 CHANGE_RECORD, RELEASE = 0x4EB1F0F9, 0x4ED14B65
 _QUERY_BITS = 64
-_SMC_ADDRESS, _ADNL_ADDRESS = 0x9FD3, 0xAD01
-_NEXT_RESOLVER, _STORAGE_ADDRESS, _TEXT = 0xBA93, 0x7473, 0x1EDA
+_RECORDS = {
+    0x9FD3: ("DNSSmcAddress", "address", 8),
+    0xAD01: ("DNSAdnlAddress", "bits", 8),
+    0xBA93: ("DNSNextResolver", "address", 0),
+    0x7473: ("DNSStorageAddress", "bits", 0),
+    0x1EDA: ("DNSText", "text", 0),
+}
+"""Name, kind of the value and width of the flags of DNSRecord, by its tag."""
 
 
 def read_record(record: Body) -> Columns:
@@ -23,22 +29,14 @@ def read_record(record: Body) -> Columns:
     TL-B: dns_smc_address#9fd3, dns_adnl_address#ad01, dns_next_resolver#ba93,
     dns_storage_address#7473, dns_text#1eda.
     """
-    tag = record.uint(16)
-    if tag == _SMC_ADDRESS:
-        return _show("DNSSmcAddress", record.address(), record.uint(8))
-    if tag == _ADNL_ADDRESS:
-        return _show("DNSAdnlAddress", record.hex(256), record.uint(8))
-    if tag == _NEXT_RESOLVER:
-        return _show("DNSNextResolver", record.address())
-    if tag == _STORAGE_ADDRESS:
-        return _show("DNSStorageAddress", record.hex(256))
-    if tag == _TEXT:
-        return _show("DNSText", _read_text(record))
-    return _show("Unknown", None)
-
-
-def _show(schema: str, value: str | None, flags: int | None = None) -> Columns:
-    return {"value_schema": schema, "value": value, "flags": flags}
+    name, kind, flag_bits = _RECORDS.get(record.uint(16), ("Unknown", "", 0))
+    value = None
+    if kind == "text":
+        value = _read_text(record)
+    elif kind:
+        value = record.address() if kind == "address" else record.hex(256)
+    flags = record.uint(flag_bits) if flag_bits else None
+    return {"value_schema": name, "value": value, "flags": flags}
 
 
 def _read_text(record: Body) -> str:

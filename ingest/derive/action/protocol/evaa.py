@@ -26,7 +26,6 @@ from tonlake.ingest.derive.action.rule import (
     Draft,
     rule,
 )
-from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.body import Body
@@ -50,13 +49,10 @@ REFUSALS = {
 """Reasons for which a user's contract refuses a withdrawal, by the opcode of its reply."""
 
 
-def _open_user_body(block: Block) -> Body | None:
-    """Return the body after the header of a message to a user's contract; None if it has none."""
-    try:
-        body = block.message.body()
-        body.take("coins", "maybe_ref", 2)
-    except IngestError:
-        return None
+def _open_user_body(block: Block) -> Body:
+    """Return the body after the header of a message to a user's contract."""
+    body = block.message.body()
+    body.take("coins", "maybe_ref", 2)
     return body
 
 
@@ -64,10 +60,7 @@ def _notifies_user(opcode: int, name: str = "") -> Pattern:
     """Return the pattern of a message with header and opcode to a user's contract."""
 
     def test(block: Block) -> bool:
-        if block.type != CALL or block.columns.get("destination") is None:
-            return False
-        body = _open_user_body(block)
-        return body is not None and body.peek_opcode() == opcode
+        return block["destination"] is not None and _open_user_body(block).peek_opcode() == opcode
 
     return Pattern(CALL).where(test).named(name)
 
@@ -108,8 +101,6 @@ def supply(match: Match) -> Draft:
     """Draft a supply of coins or jettons, for the sender or for another account."""
     block, notice = match.block, match["user"]
     user = _open_user_body(notice)
-    if user is None:
-        raise LookupError("a message to a user's contract has no header")
     is_ton = block.type != JETTON_TRANSFER
     data: Columns = {
         "sender_jetton_wallet": None,

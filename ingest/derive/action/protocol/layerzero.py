@@ -82,10 +82,7 @@ class Record:
 
 def _child(body: Body, number: int) -> Body:
     """Return the start of a child cell, counted from 0."""
-    at = body.copy()
-    child = at.ref()
-    for _ in range(number):
-        child = at.ref()
+    child: Body = body.copy().take(*["ref"] * (number + 1))[-1]
     return child
 
 
