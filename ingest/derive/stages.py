@@ -7,7 +7,7 @@ A stage turns the base rows of a commit, and the files of earlier stages, into d
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.derive.action.derivation import rederive_actions
 from tonlake.ingest.derive.body.derivation import rederive_bodies
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from tonlake.lake.log.place import Derivation, Derive, NewFile, Place
     from tonlake.lake.log.state import Commit, LogState
     from tonlake.lake.schema.column import Table
+
+    Step = Callable[[LogState, Mapping[str, pa.Table], Place, Sequence[NewFile]], Derivation]
+    """A stage of one lake: returns the files derived from the base rows of a range, by table, and
+    from the files of earlier stages."""
 
 
 class Stage(NamedTuple):
@@ -58,20 +62,6 @@ class Stage(NamedTuple):
 
     enabled: Callable[[IngestSections], bool] = lambda _settings: True
     """Whether the settings enable the stage."""
-
-
-class Step(Protocol):
-    """A stage bound to one lake."""
-
-    def __call__(
-        self,
-        state: LogState,
-        rows: Mapping[str, pa.Table],
-        place: Place,
-        earlier: Sequence[NewFile] = (),
-        /,
-    ) -> Derivation:
-        """Return the files derived from base rows and from the files of earlier stages."""
 
 
 def _names(*tables: Table) -> frozenset[str]:

@@ -86,15 +86,15 @@ def withdraw_request(match: Match) -> Draft | None:
     transfers the earlier one is the payout.
     """
     block = match.block
-    if not match.interfaces.has(block.message.destination, INTERFACE):
+    if not match.interfaces.has(block["destination"], INTERFACE):
         return None
     back = [after for after in block.following if after.type == TRANSFER]
     if len(back) > _MAX_TRANSFERS:
         back = []
     payout = back[0] if back else None
-    if len(back) == 1 and (back[0].message.value or 0) <= (block.message.value or 0):
+    if len(back) == 1 and (back[0]["value"] or 0) <= (block["value"] or 0):
         payout = None
-    return _draft_withdrawal(match, block.message.source, block.message.destination, payout, back)
+    return _draft_withdrawal(match, block["source"], block["destination"], payout, back)
 
 
 @rule("nominator.late_payout", built(TRANSFER).after(call(PROCESS_REQUESTS).apart))

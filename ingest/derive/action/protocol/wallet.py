@@ -13,7 +13,7 @@ requests remain calls.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.action.pattern import Match, call
 from tonlake.ingest.derive.action.rule import Draft, rule
@@ -58,14 +58,7 @@ _SIGNATURE_BITS = 512
 _SUCCESSES = frozenset((0, 1, None))
 
 
-class _Change(NamedTuple):
-    """A change of extensions; ``kind`` is the action."""
-
-    kind: int
-    address: str | None
-
-
-def _read_changes(body: Body) -> tuple[list[_Change], bool | None]:
+def _read_changes(body: Body) -> tuple[list[tuple[int, str | None]], bool | None]:
     """Read a request from ``out_actions`` on: its changes, and whether it allows signatures.
 
     Raises:
@@ -73,13 +66,13 @@ def _read_changes(body: Body) -> tuple[list[_Change], bool | None]:
         ActionUnreadable: an action is unknown, or is not followed by just a signature.
     """
     body.maybe_ref()
-    changes: list[_Change] = []
+    changes: list[tuple[int, str | None]] = []
     is_allowed = None
     item = body if body.bit() else None
     while item is not None:
         kind = item.uint(8)
         if kind in _TYPES:
-            changes.append(_Change(kind, item.address()))
+            changes.append((kind, item.address()))
         elif kind == _ALLOW_SIGNATURES:
             is_allowed = item.bit()
         else:
@@ -101,6 +94,7 @@ def extension(match: Match) -> Draft | None:
     changes, is_allowed = _read_changes(body)
     if not changes:
         return None
+    kind, address = changes[0]
     data = {
         "wallet_id": wallet_id,
         "seqno": seqno,
@@ -109,8 +103,8 @@ def extension(match: Match) -> Draft | None:
     }
     columns = {
         "source": message.destination,
-        "destination": changes[0].address,
+        "destination": address,
         "wallet_v5_extension_data": data,
     }
     failed = transaction.aborted or transaction.exit_code not in _SUCCESSES
-    return Draft(_TYPES[changes[0].kind], columns, failed=failed)
+    return Draft(_TYPES[kind], columns, failed=failed)
