@@ -1,13 +1,17 @@
 """The stages: their order satisfies their declarations, and each gets only declared tables."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tonlake.ingest.derive.stages import STAGES, Stage, Step, derive_in_order
+from tonlake.ingest.derive.stages import STAGES, Stage, derive_in_order
 from tonlake.lake.log.place import Derivation, NewFile, Place
 from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import BASE_TABLES, TABLES
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.stages import Step
 
 BASE = {table.name for table in BASE_TABLES}
 PLACE = Place(1, 2, "2026-01-01")
@@ -24,7 +28,7 @@ def test_every_input_is_a_base_table_or_written_by_an_earlier_stage() -> None:
 def test_a_stage_sees_its_inputs_alone_in_the_order_of_the_list() -> None:
     seen: list[tuple[str, set[str]]] = []
 
-    def make_step(stage: Stage) -> Step:
+    def make_step(stage: Stage) -> "Step":
         def step(
             _state: LogState,
             rows: Mapping[str, pa.Table],
