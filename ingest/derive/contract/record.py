@@ -7,6 +7,7 @@ the code, none of which is run; ``interfaces.txt`` is the table of names.
 from __future__ import annotations
 
 import base64
+from contextlib import suppress
 from functools import lru_cache
 from importlib.resources import files
 from operator import attrgetter
@@ -160,12 +161,10 @@ def find_method_ids(tree: CellTree, code: int) -> list[int] | None:
     If there is no dictionary of methods, as in a library cell, those of the interface that the code
     is listed with; None if it may have any method.
     """
-    try:
+    with suppress(BocError):
         start = tree.slice(code)
         if _PUSH_DICTIONARY.to_bytes(3, "big") in tree.payload(code) and start.refs_left:
             return _list_keys(tree, start.load_ref())
-    except BocError:
-        return None
     table = load_interfaces()
     name = table.by_code.get(tree.hash(code), "")
     if name.startswith("wallet_"):

@@ -94,3 +94,17 @@ def test_a_code_of_several_parts_stays_where_it_came_first() -> None:
     found = {row["code_hash"][0]: row["mc_seqno"] for row in kept.to_pylist()}
     assert kept.num_rows == len(found)
     assert found == {1: 3, 2: 9, 3: 4}
+
+
+LIBRARIES = {
+    "6305a8061c856c2ccf05dcb0df5815c71475870567cab5f049e340bcf59251f3": ["get_order_data"],
+    "00" * 32: None,
+}
+"""Library hashes, of a known code (orders of multisig wallets) and of another, with methods."""
+
+
+def test_methods_of_a_library_that_is_missing() -> None:
+    for library, names in LIBRARIES.items():
+        builder = CellBuilder().store_uint(2, 8).store_bytes(bytes.fromhex(library))
+        ids = None if names is None else list(map(method_id, names))
+        assert find_method_ids(builder.tree, builder.end(exotic=True)) == ids
