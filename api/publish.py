@@ -17,7 +17,7 @@ from litestar.response import Stream
 from tonlake.api.http.gate import check_key
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 from tonlake.lake.duck.own import DEFINITIONS_FILE
-from tonlake.lake.index.builder.place import range_of
+from tonlake.lake.index.builder.plan import range_of
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.snapshot import SELECTION_FILE
 from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, DataFile

@@ -9,9 +9,9 @@ import msgspec
 from tonlake.api.explorer.frame import Question, Shown, link, read_offset
 from tonlake.api.text.encoding import Address
 from tonlake.api.v3.page.book import describe_addresses
-from tonlake.api.v3.page.coverage import check_no_contract_missing
 from tonlake.api.v3.page.history import check_derived
 from tonlake.api.v3.page.metadata import read_metadata
+from tonlake.api.v3.page.operation import check_no_contract_missing
 from tonlake.lake.schema.contract import (
     JETTON_MASTERS,
     JETTON_WALLETS,

@@ -15,8 +15,8 @@ from tonlake.api.explorer.frame import (
     read_address,
     read_offset,
 )
-from tonlake.api.v3.page.coverage import check_no_contract_missing
 from tonlake.api.v3.page.metadata import NOT_FETCHED, Fetched, read_fetched
+from tonlake.api.v3.page.operation import check_no_contract_missing
 from tonlake.api.v3.route import token as token_routes
 
 if TYPE_CHECKING:

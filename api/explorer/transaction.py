@@ -14,8 +14,8 @@ from tonlake.api.explorer.words.phase import COINS, list_phases, list_postings, 
 from tonlake.api.explorer.words.sentence import write_actions
 from tonlake.api.text.encoding import encode_bytes, parse_address
 from tonlake.api.v2.transaction import read_bags
-from tonlake.api.v3.page.coverage import check_no_gap
 from tonlake.api.v3.page.metadata import read_metadata
+from tonlake.api.v3.page.operation import check_no_gap
 from tonlake.api.v3.page.transaction_page import answer_transactions, read_records
 from tonlake.api.v3.route.trace import ActionsQuery, TracesQuery, answer_actions, answer_traces
 

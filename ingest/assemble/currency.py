@@ -20,7 +20,7 @@ from tonlake.ingest.errors import MissingCell
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.file.datafile import write_changes
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.index.builder.place import range_of
+from tonlake.lake.index.builder.plan import range_of
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock
 from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
 from tonlake.lake.log.ranges import overlaps

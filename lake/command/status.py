@@ -9,7 +9,7 @@ import msgspec
 from rich.table import Table
 
 from tonlake.lake.duck.own import read_definitions, read_own_state
-from tonlake.lake.index.builder.place import is_current, is_readable, range_of
+from tonlake.lake.index.builder.plan import is_current, is_readable, range_of
 from tonlake.lake.log.following import Lag, measure_lag
 from tonlake.lake.log.ranges import Range, subtract_ranges
 from tonlake.lake.log.snapshot import WHOLE, Selection, read_selection

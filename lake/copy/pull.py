@@ -29,7 +29,7 @@ from tonlake.lake.errors import (
     NetworkMismatch,
     SourceRefused,
 )
-from tonlake.lake.index.builder.place import range_of, segment_path
+from tonlake.lake.index.builder.plan import range_of, segment_path
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.disk import (
     LOCK_FILE,

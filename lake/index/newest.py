@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tonlake.lake.index.builder.place import is_readable, lacks_baseline, range_of
+from tonlake.lake.index.builder.plan import is_readable, lacks_baseline, range_of
 from tonlake.lake.index.segment.file import map_segment
 from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.log.digest import find_damage

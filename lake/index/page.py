@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.segment.declared import NO_LT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tonlake.lake.account import AccountId
-    from tonlake.lake.index.segment.segment import Segment
-    from tonlake.lake.index.segment.table import SegmentTable
+    from tonlake.lake.index.segment.segment import Segment, SegmentTable
+
+
+class Declined(Exception):
+    """The index cannot answer this query, or only slowly."""
+
 
 MAX_READ = 10_000
 """Most rows read for a page; SQL answers if more are needed."""

@@ -8,8 +8,7 @@ from itertools import chain, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.page import Hit, Listed
+from tonlake.lake.index.page import Declined, Hit, Listed
 from tonlake.lake.index.segment.declared import ACCOUNT_STATES, TRACES
 
 if TYPE_CHECKING:
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
 
     from tonlake.lake.account import AccountId
     from tonlake.lake.index.segment.declared import Record
-    from tonlake.lake.index.segment.segment import Segment
-    from tonlake.lake.index.segment.table import SegmentTable
+    from tonlake.lake.index.segment.segment import Segment, SegmentTable
 
 AT_ONCE = 32
 """Records that live at once: the collector of garbage does not run over so few objects."""

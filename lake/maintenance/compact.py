@@ -25,7 +25,7 @@ from tonlake.lake.errors import CommitConflict
 from tonlake.lake.file.datafile import remove_files
 from tonlake.lake.file.rows import stream_rows
 from tonlake.lake.file.writer import merge_rows, write_parquet
-from tonlake.lake.index.builder.place import digest_derived, list_within, range_of
+from tonlake.lake.index.builder.plan import digest_derived, list_within, range_of
 from tonlake.lake.log.disk import (
     LOCK_FILE,
     begin_grace,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from tonlake.lake.index.kept import KeptRows
+    from tonlake.lake.index.index import KeptRows
     from tonlake.lake.log.place import Place
     from tonlake.lake.log.state import Commit, LogState
     from tonlake.lake.schema import Table

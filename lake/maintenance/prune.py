@@ -17,7 +17,7 @@ from tonlake.lake.commit.commit import ATTEMPTS, append_commit, give_up
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.errors import PruneRefused
 from tonlake.lake.file.datafile import remove_files, write_changes
-from tonlake.lake.index.builder.place import is_current, range_of
+from tonlake.lake.index.builder.plan import is_current, range_of
 from tonlake.lake.index.builder.rebuild import make_segments
 from tonlake.lake.log.disk import LOCK_FILE, begin_grace, hold_lock, reach
 from tonlake.lake.log.place import (

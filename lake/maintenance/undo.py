@@ -20,7 +20,7 @@ from tonlake.lake.errors import UndoRefused
 from tonlake.lake.file.datafile import remove_files, write_changes
 from tonlake.lake.file.rows import read_rows, stream_rows
 from tonlake.lake.file.writer import sort_rows
-from tonlake.lake.index.builder.place import range_of
+from tonlake.lake.index.builder.plan import range_of
 from tonlake.lake.log.disk import LOCK_FILE, begin_grace, hold_lock, sync_folders
 from tonlake.lake.log.place import Derivation, is_open, list_places, read_place
 from tonlake.lake.log.reader import LogReader

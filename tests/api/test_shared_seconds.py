@@ -20,7 +20,7 @@ from tests.patience import PATIENT
 from tonlake.api.chain.block import find_block_at_utime
 from tonlake.api.errors import LiteServerError, NotCovered
 from tonlake.api.python.account import find_seqno
-from tonlake.api.v3.page.coverage import check_no_gap, read_extents
+from tonlake.api.v3.page.operation import check_no_gap, read_extents
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.index import open_index

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from tonlake.api.errors import NotDerived
 from tonlake.api.text.encoding import name_ranges
 from tonlake.api.v3.page.book import pair_addresses, read_accounts
-from tonlake.api.v3.page.coverage import check_mc_seqno, check_no_contract_missing
+from tonlake.api.v3.page.operation import check_mc_seqno, check_no_contract_missing
 from tonlake.ingest.derive.tvm.support import compare_versions, find_detector, name_remedy
 from tonlake.lake.log.place import read_place
 from tonlake.lake.schema.contract import INTERFACES

@@ -12,14 +12,14 @@ from tonlake.api.chain.block import find_block_row, list_block_keys
 from tonlake.api.request.call import Addresses, Flag, Hashes, Int32, Lt, Shard
 from tonlake.api.text.encoding import Address, parse_address
 from tonlake.api.v3.page.book import pair_addresses, read_address_book, write_address_book
-from tonlake.api.v3.page.coverage import (
+from tonlake.api.v3.page.operation import (
+    SpanPage,
     check_lt,
     check_mc_seqno,
     check_no_gap,
     check_seqno,
     check_utime,
 )
-from tonlake.api.v3.page.operation import SpanPage
 from tonlake.api.v3.resource.answer import AddressBook, Transactions
 from tonlake.api.v3.resource.transaction import find_record_writer, render_transaction
 from tonlake.queries.errors import QueryNeeded

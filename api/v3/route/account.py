@@ -30,14 +30,15 @@ from tonlake.api.v3.page.book import (
     read_address_book,
     read_codes,
 )
-from tonlake.api.v3.page.coverage import (
+from tonlake.api.v3.page.metadata import read_metadata
+from tonlake.api.v3.page.operation import (
+    Page,
     check_accounts_known,
     check_mc_seqno,
     check_no_contract_missing,
     is_current,
+    operation,
 )
-from tonlake.api.v3.page.metadata import read_metadata
-from tonlake.api.v3.page.operation import Page, operation
 from tonlake.api.v3.resource.answer import (
     AccountBalance,
     AccountStateFull,

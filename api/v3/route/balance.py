@@ -11,9 +11,8 @@ from tonlake.api.errors import AnswerNotFound, ParameterMissing, RequestInvalid
 from tonlake.api.request.call import Hash, Query
 from tonlake.api.text.encoding import Address, render_raw
 from tonlake.api.v3.page.book import pair_addresses
-from tonlake.api.v3.page.coverage import check_no_gap
 from tonlake.api.v3.page.history import check_derived, name_addresses
-from tonlake.api.v3.page.operation import operation
+from tonlake.api.v3.page.operation import check_no_gap, operation
 from tonlake.api.v3.page.transaction_page import read_transactions
 from tonlake.api.v3.resource.answer import TRACE_TRANSACTIONS
 from tonlake.ingest.decode.cell.boc import parse_boc

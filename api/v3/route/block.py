@@ -24,9 +24,16 @@ from tonlake.api.text.encoding import Address
 from tonlake.api.v3.layout.build import make_builder, make_row_writer
 from tonlake.api.v3.layout.transaction import Block, Message
 from tonlake.api.v3.page.book import read_address_book
-from tonlake.api.v3.page.coverage import check_mc_seqno, check_no_gap, check_seqno
 from tonlake.api.v3.page.metadata import read_metadata
-from tonlake.api.v3.page.operation import INT32_MAX, SortedPage, SpanPage, operation
+from tonlake.api.v3.page.operation import (
+    INT32_MAX,
+    SortedPage,
+    SpanPage,
+    check_mc_seqno,
+    check_no_gap,
+    check_seqno,
+    operation,
+)
 from tonlake.api.v3.page.transaction_page import (
     TransactionsQuery,
     check_covered,

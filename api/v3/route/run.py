@@ -28,9 +28,8 @@ from tonlake.api.text.stack import encode_v3
 from tonlake.api.v3.layout.field import Omitted
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.classified import choose_types
-from tonlake.api.v3.page.coverage import describe_gaps
 from tonlake.api.v3.page.metadata import read_metadata
-from tonlake.api.v3.page.operation import operation
+from tonlake.api.v3.page.operation import describe_gaps, operation
 from tonlake.api.v3.page.request_body import Posted, posted
 from tonlake.api.v3.page.transaction_page import list_addresses
 from tonlake.api.v3.resource.action import Action
@@ -39,7 +38,6 @@ from tonlake.api.v3.route.decode import read_cells
 from tonlake.api.v3.route.trace import list_addresses as list_action_addresses
 
 if TYPE_CHECKING:
-    from tonlake.api.pending import PendingTrace
     from tonlake.api.request.call import Call
     from tonlake.api.text.encoding import Address
 
@@ -217,13 +215,13 @@ def get_pending_actions(call: Call, query: PendingActionsQuery) -> PendingAction
     )
 
 
-def _list_traces(call: Call) -> list[PendingTrace]:
+def _list_traces(call: Call) -> list[Any]:
     if call.pending is None:
         return []
     return call.pending.list_traces()
 
 
-def _find(call: Call, query: PendingTracesQuery) -> list[PendingTrace]:
+def _find(call: Call, query: PendingTracesQuery) -> list[Any]:
     """Return the requested traces, latest first."""
     if query.account is None and not query.ext_msg_hash:
         raise RequestInvalid("account or ext_msg_hash should be specified")

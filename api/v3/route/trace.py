@@ -25,9 +25,8 @@ from tonlake.api.request.call import (
 )
 from tonlake.api.text.encoding import Address, parse_address, render_raw
 from tonlake.api.v3.page.classified import check_classified, choose_types, read_trace_actions
-from tonlake.api.v3.page.coverage import check_mc_seqno
 from tonlake.api.v3.page.listed import describe, write_description
-from tonlake.api.v3.page.operation import SpanPage, operation
+from tonlake.api.v3.page.operation import SpanPage, check_mc_seqno, operation
 from tonlake.api.v3.page.trace_page import answer_page, write_page
 from tonlake.api.v3.page.transaction_page import answer_transactions
 from tonlake.api.v3.resource.action import Action, render_action

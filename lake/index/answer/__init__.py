@@ -14,7 +14,7 @@ from tonlake.lake.index.answer import (
     transactions,
     transfers,
 )
-from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.page import Declined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.page import Declined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,15 +7,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.answer.traces import bound_moments
-from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.page import MAX_READ, merge_walks, read_first, read_rows, walk
+from tonlake.lake.index.page import MAX_READ, Declined, merge_walks, read_first, read_rows, walk
 from tonlake.lake.index.segment.declared import ACTION_ACCOUNTS, ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tonlake.lake.index.index import Index
-    from tonlake.lake.index.segment.table import SegmentTable
+    from tonlake.lake.index.segment.segment import SegmentTable
 
 
 def list_actions(index: Index, asked: Mapping[str, Any]) -> list[Any]:

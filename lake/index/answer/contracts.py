@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.page import Declined
 from tonlake.lake.index.segment.declared import INDEXED, workchain_of
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tonlake.lake.account import AccountId
     from tonlake.lake.index.index import Index
-    from tonlake.lake.index.segment.table import SegmentTable
+    from tonlake.lake.index.segment.segment import SegmentTable
 
 
 Row = dict[str, Any]

@@ -9,8 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.lake.file.rows import item_bytes
-from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.page import Hit, bound, cut_hits, has_row, merge_walks, read_first, walk
+from tonlake.lake.index.page import (
+    Declined,
+    Hit,
+    bound,
+    cut_hits,
+    has_row,
+    merge_walks,
+    read_first,
+    walk,
+)
 from tonlake.lake.index.segment.declared import (
     ABSENT,
     MESSAGE_COLUMNS,

@@ -7,8 +7,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.answer.messages import list_ends
-from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.page import (
+    Declined,
     bound,
     merge_walks,
     read_first,

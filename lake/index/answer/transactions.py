@@ -8,8 +8,7 @@ from heapq import merge
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.page import Hit, bound, cut_account_page, cut_hits, order_ties
+from tonlake.lake.index.page import Declined, Hit, bound, cut_account_page, cut_hits, order_ties
 from tonlake.lake.index.segments import AT_ONCE
 
 if TYPE_CHECKING:

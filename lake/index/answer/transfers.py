@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tonlake.lake.account import AccountId
     from tonlake.lake.index.index import Index
-    from tonlake.lake.index.segment.table import SegmentTable
+    from tonlake.lake.index.segment.segment import SegmentTable
 
 _JETTON = {"account": ("account",), "jetton": ("jetton",)}
 _ITEM = {"account": ("account",), "collection": ("collection",)}

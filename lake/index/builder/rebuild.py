@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.index.builder.compose import compose
-from tonlake.lake.index.builder.place import (
+from tonlake.lake.index.builder.compose import Read, Source, compose
+from tonlake.lake.index.builder.plan import (
     digest_derived,
     is_current,
     is_readable,
     list_within,
+    plan_missing,
     range_of,
     segment_path,
 )
-from tonlake.lake.index.builder.plan import plan_missing
-from tonlake.lake.index.builder.source import Read, Source
 from tonlake.lake.index.segment.file import SEGMENT_FORMAT
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.disk import (

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tonlake.lake.index.segment.bags import SegmentBags
+from tonlake.lake.file.rows import item_bytes
 from tonlake.lake.index.segment.declared import (
+    ABSENT,
     ACCOUNT_STATES,
     ACCOUNTS,
     FACT_COLUMNS,
@@ -25,16 +27,164 @@ from tonlake.lake.index.segment.declared import (
     State,
     Transaction,
     make_row,
+    make_row_type,
 )
-from tonlake.lake.index.segment.postings import Postings, cut_hash
-from tonlake.lake.index.segment.rows import SegmentRows, places_of, read_amounts
-from tonlake.lake.index.segment.table import SegmentTable
+from tonlake.lake.index.segment.file import HASH_BYTES
+from tonlake.lake.index.segment.rows import SegmentBags, SegmentRows, places_of, read_amounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tonlake.lake.account import AccountId
-    from tonlake.lake.index.segment.file import SegmentFile
+    from tonlake.lake.index.segment.declared import Indexed
+    from tonlake.lake.index.segment.file import SegmentFile, SegmentWriter
+
+
+KEY_BYTES = 4
+_KEY_MASK = (1 << 32) - 1
+
+_MAX_REPEATED = 1 / 3
+"""Largest share of rows with the same key as the previous row for which keys are repeated."""
+
+
+def cut_hash(value: bytes) -> int:
+    """Return the key of a hash."""
+    return int.from_bytes(value[:KEY_BYTES], "big")
+
+
+def cut_number(value: int) -> int:
+    """Return the key of an integer."""
+    return value & _KEY_MASK
+
+
+def list_keys(values: pa.Array) -> pa.Array:
+    """Return the keys of hashes or integers, none of which is NULL."""
+    if not pa.types.is_fixed_size_binary(values.type):
+        whole = pc.cast(values, pa.int64())
+        return pc.cast(pc.bit_wise_and(whole, pa.scalar(_KEY_MASK, pa.int64())), pa.uint32())
+    words = array("I", item_bytes(values).cast("I")[:: HASH_BYTES // KEY_BYTES])
+    words.byteswap()
+    return pa.Array.from_buffers(pa.uint32(), len(words), [None, pa.py_buffer(words)])
+
+
+def write_postings(writer: SegmentWriter, name: str, values: pa.Array, rows: pa.Array) -> None:
+    """Write postings of values and rows, which are in order; rows without a value are left out."""
+    if values.null_count:
+        present = pc.is_valid(values)
+        values, rows = values.filter(present), rows.filter(present)
+    keys = list_keys(values)
+    order = pc.sort_indices(keys)  # a stable sort
+    keys, rows = keys.take(order), rows.take(order)
+    runs = pc.run_end_encode(keys)
+    ends = pa.array([], pa.uint32())
+    if len(keys) - len(runs.values) > _MAX_REPEATED * len(keys):
+        keys, ends = runs.values, pc.cast(runs.run_ends, pa.uint32())
+    writer.add(f"{name}.key", keys)
+    writer.add(f"{name}.end", ends)
+    writer.add(f"{name}.row", pc.cast(rows, pa.uint32()))
+
+
+class Postings:
+    """Postings of a segment, open for reading."""
+
+    def __init__(self, file: SegmentFile, name: str) -> None:
+        """Take the arrays of an open segment."""
+        self._keys, self._ends = file.numbers(f"{name}.key"), file.numbers(f"{name}.end")
+        self._rows = file.numbers(f"{name}.row")
+
+    def find(self, key: int) -> Sequence[int]:
+        """Return the rows of a key, in order."""
+        at = bisect_left(self._keys, key)
+        if at == len(self._keys) or self._keys[at] != key:
+            return ()
+        if not len(self._ends):
+            return self._rows[at : bisect_right(self._keys, key, at)]
+        return self._rows[self._ends[at - 1] if at else 0 : self._ends[at]]
+
+    def has(self, key: int) -> bool:
+        """Whether a key has rows."""
+        at = bisect_left(self._keys, key)
+        return at < len(self._keys) and self._keys[at] == key
+
+
+@cache
+def _row_type(name: str, columns: tuple[str, ...]) -> Any:  # noqa: ANN401 - a type
+    return make_row_type(name, columns)
+
+
+class SegmentTable:
+    """Finds rows by keys, in orders, and reads their copies."""
+
+    def __init__(self, file: SegmentFile, table: Indexed, rows: SegmentRows) -> None:
+        """Take the arrays of an open segment.
+
+        Raises:
+            LakeCorrupt: an array is missing.
+        """
+        self.name, self._declared, self._rows = table.name, table, rows
+        self._ends, self._start = file.rows(f"{table.name}.rows")
+        self.numbers = {name: file.numbers(f"{table.name}.{name}") for name in table.numbers}
+        lengths = [len(self._ends) - 1, *map(len, self.numbers.values())]
+        self.count = max(lengths)
+        """The number of rows."""
+        self.orders = {
+            order[0]: file.numbers(f"{table.name}.by_{order[0]}") for order in table.orders
+        }
+        self._postings = {
+            name: Postings(file, f"{table.name}.{name}") for name in (*table.hashes, *table.keys)
+        }
+        copied = table.copied
+        self._hash_places = places_of(table.name, copied, "hash")
+        self._list_places = places_of(table.name, copied, "hashes")
+        self._amount_places = places_of(table.name, copied, "amount")
+        self._absent = [(numbers, ABSENT[numbers.format]) for numbers in self.numbers.values()]
+        self._type = _row_type(table.name, table.columns)
+
+    def find(self, column: str, value: bytes | int) -> Sequence[int]:
+        """Return the rows that may have a value in a column, in order.
+
+        Those of other values with the same key are included.
+        """
+        key = cut_number(value) if isinstance(value, int) else cut_hash(value)
+        return self._postings[column].find(key)
+
+    def has(self, column: str, value: bytes) -> bool:
+        """Whether rows may have a value in a column."""
+        return self._postings[column].has(cut_hash(value))
+
+    def read_values(self, rows: Sequence[int], *, numbered: bool = False) -> list[list[Any]]:
+        """Return the columns of rows, in the order of the declaration.
+
+        ``numbered``: hashes are numbers of the segment's 32-byte values.
+        """
+        found = self._rows.read(self._ends, self._start, rows)
+        if not numbered:
+            self._rows.fill(found, self._hash_places)
+        for at in self._list_places:
+            for values in found:
+                if values[at] is not None:
+                    values[at] = list(map(self._rows.hash_of, values[at]))
+        read_amounts(found, self._amount_places)
+        for numbers, absent in self._absent:
+            for row, values in zip(rows, found, strict=True):
+                number = numbers[row]
+                values.append(None if number == absent else number)
+        return found
+
+    def read_parts(self, rows: Sequence[int], at: int) -> list[Any]:
+        """Return what copies of rows have at a place, as it was encoded."""
+        return [values[at] for values in self._rows.read(self._ends, self._start, rows)]
+
+    def read(self, rows: Iterable[int]) -> list[Any]:
+        """Return rows, in the same order."""
+        return list(map(self._type._make, self.read_values(list(rows))))
+
+    def read_dicts(self, rows: Iterable[int]) -> list[dict[str, Any]]:
+        """Return rows as dicts, in the same order."""
+        names = self._declared.columns
+        found = self.read_values(list(rows))
+        return [dict(zip(names, values, strict=True)) for values in found]
+
 
 _PARTS_AT = len(TRANSACTIONS.copied)
 """Where the messages of a transaction, and the states around it, are in its copy."""

@@ -13,7 +13,7 @@ from tonlake.ingest.run.workers import Workers
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.index.builder import plan
-from tonlake.lake.index.builder.place import range_of
+from tonlake.lake.index.builder.plan import range_of
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.ranges import merge_ranges
 from tonlake.lake.log.snapshot import open_snapshot

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index import index as opening
-from tonlake.lake.index import kept
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pytest
 
-    from tonlake.lake.index.builder.source import Source
+    from tonlake.lake.index.builder.compose import Source
     from tonlake.lake.index.segment.segment import Segment
     from tonlake.lake.log.state import DataFile
 
@@ -58,7 +57,7 @@ def test_a_growing_lake_reads_each_file_once(
 def test_rows_of_files_are_kept_within_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "_read", kept.KeptRows(0))
+    monkeypatch.setattr(opening, "_read", opening.KeptRows(0))
     assert max(count_readings(tmp_path / "full", monkeypatch).values()) > 1
 
 
@@ -70,7 +69,7 @@ def count_readings(lake: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         read[file.path] += 1
         return read_rows(lake_dir, file, columns)
 
-    monkeypatch.setattr(kept, "read_rows", count)
+    monkeypatch.setattr(opening, "read_rows", count)
     chain = Chain(5, accounts=2)
     for last in range(1, COMMITS + 1):
         commit_chain(lake, chain, last, last)

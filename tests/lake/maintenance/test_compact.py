@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tonlake.lake.index.kept import KeptRows
+    from tonlake.lake.index.index import KeptRows
     from tonlake.lake.maintenance.compact import Merge
 
 DAY = "2024-01-01"

@@ -9,8 +9,7 @@ import pytest
 
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.index.builder import plan
-from tonlake.lake.index.builder.place import list_within, range_of
-from tonlake.lake.index.builder.plan import choose_rows, list_due
+from tonlake.lake.index.builder.plan import choose_rows, list_due, list_within, range_of
 from tonlake.lake.index.builder.rebuild import build_segment, order_segment, rebuild_index
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.ranges import merge_ranges

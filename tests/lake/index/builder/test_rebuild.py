@@ -18,7 +18,7 @@ from tests.lake.rows import file_bytes
 from tonlake.lake.command.status import read_status, render_status
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.index.builder import rebuild
-from tonlake.lake.index.builder.place import range_of
+from tonlake.lake.index.builder.plan import range_of
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.index.segment.file import SEGMENT_FORMAT, SegmentFile

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from random import Random
 from typing import Any
 from unittest import mock
 
@@ -15,15 +16,30 @@ from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.page import has_row
 from tonlake.lake.index.segment import rows as module
 from tonlake.lake.index.segment.file import SegmentFile, SegmentWriter
-from tonlake.lake.index.segment.postings import Postings, cut_hash, cut_number, write_postings
 from tonlake.lake.index.segment.rows import (
+    TOGETHER,
     Pool,
+    SegmentBags,
     SegmentRows,
     encode_rows,
     list_columns,
     read_amounts,
+    write_bags,
     write_rows,
 )
+from tonlake.lake.index.segment.segment import Postings, cut_hash, cut_number, write_postings
+
+
+@given(st.lists(st.none() | st.binary(max_size=40), max_size=3 * TOGETHER), st.randoms())
+def test_bags_are_read_as_they_were_written(bags: list[bytes | None], choices: Random) -> None:
+    writer, stream = SegmentWriter(), io.BytesIO()
+    write_bags(writer, pa.chunked_array([pa.array(bags, pa.binary())]))
+    writer.write(stream, (1, 2))
+    places = [at for at in range(len(bags)) for _ in range(2)]
+    choices.shuffle(places)
+    found = SegmentBags(SegmentFile(stream.getvalue(), "a segment")).read(places)
+    assert found == [bags[place] for place in places]
+
 
 HASH = pa.binary(32)
 HASHES = st.integers(0, 40).map(lambda number: number.to_bytes(4) * 8)
