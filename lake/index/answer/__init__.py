@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.answer import (
-    accounts,
     actions,
     blocks,
     contracts,
@@ -24,13 +23,13 @@ if TYPE_CHECKING:
     Answer = Callable[[Index, Mapping[str, Any]], Any]
 
 ANSWERS: dict[str, Answer] = {
-    "cells": accounts.find_cells,
-    "v2/account_state": accounts.find_newest_state,
+    "cells": transactions.find_cells,
+    "v2/account_state": transactions.find_newest_state,
     "v2/block_transactions": transactions.list_block_page,
     "v2/shards": blocks.list_shards,
     "v2/transaction_bags": transactions.read_bags,
-    "v3/accounts": accounts.find_newest_states,
-    "v3/accounts_by_balance": accounts.rank_accounts,
+    "v3/accounts": transactions.find_newest_states,
+    "v3/accounts_by_balance": transactions.rank_accounts,
     "v3/action_keys_of_account": actions.list_account_keys,
     "v3/actions": actions.list_actions,
     "v3/actions_by_key": actions.find_by_key,

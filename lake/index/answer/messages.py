@@ -31,9 +31,8 @@ from tonlake.lake.index.segment.segment import ENDS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tonlake.lake.index.index import Index
+    from tonlake.lake.index.index import Index, Segments
     from tonlake.lake.index.segment.segment import Segment
-    from tonlake.lake.index.segments import Segments
 
 Row = dict[str, Any]
 

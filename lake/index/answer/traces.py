@@ -20,9 +20,8 @@ from tonlake.lake.index.segment.declared import TRACES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tonlake.lake.index.index import Index
+    from tonlake.lake.index.index import Index, Segments
     from tonlake.lake.index.page import Hit, Listed
-    from tonlake.lake.index.segments import Segments
 
 Row = dict[str, Any]
 
