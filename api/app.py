@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from functools import lru_cache
 from http import HTTPStatus
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -14,6 +16,7 @@ from litestar import Litestar, Response, Router
 from litestar.config.cors import CORSConfig
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
+from litestar.routes import HTTPRoute
 
 import tonlake.api.metrics
 import tonlake.api.publish
@@ -29,7 +32,6 @@ from tonlake.api.errors import ApiError, status_of
 from tonlake.api.explorer.routes import create_router, show_error
 from tonlake.api.http import service
 from tonlake.api.http.admission import Admission, Crowd, Pulse, Queues, make_queues
-from tonlake.api.http.allowed import list_methods
 from tonlake.api.http.connection import Connections, count_connections
 from tonlake.api.http.gate import (
     QUOTA_HEADERS,
@@ -64,13 +66,44 @@ from tonlake.queries.errors import QueryTimeout, QueryTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
     from tonlake.api.request.call import ApiRequest
     from tonlake.api.settings import HttpSettings, Settings
     from tonlake.ingest.source.liteserver.query import StateServers
+
+
+_PATHS_KEPT = 1024
+
+
+@lru_cache(_PATHS_KEPT)
+def list_methods(app: Litestar, path: str) -> str:
+    """Return the value of the ``Allow`` header; "" if no route matches the path.
+
+    The methods of all matching routes are combined; the framework would list those of one route.
+    """
+    parts = [part for part in path.split("/") if part]
+    routes = [route for route in app.routes if isinstance(route, HTTPRoute)]
+    found = [route for route in routes if _matches(route, parts)]
+    if not found:
+        found = [route for route in routes if _takes_rest(route, parts)]
+    return ", ".join(sorted({method for route in found for method in route.methods}))
+
+
+def _matches(route: HTTPRoute, parts: list[str]) -> bool:
+    components = route.path_components
+    return len(components) == len(parts) and all(
+        one == part if isinstance(one, str) else one.type is not Path
+        for one, part in zip(components, parts, strict=True)
+    )
+
+
+def _takes_rest(route: HTTPRoute, parts: list[str]) -> bool:
+    """Return whether a route ends with a catch-all path parameter and its prefix matches."""
+    *before, last = route.path_components or ("",)
+    return not isinstance(last, str) and last.type is Path and parts[: len(before)] == before
+
 
 LOG = logging.getLogger("tonlake.api")
 RETRY_AFTER_S = "1"

@@ -22,8 +22,7 @@ from tonlake.lake.duck.body_table import MISFITS, check_names
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.state import read_state
 from tonlake.lake.scan.plan import HEIGHT, SCANNED, Filter, match_values, scan_table
-from tonlake.lake.scan.rows import ScanDatabase, ScanRows
-from tonlake.lake.scan.scanner import Scanner, find_undone, parse_cursor
+from tonlake.lake.scan.scanner import ScanDatabase, Scanner, ScanRows, find_undone, parse_cursor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -2,21 +2,26 @@
 
 Reads a job from standard input, opens the snapshot, drops its privileges, reports that it is ready,
 and writes one line of JSON (``Head``) followed by the answer. Its output is untrusted after that.
+
+A statement must not reveal where the lake is on this machine. DuckDB shows the paths that it may
+read among its settings, and its name resolution cannot be restricted, so the whole text is searched
+for these names, string constants included, as a string may name a table. Functions that run text as
+SQL would circumvent that and are refused, too.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import duckdb
 import msgspec
 import pyarrow as pa
 
 from tonlake.api.errors import SqlUnavailable
 from tonlake.api.request.table_format import JSON, WRITERS
-from tonlake.api.sql.hidden import check_hidden
 from tonlake.api.sql.sandbox import Bounds, confine
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.ingest.derive.body.scheme import load_scheme
@@ -24,13 +29,44 @@ from tonlake.ingest.errors import SignatureInvalid
 from tonlake.lake.duck.answer import ENCODER, ask, naming_the_fault, plain_rows
 from tonlake.lake.duck.body_table import add_tables
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.errors import LakeCorrupt, LakeError
+from tonlake.lake.errors import LakeCorrupt, LakeError, QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import read_state
 from tonlake.lake.settings import LakeSettings
 
-if TYPE_CHECKING:
-    import duckdb
+_SETTINGS = re.compile(
+    r"current_setting|duckdb_settings|pg_settings|allowed_paths|allowed_directories"
+    r"|query_table|json_execute_serialized_sql|json_serialize_plan",
+    re.IGNORECASE,
+)
+_RUNNING = "query"
+"""Table function that runs its argument as a statement."""
+
+
+def check_hidden(query: str) -> None:
+    """Refuse a statement that could show settings of the database.
+
+    Raises:
+        QueryError: the statement names a setting, or a function that runs text as SQL.
+    """
+    found = _SETTINGS.search(query)
+    name = found[0] if found else _RUNNING if _RUNNING in _list_identifiers(query) else None
+    if name is not None:
+        raise QueryError(f"{name} is not available here: it could show settings of the service")
+
+
+def _list_identifiers(query: str) -> set[str]:
+    """Return the identifiers in a statement, lower-cased and unquoted."""
+    data = query.encode()
+    tokens = duckdb.tokenize(query)
+    ends = [*(at for at, _ in tokens[1:]), len(data)]
+    kinds = (duckdb.token_type.identifier, duckdb.token_type.keyword)
+    texts = (
+        data[at:end].decode(errors="replace").split()
+        for (at, kind), end in zip(tokens, ends, strict=True)
+        if kind in kinds
+    )
+    return {text[0].strip('"').lower() for text in texts if text}
 
 
 class Damaged(msgspec.Struct, frozen=True):

@@ -1,25 +1,274 @@
-"""Runs a scan batch by batch, across new commits and undone blocks, from cursor to cursor."""
+"""Runs a scan batch by batch, across new commits and undone blocks, from cursor to cursor.
+
+The rows of a stretch of blocks are read by one statement over the files that have them, with a view
+for each table. It gives rows in the order of the files; they are then put in that of their
+masterchain blocks.
+"""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import duckdb
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.lake.errors import BlocksLacking, CursorRefused, LakeCorrupt, LakeError
+from tonlake.lake.duck.body_table import MESSAGE_COLUMNS, MISFITS, Misfits, add_table
+from tonlake.lake.duck.connection import read_macros, render_rows
+from tonlake.lake.duck.engine import begin_database, lock_database
+from tonlake.lake.duck.remote import describe_files
+from tonlake.lake.duck.statement import join_scripts, name_root, quote, quote_name
+from tonlake.lake.errors import BlocksLacking, CursorRefused, LakeCorrupt, LakeError, QueryError
+from tonlake.lake.log.place import list_files_between, read_place
 from tonlake.lake.log.state import read_commit
-from tonlake.lake.scan.plan import HELD_HEIGHT
-from tonlake.lake.scan.rows import Part
+from tonlake.lake.scan.plan import HEIGHT, HELD_HEIGHT, ScannedTable
+from tonlake.lake.schema import MESSAGES, TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from duckdb import DuckDBPyConnection
+
+    from tonlake.lake.duck.body_table import BodyTable
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.scan.rows import ScanRows
+    from tonlake.lake.log.state import DataFile
+    from tonlake.lake.schema import Table
+    from tonlake.lake.settings import LakeSettings
+    from tonlake.lake.storage.storage import Storage
+
+
+READ_VALUES = 1 << 22
+"""Approximate number of values that a statement reads, of rows that pass filters or not."""
+
+READ_ROWS = 131_072
+"""Least number of rows that a statement reads: two row groups, as one at each end is read twice."""
+
+_ORDER = ("mc_seqno", "tx_lt", "tx_workchain", "tx_account", "created_lt")
+"""Sort order of a signature's rows: a transaction has at most one inbound message."""
+
+
+class Part(NamedTuple):
+    """Rows with their block as the first column, complete up to a masterchain block."""
+
+    rows: pa.Table
+    height: int
+
+
+@lru_cache(maxsize=4)
+def _open_database(settings: LakeSettings, root: str, *, has_bodies: bool) -> DuckDBPyConnection:
+    """Return a database that reads the files below a folder, if any, for one thread a cursor.
+
+    Without signatures all scans of a lake share one: opening it takes 20 ms, the macros 35.
+    """
+    database = begin_database(msgspec.structs.replace(settings, duckdb_threads=1))
+    database.execute("set async_threads = 1")  # the default is 8 for each database
+    database.execute("set parquet_metadata_cache = false")  # each file is read once
+    if has_bodies:
+        database.execute(read_macros())
+    if root:
+        folders = {"folders": [f"{root}/"]}
+        database.execute("set allowed_directories = $folders", folders)
+    lock_database(database)
+    return database
+
+
+class ScanDatabase:
+    """A connection for one scan, whose views have the rows of some blocks; for one thread."""
+
+    def __init__(
+        self, settings: LakeSettings, place: Path | Storage | None, *, has_bodies: bool
+    ) -> None:
+        """Open it; without a place, only the columns of tables can be asked for.
+
+        ``has_bodies`` is whether the scan has a signature, whose functions belong to the database.
+        """
+        self.is_local = isinstance(place, Path)
+        self._storage = None if isinstance(place, Path) else place
+        self._root = name_root(place) if isinstance(place, Path) else ""
+        open_database = _open_database.__wrapped__ if has_bodies else _open_database
+        database = open_database(settings, self._root, has_bodies=has_bodies)
+        self._connection = database.cursor()
+        self._bodies = 0
+
+    def add_body_table(self, name: str, table: BodyTable) -> ScannedTable:
+        """Create the view of a signature, or, by the suffix of its name, of bodies that do not fit.
+
+        The layout may have the name of any view in the database.
+        """
+        self.show(MESSAGES, ())
+        self._bodies += 1
+        misfits, view = Misfits(), f"scanned_{self._bodies}"
+        add_table(self._connection, table._replace(name=view), MESSAGES.name, misfits)
+        fields = {field.name.lower() for layout in table.layouts for field in layout.fields}
+        if name != table.name:
+            view, misfits, fields = view + MISFITS, Misfits(), set()
+        named = {each: f"message_{each}" if each in fields else each for each in MESSAGE_COLUMNS}
+        empty = join_scripts([f"from {quote_name(view)} limit 0"])
+        found = self._connection.sql(empty).to_arrow_table().schema
+        schema = pa.schema([field for field in found if field.name != "day"])
+        return ScannedTable(
+            name=name,
+            view=view,
+            table=MESSAGES,
+            known=schema,
+            schema=schema,
+            height=named["mc_seqno"],
+            order=tuple(f"{quote_name(named[each])} nulls first" for each in _ORDER),
+            addresses=frozenset(named[each] for each in ("account", "source", "destination")),
+            misfits=misfits,
+        )
+
+    def show(self, table: Table, files: Sequence[DataFile], name: str = "") -> None:
+        """Let the view of a table have the rows of some files, in their order."""
+        name = name or table.name
+        rows = render_rows(table, tuple(files), self._list_paths)
+        if self._storage is not None and files:
+            held = f"files of {name}"
+            self._connection.register(held, describe_files(self._storage, table, files))
+            rows = f"from {quote_name(held)}"
+        text = f"create or replace temp view {quote_name(name)} as {rows}"
+        self._connection.execute(join_scripts([text]))
+
+    def read(self, text: str) -> pa.Table:
+        """Return the rows of a statement."""
+        return self._connection.sql(join_scripts([text])).to_arrow_table()
+
+    def _list_paths(self, _name: str, paths: Iterable[str]) -> str:
+        return f"[{', '.join(quote(f'{self._root}/{path}') for path in paths)}]"
+
+
+class ScanRows:
+    """The rows that a scan returns: of one table, or of several, as a struct for each.
+
+    Of several tables, a row has its masterchain block and the struct of its table, named after it;
+    the structs of other tables are NULL. Within a block they are in the order of the tables.
+    """
+
+    def __init__(
+        self, database: ScanDatabase, tables: Sequence[ScannedTable], *, is_joint: bool
+    ) -> None:
+        """Take the tables, whose views are those of the database."""
+        self._database, self._tables, self._is_joint = database, tables, is_joint
+        self.schema = tables[0].schema
+        if is_joint:
+            # The struct of another table is NULL, and so are its fields.
+            fields = [pa.field(HEIGHT, pa.int64(), nullable=False)]
+            for each in tables:
+                inner = [field.with_nullable(True) for field in each.schema]  # noqa: FBT003 - pyarrow's signature
+                fields.append(pa.field(each.name, pa.struct(inner)))
+            self.schema = pa.schema(fields)
+
+    def read(self, snapshot: Snapshot, span: Range) -> Iterator[Part]:
+        """Yield the rows of masterchain blocks; the height of the last part is the last block.
+
+        Raises:
+            LakeCorrupt: a file is missing or damaged, or the lake is a copy without a table.
+            QueryError: DuckDB fails otherwise, such as for memory, or because of object storage.
+        """
+        joins = {join for each in self._tables for join in each.joined}
+        own = [each.table for each in self._tables]
+        near = [join.table for join in joins if not join.everywhere]
+        for join in joins:
+            if join.everywhere:
+                every = list_files(snapshot, (0, snapshot.last_mc_seqno), join.table)
+                self._database.show(join.table, every[join.table], join.source)
+        listed = [file for files in list_files(snapshot, span, *own).values() for file in files]
+        width = sum(len(each.schema) for each in self._tables)
+        most = max(READ_ROWS, READ_VALUES // max(1, width))
+        for stretch in cut_span(listed, span, most):
+            shown = list_files(snapshot, stretch, *own, *near)
+            try:
+                for table, files in shown.items():
+                    self._database.show(table, files)
+                rows = self._database.read(self._render(stretch))
+            except (duckdb.Error, pa.ArrowException, OSError) as error:
+                self._find_damage(snapshot, shown)
+                raise QueryError(str(error)) from error
+            yield Part(self._arrange(rows), stretch[1])
+
+    def _find_damage(self, snapshot: Snapshot, shown: Mapping[Table, Sequence[DataFile]]) -> None:
+        """Raise LakeCorrupt if a file that a failed statement read is missing or damaged."""
+        for table, files in shown.items():
+            for file in files if self._database.is_local else ():
+                if not (snapshot.lake_dir / file.path).exists():
+                    raise LakeCorrupt(file.path, "it is missing")
+            snapshot.watch.check(table.name, always=True)
+
+    def take_misfits(self) -> dict[str, int]:
+        """Return how many bodies read since the last call do not fit their signature, by table."""
+        found: dict[str, int] = {}
+        for each in self._tables:
+            if each.misfits is not None:
+                count = sum(each.misfits.values())
+                each.misfits.clear()
+                found |= {each.name: count} if count else {}
+        return found
+
+    def _render(self, span: Range) -> str:
+        texts = [each.render(span, as_struct=self._is_joint) for each in self._tables]
+        return " union all by name ".join(f"({text})" for text in texts)
+
+    def _arrange(self, rows: pa.Table) -> pa.Table:
+        """Return rows with the schema's types, in the order of their blocks."""
+        heights = rows[HELD_HEIGHT].combine_chunks()
+        columns = [rows[field.name] for field in self.schema if field.name in rows.column_names]
+        if self._is_joint:
+            columns.insert(0, rows[HELD_HEIGHT])
+        arrays = [
+            column.cast(field.type) for column, field in zip(columns, self.schema, strict=True)
+        ]
+        held = pa.schema([pa.field(HELD_HEIGHT, pa.int64()), *self.schema])
+        rows = pa.Table.from_arrays([heights, *arrays], schema=held)
+        if len(heights) > 1 and not pc.all(pc.less_equal(heights[:-1], heights[1:])).as_py():
+            rows = rows.take(pc.sort_indices(heights))  # the sort is stable
+        return rows
+
+
+def list_files(snapshot: Snapshot, span: Range, *tables: Table) -> dict[Table, list[DataFile]]:
+    """Return the files of each table that may have rows of some blocks, in their order.
+
+    Raises:
+        LakeCorrupt: a file of a table is damaged, or the lake is a copy without it.
+    """
+    found: dict[Table, list[DataFile]] = {table: [] for table in tables}
+    for table in found:
+        if table.name in snapshot.damaged:
+            raise snapshot.damaged[table.name]
+        snapshot.watch.check(table.name)
+    last = max(1, span[1])  # block 0, the zero state, is with block 1
+    names = [table.name for table in found]
+    for file in list_files_between(snapshot.state, span[0], last, *names):
+        if not read_place(file.path).is_baseline:
+            found[TABLES[file.table]].append(file)
+    return found
+
+
+def cut_span(files: Iterable[DataFile], span: Range, most: int) -> Iterator[Range]:
+    """Cut blocks into stretches of which the files have about ``most`` rows."""
+    changes = {span[1] + 1: 0.0}
+    for file in files:
+        place = read_place(file.path)
+        density = file.rows / (place.last - place.first + 1)
+        begin = max(place.first, span[0])
+        changes[begin] = changes.get(begin, 0.0) + density
+        changes[place.last + 1] = changes.get(place.last + 1, 0.0) - density
+    first, at, density, rows = span[0], span[0], 0.0, 0.0
+    for change in sorted(changes):
+        end = min(change, span[1] + 1)
+        while density * (end - at) >= most - rows:
+            at = min(end, at + max(1, int((most - rows) / density)))
+            yield first, at - 1
+            first, rows = at, 0.0
+        rows += density * (end - at)
+        at, density = end, density + changes[change]
+    if first <= span[1]:
+        yield first, span[1]
+
 
 _DIGITS = 16
 _CURSOR = re.compile(rf"([0-9]{{1,12}})-([1-9][0-9]{{0,11}})-([0-9a-f]{{0,{_DIGITS}}})")

@@ -21,8 +21,8 @@ from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.log.state import DataFile
-from tonlake.lake.scan import rows
-from tonlake.lake.scan.rows import cut_span
+from tonlake.lake.scan import scanner
+from tonlake.lake.scan.scanner import cut_span
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,7 +100,7 @@ KEYS = {
 def test_selective_scans_equal_sql(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake, chance = tonlake.open(demo_lake), random.Random(2)  # noqa: S311 - no secret
     for name in ("READ_ROWS", "READ_VALUES"):
-        monkeypatch.setattr(rows, name, 1_000)  # many statements for a scan
+        monkeypatch.setattr(scanner, name, 1_000)  # many statements for a scan
     found = [compare(lake, draw(chance, lake, KEYS)) for _ in range(60)]
     assert sum(1 for count in found if count) > 20, "filters leave something to compare"
 

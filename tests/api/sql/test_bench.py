@@ -10,7 +10,7 @@ import pytest
 
 from tests.api.explorer.chrome import Chrome, find_chrome
 from tests.api.growth import WAIT_S, serve
-from tonlake.api.sql.example import list_examples
+from tonlake.api.sql.page import list_examples
 
 pytestmark = pytest.mark.long
 

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tonlake.api.sql.example import list_examples, write_statement
+from tonlake.api.sql.page import list_examples, write_statement
 from tonlake.lake.duck.answer import ask
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot

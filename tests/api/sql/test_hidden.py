@@ -9,7 +9,7 @@ from litestar.testing import TestClient
 
 from tests.patience import patient
 from tonlake.api.app import create_app
-from tonlake.api.sql.hidden import check_hidden
+from tonlake.api.sql.worker import check_hidden
 from tonlake.lake.errors import QueryError
 
 SHOWING = (

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tonlake.api.sql.scale import MAX_MARKS, fit_scale, read_place, write_number
+from tonlake.api.sql.chart import MAX_MARKS, fit_scale, read_place, write_number
 
 PLACES = st.floats(-1e299, 1e299) | st.floats(-10, 10)
 
