@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
+import segno
 
 from tonlake.api.explorer import chart
-from tonlake.api.explorer.code import draw_code
 from tonlake.api.explorer.contract.tab import show_contract
 from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_address, read_offset
 from tonlake.api.explorer.history import list_history
-from tonlake.api.explorer.holding import WAYS, Price, list_holdings, list_messages
 from tonlake.api.explorer.transaction import ask_transactions
+from tonlake.api.explorer.words.movement import TON
 from tonlake.api.explorer.words.names import list_certain
+from tonlake.api.v3.layout.build import make_builder
+from tonlake.api.v3.layout.transaction import Message
+from tonlake.api.v3.page.book import read_address_book
+from tonlake.api.v3.page.metadata import read_metadata
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, find_keys
 from tonlake.api.v3.route.account import (
     AccountStatesQuery,
@@ -22,8 +26,15 @@ from tonlake.api.v3.route.account import (
     get_account_states,
     get_wallet_states,
 )
+from tonlake.api.v3.route.block import MessagesQuery, find_rows, list_ends
 from tonlake.api.v3.route.contract import RecordsQuery, get_records
-from tonlake.api.v3.route.token import ItemsQuery, get_items
+from tonlake.api.v3.route.token import (
+    ItemsQuery,
+    JettonWallet,
+    WalletsQuery,
+    get_items,
+    get_wallets,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +43,108 @@ if TYPE_CHECKING:
     from tonlake.api.explorer.history import HistoryPage
     from tonlake.api.text.encoding import Address
     from tonlake.api.v3.resource.answer import Metadata, WalletState
+
+
+QUIET = 4
+"""Width of the quiet zone in modules (ISO/IEC 18004)."""
+
+
+class Code(msgspec.Struct, frozen=True):
+    """A QR code: side length in modules, quiet zone included, and the path of dark modules."""
+
+    size: int
+    path: str
+
+
+def draw_code(text: str) -> Code:
+    """Return the QR code of ``text`` with error correction level M."""
+    modules = [list(row) for row in segno.make(text, error="m", micro=False).matrix]
+    path = "".join(
+        f"M{x + QUIET} {y + QUIET}h1v1h-1z"
+        for y, row in enumerate(modules)
+        for x, dark in enumerate(row)
+        if dark
+    )
+    return Code(len(modules) + 2 * QUIET, path)
+
+
+ROWS = 20
+RECEIVED, SENT, EXTERNAL = WAYS = ("in", "out", "external")
+"""Message filters: from other accounts, sent, from outside the chain."""
+
+
+class Price(msgspec.Struct, frozen=True):
+    """The price of one unit of a jetton; ``usd`` is None if the price of TON is unknown."""
+
+    ton: float
+    usd: float | None
+    utime: int
+
+
+class Holding(msgspec.Struct, frozen=True):
+    """A jetton wallet and the value of its balance; None if no price is known."""
+
+    wallet: JettonWallet
+    ton: float | None = None
+    usd: float | None = None
+    utime: int | None = None
+    """Unix seconds of the hour that the price belongs to."""
+
+
+class AccountMessage(msgspec.Struct, frozen=True):
+    """A message of an account; ``sent`` if the account is the source."""
+
+    message: Message
+    sent: bool
+
+
+def list_holdings(question: Question, address: Address) -> tuple[list[Holding], Price | None]:
+    """Return one page of an account's jettons, and the price of TON if known."""
+    query = WalletsQuery(owner_address=(address,), limit=ROWS, offset=read_offset(question))
+    wallets = question.ask(get_wallets, query).jetton_wallets
+    prices = read_prices(question, [wallet.jetton for wallet in wallets])
+    valued = [_value(question, wallet, prices.get(wallet.jetton)) for wallet in wallets]
+    return valued, prices.get(TON)
+
+
+def _value(question: Question, wallet: JettonWallet, price: Price | None) -> Holding:
+    if price is None:
+        return Holding(wallet)
+    units = int(wallet.balance) / 10 ** question.names.digits(wallet.jetton)
+    usd = None if price.usd is None else units * price.usd
+    return Holding(wallet, units * price.ton, usd, price.utime)
+
+
+def read_prices(question: Question, jettons: list[str]) -> dict[str, Price]:
+    """Return the newest known prices by raw address of the jetton; of TON under ``TON``."""
+    reader = question.call.reader
+    if not reader.snapshot.files["dex_swaps"]:
+        return {}
+    rows = reader.rows("explorer/prices", jettons=jettons)
+    return {row["address"]: Price(row["ton"], row["usd"], row["utime"]) for row in rows}
+
+
+def list_messages(question: Question, address: Address) -> list[AccountMessage]:
+    """Return one page of the messages that an account received or sent, newest first."""
+    way = question.argument("way")
+    sent = way == SENT
+    query = MessagesQuery(
+        source=address if sent else None,
+        destination=None if sent else address,
+        limit=ROWS,
+        offset=read_offset(question),
+        sort="desc",
+        exclude_externals=way not in (SENT, EXTERNAL),
+        only_externals=way == EXTERNAL,
+    )
+    rows: list[Any] = find_rows(question.call, query)
+    named = set(list_ends(rows))
+    question.names.learn(
+        read_address_book(question.call, named), read_metadata(question.call, named)
+    )
+    build = make_builder(Message, question.call.settings.http.opcode_format)
+    return [AccountMessage(build((row,)), sent) for row in rows]
+
 
 Values = dict[str, Any]
 

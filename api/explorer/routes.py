@@ -17,7 +17,6 @@ from tonlake.api.explorer import (
     ranking,
     search,
     token,
-    token_picture,
     transaction,
 )
 from tonlake.api.explorer.frame import (
@@ -129,7 +128,7 @@ def create_router(
             page("/jettons", ranking.show_jettons),
             page("/collections", ranking.show_collections),
             choose_theme,
-            token_picture.make_route(token_picture.Pictures(metadata)),
+            token.make_route(token.Pictures(metadata)),
             *map(_make_route, TYPES),
         ],
         exception_handlers={Exception: show},

@@ -18,14 +18,21 @@ from tonlake.api.errors import AddressInvalid, AnswerNotFound, NotCovered, Reque
 from tonlake.api.explorer.words.form import NANO_DIGITS
 from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.python.history import read_history
-from tonlake.api.python.method import MethodResult
 from tonlake.api.python.result import Result
-from tonlake.api.text.encoding import Address, WrittenAddress, decode_currencies, parse_address
+from tonlake.api.text.encoding import (
+    Address,
+    WrittenAddress,
+    decode_currencies,
+    parse_address,
+    render_friendly,
+)
 from tonlake.api.text.stack import read_argument
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, check_covered, find_keys
 from tonlake.api.v3.route.contract import DOMAIN, RecordsQuery, get_records
 from tonlake.api.v3.route.token import WalletsQuery, get_wallets
+from tonlake.ingest.derive.contract import stack as parsed
 from tonlake.ingest.derive.tvm.call import method_id
+from tonlake.ingest.errors import BocError
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
@@ -35,6 +42,36 @@ if TYPE_CHECKING:
     from tonlake.api.request.call import Call
     from tonlake.api.v3.resource.answer import Metadata
     from tonlake.api.v3.route.token import JettonWallet
+
+
+class MethodResult(msgspec.Struct, frozen=True):
+    """The outcome of a get-method; ``stack`` has the deepest value first.
+
+    A value is an int, None, a TvmCell or TvmSlice with its ``boc``, or a tuple or list of these.
+    """
+
+    exit_code: int
+    gas_used: int
+    stack: list[Any]
+    test_only: bool = False
+
+    def address(self, at: int = 0) -> str | None:
+        """Return the friendly address in cell or slice ``at``; None for addr_none.
+
+        Raises:
+            RequestInvalid: the value is not an address.
+        """
+        try:
+            value = parsed.from_tvm(self.stack[at])
+            start = value.slice() if isinstance(value, parsed.Cell) else value
+            found = None if start is None else parsed.load_address(start.copy())
+        except (parsed.Mismatch, BocError, AttributeError) as error:
+            raise RequestInvalid(f"value {at} of the stack is not an address") from error
+        if found is None:
+            return None
+        address = Address(found.workchain, found.account)
+        return render_friendly(address, bounceable=True, test_only=self.test_only)
+
 
 Row = dict[str, Any]
 

@@ -10,19 +10,22 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from tonlake.api.command.loading import load_settings
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.python.account import Account, find_address
 from tonlake.api.python.body import ask_bodies
-from tonlake.api.python.frame import scan_table
 from tonlake.api.python.history import NAME, read_history
-from tonlake.api.python.result import Result
+from tonlake.api.python.result import Result, need
 from tonlake.api.python.scan import scan_batches
 from tonlake.api.python.source import Opened, Source
 from tonlake.api.python.trace import Trace, open_trace
 from tonlake.api.request.call import ConversionError, parse_hash
 from tonlake.api.scan.query import convert_scan
 from tonlake.api.v3.route.decode import decode_text
+from tonlake.lake.duck.connection import PARTITION
+from tonlake.lake.duck.remote import describe_files
 from tonlake.lake.errors import SnapshotNotFound
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import LOG_FOLDER, read_commit
@@ -38,9 +41,44 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tonlake.api.python.scan import ScanBatch
+    from tonlake.api.python.source import Opened
     from tonlake.api.scan.query import Where
     from tonlake.api.settings import Settings
     from tonlake.lake.log.state import Commit
+    from tonlake.lake.schema import Table
+
+
+def scan_table(opened: Opened, table: Table) -> pl.LazyFrame:
+    """Return the rows of the snapshot's files with ``day``; nothing is read yet.
+
+    A filter on ``day`` skips the files of other days.
+
+    Raises:
+        ImportError: Polars is not installed.
+        LakeCorrupt: a file of the table is damaged.
+    """
+    need("polars", "Lake.table()")
+    import polars as pl  # noqa: PLC0415 - an extra
+
+    snapshot, storage = opened.snapshot, opened.source.storage
+    if table.name in snapshot.damaged:
+        raise snapshot.damaged[table.name]
+    files = snapshot.files[table.name]
+    if storage is not None:
+        return pl.scan_pyarrow_dataset(describe_files(storage, table, files))
+    schema = pl.DataFrame(pa.table(table.arrow.empty_table())).schema
+    day = {PARTITION: pl.Date()}
+    if not files:
+        return pl.LazyFrame(schema={**schema, **day})
+    root = snapshot.lake_dir.absolute()
+    return pl.scan_parquet(
+        [root / file.path for file in files],
+        glob=False,
+        schema=schema,
+        missing_columns="insert",
+        hive_partitioning=True,
+        hive_schema=day,
+    )
 
 
 class Lake:

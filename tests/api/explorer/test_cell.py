@@ -1,6 +1,6 @@
 """Cells of tables carry the name of their column, whatever stands around them."""
 
-from tonlake.api.explorer.cell import label_cells
+from tonlake.api.explorer.frame import label_cells
 
 HEAD = (
     '<thead><tr><th scope="col">Account</th><th scope="col" class="number">Balance</th>'

@@ -2,7 +2,7 @@
 
 import re
 
-from tonlake.api.explorer.code import QUIET, draw_code
+from tonlake.api.explorer.account import QUIET, draw_code
 
 FINDER = 7
 

@@ -8,7 +8,7 @@ import pytest
 from litestar.testing import TestClient
 
 from tests.api.explorer.test_pages import Page
-from tonlake.api.explorer.past import keep_past, read_seqno
+from tonlake.api.explorer.frame import keep_past, read_seqno
 from tonlake.api.request.call import Arguments
 from tonlake.api.request.snapshot import KEPT_PASTS, SnapshotHolder
 from tonlake.api.settings import Settings

@@ -16,8 +16,8 @@ from tests.ingest.metadata.test_fetching import GET_JETTON_DATA, _put
 from tests.patience import compose
 from tonlake.api.app import create_app
 from tonlake.api.errors import ServiceBusy
-from tonlake.api.explorer import token_picture
-from tonlake.api.explorer.token_picture import Pictures
+from tonlake.api.explorer import token as token_picture
+from tonlake.api.explorer.token import Pictures
 from tonlake.ingest.settings import MetadataSettings
 
 if TYPE_CHECKING:

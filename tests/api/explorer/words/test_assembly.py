@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from litestar.testing import TestClient
 
-from tonlake.api.explorer.words.assembly import MAX_CHARACTERS, disassemble
-from tonlake.api.explorer.words.instruction import write_bits
+from tonlake.api.explorer.words.assembly import MAX_CHARACTERS, disassemble, write_bits
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import build_hashmap

@@ -7,7 +7,7 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonlake.api.explorer.shards import WIDTH, draw_shards, measure_shard
+from tonlake.api.explorer.block import WIDTH, draw_shards, measure_shard
 
 WHOLE, LEFT, RIGHT = 1 << 63, 1 << 62, 3 << 62
 

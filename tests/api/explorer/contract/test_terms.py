@@ -4,7 +4,7 @@ from typing import Any
 
 from tonlake.api.chain.configuration import decode_members
 from tonlake.api.explorer.contract.fact import Fact
-from tonlake.api.explorer.contract.pool import MAX_MEMBERS, list_members
+from tonlake.api.explorer.contract.terms import MAX_MEMBERS, list_members
 from tonlake.api.explorer.words.body import unwrap
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import build_hashmap
