@@ -23,6 +23,8 @@ from tonlake.ingest.derive.tvm.machine.vmstack import build_stack
 
 VERSION = 13
 BATCH = 2000
+DEEP = 900
+"""Values of a stack that the emulator cannot write any more."""
 LARGE = 2000
 
 
@@ -72,6 +74,8 @@ def list_different(codes: Sequence[bytes], node: str, context: Context) -> list[
             zip(part, ask(node, part, context.config), strict=True), start
         ):
             ended = execute(open_bag(code), open_bag(make_data()), [0], context, GAS)
+            if "error" in answer and len(ended.stack) > DEEP:
+                continue  # WebAssembly ends with "memory access out of bounds"
             found = ended.exit_code, ended.gas_used, build_stack(ended.stack).hash
             wanted = None
             if "stack" in answer:
