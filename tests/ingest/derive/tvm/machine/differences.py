@@ -8,7 +8,9 @@ from tests.ingest.derive.tvm.machine.drawing import MOST, Drawer
 _SIMPLEX_RULES = "the rules of version 13 as they were before the node released them"
 
 TONPY = {
-    r"DUEPAYMENT|PUSHCTR|INMSGPARAMS?": "c7 of a get-method is not that of the node",
+    r"DUEPAYMENT|PUSHCTR|INMSGPARAMS?|GETGLOBVAR|GETPARAM(LONG)?": (
+        "c7 of a get-method is not that of the node"
+    ),
     r"INMSG_\w+": "answers exit code 7, the node zeros, null and an empty address",
 }
 SANDBOX = {
