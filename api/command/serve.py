@@ -1,4 +1,7 @@
-"""The command ``tonlake serve``: serves the HTTP API and the explorer over a lake."""
+"""The command ``tonlake serve``: serves the HTTP API and the explorer over a lake.
+
+A child process, such as a follower, is started again when it exits.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Renders an account page: state, holdings and history."""
+"""Renders an account page: state, QR code, jettons with their value, NFTs and history."""
 
 from __future__ import annotations
 
@@ -148,7 +148,6 @@ def list_messages(question: Question, address: Address) -> list[AccountMessage]:
 
 Values = dict[str, Any]
 
-ROWS = 20
 TOKEN_PAGES = {
     "jetton_masters": ("jetton", "Jetton page"),
     "nft_items": ("nft", "NFT page"),

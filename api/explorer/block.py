@@ -1,4 +1,4 @@
-"""Renders the start page, the list of blocks, the block page and the lake page."""
+"""Renders the start page, the list of blocks, the block page with its shards, and the lake page."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Handles page requests: opens a snapshot, calls the page function, renders the template.
 
-Errors are rendered as pages, too.
+Errors are rendered as pages, too. The parameter ``seqno`` shows a page as of a past masterchain
+block, and the links of such a page keep it. Narrow screens show a column's name beside each cell.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Renders the pages of jettons, NFT items and NFT collections."""
+"""Renders the pages of jettons, NFT items and NFT collections, and serves their pictures.
+
+Pictures are fetched if the operator allows it, and cached. A browser never contacts another host,
+and a client cannot choose the URL to fetch: it comes from a token in the lake.
+"""
 
 from __future__ import annotations
 

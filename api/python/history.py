@@ -1,4 +1,7 @@
-"""Evaluates get-methods over time, on past states of one or many accounts."""
+"""Evaluates get-methods over time, on past states of one or many accounts.
+
+Rows that runs on many states share are cached, and read in bulk.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The result of a statement or named query, convertible to other libraries' types."""
+"""The result of a statement or named query, convertible to other libraries' types.
+
+Account ids are shown as friendly addresses.
+"""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def write_parquet(
 
 @lru_cache(128)
 def _choose_options(table: Table, settings: LakeSettings, group_rows: int) -> dict[str, Any]:
-    """Return pyarrow's options for row groups of so many rows; 0: those of plain files."""
+    """Return pyarrow's options for row groups of a number of rows; 0: those of plain files."""
     common = {
         "sorting_columns": [pq.SortingColumn(table.names.index(name)) for name in table.sort],
         "write_page_checksum": True,

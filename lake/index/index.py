@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 AT_ONCE = 32
-"""Records that live at once: the collector of garbage does not run over so few objects."""
+"""Records that live at once: few enough that the garbage collector does not run over them."""
 
 MAX_RANKED = 50_000
 """Most accounts ranked across several segments; deeper pages are left to SQL."""
@@ -103,9 +103,6 @@ def _has_state(segment: Segment, account: AccountId) -> bool:
 def _order(ranked: Ranked) -> Ranked:
     balance, workchain, account = ranked
     return -balance, workchain, account
-
-
-Row = dict[str, Any]
 
 
 class Segments:
@@ -417,6 +414,9 @@ def compose_segment(source: Source) -> Segment:
 
 MAX_OPEN = 50_000
 """Most traces that may continue that are held in memory."""
+
+
+Row = dict[str, Any]
 
 
 class Index:

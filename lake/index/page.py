@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Declined(Exception):
-    """The index cannot answer this query, or only slowly."""
+    """The index cannot answer this query, or only slowly: SQL does."""
 
 
 MAX_READ = 10_000

@@ -25,6 +25,7 @@ VERSION = 13
 BATCH = 2000
 DEEP = 900
 """Values of a stack that the emulator cannot write any more."""
+OUT_OF_MEMORY = "memory access out of bounds"
 LARGE = 2000
 
 
@@ -74,8 +75,8 @@ def list_different(codes: Sequence[bytes], node: str, context: Context) -> list[
             zip(part, ask(node, part, context.config), strict=True), start
         ):
             ended = execute(open_bag(code), open_bag(make_data()), [0], context, GAS)
-            if "error" in answer and len(ended.stack) > DEEP:
-                continue  # WebAssembly ends with "memory access out of bounds"
+            if OUT_OF_MEMORY in answer.get("error", "") and len(ended.stack) > DEEP:
+                continue
             found = ended.exit_code, ended.gas_used, build_stack(ended.stack).hash
             wanted = None
             if "stack" in answer:

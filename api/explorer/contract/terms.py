@@ -1,4 +1,4 @@
-"""Describes contracts by interface: terms, signers, schedules, domains, members."""
+"""Describes contracts by interface: terms, signers, schedules, domains, members and stakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Disassembles contract code into TVM instructions.
+"""Disassembles contract code into TVM instructions, with operands as Fift shows them.
 
 The code may be hostile: bits that are not an instruction are shown as bits, and the length and
 nesting of the listing are bounded, because a few cells can encode endless code.

@@ -1,4 +1,7 @@
-"""The frame of every operation of version 3: parse arguments, query, render, respond."""
+"""The frame of every operation of version 3: parse arguments, query, render, respond.
+
+Requests outside of what a lake covers get an error, not an empty result.
+"""
 
 from __future__ import annotations
 

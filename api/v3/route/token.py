@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
@@ -250,7 +250,6 @@ def _filter_moves(query: MovesQuery) -> dict[str, object]:
     }
 
 
-Row = dict[str, Any]
 MAX_SALES = 1000
 """Limit of sale contracts in one request, as in TON Center."""
 

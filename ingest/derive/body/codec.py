@@ -316,7 +316,7 @@ def read_words(source: CellSlice, work: Work | None = None) -> bytes:
 
     Raises:
         BocError: a cell is exotic.
-        BodyLimit: ``work`` does not allow so many cells.
+        BodyLimit: more cells than ``work`` allows.
     """
     parts = []
     while True:

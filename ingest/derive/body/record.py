@@ -32,7 +32,7 @@ MAX_ITEMS = 256
 _MAX_KNOWN = 8
 """Maximum bits of adjacent numbers whose texts are kept."""
 _MAX_SPREAD = 8
-"""Tags of a type that differ by at most so many bits in length are found by one table."""
+"""Greatest difference in bits between the tags of a type that are found by one table."""
 _Found = TypeVar("_Found")
 _Read: TypeAlias = "Callable[[CellSlice, Work], str]"
 _Written: TypeAlias = "tuple[str, Codec]"

@@ -1,4 +1,4 @@
-"""Transactions and pages of their keys, from segments."""
+"""Transactions, pages of their keys, and states of accounts, from segments."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ class Records(Sequence["Record"]):
         """Return what a function writes of each record.
 
         It takes records with numbers in place of 32-byte values but those of ``body_hash``, and
-        the values. A quarter less than ``__iter__`` and all values cost, at 1,000 records.
+        the values, so that these need not become Python objects.
         """
         texts = [b""] * len(self._hits)
         for segment, places, records in self._segments.iter_records(self._hits, numbered=True):

@@ -3,7 +3,7 @@
 The frames of a segment share one trained dictionary, and have no magic number; a segment too small
 to train one, or in memory, has no frames. Values of 32 bytes are numbers of the segment's ``hash``,
 which has each once: the hash of the transaction in each row, then all others. Amounts of more than
-63 bits are text.
+63 bits are text. Bags of cells of transactions are in frames of their own, many in each.
 """
 
 from __future__ import annotations
@@ -38,7 +38,11 @@ _decode = msgspec.msgpack.Decoder(list[bytes | None]).decode
 
 
 def write_bags(writer: SegmentWriter, bags: pa.ChunkedArray) -> None:
-    """Write bags, which are in the order of accounts."""
+    """Write bags, which are in the order of accounts, as frames of MessagePack arrays.
+
+    Neighbours share addresses and shapes, and a page of an account's history is in one frame or
+    two. None is a bag that an earlier version did not store.
+    """
     pack = zstandard.ZstdCompressor(level=_LEVEL).compress
     parts = (bags.slice(start, TOGETHER) for start in range(0, len(bags), TOGETHER))
     frames: list[Any] = [pack(_encode(list_values(part))) for part in parts]
@@ -70,7 +74,6 @@ class SegmentBags:
 DICTIONARY = "dictionary"
 HASHES = "hash"
 
-_LEVEL = 3
 _SAMPLES = 4_000
 """Rows of each table from which a dictionary is trained."""
 
@@ -80,7 +83,6 @@ _MIN_BYTES = 1 << 20
 
 _MAX_INT = (1 << 63) - 1
 
-_encode = msgspec.msgpack.Encoder().encode
 decode = msgspec.msgpack.Decoder(list[Any]).decode
 
 

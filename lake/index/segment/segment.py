@@ -68,7 +68,13 @@ def list_keys(values: pa.Array) -> pa.Array:
 
 
 def write_postings(writer: SegmentWriter, name: str, values: pa.Array, rows: pa.Array) -> None:
-    """Write postings of values and rows, which are in order; rows without a value are left out."""
+    """Write postings of values and rows, which are in order; rows without a value are left out.
+
+    There are three arrays: ``<name>.key`` (sorted), ``<name>.end`` (the end of each key's rows) and
+    ``<name>.row``. The key of a hash is its first four bytes, so rows must be compared with the
+    complete hash; that of an integer its low 32 bits. If most keys have one row, ``end`` is empty,
+    and a key is repeated for each of its rows.
+    """
     if values.null_count:
         present = pc.is_valid(values)
         values, rows = values.filter(present), rows.filter(present)
@@ -85,7 +91,7 @@ def write_postings(writer: SegmentWriter, name: str, values: pa.Array, rows: pa.
 
 
 class Postings:
-    """Postings of a segment, open for reading."""
+    """Postings of a segment, open for reading: for each key, the rows that have it, in order."""
 
     def __init__(self, file: SegmentFile, name: str) -> None:
         """Take the arrays of an open segment."""

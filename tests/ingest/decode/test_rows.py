@@ -62,7 +62,7 @@ def test_the_collector_works_again_afterwards() -> None:
     with without_collector():
         with without_collector():
             assert not gc.isenabled()
-        assert not gc.isenabled(), "whoever began it ends it"
+        assert not gc.isenabled(), "the collector stays off for the one who began"
     assert gc.isenabled()
 
 

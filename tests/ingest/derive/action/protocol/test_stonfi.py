@@ -137,8 +137,8 @@ def provide(step: Step, side: int, amount: int) -> Step:
     step.scene.know_wallet(WALLETS[side], OWNER, COINS[side])
     step.scene.know_wallet(ROUTERS[side], ROUTER, COINS[side])
     taken = step.send_jettons(WALLETS[side], ROUTER, ROUTERS[side], amount)
-    told = taken.send(ROUTER, opcode=jetton.NOTIFY)
-    return told.send(POOL, opcode=stonfi.PROVIDE).send(LP_ACCOUNT, opcode=stonfi.ADD_LIQUIDITY)
+    notified = taken.send(ROUTER, opcode=jetton.NOTIFY)
+    return notified.send(POOL, opcode=stonfi.PROVIDE).send(LP_ACCOUNT, opcode=stonfi.ADD_LIQUIDITY)
 
 
 def test_one_side_alone() -> None:
@@ -183,8 +183,10 @@ def test_burnt_tokens_pay_both_sides() -> None:
     scene = Scene()
     lp_wallet = scene.know_wallet(account("lp wallet"), OWNER, POOL)
     burn = Cell(jetton.BURN).uint(1, 64).coins(50)
-    told = scene.external(OWNER).send(lp_wallet, burn).send(POOL, opcode=stonfi.BURN_NOTIFICATION)
-    pay_both(told.send(ROUTER, opcode=stonfi.PAY_TO))
+    notified = (
+        scene.external(OWNER).send(lp_wallet, burn).send(POOL, opcode=stonfi.BURN_NOTIFICATION)
+    )
+    pay_both(notified.send(ROUTER, opcode=stonfi.PAY_TO))
     action = scene.find("dex_withdraw_liquidity")
     data = action.columns["dex_withdraw_liquidity_data"]
     assert (action.columns["source"], action.columns["destination"]) == (OWNER, POOL)

@@ -23,11 +23,11 @@ def know_wallets(scene: Scene) -> None:
         scene.know_wallet(wallet, OWNER, coin)
 
 
-def ask(told: Step, pool: str, wallet: str, min_out: int = 80) -> Step:
+def ask(notified: Step, pool: str, wallet: str, min_out: int = 80) -> Step:
     """Order a pool, as the router, to swap a payment through one of its wallets."""
     body = Cell(tonco.SWAP).uint(1, 64).address(OWNER).address(wallet)
     params = body.child().coins(100).uint(0, 160).coins(min_out)
-    return told.send(pool, body.ref(params))
+    return notified.send(pool, body.ref(params))
 
 
 def pay(pool: Step, out: tuple[int, int], wallets: tuple[str, str], code: int = 0) -> Step:
@@ -92,8 +92,8 @@ def test_coins_are_received_and_paid_through_their_wallet() -> None:
     know_wallets(scene)
     pton = scene.know_wallet(account("router pton"), ROUTER, min(jetton.PTON_MASTERS))
     body = Cell(jetton.PTON_TRANSFER).uint(1, 64).coins(100).address(OWNER)
-    told = scene.external(OWNER).send(pton, body).send(ROUTER, opcode=jetton.NOTIFY)
-    paying = pay(ask(told, POOL, pton), (0, 90), (pton, ROUTERS[1]))
+    notified = scene.external(OWNER).send(pton, body).send(ROUTER, opcode=jetton.NOTIFY)
+    paying = pay(ask(notified, POOL, pton), (0, 90), (pton, ROUTERS[1]))
     paying.send_jettons(ROUTERS[1], OWNER, WALLETS[1], 90)
     action = scene.find("jetton_swap")
     assert action.success
@@ -156,12 +156,12 @@ def fund(scene: Scene, side: int) -> Step:
     taken = scene.external(OWNER).send_jettons(
         WALLETS[side], ROUTER, ROUTERS[side], 100, other_wallet
     )
-    told = taken.send(ROUTER, opcode=jetton.NOTIFY)
+    notified = taken.send(ROUTER, opcode=jetton.NOTIFY)
     body = Cell(tonco.FUND).uint(1, 64).address(OWNER)
     for number in (0, 1):
         body.coins(100 if number == side else 0)
     body.coins(110).coins(220).uint(55, 128).int(-600, 24).int(600, 24)
-    pool = told.send(POOL, body)
+    pool = notified.send(POOL, body)
     return pool.send(ACCOUNT, opcode=tonco.ADD_LIQUIDITY)
 
 

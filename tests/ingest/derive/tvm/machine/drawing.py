@@ -58,6 +58,8 @@ class Drawer:
         self.bits, self.refs = "", list[int]()
         self.last = ""
         """The last instruction that was drawn."""
+        self.pushed: list[str] = []
+        """The instructions of pushed code, which others may run."""
 
     def cell(self, bits: str, refs: Sequence[int] = ()) -> int:
         builder = CellBuilder(self.tree)
@@ -122,8 +124,11 @@ class Drawer:
             self.add(_NEW_BUILDER + _PUSH_REF_SLICE, [self.draw_cell()])
             self.add(_SWAP + _STORE_SLICE)
         elif kind == 16:
-            inner = "".join(self.draw_instruction(plain=True)[0] for _ in range(2))[:120]
-            inner = inner[: len(inner) // 8 * 8]
+            inner = ""
+            for _ in range(2):
+                inner += self.draw_instruction(plain=True)[0]
+                self.pushed.append(self.last)
+            inner = inner[:120][: len(inner) // 8 * 8]
             self.add(f"{_PUSH_CODE}{len(inner) // 8:04b}{inner}")
         elif kind == 17:
             self.add(_MAKE_TUPLE + f"{self.random.randint(0, 3):04b}")
