@@ -22,6 +22,8 @@ from tonlake.ingest.errors import BocError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from tonlake.ingest.decode.cell.writer import Plan
+
 
 ORDINARY = -1
 PRUNED = 1
@@ -320,7 +322,8 @@ class CellTree:
     """A parsed bag of cells, to which further cells can be appended.
 
     ``cells`` has d1, d2 and data of each cell (without in-cell hashes), ``links`` the indices of
-    its children; ``roots`` are the roots of the bag; ``data`` the bytes that were parsed.
+    its children; ``roots`` are the roots of the bag; ``data`` the bytes that were parsed. ``plans``
+    are those of the writer, by shape.
     """
 
     __slots__ = (
@@ -331,6 +334,7 @@ class CellTree:
         "cells",
         "data",
         "links",
+        "plans",
         "roots",
         "stored_hashes",
     )
@@ -341,6 +345,7 @@ class CellTree:
         self.roots: list[int] = []
         self.cells: list[bytes] = []
         self.links: list[tuple[int, ...]] = []
+        self.plans: dict[bytes, Plan] = {}
         self.stored_hashes: dict[int, bytes] = {}
         self._depths: list[int] = []
         self._digests: Digests | None = None

@@ -196,6 +196,17 @@ _REF_PACKERS = {
 _SINGLE_HEAD = _MAGIC + bytes((1, 1, 1, 1, 0))
 
 
+class Plan(NamedTuple):
+    """How to write bags of one shape.
+
+    ``places`` are the positions at which the cells of the bag were first visited. ``parts``
+    alternates between a placeholder for each cell and the bytes of its references.
+    """
+
+    places: list[int]
+    parts: list[bytes]
+
+
 def serialize_boc(tree: CellTree, roots: Sequence[int], *, crc32c: bool = False) -> bytes:
     """Return the bag of the subtrees under ``roots`` in the generic form without index.
 
@@ -205,7 +216,7 @@ def serialize_boc(tree: CellTree, roots: Sequence[int], *, crc32c: bool = False)
     if len(roots) == 1 and not links[roots[0]]:
         bag = serialize_single(tree.cells[roots[0]])
     else:
-        bag = _write_ordered(tree, roots, *_number(tree, roots))
+        bag = _write(tree, roots)
     return add_crc32c(bag) if crc32c else bag
 
 
@@ -218,6 +229,60 @@ def add_crc32c(bag: bytes) -> bytes:
 def serialize_single(cell: bytes) -> bytes:
     """Return the bag of one cell (d1, d2 and data) without children."""
     return _SINGLE_HEAD + bytes((len(cell), 0)) + cell
+
+
+def _write(tree: CellTree, roots: Sequence[int]) -> bytes:
+    """Return the bag of any cells; duplicates are written once."""
+    if len(roots) == 1 and tree.is_distinct(roots[0]):
+        bag = _write_by_plan(tree, roots[0])
+        if bag is not None:
+            return bag
+    return _write_ordered(tree, roots, *_number(tree, roots))
+
+
+def _write_by_plan(tree: CellTree, root: int) -> bytes | None:
+    """Return the bag of cells that all differ; None if there are too many for a plan.
+
+    Bags of one shape have the same order and the same references, so these are computed once per
+    shape: the number of children of each cell, breadth first from the root, and which of the
+    visited cells are the same. Large blocks decode in half the time, in Python.
+    """
+    cells, links = tree.cells, tree.links
+    met = [root]
+    for cell in met:
+        children = links[cell]
+        if children:
+            met += children
+            if len(met) > _MAX_BYTE:
+                return None
+    # No list of counts is a prefix of another: it is complete when every child has a count.
+    shape = bytes(map(len, map(links.__getitem__, met)))
+    count = len(set(met))
+    if count < len(met):
+        first = _find_first(met)
+        shape += bytes([first[cell] for cell in met])
+    plan = tree.plans.get(shape)
+    if plan is None:
+        plan = tree.plans[shape] = _make_plan(tree, root, _find_first(met))
+    parts = plan.parts.copy()
+    parts[::2] = [cells[met[place]] for place in plan.places]
+    return _add_head(b"".join(parts), count, [0])
+
+
+def _find_first(met: Sequence[int]) -> dict[int, int]:
+    first: dict[int, int] = {}
+    for place, cell in enumerate(met):
+        first.setdefault(cell, place)
+    return first
+
+
+def _make_plan(tree: CellTree, root: int, first: Mapping[int, int]) -> Plan:
+    """Return the plan of a bag whose cells were first visited at the positions ``first``."""
+    order, places = _number(tree, [root])
+    parts: list[bytes] = []
+    for cell in order:
+        parts += b"", bytes([places[child] for child in tree.links[cell]])
+    return Plan([first[cell] for cell in order], parts)
 
 
 def _number(tree: CellTree, roots: Sequence[int]) -> tuple[list[int], dict[int, int]]:
