@@ -39,15 +39,16 @@ def read_rows(
     Raises:
         LakeCorrupt: the file is missing, or its bytes differ from those committed.
     """
+    # Memory of Arrow, not of Python: its threads let go of it late, and one that needs the
+    # interpreter for that while the process ends aborts it.
     try:
-        data = (lake_dir / file.path).read_bytes()
+        with pa.OSFile(str(lake_dir / file.path)) as stream:
+            data = stream.read_buffer()
     except OSError as error:
         raise LakeCorrupt.unreadable(file.path, error) from error
     if hashlib.sha256(data).hexdigest() != file.sha256:
         raise LakeCorrupt(file.path, "its bytes do not match its digest")
     fields = _pick_fields(file.table, None if columns is None else tuple(columns))
-    # No data set, as its threads may still be starting when a short command ends, which aborts
-    # the process.
     source = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)  # it is in memory already
     if where is None:
         # Names that the file does not have are ignored.
@@ -65,12 +66,12 @@ def stream_rows(
     """Yield the rows of a file in batches, with all fields of the schema or only ``columns``."""
     fields = _pick_fields(file.table, None if columns is None else tuple(columns))
     try:
-        with (lake_dir / file.path).open("rb") as stream:
+        with pa.OSFile(str(lake_dir / file.path)) as stream:
             if hashlib.file_digest(stream, "sha256").hexdigest() != file.sha256:
                 raise LakeCorrupt(file.path, "its bytes do not match its digest")
             stream.seek(0)
             if file.bytes <= _FEW_BYTES and file.rows <= rows_at_once:
-                data = pa.BufferReader(stream.read())
+                data = pa.BufferReader(stream.read_buffer())
                 source = pq.ParquetFile(data, pre_buffer=False)
                 yield _fill_fields(source.read(fields.names, use_threads=False), fields)
                 return
