@@ -12,8 +12,14 @@ from litestar.handlers import HTTPRouteHandler
 
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.http.admission import in_queue
-from tonlake.api.request.call import ApiRequest, answer_json, check_size, read_arguments
-from tonlake.api.request.table_format import JSON, MEDIA_TYPES, choose_format, refine_format
+from tonlake.api.request.call import (
+    ApiRequest,
+    answer_json,
+    check_size,
+    read_arguments,
+    refine_format,
+)
+from tonlake.api.request.table_format import JSON, MEDIA_TYPES, choose_format
 from tonlake.api.sql.worker import write_answer
 from tonlake.lake.duck.own import COMPARISONS, Filter, ask_table, read_definitions, read_own_state
 from tonlake.lake.errors import QueryError

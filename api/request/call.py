@@ -17,6 +17,7 @@ import msgspec
 from litestar import Request, Response
 
 from tonlake.api.errors import AddressInvalid, RequestInvalid
+from tonlake.api.request.table_format import CSV, SAFE_CSV
 from tonlake.api.settings import HttpSettings, Settings
 from tonlake.api.text.encoding import Address, parse_address
 from tonlake.ingest.derive.tvm.pool import TvmPool
@@ -483,6 +484,17 @@ def _read_snapshot_number(arguments: Arguments) -> int | None:
         return parse_int32(text)
     except ConversionError as error:
         raise RequestInvalid('schema: error converting value for "snapshot"') from error
+
+
+def refine_format(form: str, arguments: Arguments) -> str:
+    """Return the format as refined by parameters: CSV that is safe in spreadsheets."""
+    text = arguments.last(SAFE_CSV)
+    if form != CSV or text is None:
+        return form
+    try:
+        return SAFE_CSV if parse_bool(text) else form
+    except ConversionError as error:
+        raise RequestInvalid('schema: error converting value for "csv_safe"') from error
 
 
 _ACTIONS_VERSION = "x_actions_version"

@@ -19,8 +19,6 @@ import pyarrow.compute as pc
 import pyarrow.ipc
 from msgspec import inspect
 
-from tonlake.api.errors import RequestInvalid
-from tonlake.api.request.call import Arguments, ConversionError, parse_bool
 from tonlake.lake.duck.answer import write_csv, write_parquet
 
 if TYPE_CHECKING:
@@ -72,17 +70,6 @@ def choose_format(accept: str) -> str | None:
 def name_media_type(form: str) -> str:
     """Return the Content-Type of a format."""
     return MEDIA_TYPES[CSV if form == SAFE_CSV else form]
-
-
-def refine_format(form: str, arguments: Arguments) -> str:
-    """Return the format as refined by parameters: CSV that is safe in spreadsheets."""
-    text = arguments.last(SAFE_CSV)
-    if form != CSV or text is None:
-        return form
-    try:
-        return SAFE_CSV if parse_bool(text) else form
-    except ConversionError as error:
-        raise RequestInvalid('schema: error converting value for "csv_safe"') from error
 
 
 def _read_weight(options: list[str]) -> float:

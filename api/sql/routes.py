@@ -18,6 +18,7 @@ from tonlake.api.request.call import (
     note_warnings,
     open_call,
     read_arguments,
+    refine_format,
 )
 from tonlake.api.request.table_format import (
     HTML,
@@ -25,7 +26,6 @@ from tonlake.api.request.table_format import (
     MEDIA_TYPES,
     SAFE_CSV,
     choose_format,
-    refine_format,
 )
 from tonlake.api.sql.chart import KINDS, Choice
 from tonlake.api.sql.origin import check_origin, check_own, is_foreign

@@ -135,8 +135,9 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     settings = msgspec.structs.replace(job.lake, duckdb_memory_mib=memory_mib)
     connection = connect(snapshot, settings, statement=job.query)
     _warm_up(connection)
-    if job.signatures:
-        load_scheme()  # reads a file, so before confinement
+    if job.signatures:  # what they need reads files, so before confinement
+        load_scheme()
+        pa.array([])  # looks for pandas
     paths = (files[0].path for files in snapshot.files.values() if files)
     # DuckDB opens a file by its real path, which an unprivileged user may not reach.
     confine(job.bounds, [(lake_dir / path).resolve() for path in paths])

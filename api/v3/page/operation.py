@@ -35,13 +35,13 @@ from tonlake.api.request.call import (
     read_arguments,
     read_header,
     read_query,
+    refine_format,
 )
 from tonlake.api.request.table_format import (
     WRITERS,
     choose_format,
     list_rows,
     name_media_type,
-    refine_format,
     tabulate,
 )
 from tonlake.api.text.encoding import name_ranges

@@ -122,7 +122,7 @@ class Pool:
 
 
 _HASH = pa.binary(HASH_BYTES)
-_NO_NUMBERS = pa.array([], pa.int32())
+_NO_NUMBERS = pa.nulls(0, pa.int32())
 
 
 def _flatten(chunk: pa.Array) -> list[pa.Array]:

@@ -35,14 +35,16 @@ SHOWING = (
     "pivot blocks on workchain using first(current_setting('allowed_paths'))",
 )
 NAMING = (
-    "select sql from duckdb_views()",
+    (
+        "select c::varchar from duckdb_views() as c union all"
+        " select c::varchar from duckdb_databases() as c union all"
+        " select c::varchar from duckdb_external_file_cache() as c union all"
+        " select c::varchar from duckdb_logs as c union all"
+        " select c::varchar from information_schema.views as c"
+    ),
+    "explain analyze from blocks",
     "from duckdb_secrets()",
     "from duckdb_extensions()",
-    "from duckdb_databases()",
-    "from duckdb_external_file_cache()",
-    "from duckdb_logs",
-    "from information_schema.views",
-    "explain analyze from blocks",
     "select * from read_text('/etc/passwd')",
     "select * from read_parquet('/proc/self/cwd/blocks/x.parquet')",
     "select * from glob('*')",
@@ -70,7 +72,7 @@ def test_the_service_refuses_settings(sql: TestClient[Any]) -> None:
 def test_no_answer_names_the_place(sql: TestClient[Any], demo_lake: Path) -> None:
     for query in NAMING:
         answer = sql.post("/sql", content=query)
-        assert answer.status_code in (200, 422), query
+        assert answer.status_code == (200 if query in NAMING[:2] else 422), answer.text
         for place in (demo_lake.parent, demo_lake.resolve().parent, "/root", "/home"):
             assert str(place) not in answer.text, query
 

@@ -65,7 +65,12 @@ def test_other_pages_are_refused(
 def test_programs_and_the_own_page_are_answered(
     sql: TestClient[Any], headers: dict[str, str]
 ) -> None:
-    assert sql.get(ASKED, headers=headers).json()["rows"] == [[1]]
+    answer = sql.get("/sql?format=json&query=", headers=headers)
+    assert (answer.status_code, "query is required" in answer.text) == (400, True)
+
+
+def test_a_program_gets_rows(sql: TestClient[Any]) -> None:
+    assert sql.get(ASKED, headers={"Host": "tonlake"}).json()["rows"] == [[1]]
 
 
 def test_a_link_elsewhere_leads_to_the_empty_page(sql: TestClient[Any]) -> None:
