@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import msgspec
 
 from tonlake.lake.file.rows import read_rows
+from tonlake.lake.log.place import read_place
 from tonlake.lake.schema.contract import UNANSWERED_METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
+    from tonlake.lake.log.place import Place
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.log.state import DataFile
 
@@ -34,14 +37,26 @@ class Unanswered(msgspec.Struct, frozen=True, order=True):
     states: int
 
 
+_counted: WeakKeyDictionary[Snapshot, list[Unanswered]] = WeakKeyDictionary()
+"""All counts by snapshot, while the snapshot is in use."""
+
+
 def count_unanswered(snapshot: Snapshot, tables: Collection[str] = ()) -> list[Unanswered]:
     """Return the counts for some tables of contracts (empty: all), sorted."""
-    total: Counter[tuple[str, str, str]] = Counter()
+    if snapshot not in _counted:
+        total: Counter[tuple[str, str, str]] = Counter()
+        for file in snapshot.files[UNANSWERED_METHODS.name]:
+            total.update(_count_rows(snapshot.lake_dir, file))
+        _counted[snapshot] = sorted(Unanswered(*key, states) for key, states in total.items())
+    found = _counted[snapshot]
+    return [one for one in found if not tables or one.contract_table in tables]
+
+
+def list_reasons(snapshot: Snapshot) -> Iterator[tuple[Place, set[str]]]:
+    """Yield the ranges that have such states, with the reasons."""
     for file in snapshot.files[UNANSWERED_METHODS.name]:
-        total.update(_count_rows(snapshot.lake_dir, file))
-    return sorted(
-        Unanswered(*key, states) for key, states in total.items() if not tables or key[0] in tables
-    )
+        counts = _count_rows(snapshot.lake_dir, file)
+        yield read_place(file.path), {reason for _table, _method, reason in counts}
 
 
 @lru_cache(_FILES_KEPT)

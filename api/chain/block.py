@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tonlake.api.errors import LiteServerError
+from tonlake.api.errors import LiteServerError, NotCovered
 from tonlake.api.text.encoding import name_ranges
 from tonlake.lake.account import MASTERCHAIN
 
@@ -192,6 +192,16 @@ def find_range_start(call: Call, mc_seqno: int) -> int:
 def name_coverage(call: Call) -> str:
     """Return a text with the masterchain ranges in the lake."""
     return f"the lake covers masterchain {name_ranges(call.reader.snapshot.ranges)}"
+
+
+def check_no_hole_after(call: Call, seqno: int, what: str) -> None:
+    """Refuse the last known block up to a time if a hole follows, which may have later ones.
+
+    Raises:
+        NotCovered: a hole follows; ``what`` is of that time.
+    """
+    if any(seqno == last for _first, last in call.reader.snapshot.ranges[:-1]):
+        raise NotCovered(f"{name_coverage(call)}, and {what} may lie in between")
 
 
 def list_ancestors(shard: int) -> list[int]:

@@ -88,7 +88,8 @@ def show_error(request: ApiRequest, status: int, text: str) -> Response[Any]:
     """Render an error page."""
     title = "Not found" if status == HTTPStatus.NOT_FOUND else f"Error {status}"
     shown = Shown("error.html", title, {"text": text}, status)
-    answer = render(request, shown, {})
+    notes = request.scope["state"].get("notes", ())
+    answer = render(request, shown, {"notes": list(dict.fromkeys(notes))})
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         answer.headers["Retry-After"] = RETRY_AFTER_S
     return answer

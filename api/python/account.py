@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tonlake.api.chain.account import find_state
 from tonlake.api.chain.arguments import AccountParams
-from tonlake.api.chain.block import MASTERCHAIN_SHARD, name_coverage
+from tonlake.api.chain.block import MASTERCHAIN_SHARD, check_no_hole_after, name_coverage
 from tonlake.api.chain.run import run_on_state
 from tonlake.api.errors import AddressInvalid, AnswerNotFound, NotCovered, RequestInvalid
 from tonlake.api.explorer.words.form import NANO_DIGITS
@@ -276,8 +276,7 @@ def find_seqno(call: Call, at: int | str | datetime | None) -> int | None:
     if block is None:
         raise NotCovered(f"{name_coverage(call)}, and {moment.isoformat()} is before that")
     seqno = int(block["seqno"])
-    if any(seqno == last for _first, last in call.reader.snapshot.ranges[:-1]):
-        raise NotCovered(f"{name_coverage(call)}, and {moment.isoformat()} may lie in between")
+    check_no_hole_after(call, seqno, moment.isoformat())
     return seqno
 
 

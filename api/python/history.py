@@ -14,7 +14,7 @@ import pyarrow as pa
 from duckdb.func import FunctionNullHandling
 
 from tonlake.api.chain.account import make_state
-from tonlake.api.chain.block import find_master, find_range_start
+from tonlake.api.chain.block import check_no_hole_after, find_master, find_range_start
 from tonlake.api.chain.run import run_on_state
 from tonlake.api.errors import ApiError, RequestInvalid
 from tonlake.api.text.encoding import parse_address
@@ -209,6 +209,7 @@ class _Runner:
 
     def _run_once(self, call: Call, account: Address, seqno: int, row: Row | None) -> _Ended:
         try:
+            check_no_hole_after(call, seqno, "this time")
             if row is not None and row["mc_seqno"] >= find_range_start(call, seqno):
                 ended = self._known.get((account, row["code_hash"], row["data_hash"]))
                 if ended is not None:

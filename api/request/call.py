@@ -288,7 +288,7 @@ AT_ONCE = "at_once"
 STARTED_S = "started_s"
 """Key in the scope's state: when the request arrived; streams have none."""
 
-MAX_NOTES, MAX_NOTE_CHARACTERS = 10, 300
+MAX_NOTES, MAX_NOTE_CHARACTERS = 10, 500
 """Limits of the warning header; further warnings are only counted."""
 
 ApiRequest = Request[Any, Any, Any]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tonlake.ingest.derive.stages import STAGES, Stage, rebuild
+from tonlake.ingest.derive.tvm.support import find_detector
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope, Span
@@ -15,7 +16,9 @@ from tonlake.lake.command.cli import failing_cleanly, read_settings, show_progre
 from tonlake.lake.command.maintain import rebuild_group, report_rebuilt
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.place import list_files, read_place
+from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
+from tonlake.lake.unanswered import list_reasons
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +35,13 @@ _DONE = {
 
 
 def upgrade_lake(lake_dir: Path, settings: IngestSections) -> Iterator[tuple[str, Commit]]:
-    """Derive missing tables, and yield each commit with a description."""
+    """Derive missing tables, and yield each commit with a description.
+
+    Ranges with get-methods that only an earlier engine could not run are derived again.
+    """
+    again = Scope(within=_list_retried(lake_dir, settings))
+    for name in ("contracts", "actions") if again.within else ():
+        yield from _name(_DONE[name], rebuild(name, lake_dir, settings, again))
     for stage in STAGES:
         scope = Scope()
         if stage.marker is not None:
@@ -54,6 +63,19 @@ def _list_lacking(state: LogState, base: str, derived: str) -> list[Span]:
         {read_place(file.path) for file in list_files(state, name)} for name in (base, derived)
     )
     return [Span(place.first, place.last) for place in sorted(places - done)]
+
+
+def _list_retried(lake_dir: Path, settings: IngestSections) -> list[Span]:
+    """Return the spans with a get-method that today's engine may be able to run."""
+    if not settings.ingest.detect_contracts:
+        return []
+    engine = find_detector(settings.tvm)
+    snapshot = open_snapshot(lake_dir, check_digests=False)
+    return [
+        Span(place.first, place.last)
+        for place, reasons in list_reasons(snapshot)
+        if any(engine.may_answer(reason) for reason in reasons)
+    ]
 
 
 _HELP = {
@@ -103,7 +125,8 @@ def upgrade_command(*, lake_dir: Path) -> None:
     """Derive what an earlier version of tonlake did not.
 
     Existing files stay; missing tables are derived from them in ordinary commits: traces,
-    contracts, actions, index. The same command resumes where it was stopped.
+    contracts, actions, index. Contracts whose get-methods an earlier engine could not run are
+    detected again. The same command resumes where it was stopped.
     """
     done = 0
     with failing_cleanly():

@@ -18,6 +18,8 @@ from tonlake.api.app import create_app
 from tonlake.api.command.main import main
 from tonlake.api.settings import Settings
 from tonlake.ingest.derive.stages import rebuild
+from tonlake.ingest.derive.tvm.machine.run import VERSION
+from tonlake.ingest.derive.tvm.support import LIBRARY_MISSING
 from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
@@ -68,6 +70,12 @@ def unanswered_lake(newer_lake: Path, tmp_path_factory: pytest.TempPathFactory) 
 def client(newer_lake: Path) -> Iterator[TestClient[Any]]:
     with TestClient(create_app(newer_lake, PATIENT)) as made:
         yield made
+
+
+def replace_reason(rows: pa.Table, reason: str) -> pa.Table:
+    """Return unanswered get-methods with another reason."""
+    made = [row | {"reason": reason} for row in rows.to_pylist()]
+    return pa.Table.from_pylist(made, schema=rows.schema)
 
 
 def run(*words: object) -> tuple[int, str]:
@@ -134,8 +142,33 @@ def test_lists_that_it_could_belong_to_say_so(unanswered_lake: Path) -> None:
             assert f"get-methods of 1 states could not be run; {REASON}" in warning
         masters = client.get("/api/v3/jetton/masters").headers["x-tonlake-warning"]
         assert REASON not in masters
+        actions = client.get("/api/v3/actions").headers["x-tonlake-warning"]
+        assert actions.startswith("actions may have general types: get-methods of 1 states could")
+        page = client.get(f"/nft/0:{'11' * 32}")
+        assert page.status_code == 404
+        assert "contracts may be missing: the network has global version 99" in page.text
         metrics = client.get("/metrics").text
         assert 'tonlake_unanswered_methods{table="jetton_wallets"} 1.0' in metrics
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_retried"),
+    [
+        ("the process ended", True),
+        (f"tonlake supports global version {VERSION - 1}, and the network has 99", True),
+        (f"tonlake supports global version {VERSION}, and the network has 99", False),
+        (LIBRARY_MISSING, False),
+    ],
+)
+def test_an_upgrade_tries_what_an_earlier_engine_could_not(
+    unanswered_lake: Path, tmp_path: Path, reason: str, *, is_retried: bool
+) -> None:
+    lake_dir: Path = shutil.copytree(unanswered_lake, tmp_path / "lake")
+    rewrite(lake_dir, UNANSWERED_METHODS.name, lambda rows: replace_reason(rows, reason))
+    code, text = run("upgrade", "--lake", lake_dir)
+    assert code == 0
+    assert ("contracts found" in text) == is_retried
+    assert bool(count_unanswered(open_snapshot(lake_dir))) != is_retried
 
 
 def test_a_rebuild_tries_again(unanswered_lake: Path, tmp_path: Path) -> None:

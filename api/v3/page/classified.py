@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from tonlake.api.errors import NotDerived
 from tonlake.api.text.encoding import name_ranges
+from tonlake.api.v3.page.history import warn_of_unanswered
 from tonlake.api.v3.resource.action import CURRENCY_TRANSFER, Action, render_action
 from tonlake.ingest.derive.action.version import expand_names
+from tonlake.lake.schema.contract import (
+    DEX_POOLS,
+    JETTON_WALLETS,
+    MULTISIG_ORDERS,
+    NFT_ITEMS,
+    NFT_SALES,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +27,11 @@ Row = dict[str, Any]
 
 LATEST = "latest"
 _NO_LIMIT = (1 << 31) - 1
+
+_CLASSIFIED_BY = tuple(
+    table.name for table in (JETTON_WALLETS, NFT_ITEMS, NFT_SALES, MULTISIG_ORDERS, DEX_POOLS)
+)
+"""Contracts that rules of actions look up."""
 
 
 def choose_types(call: Call, names: Sequence[str]) -> frozenset[str]:
@@ -31,11 +44,12 @@ def choose_types(call: Call, names: Sequence[str]) -> frozenset[str]:
 
 
 def check_classified(call: Call, *, is_empty: bool) -> None:
-    """Add a warning about blocks whose traces are not classified.
+    """Add warnings about blocks whose traces, and contracts, are not classified.
 
     Raises:
         NotDerived: the result is empty, possibly for that reason.
     """
+    warn_of_unanswered(call, "actions may have general types", *_CLASSIFIED_BY)
     held = call.reader.snapshot.ranges
     done = [
         (row["first_mc_seqno"], row["last_mc_seqno"])

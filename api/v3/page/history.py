@@ -14,7 +14,7 @@ from tonlake.api.v3.page.book import pair_addresses, read_accounts
 from tonlake.api.v3.page.operation import check_mc_seqno, check_no_contract_missing
 from tonlake.ingest.derive.tvm.support import compare_versions, find_detector, name_remedy
 from tonlake.lake.log.place import read_place
-from tonlake.lake.schema.contract import INTERFACES
+from tonlake.lake.schema.contract import INTERFACES, UNANSWERED_METHODS
 from tonlake.lake.unanswered import count_unanswered
 
 if TYPE_CHECKING:
@@ -110,16 +110,28 @@ def check_derived(call: Call, *tables: str) -> None:
         raise NotDerived(f"this lake has no contract detection; {REMEDY}")
     if ranges := find_unsearched(snapshot):
         call.warn(f"masterchain {name_ranges(ranges)} was not searched for contracts; {REMEDY}")
-    unanswered = count_unanswered(snapshot, {_DEPENDS_ON.get(name, name) for name in tables})
-    if unanswered:
-        states = sum(each.states for each in unanswered)
-        call.warn(
-            f"contracts may be missing: get-methods of {states} states could not be run; "
-            f"{unanswered[0].reason}; {name_remedy(unanswered[0].reason)}"
-        )
+    if warn_of_unanswered(call, "contracts may be missing", *tables):
         return
     if gap := compare_versions(snapshot, [find_detector(call.settings.tvm)]).gap:
         call.warn(f"contracts may be missing: {gap}")
+
+
+def warn_of_unanswered(call: Call, consequence: str, *tables: str) -> bool:
+    """Warn if get-methods could not be run whose contracts rows of some tables need (none: any)."""
+    snapshot = call.reader.snapshot
+    if damage := snapshot.damaged.get(UNANSWERED_METHODS.name):
+        if UNANSWERED_METHODS.name not in snapshot.lacking:
+            call.warn(f"{consequence}: {damage}")
+        return False
+    wanted = {_DEPENDS_ON.get(name, name) for name in tables}
+    unanswered = count_unanswered(snapshot, wanted)
+    if unanswered:
+        states, reason = sum(each.states for each in unanswered), unanswered[0].reason
+        call.warn(
+            f"{consequence}: get-methods of {states} states could not be run; "
+            f"{reason}; {name_remedy(reason)}"
+        )
+    return bool(unanswered)
 
 
 def is_derived(call: Call) -> bool:

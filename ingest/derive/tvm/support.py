@@ -72,9 +72,20 @@ class Engine(msgspec.Struct, frozen=True):
         if exit_code != INVALID_OPCODE or self.version is None or network <= self.version:
             return None
         return (
-            f"{self.name} supports global version {self.version}, and the network has {network}: "
+            f"{self._limit}, and the network has {network}: "
             "the get-method met an instruction that it does not know"
         )
+
+    def may_answer(self, reason: str) -> bool:
+        """Return whether the engine may run a get-method that was not run for a reason.
+
+        The reason may be of an earlier engine, but not that of this one, or a missing library.
+        """
+        return not reason.startswith((LIBRARY_MISSING, self._limit))
+
+    @property
+    def _limit(self) -> str:
+        return f"{self.name} supports global version {self.version}"
 
 
 OWN_ENGINE = Engine("get-methods", "tonlake", VERSION)

@@ -1,6 +1,8 @@
 """Get-methods over time, compared with single runs on the same states."""
 
 import json
+from contextlib import closing
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -9,7 +11,11 @@ import tonlake
 from tonlake.api.chain.run import run_on_state
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.python import history
+from tonlake.api.settings import Settings
 from tonlake.api.text.stack import encode_v3
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
 from tonlake.lake.errors import QueryError
 
 pytestmark = pytest.mark.usefixtures("tvm")
@@ -51,6 +57,28 @@ def test_in_sql_and_of_one_account(lake: tonlake.Lake, masters: list[str]) -> No
     one = lake.account(masters[0]).history("get_jetton_data", every="2 minutes")
     single = lake.sql(asked, accounts=masters[0])
     assert single.fetchall() == one.fetchall() == whole.fetchall()[: len(one)]
+
+
+def test_a_time_in_a_hole_has_no_state(
+    lake: tonlake.Lake, masters: list[str], demo_node: Path, tmp_path: Path
+) -> None:
+    """The last block before a hole may not be the last one up to a time."""
+    last = lake.sql("select max(mc_seqno) from blocks").fetchall()[0][0]
+    before, after = last // 2, last // 2 + 9
+    with closing(open_node(demo_node)) as source:
+        for span in (Span(1, before), Span(after, last)):
+            ingest(source, tmp_path, span, Settings())
+    every = {"every": "1 second"}
+    whole = lake.account(masters[0]).history("get_jetton_data", **every).arrow().to_pylist()
+    account = tonlake.open(tmp_path).account(masters[0])
+    holed = account.history("get_jetton_data", **every).arrow().to_pylist()
+    assert {row["time"] for row in holed} == {row["time"] for row in whole}
+    for row, known in zip(holed, whole, strict=True):
+        if known["mc_seqno"] in range(before, after):
+            assert row["mc_seqno"] == before
+            assert "this time may lie in between" in row["error"]
+        elif known["mc_seqno"] < before:
+            assert row == known
 
 
 def test_a_state_runs_once(lake: tonlake.Lake, masters: list[str]) -> None:
