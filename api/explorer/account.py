@@ -10,7 +10,16 @@ import segno
 
 from tonlake.api.explorer import chart
 from tonlake.api.explorer.contract.tab import show_contract
-from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_address, read_offset
+from tonlake.api.explorer.frame import (
+    Listed,
+    Question,
+    Shown,
+    ask_or_say,
+    choose,
+    list_page,
+    read_address,
+    read_offset,
+)
 from tonlake.api.explorer.history import list_history
 from tonlake.api.explorer.transaction import ask_transactions
 from tonlake.api.explorer.words.movement import TON
@@ -39,8 +48,6 @@ from tonlake.api.v3.route.token import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonlake.api.explorer.contract.tab import Contract
-    from tonlake.api.explorer.history import HistoryPage
     from tonlake.api.text.encoding import Address
     from tonlake.api.v3.resource.answer import Metadata, WalletState
 
@@ -48,102 +55,22 @@ if TYPE_CHECKING:
 QUIET = 4
 """Width of the quiet zone in modules (ISO/IEC 18004)."""
 
-
-class Code(msgspec.Struct, frozen=True):
-    """A QR code: side length in modules, quiet zone included, and the path of dark modules."""
-
-    size: int
-    path: str
-
-
-def draw_code(text: str) -> Code:
-    """Return the QR code of ``text`` with error correction level M."""
-    modules = [list(row) for row in segno.make(text, error="m", micro=False).matrix]
-    path = "".join(
-        f"M{x + QUIET} {y + QUIET}h1v1h-1z"
-        for y, row in enumerate(modules)
-        for x, dark in enumerate(row)
-        if dark
-    )
-    return Code(len(modules) + 2 * QUIET, path)
-
-
 ROWS = 20
 RECEIVED, SENT, EXTERNAL = WAYS = ("in", "out", "external")
 """Message filters: from other accounts, sent, from outside the chain."""
 
 
-class Price(msgspec.Struct, frozen=True):
-    """The price of one unit of a jetton; ``usd`` is None if the price of TON is unknown."""
-
-    ton: float
-    usd: float | None
-    utime: int
+def draw_code(text: str) -> str:
+    """Return the QR code of ``text`` as SVG, with error correction level M."""
+    code = segno.make(text, error="m", micro=False)
+    return code.svg_inline(border=QUIET, light="#fff", omitsize=True, svgclass=None, lineclass=None)
 
 
-class Holding(msgspec.Struct, frozen=True):
-    """A jetton wallet and the value of its balance; None if no price is known."""
+class Holdings(Listed, frozen=True, kw_only=True):
+    """One page of an account's tokens, each with its wallet, and its value if a price is known."""
 
-    wallet: JettonWallet
-    ton: float | None = None
-    usd: float | None = None
-    utime: int | None = None
-    """Unix seconds of the hour that the price belongs to."""
-
-
-class AccountMessage(msgspec.Struct, frozen=True):
-    """A message of an account; ``sent`` if the account is the source."""
-
-    message: Message
-    sent: bool
-
-
-def list_holdings(question: Question, address: Address) -> tuple[list[Holding], Price | None]:
-    """Return one page of an account's jettons, and the price of TON if known."""
-    query = WalletsQuery(owner_address=(address,), limit=ROWS, offset=read_offset(question))
-    wallets = question.ask(get_wallets, query).jetton_wallets
-    prices = read_prices(question, [wallet.jetton for wallet in wallets])
-    valued = [_value(question, wallet, prices.get(wallet.jetton)) for wallet in wallets]
-    return valued, prices.get(TON)
-
-
-def _value(question: Question, wallet: JettonWallet, price: Price | None) -> Holding:
-    if price is None:
-        return Holding(wallet)
-    units = int(wallet.balance) / 10 ** question.names.digits(wallet.jetton)
-    usd = None if price.usd is None else units * price.usd
-    return Holding(wallet, units * price.ton, usd, price.utime)
-
-
-def read_prices(question: Question, jettons: list[str]) -> dict[str, Price]:
-    """Return the newest known prices by raw address of the jetton; of TON under ``TON``."""
-    reader = question.call.reader
-    if not reader.snapshot.files["dex_swaps"]:
-        return {}
-    rows = reader.rows("explorer/prices", jettons=jettons)
-    return {row["address"]: Price(row["ton"], row["usd"], row["utime"]) for row in rows}
-
-
-def list_messages(question: Question, address: Address) -> list[AccountMessage]:
-    """Return one page of the messages that an account received or sent, newest first."""
-    way = question.argument("way")
-    sent = way == SENT
-    query = MessagesQuery(
-        source=address if sent else None,
-        destination=None if sent else address,
-        limit=ROWS,
-        offset=read_offset(question),
-        sort="desc",
-        exclude_externals=way not in (SENT, EXTERNAL),
-        only_externals=way == EXTERNAL,
-    )
-    rows: list[Any] = find_rows(question.call, query)
-    named = set(list_ends(rows))
-    question.names.learn(
-        read_address_book(question.call, named), read_metadata(question.call, named)
-    )
-    build = make_builder(Message, question.call.settings.http.opcode_format)
-    return [AccountMessage(build((row,)), sent) for row in rows]
+    ton_price: dict[str, Any] | None
+    """The newest known price of TON: ``usd`` and ``utime``, the hour it belongs to."""
 
 
 Values = dict[str, Any]
@@ -166,12 +93,11 @@ def show_account(question: Question) -> Shown:
     question.names.learn(states.address_book, states.metadata)
     state = next(iter(states.accounts), None)
     raw = str(address)
-    shown = question.argument("show")
-    shown = shown if shown in LISTS else next(iter(LISTS))
+    shown = choose(question, "show", LISTS)
     values: Values = {
         "raw": raw,
         "friendly": question.names.friendly(raw),
-        "way": way if (way := question.argument("way")) in WAYS else WAYS[0],
+        "way": choose(question, "way", WAYS),
         "code": draw_code(f"ton://transfer/{question.names.friendly(raw)}"),
         "watched": raw,
         "is_newest": not any(map(question.argument, ("offset", "cursor"))),
@@ -220,62 +146,73 @@ def _draw_balance(question: Question, address: Address) -> chart.Line | None:
     return chart.plot_steps([(row["utime"], row["balance"]) for row in reversed(rows)])
 
 
-class History(msgspec.Struct, frozen=True):
-    """One page of a tab, with links to older rows and back to the newest."""
-
-    rows: list[Any]
-    older: str
-    newest: str
-    ton_price: Price | None = None
-    """The price of TON, if known; only for the tokens tab."""
+def _list_transactions(question: Question, address: Address) -> Listed:
+    query = TransactionsQuery(account=(address,), limit=ROWS, offset=read_offset(question))
+    found = ask_transactions(question, find_keys(question.call, query))
+    return _page(question, address, found.transactions)
 
 
-def _list_transactions(question: Question, address: Address) -> History:
-    offset = read_offset(question)
-    keys = find_keys(
-        question.call, TransactionsQuery(account=(address,), limit=ROWS, offset=offset)
+def _list_tokens(question: Question, address: Address) -> Holdings:
+    query = WalletsQuery(owner_address=(address,), limit=ROWS, offset=read_offset(question))
+    wallets = question.ask(get_wallets, query).jetton_wallets
+    prices = _read_prices(question, [wallet.jetton for wallet in wallets])
+    rows = [
+        {"wallet": wallet, **_value(question, wallet, prices.get(wallet.jetton))}
+        for wallet in wallets
+    ]
+    page = msgspec.structs.asdict(_page(question, address, rows))
+    return Holdings(**page, ton_price=prices.get(TON))
+
+
+def _read_prices(question: Question, jettons: list[str]) -> dict[str, Values]:
+    """Return the newest known prices by raw address of the jetton; of TON under ``TON``."""
+    reader = question.call.reader
+    if not reader.snapshot.files["dex_swaps"]:
+        return {}
+    return {row["address"]: row for row in reader.rows("explorer/prices", jettons=jettons)}
+
+
+def _value(question: Question, wallet: JettonWallet, price: Values | None) -> Values:
+    """Return the value of a balance in TON and USD, and the hour of the price."""
+    if price is None:
+        return {"ton": None, "usd": None}
+    units = int(wallet.balance) / 10 ** question.names.digits(wallet.jetton)
+    usd = None if price["usd"] is None else units * price["usd"]
+    return {"ton": units * price["ton"], "usd": usd, "utime": price["utime"]}
+
+
+def _list_messages(question: Question, address: Address) -> Listed:
+    """Return one page of the messages that an account received or sent, newest first."""
+    way = question.argument("way")
+    query = MessagesQuery(
+        source=address if way == SENT else None,
+        destination=None if way == SENT else address,
+        limit=ROWS,
+        offset=read_offset(question),
+        sort="desc",
+        exclude_externals=way not in (SENT, EXTERNAL),
+        only_externals=way == EXTERNAL,
     )
-    found = ask_transactions(question, keys)
-    return _page_by_offset(question, address, found.transactions, offset)
+    rows: list[Any] = find_rows(question.call, query)
+    named = set(list_ends(rows))
+    question.names.learn(
+        read_address_book(question.call, named), read_metadata(question.call, named)
+    )
+    build = make_builder(Message, question.call.settings.http.opcode_format)
+    return _page(question, address, [build((row,)) for row in rows])
 
 
-def _list_tokens(question: Question, address: Address) -> History:
-    rows, ton_price = list_holdings(question, address)
-    found = _page_by_offset(question, address, rows, read_offset(question))
-    return msgspec.structs.replace(found, ton_price=ton_price)
+def _list_items(question: Question, address: Address) -> Listed:
+    query = ItemsQuery(owner_address=(address,), limit=ROWS, offset=read_offset(question))
+    return _page(question, address, question.ask(get_items, query).nft_items)
 
 
-def _list_messages(question: Question, address: Address) -> History:
-    rows = list_messages(question, address)
-    return _page_by_offset(question, address, rows, read_offset(question))
-
-
-def _list_items(question: Question, address: Address) -> History:
-    offset = read_offset(question)
-    query = ItemsQuery(owner_address=(address,), limit=ROWS, offset=offset)
-    found = question.ask(get_items, query)
-    return _page_by_offset(question, address, found.nft_items, offset)
-
-
-def _page_by_offset(question: Question, address: Address, rows: list[Any], offset: int) -> History:
-    older = offset + ROWS if len(rows) == ROWS else None
-    return _page(question, address, rows, offset=older, is_first=not offset)
-
-
-def _page(
-    question: Question, address: Address, rows: list[Any], *, is_first: bool, **older: object
-) -> History:
-    path = name_path(question, "account", str(address))
+def _page(question: Question, address: Address, rows: list[Any]) -> Listed:
     kept = question.kept | ({"way": way} if (way := question.argument("way")) else {})
-    more = any(value not in (None, "") for value in older.values())
-    return History(
-        rows,
-        older=link(path, **kept, **older) if more else "",
-        newest="" if is_first else link(path, **kept),
-    )
+    return list_page(question, name_path(question, "account", str(address)), rows, ROWS, **kept)
 
 
-LISTS: dict[str, tuple[str, Callable[[Question, Address], History | HistoryPage | Contract]]] = {
+LISTS: dict[str, tuple[str, Callable[[Question, Address], Listed]]] = {
     "history": ("History", list_history),
     "transactions": ("Transactions", _list_transactions),
     "messages": ("Messages", _list_messages),

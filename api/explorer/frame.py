@@ -25,7 +25,7 @@ from tonlake.api.explorer.words.movement import write_amount
 from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.explorer.words.outcome import judge_with
 from tonlake.api.http.admission import in_queue
-from tonlake.api.http.representation import matches, tag_body
+from tonlake.api.http.representation import tag_body
 from tonlake.api.request.call import (
     ApiRequest,
     Arguments,
@@ -39,9 +39,8 @@ from tonlake.api.request.call import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from tonlake.api.request.call import ApiRequest
     from tonlake.api.text.encoding import Address
     from tonlake.queries.reader import Reader
 
@@ -170,9 +169,6 @@ THEME_COOKIE = "tonlake_theme"
 KEPT = ("show", "full", "snapshot")
 """Parameters that links within a page keep: tab, full addresses, snapshot number."""
 
-FRAGMENT = "_rows.html"
-"""Suffix of templates that render a fragment of a page; the script polls them."""
-
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; base-uri 'none'; form-action 'self'; "
@@ -227,20 +223,23 @@ class Shown(msgspec.Struct):
     status: int = 200
 
 
-class Sheet(msgspec.Struct, frozen=True):
-    """Rows of a page as CSV; ``name`` is the file name."""
-
-    name: str
-    text: str
-
-
 class Redirect(msgspec.Struct, frozen=True):
     """A redirect to another page of the explorer."""
 
     path: str
 
 
-def page(path: str, answer: Callable[[Question], Shown | Redirect | Sheet]) -> HTTPRouteHandler:
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """One page of a list, and the paths of its first and of its next page; "" without one."""
+
+    rows: list[Any]
+    newest: str = ""
+    older: str = ""
+
+
+def page(
+    path: str, answer: Callable[[Question], Shown | Redirect | Response[bytes]]
+) -> HTTPRouteHandler:
     """Return the route handler of a page; ``answer`` queries the lake and returns the content.
 
     The parameter ``seqno`` shows the page as of a past masterchain block, unless the page is
@@ -260,14 +259,9 @@ def page(path: str, answer: Callable[[Question], Shown | Redirect | Sheet]) -> H
             target = shown.path if seqno is None else link(shown.path, seqno=seqno)
             headers = {**HEADERS, "Location": target}
             return Response(b"", status_code=HTTPStatus.SEE_OTHER, headers=headers)
-        if isinstance(shown, Sheet):
-            return write_sheet(shown)
+        if isinstance(shown, Response):
+            return shown
         snapshot = call.reader.snapshot
-        tag = f'W/"{snapshot.state.digest}"'
-        fragment = shown.template.endswith(FRAGMENT)
-        if fragment and matches(request.headers.get("if-none-match", "").encode(), tag.encode()):
-            headers = {**HEADERS, "ETag": tag}
-            return Response(b"", status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
         values: dict[str, Any] = {"names": question.names, "notes": list(dict.fromkeys(call.notes))}
         call.notes.clear()
         values |= {"snapshot": snapshot.number, "covered": snapshot.ranges}
@@ -275,18 +269,11 @@ def page(path: str, answer: Callable[[Question], Shown | Redirect | Sheet]) -> H
         if seqno is not None:
             values["past_utime"] = find_utime(call.reader, seqno)
         rendered = render(request, shown, values)
-        # A full page also depends on the chosen theme, and some pages on the clock.
-        rendered.headers["ETag"] = tag if fragment else tag_body(rendered.content)
+        rendered.headers["ETag"] = tag_body(rendered.content)
         return rendered
 
     handle.__doc__ = answer.__doc__
     return HTTPRouteHandler(path, http_method=["GET", "HEAD"])(in_queue(handle))
-
-
-def write_sheet(sheet: Sheet) -> Response[bytes]:
-    """Return the CSV as a download."""
-    headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{sheet.name}"'}
-    return Response(sheet.text.encode(), media_type="text/csv", headers=headers)
 
 
 def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Response[bytes]:
@@ -384,6 +371,25 @@ def read_offset(question: Question) -> int:
     """Return the ``offset`` parameter; 0 if it is not a number."""
     text = question.argument("offset")
     return min(int(text), MAX_OFFSET) if text.isascii() and text.isdecimal() else 0
+
+
+def list_page(question: Question, path: str, rows: list[Any], limit: int, **kept: object) -> Listed:
+    """Return the page of a list at ``path`` with ``rows``: at most ``limit``, read from an offset.
+
+    ``kept`` are the parameters that its links keep.
+    """
+    offset = read_offset(question)
+    return Listed(
+        rows=rows,
+        newest=link(path, **kept) if offset else "",
+        older=link(path, **kept, offset=offset + limit) if len(rows) == limit else "",
+    )
+
+
+def choose(question: Question, name: str, choices: Iterable[str]) -> str:
+    """Return the parameter ``name`` if it is one of ``choices``, else the first of these."""
+    text, known = question.argument(name), list(choices)
+    return text if text in known else known[0]
 
 
 def read_hash(question: Question) -> bytes:

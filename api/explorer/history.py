@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
+from litestar import Response
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.explorer.frame import Question, Sheet, link, read_address
+from tonlake.api.explorer.frame import HEADERS, Listed, Question, link, read_address
 from tonlake.api.explorer.words.form import read_moment, write_hex, write_iso
 from tonlake.api.explorer.words.movement import (
     DIRECTIONS,
@@ -84,17 +85,14 @@ class Entry(msgspec.Struct, frozen=True):
     direction: str
 
 
-class HistoryPage(msgspec.Struct, frozen=True):
-    """One page of a history, newest first; ``days`` groups ``rows`` by day."""
+class HistoryPage(Listed, frozen=True, kw_only=True):
+    """One page of a history, newest first: ``rows`` are entries, ``days`` groups them by day."""
 
-    rows: list[Entry]
     days: list[tuple[date, list[Entry]]]
     filters: Filters
     tokens: dict[str, str]
     """Names of the assets offered as filters."""
 
-    older: str
-    newest: str
     sheet: str
     """Path of the same rows as CSV."""
 
@@ -146,10 +144,10 @@ def list_history(question: Question, address: Address) -> HistoryPage:
     kept = {**filters.chosen, **question.kept}
     start = question.argument("cursor")
     return HistoryPage(
-        rows,
-        days,
-        filters,
-        _list_tokens(question, address, filters),
+        rows=rows,
+        days=days,
+        filters=filters,
+        tokens=_list_tokens(question, address, filters),
         older=link(account, **kept, cursor=str(cursor)) if cursor else "",
         newest=link(account, **kept) if start else "",
         sheet=link(f"{account}/history.csv", **kept, cursor=start),
@@ -157,7 +155,7 @@ def list_history(question: Question, address: Address) -> HistoryPage:
     )
 
 
-def show_sheet(question: Question) -> Sheet:
+def show_sheet(question: Question) -> Response[bytes]:
     """Return the rows of a history page as CSV, one line per movement."""
     address = read_address(question)
     page = list_history(question, address)
@@ -166,7 +164,9 @@ def show_sheet(question: Question) -> Sheet:
     writer.writerow(_CSV_COLUMNS)
     for row in page.rows:
         writer.writerows(_write_lines(row, question.names))
-    return Sheet(f"history-{address.account.hex()[:8]}.csv", stream.getvalue())
+    name = f"history-{address.account.hex()[:8]}.csv"
+    headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(stream.getvalue().encode(), media_type="text/csv", headers=headers)
 
 
 def _write_lines(row: Entry, names: Names) -> Iterator[tuple[str, ...]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import count
+from typing import Any
 
-import msgspec
-
-from tonlake.api.explorer.frame import Question, Shown, link, read_offset
+from tonlake.api.explorer.frame import Question, Shown, choose, list_page, read_offset
 from tonlake.api.text.encoding import Address
 from tonlake.api.v3.page.book import describe_addresses
 from tonlake.api.v3.page.history import check_derived
@@ -19,24 +18,11 @@ from tonlake.lake.schema.contract import (
     NFT_ITEMS,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-Row = dict[str, Any]
-
 ROWS = 50
 JETTON_SORTS = {"holders": "Holders", "transfers": "Transfers", "volume": "Volume"}
 COLLECTION_SORTS = {"owners": "Owners", "items": "Items"} | {
     name: JETTON_SORTS[name] for name in ("transfers", "volume")
 }
-
-
-class Ranked(msgspec.Struct, frozen=True):
-    """A row of a ranking; ``place`` counts from 1."""
-
-    place: int
-    raw: str
-    row: Row
 
 
 def show_accounts(question: Question) -> Shown:
@@ -73,8 +59,7 @@ def show_collections(question: Question) -> Shown:
 
 
 def _rank(question: Question, name: str, title: str, sorts: dict[str, str]) -> Shown:
-    sort = question.argument("sort")
-    sort = sort if sort in sorts else next(iter(sorts))
+    sort = choose(question, "sort", sorts)
     rows = question.call.reader.rows(
         f"explorer/{name}", sort=sort, limit=ROWS, offset=read_offset(question)
     )
@@ -83,20 +68,15 @@ def _rank(question: Question, name: str, title: str, sorts: dict[str, str]) -> S
     return _show(question, name, title, rows, sort=sort, sorts=sorts)
 
 
-def _show(question: Question, name: str, title: str, rows: Sequence[Row], **values: Any) -> Shown:  # noqa: ANN401 - template values
-    offset = read_offset(question)
+def _show(
+    question: Question, name: str, title: str, rows: list[dict[str, Any]], **values: object
+) -> Shown:
+    """Return a list; its rows become (place from 1, raw address, row)."""
     addresses = [Address(row["workchain"], row["account"]) for row in rows]
     book = describe_addresses(question.call, addresses)
     metadata = read_metadata(question.call, set(addresses))
     question.names.learn({str(address): book[address] for address in addresses}, metadata)
-    kept = {"sort": values.get("sort")}
-    ranked = [
-        Ranked(place, str(address), row)
-        for place, (address, row) in enumerate(zip(addresses, rows, strict=True), offset + 1)
-    ]
-    values |= {
-        "ranked": ranked,
-        "newest": link(f"/{name}", **kept) if offset else "",
-        "older": link(f"/{name}", **kept, offset=offset + ROWS) if len(rows) == ROWS else "",
-    }
-    return Shown(f"{name}.html", title, values)
+    places = count(read_offset(question) + 1)
+    ranked = list(zip(places, map(str, addresses), rows, strict=False))
+    listed = list_page(question, f"/{name}", ranked, ROWS, sort=values.get("sort"))
+    return Shown(f"{name}.html", title, {**values, "listed": listed})

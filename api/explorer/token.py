@@ -19,11 +19,12 @@ from litestar.handlers import HTTPRouteHandler
 from tonlake.api.errors import AnswerNotFound, ServiceBusy
 from tonlake.api.explorer.frame import (
     HEADERS,
+    Listed,
     Question,
-    Redirect,
     Shown,
     ask_or_say,
-    link,
+    choose,
+    list_page,
     read_address,
     read_offset,
 )
@@ -35,7 +36,7 @@ from tonlake.api.request.call import (
     parse_any_address,
     read_arguments,
 )
-from tonlake.api.v3.page.metadata import NOT_FETCHED, Fetched, describe_tokens, read_fetched
+from tonlake.api.v3.page.metadata import NOT_FETCHED, describe_tokens, read_fetched
 from tonlake.api.v3.page.operation import check_no_contract_missing
 from tonlake.api.v3.route import token as token_routes
 from tonlake.ingest.errors import FetchError
@@ -180,9 +181,6 @@ def make_route(pictures: Pictures) -> HTTPRouteHandler:
     return HTTPRouteHandler("/picture/{address:str}", http_method="GET")(show_picture)
 
 
-Listed = tuple[list[Any], str, str]
-"""Rows, path of the newest rows ("" if shown) and of older ones ("" if none)."""
-
 ROWS = 25
 MAX_CONTENT_CHARACTERS = 2000
 """Maximum length of one field of a token's content; longer ones are cut."""
@@ -203,13 +201,11 @@ def show_jetton(question: Question) -> Shown:
         check_no_contract_missing(question.call.reader)
         raise AnswerNotFound(f"{question.names.friendly(str(address))} is not a jetton master")
     question.names.learn(found.address_book, found.metadata)
-    shown = question.argument("show")
-    shown = shown if shown in LISTS else next(iter(LISTS))
+    shown = choose(question, "show", LISTS)
     master = found.jetton_masters[0]
     values = {
         "master": master,
-        "content": clip_content(master.jetton_content),
-        "fetched": find_fetched(question, master.jetton_content),
+        **_describe_content(question, master.jetton_content),
         "show": shown,
         "lists": {name: title for name, (title, _) in LISTS.items()},
         "listed": ask_or_say(lambda: LISTS[shown][1](question, address)),
@@ -219,24 +215,21 @@ def show_jetton(question: Question) -> Shown:
 
 
 def _list_holders(question: Question, address: Address) -> Listed:
-    offset = read_offset(question)
     query = token_routes.WalletsQuery(
-        jetton_address=(address,), exclude_zero_balance=True, sort="desc", limit=ROWS, offset=offset
+        jetton_address=(address,), exclude_zero_balance=True, sort="desc", **_window(question)
     )
     found = question.ask(token_routes.get_wallets, query)
     return _page(question, "jetton", address, found.jetton_wallets)
 
 
 def _list_transfers(question: Question, address: Address) -> Listed:
-    offset = read_offset(question)
-    query = token_routes.TransfersQuery(jetton_master=address, limit=ROWS, offset=offset)
+    query = token_routes.TransfersQuery(jetton_master=address, **_window(question))
     found = question.ask(token_routes.get_transfers, query)
     return _page(question, "jetton", address, found.jetton_transfers)
 
 
 def _list_burns(question: Question, address: Address) -> Listed:
-    offset = read_offset(question)
-    query = token_routes.MovesQuery(jetton_master=address, limit=ROWS, offset=offset)
+    query = token_routes.MovesQuery(jetton_master=address, **_window(question))
     found = question.ask(token_routes.get_burns, query)
     return _page(question, "jetton", address, found.jetton_burns)
 
@@ -249,7 +242,7 @@ LISTS: dict[str, tuple[str, Callable[[Question, Address], Listed]]] = {
 """The tabs of a jetton page: title and the function that returns the rows."""
 
 
-def show_nft(question: Question) -> Shown | Redirect:
+def show_nft(question: Question) -> Shown:
     """Show an NFT with its transfers, or a collection with its items.
 
     Raises:
@@ -272,57 +265,49 @@ def show_nft(question: Question) -> Shown | Redirect:
 
 
 def _show_item(question: Question, address: Address, item: NFTItem) -> Shown:
-    values = {
-        "item": item,
-        "content": clip_content(item.content),
-        "fetched": find_fetched(question, item.content),
-        "listed": ask_or_say(lambda: _list_moves(question, address)),
-    }
+    values = {"item": item, "listed": ask_or_say(lambda: _list_moves(question, address))}
+    values |= _describe_content(question, item.content)
     return Shown("nft.html", f"NFT {question.names.label(item.address)}", values)
 
 
 def _show_collection(question: Question, address: Address, collection: NFTCollection) -> Shown:
-    values = {
-        "collection": collection,
-        "content": clip_content(collection.collection_content),
-        "fetched": find_fetched(question, collection.collection_content),
-        "listed": ask_or_say(lambda: _list_items(question, address)),
-    }
+    listed = ask_or_say(lambda: _list_items(question, address))
+    values = {"collection": collection, "listed": listed}
+    values |= _describe_content(question, collection.collection_content)
     title = f"Collection {question.names.label(collection.address)}"
     return Shown("collection.html", title, values)
 
 
 def _list_moves(question: Question, address: Address) -> Listed:
-    offset = read_offset(question)
-    query = token_routes.ItemTransfersQuery(item_address=(address,), limit=ROWS, offset=offset)
+    query = token_routes.ItemTransfersQuery(item_address=(address,), **_window(question))
     found = question.ask(token_routes.get_item_transfers, query)
     return _page(question, "nft", address, found.nft_transfers)
 
 
 def _list_items(question: Question, address: Address) -> Listed:
-    offset = read_offset(question)
-    query = token_routes.ItemsQuery(collection_address=(address,), limit=ROWS, offset=offset)
+    query = token_routes.ItemsQuery(collection_address=(address,), **_window(question))
     found = question.ask(token_routes.get_items, query)
     return _page(question, "nft", address, found.nft_items)
 
 
+def _window(question: Question) -> dict[str, Any]:
+    return {"limit": ROWS, "offset": read_offset(question)}
+
+
 def _page(question: Question, kind: str, address: Address, rows: list[Any]) -> Listed:
-    offset, show = read_offset(question), question.argument("show")
     path = f"/{kind}/{quote(question.names.friendly(str(address)))}"
-    older = link(path, show=show, offset=offset + ROWS) if len(rows) == ROWS else ""
-    return rows, link(path, show=show) if offset else "", older
+    return list_page(question, path, rows, ROWS, show=question.argument("show"))
 
 
-def find_fetched(question: Question, content: dict[str, object] | None) -> Fetched | None:
-    """Return the off-chain content fetched from a token's URI; None if it has no URI."""
-    if content is None or "uri" not in content:
-        return None
-    found = read_fetched(question.call, [content]).get(str(content["uri"]), NOT_FETCHED)
-    return found._replace(content=clip_content(dict(found.content)) or {})
+def _describe_content(question: Question, content: dict[str, object] | None) -> dict[str, Any]:
+    """Return the content of a token, and what was fetched from its URI; None if it has no URI."""
+    fetched = None
+    if content is not None and "uri" in content:
+        found = read_fetched(question.call, [content]).get(str(content["uri"]), NOT_FETCHED)
+        fetched = found._replace(content=clip_content(dict(found.content)))
+    return {"content": None if content is None else clip_content(content), "fetched": fetched}
 
 
-def clip_content(content: dict[str, object] | None) -> dict[str, str] | None:
+def clip_content(content: dict[str, object]) -> dict[str, object]:
     """Return the content of a token as text, with long fields cut."""
-    if content is None:
-        return None
     return {name: str(value)[:MAX_CONTENT_CHARACTERS] for name, value in content.items()}

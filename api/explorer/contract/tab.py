@@ -11,8 +11,8 @@ import msgspec
 from tonlake.api.chain.arguments import GetMethodParams, read_params
 from tonlake.api.chain.run import read_libraries, run_get_method
 from tonlake.api.errors import ApiError, RequestInvalid
-from tonlake.api.explorer.contract.fact import Fact
 from tonlake.api.explorer.contract.terms import list_terms
+from tonlake.api.explorer.frame import Listed
 from tonlake.api.explorer.words.assembly import disassemble
 from tonlake.api.explorer.words.outcome import explain_exit_code
 from tonlake.api.request.call import ConversionError, parse_any_address
@@ -61,21 +61,18 @@ class Result(msgspec.Struct, frozen=True):
     """Meaning of the exit code; "" if unknown or successful."""
 
 
-class Contract(msgspec.Struct, frozen=True):
-    """Content of the contract tab; ``rows`` are its terms by title.
+class Contract(Listed, frozen=True, kw_only=True):
+    """Content of the contract tab; ``rows`` are its terms: titles with their facts.
 
     ``assembly`` is the disassembled code, one instruction per line.
     """
 
-    rows: list[tuple[str, list[Fact]]]
     assembly: str
     code: str
     data: str
     methods: list[str]
     asked: dict[str, str]
     result: Result | None
-    newest: str = ""
-    older: str = ""
 
 
 def show_contract(question: Question, address: Address) -> Contract:
