@@ -27,7 +27,7 @@ from tonlake.api.explorer.frame import (
     page,
     render,
 )
-from tonlake.api.http.representation import matches, tag_body
+from tonlake.api.http.representation import tag_body
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 
 if TYPE_CHECKING:
@@ -57,14 +57,11 @@ _FILE_HEADERS = {
 
 def _make_route(name: str) -> HTTPRouteHandler:
     content = files("tonlake.api.explorer").joinpath("static", name).read_bytes()
-    tag = tag_body(content)
-    headers = {**_FILE_HEADERS, "ETag": tag}
+    headers = {**_FILE_HEADERS, "ETag": tag_body(content)}
 
     @get(f"/explorer/{name}", sync_to_thread=False)
-    def answer_file(request: ApiRequest) -> Response[bytes]:
-        """Return a static file; 304 if the browser has it."""
-        if matches(request.headers.get("if-none-match", "").encode(), tag.encode()):
-            return Response(b"", status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    def answer_file() -> Response[bytes]:
+        """Return a static file."""
         return Response(content, media_type=TYPES[name], headers=headers)
 
     return answer_file

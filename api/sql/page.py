@@ -6,7 +6,7 @@ import re
 import secrets
 from functools import cache
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -14,13 +14,23 @@ import msgspec
 from tonlake.api.errors import AddressInvalid, status_of
 from tonlake.api.explorer.frame import HEADERS, Shown, render
 from tonlake.api.request.table_format import ARROW, CSV, JSON, PARQUET
-from tonlake.api.sql.catalogue import list_macros, list_own_views, list_views
 from tonlake.api.sql.chart import KINDS, Chart, ChartUnfit, Choice, draw_chart, is_number
 from tonlake.api.text.encoding import name_workchain, parse_address
+from tonlake.lake.duck.connection import (
+    DERIVED_VIEWS,
+    PARTITION,
+    VIEWED_TABLES,
+    read_macros,
+    read_sql,
+)
+from tonlake.lake.duck.own import list_own_tables
+from tonlake.lake.schema.view import REFERENCE_TABLES
+from tonlake.lake.schema.view_catalogue import VIEWS
 from tonlake.queries.loader import REQUIRED, load_queries
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from litestar import Response
 
@@ -158,6 +168,98 @@ def _link_address(text: str) -> str | None:
         return None
 
 
+_COMMENT = re.compile(r"^comment on column \w+\.(\w+) is\s+'((?:[^']|'')*)'", re.MULTILINE)
+_MACRO = re.compile(r"^create or replace macro (ton_\w+)\(([^)]*)\)", re.MULTILINE)
+_MACROS = {
+    "ton_account": "Account id of an address in raw or friendly form",
+    "ton_action_words": "Result code of the action phase in words",
+    "ton_address": "Raw address: workchain, colon, 64 hex digits",
+    "ton_base64": "Hash as base64",
+    "ton_base64url": "Hash as base64url",
+    "ton_coins": "Nanoton as TON, an exact decimal",
+    "ton_exit_words": "Exit code of the compute phase in words",
+    "ton_friendly": "User-friendly address",
+    "ton_hash": "32 bytes of a hash in hex, base64 or base64url",
+    "ton_opcode": "Opcode as 0x and eight hex digits",
+    "ton_scaled": "Amount by its decimals, to nine places",
+    "ton_shard": "Shard as 16 hex digits",
+    "ton_time": "Unix seconds as a UTC timestamp",
+    "ton_workchain": "Workchain of an address in raw or friendly form",
+}
+"""Public macros; the others are parts of these."""
+
+
+class Column(NamedTuple):
+    """A column of a view; ``type`` is "" for columns that the view computes."""
+
+    name: str
+    type: str
+    doc: str
+
+
+class View(NamedTuple):
+    """A table, view or macro; ``title`` includes the parameters of a macro.
+
+    Each column has a name, a type and a description, as in the schema of the lake.
+    """
+
+    name: str
+    title: str
+    doc: str
+    columns: Sequence[Any] = ()
+
+
+_DAY = Column(PARTITION, "date", "UTC day of the masterchain block")
+
+
+@cache
+def list_views() -> Mapping[str, tuple[View, ...]]:
+    """Return the readable views, and the tables with the views over them, each sorted by name."""
+    tables = [
+        View(name, name, table.doc, (*table.columns, _DAY)) for name, table in VIEWED_TABLES.items()
+    ]
+    tables += map(_describe_derived, DERIVED_VIEWS)
+    people = [
+        View(view.name, view.title, view.doc, view.columns)
+        for view in (*REFERENCE_TABLES, *VIEWS.values())
+    ]
+    return {"Views for people": tuple(sorted(people)), "Tables": tuple(sorted(tables))}
+
+
+def _list_own_views(lake_dir: Path) -> tuple[View, ...]:
+    """Return the user-defined tables of a lake, with their columns."""
+    return tuple(
+        View(
+            table.name,
+            table.name,
+            f"User-defined table, per {table.per}, up to commit {state.commit}",
+            [Column(each.name, each.type, "") for each in state.columns],
+        )
+        for table, state in list_own_tables(lake_dir)
+    )
+
+
+def _describe_derived(name: str) -> View:
+    """Describe a view over a table: the table's columns and those with a column comment."""
+    text = read_sql(name)
+    doc = " ".join(line[2:].strip() for line in text.splitlines() if line.startswith("--"))
+    columns: dict[str, object] = {
+        each.name: each for each in VIEWED_TABLES[DERIVED_VIEWS[name][0]].columns
+    }
+    columns |= {found[1]: Column(found[1], "", found[2]) for found in _COMMENT.finditer(text)}
+    return View(name, name, doc, (*columns.values(), _DAY))
+
+
+@cache
+def list_macros() -> tuple[View, ...]:
+    """Return the public macros with their arguments."""
+    titles = {
+        found[1]: f"{found[1]}({' '.join(found[2].split())})"
+        for found in _MACRO.finditer(read_macros())
+    }
+    return tuple(View(name, titles[name], doc) for name, doc in _MACROS.items())
+
+
 TEMPLATE = "sql.html"
 SHOWN_ROWS = 200
 DRAWN_ROWS = 2000
@@ -189,7 +291,7 @@ def render_page(
     request: ApiRequest, shown: Shown, snapshot: Snapshot | None = None
 ) -> Response[bytes]:
     """Render the page; a nonce lets only the editor add styles."""
-    own = list_own_views(request.app.state.lake_dir)
+    own = _list_own_views(request.app.state.lake_dir)
     groups = [("User-defined tables", own)] if own else []
     shown.values["views"] = [*groups, *list_views().items()]
     values = {} if snapshot is None else {"snapshot": snapshot.number, "covered": snapshot.ranges}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import subprocess
 import sys
 import threading
@@ -29,55 +28,6 @@ if TYPE_CHECKING:
 
 
 _HEAD_BYTES = 1 << 20
-_PIECE_BYTES = 1 << 20
-
-
-class Output:
-    """The output of a process, read with limits on bytes and time."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        """Take a process with ``stdout`` as a pipe."""
-        assert process.stdout is not None  # noqa: S101 - started with a pipe
-        self._descriptor = process.stdout.fileno()
-        self._held = bytearray()
-
-    def read_line(self, deadline_s: float) -> bytes:
-        """Return the next line with its newline, which is missing if the output ends.
-
-        Raises:
-            TimeoutError: the deadline has passed.
-        """
-        while b"\n" not in self._held and len(self._held) < _HEAD_BYTES:
-            if not self._read_more(deadline_s):
-                break
-        end = self._held.find(b"\n") + 1 or len(self._held)
-        line = bytes(self._held[:end])
-        del self._held[:end]
-        return line
-
-    def read_rest(self, most: int, deadline_s: float) -> bytes:
-        """Return the rest of the output.
-
-        Raises:
-            RequestInvalid: it is more than ``most`` bytes.
-            TimeoutError: the deadline has passed.
-        """
-        while self._read_more(deadline_s):
-            if len(self._held) > most:
-                raise RequestInvalid(f"the answer has more than {most:,} bytes: select less")
-        return bytes(self._held)
-
-    def _read_more(self, deadline_s: float) -> bool:
-        """Read the next chunk; False at the end of the output."""
-        waiter = select.poll()
-        waiter.register(self._descriptor, select.POLLIN)
-        left_ms = max(0, int((deadline_s - time.monotonic()) * 1000))
-        if not waiter.poll(left_ms):
-            raise TimeoutError
-        piece = os.read(self._descriptor, _PIECE_BYTES)
-        self._held += piece
-        return bool(piece)
-
 
 QUEUE = 8
 """Statements that may wait for a process."""
@@ -243,14 +193,13 @@ class SqlPool:
                 self._running.discard(process)
 
     def _exchange(self, process: subprocess.Popen[bytes], job: Job) -> Answer:
-        output = Output(process)
         try:
             if process.stdin is not None:
                 process.stdin.write(msgspec.json.encode(job))
                 process.stdin.close()
         except BrokenPipeError as error:
             raise SqlUnavailable("the process of the statement did not start") from error
-        first = output.read_line(time.monotonic() + START_S)
+        first = _read(process, _HEAD_BYTES, START_S)
         began_s = time.monotonic()
         if first != READY:
             head = _read_head(first)
@@ -258,10 +207,10 @@ class SqlPool:
             raise SqlUnavailable(str(text))
         limit_ms = self._settings.timeout_ms
         try:
-            head = _read_head(output.read_line(began_s + limit_ms / 1000))
+            head = _read_head(_read(process, _HEAD_BYTES, limit_ms / 1000))
             if head is None:
                 raise RequestInvalid(DIED.format(memory=job.memory_mib))
-            body = output.read_rest(job.max_bytes, time.monotonic() + START_S)
+            body = _read(process, job.max_bytes + 1, START_S, is_line=False)
         except TimeoutError as error:
             raise RequestInvalid(
                 f"the statement did not end within {limit_ms} ms: simplify it, "
@@ -269,6 +218,8 @@ class SqlPool:
             ) from error
         if head.error is not None:
             raise RequestInvalid(head.error)
+        if len(body) > job.max_bytes:
+            raise RequestInvalid(f"the answer has more than {job.max_bytes:,} bytes: select less")
         duration_ms = (time.monotonic() - began_s) * 1000
         return Answer(body, head.rows, head.complete, duration_ms, head.warnings)
 
@@ -305,6 +256,27 @@ def _start() -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
         env=environment,
     )
+
+
+def _read(
+    process: subprocess.Popen[bytes], most: int, limit_s: float, *, is_line: bool = True
+) -> bytes:
+    """Return the next line of the output of a process, or its rest, up to ``most`` bytes.
+
+    Raises:
+        TimeoutError: that took longer than ``limit_s``; the process is killed.
+    """
+    assert process.stdout is not None  # noqa: S101 - started with a pipe
+    end_s = time.monotonic() + limit_s
+    timer = threading.Timer(limit_s, process.kill)
+    timer.start()
+    try:
+        data = process.stdout.readline(most) if is_line else process.stdout.read(most)
+    finally:
+        timer.cancel()
+    if time.monotonic() >= end_s:
+        raise TimeoutError
+    return data
 
 
 def _reap(process: subprocess.Popen[bytes]) -> None:

@@ -1,10 +1,104 @@
-"""Cells of a result: their text and their links."""
+"""The page: its schema equals the database's, its examples run, and cells have text and links."""
 
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tonlake.api.sql.page import MAX_CHARACTERS, Cell, find_page, write_row, write_value
+from tonlake.api.sql.page import (
+    MAX_CHARACTERS,
+    Cell,
+    find_page,
+    list_examples,
+    list_macros,
+    list_views,
+    write_row,
+    write_statement,
+    write_value,
+)
+from tonlake.lake.duck.answer import ask
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.queries.loader import load_queries, parse_query
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+
+
+def test_every_view_has_the_columns_of_the_database(demo_lake: Path) -> None:
+    lake = connect(open_snapshot(demo_lake))
+    listed = [view for group in list_views().values() for view in group]
+    for view in listed:
+        assert view.doc, view.name
+        assert all(column.doc for column in view.columns), view.name
+        if view.title == view.name:
+            relation = lake.sql("from query_table($name)", params={"name": view.name})
+            names = [column.name for column in view.columns]
+            assert sorted(names) == sorted(relation.columns), view.name
+    shown = {
+        name
+        for (name,) in lake.sql(
+            "select view_name from duckdb_views() where not internal"
+        ).fetchall()
+    }
+    assert shown <= {view.name for view in listed}
+
+
+def test_every_macro_is_there_and_documented() -> None:
+    text = (DOCS / "sql.md").read_text(encoding="utf-8")
+    for macro in list_macros():
+        assert macro.title.startswith(f"{macro.name}(")
+        assert macro.doc
+        assert f"`{macro.name}(" in text, macro.name
+
+
+@pytest.fixture(scope="module")
+def columns(demo_lake: Path) -> dict[str, list[str]]:
+    """What each example returns."""
+    snapshot = open_snapshot(demo_lake)
+    lake = connect(snapshot)
+    return {
+        each.title: ask(lake, snapshot, each.query).read_all().column_names
+        for each in list_examples()
+    }
+
+
+def test_twenty_examples_run(columns: dict[str, list[str]]) -> None:
+    assert len(columns) == len(list_examples()) >= 20
+    everyday = {name for name in load_queries() if name.startswith("everyday/")}
+    assert len(list_examples()) == len(everyday)
+
+
+def test_an_example_chooses_columns_that_its_answer_has(columns: dict[str, list[str]]) -> None:
+    charts = 0
+    for example in list_examples():
+        fields = parse_qs(urlsplit(example.path).query)
+        assert fields["query"] == [example.query]
+        chosen = [*fields.get("x", []), *fields.get("y", []), *fields.get("by", [])]
+        assert set(chosen) <= set(columns[example.title]), example.title
+        charts += fields["chart"] != ["none"]
+    assert charts > 10
+
+
+def test_parameters_become_their_defaults() -> None:
+    query = parse_query(
+        "everyday/test",
+        "-- What it is for. And more.\n"
+        "--\n"
+        "-- $first integer = 7     the first\n"
+        "-- $any   boolean = null  whether any\n"
+        "--\n"
+        "-- returns: a, b\n"
+        "select $first as a, $any as b, '$.path' as c\n",
+    )
+    assert write_statement(query) == (
+        "-- What it is for. And more.\n"
+        "--\n"
+        "-- $first integer = 7     the first\n"
+        "-- $any   boolean = null  whether any\n"
+        "select /* first */ 7 as a, /* any */ null as b, '$.path' as c"
+    )
+
 
 HEX = "ab" * 32
 ELECTOR = "Ef8zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzM0vF"
