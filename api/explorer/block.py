@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from datetime import date
+from datetime import date, timedelta
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tonlake.api.errors import AnswerNotFound, RequestInvalid
-from tonlake.api.explorer import chart
 from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_offset
 from tonlake.api.explorer.network import compare_configuration
 from tonlake.api.explorer.transaction import ask_transactions
@@ -26,7 +26,7 @@ from tonlake.lake.command.status import read_status
 from tonlake.lake.log.state import read_commit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tonlake.api.explorer.words.sentence import WrittenAction
     from tonlake.api.v3.layout.transaction import Block
@@ -321,7 +321,7 @@ def show_lake(question: Question) -> Shown:
         "status": status,
         "lag": time.time() - newest[0]["utime"] if newest else None,
         "newest_utime": newest[0]["utime"] if newest else None,
-        "calendar": chart.fill_calendar(count_days(snapshot.files["transactions"])),
+        "calendar": fill_calendar(count_days(snapshot.files["transactions"])),
         "tables": compare_tables(status),
         "empty": sorted(name for name, table in status.tables.items() if not table.rows),
         "damaged": {name: str(error) for name, error in snapshot.damaged.items()},
@@ -347,3 +347,68 @@ def compare_tables(status: Status) -> list[TableBar]:
         if table.rows
     ]
     return sorted(bars, key=lambda bar: -bar.bytes)
+
+
+CELL = 14
+"""Side of one day in the calendar, gap included."""
+
+WEEK_DAYS = 7
+MAX_WEEKS = 54
+SHADES = 4
+
+
+class Day(msgspec.Struct, frozen=True):
+    """A day of the calendar; ``shade`` 0 means no rows."""
+
+    day: date
+    rows: int
+    x: int
+    y: int
+    shade: int
+
+
+class Calendar(msgspec.Struct, frozen=True):
+    """Days in columns of weeks, Monday first, with month labels."""
+
+    days: list[Day]
+    months: list[tuple[int, str]]
+    width: int
+    earlier: int
+    """Days with rows before the first day shown."""
+
+
+def fill_calendar(rows_by_day: Mapping[date, int]) -> Calendar | None:
+    """Return the days from the first to the last with rows, at most the last 54 weeks."""
+    if not rows_by_day:
+        return None
+    last = max(rows_by_day)
+    monday = last - timedelta(days=last.weekday())
+    begin = max(min(rows_by_day), monday - timedelta(weeks=MAX_WEEKS - 1))
+    origin = begin - timedelta(days=begin.weekday())
+    most = max(rows_by_day.values())
+    days = []
+    for offset in range((last - origin).days + 1):
+        day = origin + timedelta(days=offset)
+        if day < begin:
+            continue
+        rows = rows_by_day.get(day, 0)
+        shade = 0 if rows == 0 else min(SHADES, 1 + SHADES * rows // (most + 1))
+        x, y = divmod(offset, WEEK_DAYS)
+        days.append(Day(day, rows, x * CELL, y * CELL, shade))
+    weeks = days[-1].x // CELL + 1
+    earlier = sum(1 for day in rows_by_day if day < begin)
+    return Calendar(days, _name_months(days), weeks * CELL, earlier)
+
+
+def _name_months(days: Sequence[Day]) -> list[tuple[int, str]]:
+    """Return the x position and name of each month; the first of a year includes the year."""
+    year = days[0].day.year
+    found = [(days[0].x, f"{days[0].day:%b %Y}")]
+    for before, after in pairwise(days):
+        room = (5 if " " in found[-1][1] else 3) * CELL
+        if after.day.month != before.day.month and after.x - found[-1][0] >= room:
+            found.append(
+                (after.x, f"{after.day:%b %Y}" if after.day.year > year else f"{after.day:%b}")
+            )
+            year = after.day.year
+    return found

@@ -1,35 +1,309 @@
-"""Renders the page of a transaction, with its phases, fees and messages, and of a trace."""
+"""Renders a transaction, with its phases, fees and messages, and a trace, drawn as a tree."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from tonlake.api.chain.block import find_trace_ids
 from tonlake.api.errors import AnswerNotFound, NotDerived, RequestInvalid
-from tonlake.api.explorer import chart
 from tonlake.api.explorer.frame import Question, Redirect, Shown, ask_or_say, read_hash
-from tonlake.api.explorer.tree import draw_tree, list_outline
-from tonlake.api.explorer.words.outcome import BAD, judge_with
-from tonlake.api.explorer.words.phase import COINS, list_phases, list_postings, split_fees
+from tonlake.api.explorer.words.form import clip, name_call, write_brief, write_kind, write_opcode
+from tonlake.api.explorer.words.outcome import (
+    BAD,
+    COINS,
+    Outcome,
+    judge_with,
+    list_phases,
+    list_postings,
+    split_fees,
+)
 from tonlake.api.explorer.words.sentence import write_actions
 from tonlake.api.text.encoding import encode_bytes, parse_address
 from tonlake.api.v2.transaction import read_bags
+from tonlake.api.v3.layout.transaction import Transaction
 from tonlake.api.v3.page.metadata import read_metadata
 from tonlake.api.v3.page.operation import check_no_gap
 from tonlake.api.v3.page.transaction_page import answer_transactions, read_records
 from tonlake.api.v3.route.trace import ActionsQuery, TracesQuery, answer_actions, answer_traces
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tonlake.api.explorer.words.names import Names
-    from tonlake.api.explorer.words.outcome import Outcome
     from tonlake.api.explorer.words.sentence import WrittenAction
     from tonlake.api.request.call import Call
-    from tonlake.api.v3.layout.transaction import Transaction
+    from tonlake.api.v3.layout.transaction import Message
     from tonlake.api.v3.resource.answer import Traces, Transactions
 
+
+BOX_WIDTH, BOX_HEIGHT = 176, 48
+COLUMN, ROW = 296, 66
+"""Distance between boxes, across and down."""
+
+MARGIN = 8
+MAX_BOXES = 400
+"""Maximum transactions in the tree; a larger trace shows its first ones."""
+
+MAX_BRANCHES = 12
+"""Maximum branches of one transaction when folded; branches with failures are always drawn."""
+
+TURN, CORNER = 12, 6
+"""Distance at which a line turns down, and the radius of its corners."""
+
+MAX_LABEL_CHARACTERS = 23
+
+
+class Box(msgspec.Struct, frozen=True):
+    """A transaction and its position in the tree."""
+
+    x: int
+    y: int
+    tx_hash: str
+    label: str
+    call: str
+    outcome: Outcome
+    returned: bool
+    """Whether its incoming message bounced."""
+
+    folded: int
+    """Transactions after it that are folded away."""
+
+    @property
+    def kind(self) -> str:
+        """Style of the box: bad if it failed, returned if its message bounced, else plain."""
+        return BAD if self.outcome.kind == BAD else "returned" if self.returned else "plain"
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """A message from one box to another: the line and the position of its labels."""
+
+    path: str
+    x: int
+    y: int
+    value: str
+    opcode: str
+    kind: str
+    """bounced, bad if the transaction it caused failed, or plain."""
+
+
+class Tree(msgspec.Struct, frozen=True):
+    """A drawn trace; ``folded`` transactions are in fan-outs, ``hidden`` ones did not fit."""
+
+    boxes: list[Box]
+    edges: list[Edge]
+    width: int
+    height: int
+    hidden: int
+    folded: int
+
+
+Placed = list[tuple["Transaction", int, int]]
+"""Transactions with their column and row."""
+
+
+def draw_tree(transactions: Sequence[Transaction], names: Names, *, fold: bool = False) -> Tree:
+    """Draw a trace; ``transactions`` are sorted by logical time, the root first.
+
+    With ``fold``, only some branches of a wide fan-out are drawn.
+    """
+    outcomes = {each.hash: judge_with(each, names) for each in transactions}
+    folded = fold_fans(transactions, outcomes) if fold else {}
+    kept = _leave_out(transactions, folded)
+    shown = kept[:MAX_BOXES]
+    placed = place_tree(shown)
+    counts = {parent: len(_list_branch(transactions, cut)) for parent, cut in folded.items()}
+    boxes = {
+        each.hash: _draw_box(each, (column, row), names, outcomes[each.hash], counts)
+        for each, column, row in placed
+    }
+    parents = _find_parents(shown)
+    edges = [
+        _draw_edge(boxes[parents[each.hash]], boxes[each.hash], each.in_msg)
+        for each, _column, _row in placed
+        if each.hash in parents and each.in_msg is not None
+    ]
+    return Tree(
+        list(boxes.values()),
+        edges,
+        width=max(box.x for box in boxes.values()) + BOX_WIDTH + MARGIN,
+        height=max(box.y for box in boxes.values()) + BOX_HEIGHT + MARGIN,
+        hidden=len(kept) - len(shown),
+        folded=len(transactions) - len(kept),
+    )
+
+
+def fold_fans(
+    transactions: Sequence[Transaction], outcomes: Mapping[str, Outcome]
+) -> dict[str, list[str]]:
+    """Return the branches to leave out, by the hash of their parent transaction.
+
+    A branch with a failed transaction or bounced message is always kept.
+    """
+    parents = _find_parents(transactions)
+    notable: set[str] = set()
+    for each in transactions:
+        at: str | None = each.hash
+        is_notable = outcomes[each.hash].kind == BAD or (each.in_msg and each.in_msg.bounced)
+        while is_notable and at is not None and at not in notable:
+            notable.add(at)
+            at = parents.get(at)
+    branches: dict[str, list[str]] = {}
+    for child, parent in parents.items():
+        branches.setdefault(parent, []).append(child)
+    return {
+        parent: cut
+        for parent, found in branches.items()
+        if len(found) > MAX_BRANCHES
+        and (cut := [each for each in found[MAX_BRANCHES - 2 :] if each not in notable])
+    }
+
+
+def _leave_out(
+    transactions: Sequence[Transaction], folded: Mapping[str, list[str]]
+) -> Sequence[Transaction]:
+    cut = [branch for found in folded.values() for branch in found]
+    gone = _list_branch(transactions, cut) if cut else set()
+    return [each for each in transactions if each.hash not in gone]
+
+
+def _list_branch(transactions: Sequence[Transaction], starts: Sequence[str]) -> set[str]:
+    """Return the hashes in ``starts`` and of all their descendants."""
+    found = set(starts)
+    parents = _find_parents(transactions)
+    for each in transactions:  # sorted by logical time: parents come first
+        if parents.get(each.hash) in found:
+            found.add(each.hash)
+    return found
+
+
+class Branch(msgspec.Struct, frozen=True):
+    """A transaction in a foldable list, followed by its descendants."""
+
+    transaction: Transaction
+    outcome: Outcome
+    size: int
+    """Number of its descendants."""
+
+    closes: int
+    """Lists that end after it."""
+
+
+def list_outline(transactions: Sequence[Transaction], names: Names) -> list[Branch]:
+    """Return the transactions of a trace, parents before children, as a foldable list."""
+    placed = place_tree(transactions)
+    depths = [column for _each, column, _row in placed] + [0]
+    sizes = [0] * len(placed)
+    ends: list[tuple[int, int]] = []  # depth and index of the nearest later one that is no deeper
+    for at in reversed(range(len(placed))):
+        while ends and ends[-1][0] > depths[at]:
+            ends.pop()
+        sizes[at] = (ends[-1][1] if ends else len(placed)) - at - 1
+        ends.append((depths[at], at))
+    return [
+        Branch(each, judge_with(each, names), sizes[at], max(0, depth - depths[at + 1]))
+        for at, (each, depth, _row) in enumerate(placed)
+    ]
+
+
+def place_tree(transactions: Sequence[Transaction]) -> Placed:
+    """Return each transaction with its column (depth) and row, parents before children.
+
+    The first child is in the row of its parent, each further one in a new row.
+    """
+    parents = _find_parents(transactions)
+    children: dict[str, list[Transaction]] = {each.hash: [] for each in transactions}
+    for each in transactions:
+        if each.hash in parents:
+            children[parents[each.hash]].append(each)
+    placed: Placed = []
+    rows = -1
+    todo = [(each, 0, False) for each in reversed(transactions) if each.hash not in parents]
+    while todo:
+        each, column, beside = todo.pop()
+        rows += 0 if beside else 1
+        placed.append((each, column, rows))
+        kids = children[each.hash]
+        todo += [(kid, column + 1, at == 0) for at, kid in reversed(list(enumerate(kids)))]
+    return placed
+
+
+def _find_parents(transactions: Sequence[Transaction]) -> dict[str, str]:
+    """Map each transaction to the one that sent its message, if that is in ``transactions``."""
+    senders = {message.hash: each.hash for each in transactions for message in each.out_msgs}
+    return {
+        each.hash: senders[each.in_msg.hash]
+        for each in transactions
+        if each.in_msg is not None and each.in_msg.hash in senders
+    }
+
+
+def _draw_box(
+    transaction: Transaction,
+    place: tuple[int, int],
+    names: Names,
+    outcome: Outcome,
+    folded: Mapping[str, int],
+) -> Box:
+    column, row = place
+    message = transaction.in_msg
+    kind = write_kind(transaction.description.type)
+    call = name_call(transaction.in_msg) or ("no opcode" if transaction.in_msg else kind)
+    return Box(
+        x=MARGIN + column * COLUMN,
+        y=MARGIN + row * ROW,
+        tx_hash=transaction.hash,
+        label=clip(names.label(transaction.account), MAX_LABEL_CHARACTERS),
+        call=clip(call, MAX_LABEL_CHARACTERS),
+        outcome=outcome,
+        returned=message is not None and bool(message.bounced),
+        folded=folded.get(transaction.hash, 0),
+    )
+
+
+def _draw_edge(start: Box, end: Box, message: Message) -> Edge:
+    x1, y1 = start.x + BOX_WIDTH, start.y + BOX_HEIGHT // 2
+    x2, y2 = end.x, end.y + BOX_HEIGHT // 2
+    path = f"M{x1} {y1}H{x2}"
+    if y1 != y2:
+        turn = x1 + TURN
+        path = f"M{x1} {y1}H{turn - CORNER}Q{turn} {y1} {turn} {y1 + CORNER}"
+        path += f"V{y2 - CORNER}Q{turn} {y2} {turn + CORNER} {y2}H{x2}"
+    return Edge(
+        path,
+        x=x2 - MARGIN,
+        y=y2 - MARGIN // 2,
+        value="" if message.value is None else write_brief(int(message.value)),
+        opcode=write_opcode(message.opcode),
+        kind="bounced" if message.bounced else BAD if end.outcome.kind == BAD else "plain",
+    )
+
+
 Row = dict[str, Any]
+
+
+class Slice(msgspec.Struct, frozen=True):
+    """A segment of a stacked bar; ``start`` and ``width`` in percent."""
+
+    name: str
+    number: int
+    start: float
+    width: float
+    shade: int
+
+
+def slice_bar(numbers: Mapping[str, int]) -> list[Slice]:
+    """Return the segments of a stacked bar, in percent of the sum; zeros are left out."""
+    total = sum(numbers.values())
+    slices: list[Slice] = []
+    start = 0.0
+    for shade, (name, number) in enumerate(numbers.items(), 1):
+        if number > 0:
+            width = 100 * number / total
+            slices.append(Slice(name, number, round(start, 3), round(width, 3), shade))
+            start += width
+    return slices
 
 
 def show_transaction(question: Question) -> Shown | Redirect:
@@ -51,7 +325,7 @@ def show_transaction(question: Question) -> Shown | Redirect:
         "phases": list_phases(transaction, question.names),
         "postings": list_postings(transaction),
         "bag": _read_bag(question, tx_hash, keys),
-        "fees": chart.slice_bar(split_fees(transaction)),
+        "fees": slice_bar(split_fees(transaction)),
         "forward": sum(int(message.fwd_fee or 0) for message in transaction.out_msgs),
         "coins": COINS,
         "result": judge_with(transaction, question.names),

@@ -14,8 +14,7 @@ import msgspec
 
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.explorer.frame import ask_or_say, fill_template
-from tonlake.api.explorer.transaction import find_trace
-from tonlake.api.explorer.tree import MAX_BOXES, ROW, draw_tree, place_tree
+from tonlake.api.explorer.transaction import MAX_BOXES, ROW, draw_tree, find_trace, place_tree
 from tonlake.api.explorer.words.form import name_call, write_ton
 from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.explorer.words.sentence import WrittenAction, write_actions

@@ -292,9 +292,9 @@ def test_latest_blocks_go_back_to_the_first(walk: Walker) -> None:
 
 
 def test_rows_for_the_script_are_sent_once(client: TestClient[Any]) -> None:
-    answer = client.get("/blocks/rows", params={"limit": "3"})
+    answer = client.get("/blocks/rows?limit=3")
     assert answer.text.count("<tr>") == 3
-    again = client.get("/blocks/rows", headers={"If-None-Match": answer.headers["etag"]})
+    again = client.get("/blocks/rows?limit=3", headers={"If-None-Match": answer.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
 
 

@@ -1,15 +1,19 @@
-"""The history of an account: signs, days, filters that lose nothing, and the same rows as CSV."""
+"""An account: its history with signs, days and filters, what it holds, and its QR code."""
 
 import csv
 import io
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 from litestar.testing import TestClient
 
+from tests.api.explorer.market import build_scene, open_service
 from tests.api.explorer.test_pages import Page, to_hex
-from tonlake.api.explorer import history
+from tests.api.v3.scene import make_raw
+from tonlake.api.explorer import account
+from tonlake.api.explorer.account import QUIET, draw_code
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +75,7 @@ def test_a_message_of_two_actions_counts_once(
         if (key := tuple(sorted(each["transactions"]))) in by_transactions and each["success"]
     ]
     assert twins
-    monkeypatch.setattr(history, "ROWS", 1)  # the two stand on different pages
+    monkeypatch.setattr(account, "ROWS", 1)  # the two stand on different pages
     for each in twins:
         rows = walk(client, f"/account/{each['details']['source']}")
         same = [row for row in rows if row["trace"] == to_hex(each["trace_id"])]
@@ -82,14 +86,14 @@ def test_a_message_of_two_actions_counts_once(
         assert [row for row in alone if row["amount"] and row["trace"] == same[0]["trace"]]
 
 
-@pytest.mark.parametrize("batch", [3, history.BATCH])
+@pytest.mark.parametrize("batch", [3, account.BATCH])
 def test_filters_lose_nothing(
     client: TestClient[Any], busy: str, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "BATCH", batch)
-    monkeypatch.setattr(history, "MAX_READ", 5 * batch)
+    monkeypatch.setattr(account, "BATCH", batch)
+    monkeypatch.setattr(account, "MAX_READ", 5 * batch)
     every = walk(client, f"/account/{busy}")
-    assert len(every) > history.ROWS
+    assert len(every) > account.ROWS
     for name in ("in", "out", "both", "neither"):
         chosen = walk(client, f"/account/{busy}?direction={name}")
         assert chosen == [row for row in every if row["direction"] == name]
@@ -134,3 +138,25 @@ def test_addresses_are_shown_in_full_on_demand(
     kept = [link for link in page.links if "show=" in link]
     assert kept
     assert all("full=1" in link for link in kept)
+
+
+def test_tons_and_jettons_have_a_value(tmp_path: Path) -> None:
+    scene = build_scene()
+    scene.put_state("wallets", "ann", 1, kind="wallet_v4r2")
+    scene.rows["account_states"][-1]["balance"] = 1_500_000_000
+    scene.rows["account_states"][-1]["extra_currencies"] = '{"239":"8000"}'
+    scene.put_state("jetton_wallets", "purse", 1, owner="ann", jetton="dollar", balance=6_000_000)
+    with open_service(scene.commit(tmp_path / "lake")) as client:
+        page = Page(client.get(f"/account/{make_raw('ann')}?show=tokens").text)
+        assert "CAT" in Page(client.get("/jettons").text).words.partition("Symbol")[2]
+    assert "TON1.5 TON1.504.50" in "".join(page.words.splitlines())
+    assert "extra currency 2398,000unknownunknown" in "".join(page.words.splitlines())
+    assert "6 DOLLAR2.006.00" in "".join(page.words.splitlines())
+
+
+def test_codes_have_finders_and_a_quiet_zone() -> None:
+    code = draw_code(f"ton://transfer/{'A' * 48}")
+    side = int(code.partition('viewBox="0 0 ')[2].partition(" ")[0])
+    assert f'<path fill="#fff" d="M0 0h{side}v{side}' in code
+    assert f'<path stroke="#000" d="M{QUIET} {QUIET}.5h7m' in code
+    assert code != draw_code(f"ton://transfer/{'B' * 48}")

@@ -1,4 +1,4 @@
-"""The contract tab: terms of what a contract is, and get-methods that a reader calls."""
+"""The contract tab: terms and members, code, and get-methods that a reader calls."""
 
 import base64
 from typing import Any
@@ -8,20 +8,29 @@ import pytest
 from litestar.testing import TestClient
 
 from tests.api.explorer.test_pages import Page
+from tonlake.api.chain.configuration import decode_members
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.explorer.contract.fact import Fact
-from tonlake.api.explorer.contract.tab import list_methods, read_stack
-from tonlake.api.explorer.contract.terms import (
+from tonlake.api.explorer.contract import (
+    MAX_MEMBERS,
+    Fact,
     _list_approvals,
     _write_action,
     _write_schedule,
     _write_term,
+    list_members,
+    list_methods,
+    read_stack,
 )
+from tonlake.api.explorer.words.body import unwrap
 from tonlake.api.text.encoding import parse_address
 from tonlake.api.text.stack import decode_stack
 from tonlake.api.v3.resource.order import OrderAction
 from tonlake.api.v3.route.contract import MultisigOrder, VestingInfo
 from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.dictionary import build_hashmap
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
 
 
 def show(client: TestClient[Any], raw: str, **params: str) -> Page:
@@ -183,3 +192,39 @@ def test_accounts_of_tokens_lead_to_their_pages(
     for each in answer[items]:
         friendly = answer["address_book"][each["address"]]["user_friendly"]
         assert f"/{page}/{friendly}" in show(client, each["address"]).links
+
+
+TON = 10**9
+
+
+def make_members(*stakes: tuple[int, int, int, int]) -> bytes:
+    """Return members by account 1, 2 and so on: stake, and what waits, in nanoton."""
+    tree = CellTree()
+
+    def store(builder: CellBuilder, at: int) -> object:
+        stake, withdraw, deposit, ready = stakes[at]
+        builder.store_int(-7, 128).store_coins(stake).store_coins(withdraw).store_bit(0)
+        return builder.store_coins(deposit).store_coins(ready)
+
+    entries = [(at + 1, at) for at in range(len(stakes))]
+    return serialize_boc(tree, [build_hashmap(tree, entries, 256, store)])
+
+
+def test_members_of_a_whales_pool() -> None:
+    found: Any = decode_members(make_members((5 * TON, 0, 0, 0), (TON, TON, 2 * TON, 1)))
+    waiting = {"pending_deposit": "pending", "withdraw": "ready"}
+    assert list_members(unwrap(found)["members"].items(), waiting) == [
+        Fact("Member", "5 TON", ("0:" + "0" * 63 + "1",)),
+        Fact("Member", "1 TON, 2 TON pending, 0.000000001 TON ready", ("0:" + "0" * 63 + "2",)),
+    ]
+
+
+def test_other_data_has_no_members() -> None:
+    builder = CellBuilder().store_uint(0, 64)
+    assert decode_members(serialize_boc(builder.tree, [builder.end()])) is None
+
+
+def test_many_members_are_cut() -> None:
+    found: Any = decode_members(make_members(*[(TON, 0, 0, 0)] * (MAX_MEMBERS + 5)))
+    assert len(list_members(unwrap(found)["members"].items(), {})) == MAX_MEMBERS
+    assert list_members([("ab", {"amount": "0 TON"})], {}) == [Fact("Member", "0 TON", ("0:AB",))]

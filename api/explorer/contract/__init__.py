@@ -1,1 +1,0 @@
-"""The contract tab of an account: terms, members, disassembled code, get-methods."""
