@@ -6,67 +6,28 @@ nesting of the listing are bounded, because a few cells can encode endless code.
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.decode.cell.tree import KIND_NAMES, ORDINARY
+from tonlake.ingest.decode.cell.tree import KIND_NAMES
 from tonlake.ingest.derive.tvm.call import method_id
-from tonlake.ingest.derive.tvm.machine.code import WINDOW_BITS, find_instruction
-from tonlake.ingest.errors import BocError, CellUnderflow
+from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice, Source, plant
+from tonlake.ingest.derive.tvm.machine.code import (
+    Reader,
+    Truncated,
+    find_instruction,
+    parse_form,
+)
+from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import TypeAlias
 
-    from tonlake.ingest.decode.cell.tree import CellTree
-
     Block: TypeAlias = Callable[[int], None]
     """Writes the block below an instruction, indented to a level."""
-
-
-_NUMBERS = re.compile(r"[+-]?[0-9]+")
-
-
-class Code(msgspec.Struct):
-    """The bits and references still to be read."""
-
-    value: int
-    left: int
-    refs: list[int]
-
-    def take(self, bits: int) -> int:
-        """Read an unsigned ``bits``-bit number; raise CellUnderflow if fewer bits are left."""
-        if bits > self.left:
-            raise CellUnderflow(f"{bits} bits needed, {self.left} left")
-        self.left -= bits
-        return self.value >> self.left & (1 << bits) - 1
-
-    def take_signed(self, bits: int) -> int:
-        """Read a ``bits``-bit number in two's complement."""
-        value = self.take(bits)
-        return value - (value >> bits - 1 << bits)
-
-    def take_refs(self, count: int) -> list[int]:
-        """Read ``count`` references; raise CellUnderflow if fewer are left."""
-        if count > len(self.refs):
-            raise CellUnderflow(f"{count} references needed, {len(self.refs)} left")
-        taken, self.refs = self.refs[:count], self.refs[count:]
-        return taken
-
-    def peek(self) -> int:
-        """Return the next ``WINDOW_BITS`` bits without consuming them."""
-        if self.left >= WINDOW_BITS:
-            return self.value >> self.left - WINDOW_BITS & (1 << WINDOW_BITS) - 1
-        return (self.value & (1 << self.left) - 1) << WINDOW_BITS - self.left
-
-
-_NIBBLES = {"tiny": 5, "most": 1}
-"""Forms of four bits whose greatest values stand for the negative ones down to minus these."""
 
 
 def write_bits(value: int, bits: int) -> str:
@@ -80,27 +41,14 @@ def write_bits(value: int, bits: int) -> str:
     return f"x{{{value:0{bits // 4}X}}}"
 
 
-def read_operand(form: str, code: Code) -> str:
-    """Return an operand that is a number or a register; ``form`` is a word of the table.
-
-    Raises:
-        CellUnderflow: the code ends inside the operand.
-    """
+def write_operand(form: str, value: object) -> str:
+    """Format an operand that is a number, or a register by its number."""
     if form.startswith("="):
         return form[1:]
-    if form in _NIBBLES:
-        shift = _NIBBLES[form]
-        return str((code.take(4) + shift) % 16 - shift)
-    if form == "words":
-        return str((code.take(3) + 1) * 32)
-    if form == "long":
-        return str(code.take_signed(8 * code.take(5) + 19))
-    kind = form[0]
-    bits, *more = map(int, _NUMBERS.findall(form))
-    value = (code.take_signed if kind == "i" else code.take)(bits) + sum(more)
-    if kind not in "sc":
-        return str(value)
-    return f"{kind}{value}" if value >= 0 else f"{kind}({value})"
+    text = str(value)
+    if form[0] not in "sc":
+        return text
+    return f"{form[0]}({text})" if text.startswith("-") else f"{form[0]}{text}"
 
 
 MAX_CHARACTERS = 300_000
@@ -131,21 +79,32 @@ def disassemble(
         BocError: ``boc`` is not a bag of cells.
     """
     methods = _ENTRIES | {method_id(name): name for name in names}
-    listing = _Listing(parse_boc(boc), methods, libraries or {})
+    listing = _Listing(methods, libraries or {})
+    root = _load_root(boc)
     try:
-        listing.write_cell(listing.tree.roots[0], 0)
+        listing.write_cell(root, 0)
     except Stopped:
         listing.lines.append(f"… the listing ends after {MAX_CHARACTERS:,} characters")
     return "\n".join(listing.lines)
 
 
-class _Listing:
-    """A listing in progress: the lines so far and the cells they come from."""
+def _load_root(boc: bytes) -> Cell:
+    tree = parse_boc(boc)
+    return Source(tree).cell(tree.roots[0])
 
-    def __init__(
-        self, tree: CellTree, methods: Mapping[int, str], libraries: Mapping[bytes, bytes]
-    ) -> None:
-        self.tree = tree
+
+def _show_data(cell: Cell) -> str:
+    """Return the data of a cell; kind and hash of an exotic one."""
+    if not cell.special:
+        return write_bits(cell.value, cell.bits)
+    kind, *rest = cell.value.to_bytes(cell.bits // 8)
+    return f"… {KIND_NAMES[kind]} {bytes(rest).hex()}"
+
+
+class _Listing:
+    """A listing in progress: the lines so far."""
+
+    def __init__(self, methods: Mapping[int, str], libraries: Mapping[bytes, bytes]) -> None:
         self.methods = methods
         self.libraries = libraries
         self.lines: list[str] = []
@@ -158,71 +117,74 @@ class _Listing:
             raise Stopped
         self.lines.append(line)
 
-    def write_cell(self, cell: int, level: int) -> None:
+    def write_cell(self, cell: Cell, level: int) -> None:
         """Write the code in a cell."""
-        if self.tree.kind(cell) == ORDINARY:
-            self.write_code(self.open(cell), level)
+        if not cell.special:
+            self.write_code(cell.slice(), level)
             return
-        self.write(level, self.show_data(cell))
-        boc = self.libraries.get(self.tree.payload(cell)[1:])
+        self.write(level, _show_data(cell))
+        boc = self.libraries.get(cell.library or b"")
         if boc and level < MAX_LEVELS:
             try:
-                library = parse_boc(boc)
+                library = _load_root(boc)
             except BocError:
                 self.write(level + 1, "… the library is not a bag of cells")
                 return
-            outer, self.tree = self.tree, library
-            self.write_cell(library.roots[0], level + 1)
-            self.tree = outer
+            self.write_cell(library, level + 1)
 
-    def open(self, cell: int) -> Code:
-        """Return a reader of an ordinary cell."""
-        return Code(*self.tree.bits(cell), list(self.tree.refs(cell)))
-
-    def write_code(self, code: Code, level: int) -> None:
+    def write_code(self, code: Slice, level: int) -> None:
         """Write instructions up to the end of the code or the first unknown one."""
         if level > MAX_LEVELS:
             self.write(level, "… nested deeper")
             return
-        while code.left or code.refs:
-            if not code.left:
+        reader = Reader(code)
+        while (rest := reader.rest()).bits or rest.ref_count:
+            if not rest.bits:
                 # When the bits end, the TVM continues in the first reference (implicit jump).
-                following, *unused = code.refs
+                following, *unused = rest.refs
                 self.write_data(unused, level)
-                if self.tree.kind(following) != ORDINARY:
+                if following.special:
                     self.write_cell(following, level)
                     return
-                code = self.open(following)
+                reader = Reader(following.slice())
                 continue
-            start = code.left, code.refs
             try:
-                text, blocks = self._read_instruction(code)
-            except (CellUnderflow, BocError):
-                left, refs = start
-                self.write(level, f"… no instruction: {write_bits(code.value, left)}")
-                self.write_data(refs, level + 1)
+                text, blocks = self._read_instruction(reader)
+            except Truncated:
+                self.write(level, f"… no instruction: {write_bits(rest.uint(), rest.bits)}")
+                self.write_data(rest.refs, level + 1)
                 return
             self._write_blocks(text, blocks, level)
 
-    def _read_instruction(self, code: Code) -> tuple[str, list[Block]]:
-        """Return an instruction with its operands, and writers of the blocks below it."""
-        found = find_instruction(code.peek())
+    def _read_instruction(self, reader: Reader) -> tuple[str, list[Block]]:
+        """Return an instruction with its operands, and writers of the blocks below it.
+
+        Raises:
+            Truncated: the code is not an instruction, or ends inside one.
+        """
+        found = find_instruction(reader.peek())
         if found is None:
-            raise CellUnderflow("unknown instruction")
-        code.take(found.opcode_bits)
-        texts, blocks = [found.name], []
+            raise Truncated
+        reader.uint(found.opcode_bits)
+        texts: list[str] = [found.name]
+        blocks: list[Block] = []
         for form in found.operands:
-            kind, *sizes = form.split(":")
-            if kind in _LONG_FORMS:
-                text, block = _LONG_FORMS[kind](self, code, [int(size) for size in sizes])
-                blocks += [block] if block else []
+            value = parse_form(form).read(reader)
+            kind = form.partition(":")[0]
+            if kind == "code":
+                blocks.append(partial(self.write_code, value))
+            elif kind == "ref":
+                blocks.append(partial(self.write_cell, value))
             elif kind == "dict":
-                (root,) = code.take_refs(1)
-                text = ""
-                blocks.append(partial(self._write_map, root, int(texts[-1])))
+                blocks.append(partial(self._write_map, value, int(texts[-1])))
+            elif kind == "text":
+                texts.append(ascii(value.uint().to_bytes(value.bits // 8).decode("latin-1")))
+            elif kind in ("cell", "slice"):
+                is_cell = kind == "cell"
+                texts.append(_show_data(value) if is_cell else write_bits(value.uint(), value.bits))
+                blocks += [partial(self.write_data, value.refs)] if value.refs else []
             else:
-                text = read_operand(form, code)
-            texts += [text] if text else []
+                texts.append(write_operand(form, value))
         return " ".join(texts), blocks
 
     def _write_blocks(self, text: str, blocks: list[Block], level: int) -> None:
@@ -232,77 +194,30 @@ class _Listing:
             text = "}"
         self.write(level, text)
 
-    def read_code(self, code: Code, sizes: list[int]) -> tuple[str, Block]:
-        """Read an inline continuation."""
-        refs, octets = map(code.take, sizes)
-        bits = 8 * octets
-        return "", partial(self.write_code, Code(code.take(bits), bits, code.take_refs(refs)))
-
-    def read_slice(self, code: Code, sizes: list[int]) -> tuple[str, Block | None]:
-        """Read an inline slice without its completion tag: the last 1 and the zeros after it."""
-        refs_bits, more_refs, size_bits, more_bits = sizes
-        count = code.take(refs_bits) + more_refs
-        bits = 8 * code.take(size_bits) + more_bits
-        value, refs = code.take(bits), code.take_refs(count)
-        tag = (value & -value).bit_length() or bits
-        block = partial(self.write_data, refs) if refs else None
-        return write_bits(value >> tag, bits - tag), block
-
-    def read_ref(self, code: Code, _sizes: list[int]) -> tuple[str, Block]:
-        """Read a continuation in a reference."""
-        return "", partial(self.write_cell, *code.take_refs(1))
-
-    def read_cell(self, code: Code, _sizes: list[int]) -> tuple[str, Block | None]:
-        """Read a cell in a reference."""
-        (cell,) = code.take_refs(1)
-        refs = self.tree.refs(cell)
-        return self.show_data(cell), partial(self.write_data, refs) if refs else None
-
-    def read_text(self, code: Code, _sizes: list[int]) -> tuple[str, None]:
-        """Read a text for debugging."""
-        size = code.take(4) + 1
-        return ascii(code.take(8 * size).to_bytes(size).decode("latin-1")), None
-
-    def show_data(self, cell: int) -> str:
-        """Return the data of a cell; kind and hash of an exotic one."""
-        kind = self.tree.kind(cell)
-        if kind == ORDINARY:
-            return write_bits(*self.tree.bits(cell))
-        found = self.tree.payload(cell)[1:].hex()
-        return f"… {KIND_NAMES[kind]} {found}"
-
-    def write_data(self, cells: Iterable[int], level: int) -> None:
+    def write_data(self, cells: Iterable[Cell], level: int) -> None:
         """Write the data of cells and their descendants."""
         for cell in cells:
-            self.write(level, self.show_data(cell))
+            self.write(level, _show_data(cell))
             if level < MAX_LEVELS:
-                self.write_data(self.tree.refs(cell), level + 1)
+                self.write_data(cell.refs, level + 1)
 
-    def _write_map(self, root: int, key_bits: int, level: int) -> None:
+    def _write_map(self, root: Cell, key_bits: int, level: int) -> None:
         """Write the entries of a dictionary: methods or data."""
+        tree, place = root.origin or plant(root)
+        cells = Source(tree)
         try:
-            for key, value in iter_hashmap(self.tree, root, key_bits):
-                entry = Code(*value.bits(), list(self.tree.refs(value.cell)))
+            for key, value in iter_hashmap(tree, place, key_bits):
+                entry = cells.cell(value.cell).slice().skip(value.pos)
                 self._write_entry(key, key_bits, entry, level)
         except BocError as error:
             self.write(level, f"… damaged: {error}")
 
-    def _write_entry(self, key: int, key_bits: int, entry: Code, level: int) -> None:
+    def _write_entry(self, key: int, key_bits: int, entry: Slice, level: int) -> None:
         if key_bits != METHOD_BITS:
-            data = write_bits(entry.value, entry.left)
+            data = write_bits(entry.uint(), entry.bits)
             self.write(level, f"{write_bits(key, key_bits)} => {data}")
             self.write_data(entry.refs, level + 1)
             return
         number = key - (key >> METHOD_BITS - 1 << METHOD_BITS)
         name = self.methods.get(number, "method")
         self._write_blocks(f"{name} ({number}):", [partial(self.write_code, entry)], level)
-
-
-_LONG_FORMS = {
-    "code": _Listing.read_code,
-    "slice": _Listing.read_slice,
-    "ref": _Listing.read_ref,
-    "cell": _Listing.read_cell,
-    "text": _Listing.read_text,
-}
-"""Readers of operands with inline bits or references, by form."""
