@@ -38,6 +38,7 @@ from tonlake.ingest.errors import TvmError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from tonlake.api.chain.account import AccountState
     from tonlake.api.explorer.frame import Question
     from tonlake.api.text.encoding import Address
     from tonlake.api.v3.resource.order import OrderAction
@@ -52,11 +53,20 @@ class Fact(msgspec.Struct, frozen=True):
     accounts: tuple[str, ...] = ()
 
 
-def call_method(question: Question, address: Address, method: str) -> Outcome | str:
-    """Return the outcome of a get-method without arguments, or the reason why it did not run."""
+def _name(title: str, *raws: str | msgspec.UnsetType | None) -> Fact:
+    """Return a fact that consists of accounts; None and UNSET are left out."""
+    return Fact(title, accounts=tuple(raw for raw in raws if raw))
+
+
+def call_method(
+    question: Question, address: Address, method: str, arguments: str = "", block: str = ""
+) -> tuple[AccountState, Outcome] | str:
+    """Return the state and the outcome of a get-method, or the reason why it did not run."""
     try:
-        params = read_params(GetMethodParams, {"address": str(address), "method": method})
-        return run_get_method(question.call, params, params.method, [])[1]
+        values = {"address": str(address), "method": method, "seqno": _read_block(block)}
+        params = read_params(GetMethodParams, values)
+        params.check(1)
+        return run_get_method(question.call, params, params.method, read_stack(arguments))
     except (ApiError, TvmError) as error:
         return str(error)
 
@@ -78,7 +88,7 @@ def describe_nominators(question: Question, address: Address) -> list[list[Fact]
     pool = unwrap(found)
     members = pool["nominators"] or {}
     facts = [
-        Fact("Validator", accounts=(f"-1:{pool['config']['validator_address']}",)),
+        _name("Validator", f"-1:{pool['config']['validator_address']}"),
         Fact("Stake of the validator", pool["validator_amount"]),
         Fact("Sent to the elector", pool["stake_amount_sent"]),
         Fact("Members", f"{len(members):,} of {pool['config']['max_nominators_count']}"),
@@ -96,9 +106,10 @@ _WAITING = {
 
 def describe_whales(question: Question, address: Address) -> list[list[Fact]]:
     """Return the members of a Whales pool, from its get-method ``get_members_raw``."""
-    outcome = call_method(question, address, "get_members_raw")
-    if isinstance(outcome, str):
-        return [[Fact("Members", f"unknown: {outcome}")]]
+    called = call_method(question, address, "get_members_raw")
+    if isinstance(called, str):
+        return [[Fact("Members", f"unknown: {called}")]]
+    outcome = called[1]
     found = outcome.stack[-1] if outcome.exit_code in SUCCESS and outcome.stack else None
     if outcome.exit_code in SUCCESS and outcome.stack == (None,):
         return [[Fact("Members", "none")]]
@@ -128,13 +139,11 @@ def describe_liquid(question: Question, address: Address) -> list[list[Fact]]:
 
     The pool is the admin of the jetton.
     """
-    masters = token.get_masters(
-        question.call, token.MastersQuery(admin_address=(address,), limit=1, offset=0)
-    )
-    question.names.learn(masters.address_book, masters.metadata)
-    if not masters.jetton_masters:
+    asked = token.MastersQuery(admin_address=(address,), limit=1, offset=0)
+    masters = question.ask(token.get_masters, asked).jetton_masters
+    if not masters:
         return [[Fact("Members", "unknown: the lake knows no jetton of this pool")]]
-    master = masters.jetton_masters[0].address
+    master = masters[0].address
     query = token.WalletsQuery(
         jetton_address=(parse_address(master),),
         exclude_zero_balance=True,
@@ -148,7 +157,7 @@ def describe_liquid(question: Question, address: Address) -> list[list[Fact]]:
         for each in holders
         if each.owner
     ]
-    return [[Fact("Members hold the jetton", accounts=(master,)), *members]]
+    return [[_name("Members hold the jetton", master), *members]]
 
 
 MAX_ORDERS = 20
@@ -172,17 +181,15 @@ def list_terms(
 
 def _describe_multisig(question: Question, address: Address) -> list[list[Fact]]:
     query = contract.MultisigsQuery(address=(address,), include_orders=True, limit=1, offset=0)
-    found = contract.get_multisigs(question.call, query)
-    question.names.learn(found.address_book)
     return [
         [
             Fact("Threshold", f"{one.threshold} of {len(one.signers)} signers"),
-            Fact("Signers", accounts=tuple(one.signers)),
-            Fact("Proposers", accounts=tuple(one.proposers)),
+            _name("Signers", *one.signers),
+            _name("Proposers", *one.proposers),
             Fact("Next order", one.next_order_seqno or "any number"),
             *(_name_order(order) for order in (one.orders or [])[:MAX_ORDERS]),
         ]
-        for one in found.multisigs
+        for one in question.ask(contract.get_multisigs, query).multisigs
     ]
 
 
@@ -196,16 +203,14 @@ def _name_order(order: contract.MultisigOrder, *, linked: bool = True) -> Fact:
 
 def _describe_order(question: Question, address: Address) -> list[list[Fact]]:
     query = contract.OrdersQuery(address=(address,), parse_actions=True, limit=1, offset=0)
-    found = contract.get_orders(question.call, query)
-    question.names.learn(found.address_book)
     return [
         [
-            Fact("Multisig", accounts=(one.multisig_address,)),
+            _name("Multisig", one.multisig_address),
             _name_order(one, linked=False),
             *_list_approvals(one),
             *(_write_action(*each) for each in enumerate((one.actions or [])[:MAX_ORDERS], 1)),
         ]
-        for one in found.orders
+        for one in question.ask(contract.get_orders, query).orders
     ]
 
 
@@ -215,8 +220,8 @@ def _list_approvals(order: contract.MultisigOrder) -> list[Fact]:
     lists: tuple[list[str], list[str]] = ([], [])
     for at, signer in enumerate(order.signers or ()):
         lists[mask >> at & 1].append(signer)
-    waiting, approved = map(tuple, lists)
-    return [Fact("Approved by", accounts=approved), Fact("Not approved by", accounts=waiting)]
+    waiting, approved = lists
+    return [_name("Approved by", *approved), _name("Not approved by", *waiting)]
 
 
 def _write_action(number: int, action: OrderAction) -> Fact:
@@ -234,16 +239,15 @@ def _write_action(number: int, action: OrderAction) -> Fact:
 
 def _describe_vesting(question: Question, address: Address) -> list[list[Fact]]:
     query = contract.VestingQuery(contract_address=(address,), limit=1, offset=0)
-    found = contract.get_vesting(question.call, query)
-    question.names.learn(found.address_book)
+    found = question.ask(contract.get_vesting, query)
     return [_write_schedule(one) for one in found.vesting_contracts]
 
 
 def _write_schedule(one: contract.VestingInfo) -> list[Fact]:
     facts = [
         Fact("Total", f"{write_units(one.total_amount)} TON"),
-        Fact("Owner", accounts=(one.owner_address,) if one.owner_address else ()),
-        Fact("Sender", accounts=(one.sender_address,) if one.sender_address else ()),
+        _name("Owner", one.owner_address),
+        _name("Sender", one.sender_address),
         Fact("Whitelist", "" if one.whitelist else "empty", tuple(one.whitelist)),
     ]
     if one.start_time is None or one.total_duration is None:
@@ -263,8 +267,8 @@ def _describe_jetton_wallet(question: Question, address: Address) -> list[list[F
     wallets = question.ask(token.get_wallets, query).jetton_wallets
     return [
         [
-            Fact("Owner", accounts=(one.owner,) if one.owner else ()),
-            Fact("Jetton", accounts=(one.jetton,)),
+            _name("Owner", one.owner),
+            _name("Jetton", one.jetton),
             Fact("Balance", question.names.amount(one.balance, one.jetton)),
         ]
         for one in wallets
@@ -276,16 +280,14 @@ _COINS = ("price", "bid", "fee", "royalty_amount", "marketplace_fee")
 
 
 def _describe_sale(question: Question, address: Address) -> list[list[Fact]]:
-    found = token.get_sales(question.call, token.SalesQuery(address=(address,)))
-    question.names.learn(found.address_book, found.metadata)
     sales = []
-    for one in found.nft_sales:
-        accounts = {
-            "NFT": one.nft_address,
-            "Owner": one.nft_owner_address,
-            "Marketplace": one.marketplace_address,
-        }
-        facts = [Fact(name, accounts=(raw,)) for name, raw in accounts.items() if raw]
+    for one in question.ask(token.get_sales, token.SalesQuery(address=(address,))).nft_sales:
+        named = (
+            _name("NFT", one.nft_address),
+            _name("Owner", one.nft_owner_address),
+            _name("Marketplace", one.marketplace_address),
+        )
+        facts = [fact for fact in named if fact.accounts]
         sales.append([*facts, *(_write_term(*pair) for pair in one.details.items())])
     return sales
 
@@ -293,7 +295,7 @@ def _describe_sale(question: Question, address: Address) -> list[list[Fact]]:
 def _write_term(name: str, value: object) -> Fact:
     title, text = name.replace("_", " ").capitalize(), _write_plain(value)
     if re.fullmatch(r"-?[0-9]+:[0-9A-Fa-f]{64}", text):
-        return Fact(title, accounts=(text,))
+        return _name(title, text)
     if text.isdecimal() and name.endswith(_TIMES) and int(text):
         return Fact(title, write_moment(text))
     if text.isdecimal() and any(word in name for word in _COINS):
@@ -316,25 +318,24 @@ def _describe_domain(question: Question, address: Address) -> list[list[Fact]]:
 
 
 def _write_records(question: Question, address: Address, one: DNSRecord) -> list[Fact]:
-    facts = [Fact("Domain", one.domain)]
-    named = {
-        "Owner": one.nft_item_owner,
-        "Wallet": one.dns_wallet,
-        "Subdomains are resolved by": one.dns_next_resolver,
-    }
-    facts += [Fact(name, accounts=(raw,)) for name, raw in named.items() if raw]
-    if one.dns_site_adnl:
-        facts.append(Fact("Site (ADNL)", write_hex(one.dns_site_adnl)))
-    if one.dns_storage_bag_id:
-        facts.append(Fact("Storage bag", one.dns_storage_bag_id.lower()))
-    return [*facts, Fact("Expires", _find_expiry(question, address))]
+    facts = [
+        Fact("Domain", one.domain),
+        _name("Owner", one.nft_item_owner),
+        _name("Wallet", one.dns_wallet),
+        _name("Subdomains are resolved by", one.dns_next_resolver),
+        Fact("Site (ADNL)", write_hex(one.dns_site_adnl or "")),
+        Fact("Storage bag", (one.dns_storage_bag_id or "").lower()),
+        Fact("Expires", _find_expiry(question, address)),
+    ]
+    return [fact for fact in facts if fact.text or fact.accounts]
 
 
 def _find_expiry(question: Question, address: Address) -> str:
     """Return when a domain becomes free, from its last renewal (TEP-81 get-method)."""
-    outcome = call_method(question, address, "get_last_fill_up_time")
-    if isinstance(outcome, str):
-        return f"unknown: {outcome}"
+    called = call_method(question, address, "get_last_fill_up_time")
+    if isinstance(called, str):
+        return f"unknown: {called}"
+    outcome = called[1]
     if outcome.exit_code not in SUCCESS or not outcome.stack or type(outcome.stack[-1]) is not int:
         return "never: its contract has no time of renewal"
     return write_moment(outcome.stack[-1] + DOMAIN_S)
@@ -444,17 +445,11 @@ def _run(
     question: Question, address: Address, asked: dict[str, str], interfaces: Sequence[str]
 ) -> Result:
     """Run a get-method; invalid input becomes an error in the result, not an error page."""
-    try:
-        seqno = _read_block(asked["block"])
-        values = {"address": str(address), "method": asked["method"], "seqno": seqno}
-        params = read_params(GetMethodParams, values)
-        params.check(1)
-        state, outcome = run_get_method(
-            question.call, params, params.method, read_stack(asked["arguments"])
-        )
-        stack = [encode_v3(value) for value in outcome.stack]
-    except (ApiError, TvmError) as error:
-        return Result(error=str(error))
+    called = call_method(question, address, asked["method"], asked["arguments"], asked["block"])
+    if isinstance(called, str):
+        return Result(error=called)
+    state, outcome = called
+    stack = [encode_v3(value) for value in outcome.stack]
     text = msgspec.json.format(msgspec.json.encode(stack), indent=2).decode()
     return Result(
         text[:MAX_CHARACTERS],

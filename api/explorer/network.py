@@ -41,16 +41,6 @@ MAX_ADDRESS = 4
 SETS = {CURRENT: "Current validators", NEXT: "Next validators", PREVIOUS: "Previous validators"}
 
 
-class Param(msgspec.Struct, frozen=True):
-    """A configuration parameter; ``values`` is empty if its format is unknown."""
-
-    number: int
-    name: str
-    values: tuple[Node, ...]
-    size: int
-    """Bytes of its cell, serialised as a bag of cells."""
-
-
 class Change(msgspec.Struct, frozen=True):
     """A value that a key block changed; ``before`` or ``after`` is "" if it did not exist."""
 
@@ -59,27 +49,6 @@ class Change(msgspec.Struct, frozen=True):
     path: str
     before: str
     after: str
-
-
-class Validator(msgspec.Struct, frozen=True):
-    """A member of a validator set; ``stake`` is in nanoton, None if unknown."""
-
-    index: int
-    key: str
-    share: float
-    stake: str | None
-    wallet: str | None
-    blocks: int | None
-
-
-class ValidatorSet(msgspec.Struct, frozen=True):
-    """A validator set and its validity period in Unix seconds."""
-
-    title: str
-    since: int
-    until: int
-    main: int
-    validators: list[Validator]
 
 
 def show_config(question: Question) -> Shown:
@@ -106,14 +75,15 @@ def _read_configuration(question: Question) -> tuple[int, Params]:
         raise NotCovered(f"the configuration is not in the lake: {error}") from error
 
 
-def _show_param(number: int, boc: bytes) -> Param:
+def _show_param(number: int, boc: bytes) -> Values:
+    """Return a parameter; ``values`` is empty if its format is unknown, ``size`` is in bytes."""
     decoded = decode_param(number, boc)
     values = () if decoded is None else list_values(decoded)
     if 0 <= number <= MAX_ADDRESS:
         values = tuple(
             Node(node.name, f"{MASTERCHAIN}:{node.text}", is_account=True) for node in values
         )
-    return Param(number, name_param(number), values, len(boc))
+    return {"number": number, "name": name_param(number), "values": values, "size": len(boc)}
 
 
 def compare_configuration(reader: Reader, seqno: int, earlier: int) -> list[Change] | None:
@@ -207,9 +177,11 @@ def _read_elections(reader: Reader, params: Params) -> tuple[str | None, Values 
     return raw, None if found is None else unwrap(found)
 
 
-def _show_set(
-    reader: Reader, number: int, boc: bytes, elections: Values | None
-) -> ValidatorSet | None:
+def _show_set(reader: Reader, number: int, boc: bytes, elections: Values | None) -> Values | None:
+    """Return a validator set and its members; None if its format is unknown.
+
+    The stake of a member is None if unknown; so are its blocks in the next set.
+    """
     decoded = decode_param(number, boc)
     if decoded is None:
         return None
@@ -229,13 +201,14 @@ def _show_set(
         stake = stakes.get(key) or {}
         wallet = stake.get("src_addr")
         validators.append(
-            Validator(
-                int(index),
-                key,
-                int(one["weight"]) / total,
-                stake.get("stake"),
-                f"{MASTERCHAIN}:{wallet}" if wallet else None,
-                made.get(key, 0) if number != NEXT else None,
-            )
+            {
+                "index": int(index),
+                "key": key,
+                "share": int(one["weight"]) / total,
+                "stake": stake.get("stake"),
+                "wallet": f"{MASTERCHAIN}:{wallet}" if wallet else None,
+                "blocks": made.get(key, 0) if number != NEXT else None,
+            }
         )
-    return ValidatorSet(SETS[number], since, until, int(found["main"]), validators)
+    period = {"since": since, "until": until, "main": int(found["main"])}
+    return {"title": SETS[number], **period, "validators": validators}
