@@ -165,6 +165,7 @@ class StopWithError(Continuation):
     def jump(self, machine: Machine) -> Continuation | None:
         """End the run."""
         try:
+            machine.need(1)
             code = machine.pop_range(_MAX_EXIT_CODE)
         except VmError as error:
             code = error.code

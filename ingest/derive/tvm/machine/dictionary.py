@@ -300,8 +300,6 @@ def cut_prefix(
             return _cut_node(machine, root, node, prefix, (size, done, bits), remove=remove)
         done += node.length + 1
         cell = node.rest.refs[prefix >> size - done & 1]
-        if done == size and remove:
-            return cell
 
 
 def _cut_node(

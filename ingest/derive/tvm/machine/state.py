@@ -41,7 +41,7 @@ LOAD_GAS, RELOAD_GAS, CREATE_GAS = 100, 25, 500
 EXCEPTION_GAS = 50
 FREE_STACK_DEPTH = 32
 _FREE_JUMPS = 8
-_JUMP_GAS_SINCE, _LIBRARY_ONCE_SINCE = 9, 5
+_JUMP_GAS_SINCE, _NEED_ALL_SINCE, _LIBRARY_ONCE_SINCE = 9, 9, 5
 MAX_DATA_DEPTH = 512
 INFINITE_GAS = (1 << 63) - 1
 INTEGER_LIMIT = 1 << 256
@@ -165,6 +165,11 @@ class Machine:
         """Raise VmError if there are fewer values."""
         if len(self.stack) < count:
             raise VmError(STACK_UNDERFLOW)
+
+    def need_all(self, count: int) -> None:
+        """Raise VmError if there are fewer values where the node asks since global version 9."""
+        if self.version >= _NEED_ALL_SINCE:
+            self.need(count)
 
     def pop_int(self) -> int | Nan:
         """Pop an integer or NaN."""

@@ -427,8 +427,7 @@ class _Child:
         data = machine.pop_cell() if flags & _DATA else EMPTY_CELL
         self.count = machine.pop_range(_MAX_STACK) if flags & _COUNTED else -1
         program = machine.pop_slice()
-        size = machine.pop_range(_MAX_STACK)
-        machine.need(size)
+        size = machine.pop_range(len(machine.stack) - 1)
         values = take_top(machine, size)
         machine.use_stack(size)
         self.child = machine.spawn(program, data, values, c7, limit=limit, hard_limit=hard)
@@ -457,7 +456,7 @@ class _Child:
         elif 0 <= self.count < len(values):
             values = values[len(values) - self.count :]
         elif self.count > len(values):
-            code, values = STACK_UNDERFLOW, [0]
+            code, values = ~STACK_UNDERFLOW, [0]
         machine.stack = machine.stack + values
         machine.use_stack(len(values))
         machine.stack.append(code)

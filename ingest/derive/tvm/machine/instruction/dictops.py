@@ -312,7 +312,8 @@ maker("DICTPUSHCONST")(lambda bits, root: lambda machine: machine.stack.extend((
 
 
 def _set_prefix(machine: Machine, mode: str) -> None:
-    machine.need(4)
+    machine.need_all(4)
+    machine.need(3)
     bits, root = _pop_dictionary(machine)
     key, value = machine.pop_slice(), _pop_value(machine, "")
     made, changed = tree.set_prefix(machine, root, key, bits, value, mode)
@@ -326,7 +327,8 @@ for _mode in (tree.SET, tree.REPLACE, tree.ADD):
 
 @step("PFXDICTDEL")
 def _delete_prefix(machine: Machine) -> None:
-    machine.need(3)
+    machine.need_all(3)
+    machine.need(2)
     bits, root = _pop_dictionary(machine)
     made, changed = tree.delete_prefix(machine, root, machine.pop_slice(), bits)
     machine.stack.append(made)

@@ -207,14 +207,7 @@ class Fields:
 
 @step("GLOBALID")
 def _push_global_id(machine: Machine) -> None:
-    if machine.version >= 6:  # noqa: PLR2004 - the version that unpacked it
-        value = _get_unpacked(machine, _GLOBAL_ID).peek(32)
-    else:
-        root = get_parameter(machine, _CONFIG)
-        found = find_value(machine, root, 19, 32) if root.__class__ is Cell else None
-        if found is None or found.ref_count != 1:
-            raise VmError(CELL_UNDERFLOW)
-        value = machine.load(found.child()).peek(32)
+    value = _get_unpacked(machine, _GLOBAL_ID).peek(32)  # before version 6 there is none
     machine.stack.append(value - (value >> 31 << 32))
 
 
@@ -255,7 +248,7 @@ def get_forward_prices(machine: Machine, is_masterchain: bool) -> ForwardPrices:
 
 
 def _gas_fee(machine: Machine, *, flat_part: bool) -> None:
-    machine.need(2)
+    machine.need_all(2)
     is_masterchain = machine.pop_bool()
     gas = machine.pop_range(_MAX_UINT63)
     limit, flat, price = _read_gas_prices(_get_unpacked(machine, _GAS + (not is_masterchain)))
@@ -270,7 +263,7 @@ step("GETGASFEESIMPLE")(partial(_gas_fee, flat_part=False))
 
 @step("GETSTORAGEFEE")
 def _storage_fee(machine: Machine) -> None:
-    machine.need(4)
+    machine.need_all(4)
     is_masterchain = machine.pop_bool()
     seconds = machine.pop_range(_MAX_UINT63)
     bits = machine.pop_range(_MAX_UINT63)
@@ -294,7 +287,7 @@ def _storage_fee(machine: Machine) -> None:
 
 def _pop_forward_fee(machine: Machine) -> tuple[int, int]:
     """Return the lump price and the price of the bits and cells on the stack."""
-    machine.need(3)
+    machine.need_all(3)
     is_masterchain = machine.pop_bool()
     bits = machine.pop_range(_MAX_UINT63)
     cells = machine.pop_range(_MAX_UINT63)
@@ -313,7 +306,7 @@ step("GETFORWARDFEESIMPLE")(lambda machine: machine.push_int(_pop_forward_fee(ma
 
 @step("GETORIGINALFWDFEE")
 def _original_forward_fee(machine: Machine) -> None:
-    machine.need(2)
+    machine.need_all(2)
     is_masterchain = machine.pop_bool()
     fee = machine.pop_finite()
     if fee < 0:

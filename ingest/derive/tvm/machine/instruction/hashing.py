@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from functools import partial, reduce
-from operator import add, sub
+from operator import add
 from typing import TYPE_CHECKING, Any
 
-from py_arkworks_bls12381 import GT, G1Point, G2Point, Scalar
+from py_arkworks_bls12381 import GT, G1Point, G2Point
 
-from tonlake.ingest.derive.tvm.machine import ristretto
+from tonlake.ingest.derive.tvm.machine import bls12381, ristretto
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Slice
 from tonlake.ingest.derive.tvm.machine.code import step, with_operands
 from tonlake.ingest.derive.tvm.machine.fault import (
@@ -83,13 +83,16 @@ _HASHES: tuple[tuple[Callable[[bytes], bytes], int], ...] = (
 """Hash functions by number, and the bytes that a unit of gas pays for."""
 
 _NUMBER_ON_STACK = 255
+_BUILDER_BELOW_SINCE = 9
 
 
 def _hash_many(number: int, machine: Machine, *, reverse: bool, appends: bool) -> None:
     """Hash the concatenation of slices and builders."""
     if number == _NUMBER_ON_STACK:
+        machine.need_all(2)
         number = machine.pop_range(254)
-    count = machine.pop_range(len(machine.stack) - 1 - appends)
+    below = appends and machine.version >= _BUILDER_BELOW_SINCE
+    count = machine.pop_range(len(machine.stack) - 1 - below)
     if number >= len(_HASHES):
         raise VmError(RANGE_CHECK)
     function, octets_a_gas = _HASHES[number]
@@ -303,11 +306,6 @@ for _quiet in (False, True):
 # signatures in G2.
 
 _G1_BYTES, _G2_BYTES = 48, 96
-_R = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
-_P = (
-    0x1A0111EA397FE69A4B1BA7B6434BACD764774B84F38512BF6730D2A0F6B0F624 << 128
-    | 0x1EABFFFEB153FFFFB9FEFFFFFFFFAAAB
-)
 _DOMAIN = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_NUL_"
 
 
@@ -338,6 +336,8 @@ _AGGREGATE_BASE_GAS, _AGGREGATE_GAS = -2650, 4350
 _FAST_BASE_GAS, _FAST_GAS = 58000, 3000
 _MANY_BASE_GAS, _MANY_GAS = 38500, 22500
 _PAIRING_BASE_GAS, _PAIRING_GAS = 20000, 11800
+_NO_PAIR = G1Point.identity(), G2Point.identity()
+_BATCH = 8
 
 
 def _read_keys(keys: list[bytes]) -> list[Any]:
@@ -376,11 +376,10 @@ def _verify_one(machine: Machine) -> None:
 def _aggregate(machine: Machine) -> None:
     count = machine.pop_range(len(machine.stack) - 1, 1)
     machine.use(_AGGREGATE_BASE_GAS + count * _AGGREGATE_GAS)
-    total = G2Point.identity()
     parts = [_take_octets(part, _G2_BYTES) for part in _pop_many(machine, count)]
-    for part in parts:
-        total = total + _point(G2Point, part, checks=True)
-    _push(machine, total.to_compressed_bytes())
+    # The node starts with the first one as it is, and checks those that it adds.
+    points = [_point(G2Point, part, checks=place > 0) for place, part in enumerate(parts)]
+    _push(machine, reduce(add, points).to_compressed_bytes())
 
 
 @step("BLS_FASTAGGREGATEVERIFY")
@@ -417,7 +416,7 @@ class _Group:
         self.gas = gas
         self.zero = b"\xc0" + bytes(size - 1)
         for verb, run in (
-            ("ADD", partial(self.combine, apply=add)), ("SUB", partial(self.combine, apply=sub)),
+            ("ADD", partial(self.combine, checked=1)), ("SUB", partial(self.combine, checked=0)),
             ("NEG", self.negate), ("MUL", self.multiply),
             ("MULTIEXP", self.multiply_many), ("ZERO", self.push_zero),
             ("INGROUP", self.is_in_group), ("ISZERO", self.is_zero),
@@ -434,11 +433,13 @@ class _Group:
     def push(self, machine: Machine, point: Any) -> None:  # noqa: ANN401 - a point of arkworks
         _push(machine, bytes(point.to_compressed_bytes()))
 
-    def combine(self, machine: Machine, apply: Callable[[Any, Any], Any]) -> None:
+    def combine(self, machine: Machine, *, checked: int) -> None:
+        """Add, or subtract; the ``checked`` operand must be in the group: it is added last."""
         machine.need(2)
         machine.use(self.gas["add"])
-        other, one = self.pop_octets(machine), self.pop_octets(machine)
-        self.push(machine, apply(_point(self.kind, one), _point(self.kind, other)))
+        octets = [self.pop_octets(machine) for _ in range(2)][::-1]
+        one, other = (_point(self.kind, each, checks=i == checked) for i, each in enumerate(octets))
+        self.push(machine, one + other if checked else one - other)
 
     def negate(self, machine: Machine) -> None:
         machine.use(self.gas["neg"])
@@ -448,11 +449,12 @@ class _Group:
         machine.need(2)
         machine.use(self.gas["mul"])
         number = machine.pop_finite()
-        octets = self.pop_octets(machine)
-        self.push(machine, self._times(_point(self.kind, octets), number))
+        self.push(machine, self._multiply(self.pop_octets(machine), number, alone=True))
 
-    def _times(self, point: Any, number: int) -> Any:  # noqa: ANN401 - points of arkworks
-        return point * Scalar.from_le_bytes((number % _R).to_bytes(32, "little"))
+    def _multiply(self, octets: bytes, number: int, *, alone: bool) -> Any:  # noqa: ANN401
+        if alone and not number:
+            return self.kind.identity()  # even if the bytes are no point
+        return bls12381.multiply(_point(self.kind, octets), number, alone=alone)
 
     def multiply_many(self, machine: Machine) -> None:
         count = machine.pop_range((len(machine.stack) - 1) // 2)
@@ -460,11 +462,9 @@ class _Group:
         machine.use(
             self.gas["many"] + count * self.gas["each"] + count * self.gas["share"] // share
         )
-        total = self.kind.identity()
-        for _ in range(count):
-            number = machine.pop_finite()
-            total = total + self._times(self.pop(machine), number)
-        self.push(machine, total)
+        pairs = [(machine.pop_finite(), self.pop_octets(machine)) for _ in range(count)]
+        products = [self._multiply(octets, n, alone=count == 1) for n, octets in pairs]
+        self.push(machine, reduce(add, products, self.kind.identity()))
 
     def push_zero(self, machine: Machine) -> None:
         _push(machine, self.zero)
@@ -476,16 +476,17 @@ class _Group:
         machine.use(self.gas["in"])
         octets = self.pop_octets(machine)
         try:
-            is_good = self.kind.from_compressed_bytes_unchecked(octets).is_in_subgroup()
-        except ValueError:
-            is_good = False
-        machine.push_bool(is_good)
+            _point(self.kind, octets, checks=True)
+        except VmError:
+            machine.push_bool(value=False)
+        else:
+            machine.push_bool(value=True)
 
     def map(self, machine: Machine) -> None:
         machine.use(self.gas["map"])
         octets = self.pop_octets(machine)
-        numbers = [int.from_bytes(octets[i : i + 48], "big") % _P for i in range(0, self.size, 48)]
-        reduced = b"".join(number.to_bytes(48, "big") for number in numbers)
+        numbers = [int.from_bytes(octets[i : i + 48], "big") for i in range(0, self.size, 48)]
+        reduced = b"".join((each % bls12381.FIELD).to_bytes(48, "big") for each in numbers)
         map_from = G1Point.map_from_fp_be if self.size == _G1_BYTES else G2Point.map_from_fp2_be
         self.push(machine, map_from(reduced))
 
@@ -509,9 +510,20 @@ def _pair(machine: Machine) -> None:
         (_take_octets(one, _G1_BYTES), _take_octets(other, _G2_BYTES))
         for one, other in zip(parts[::2], parts[1::2], strict=True)
     ]
-    firsts = [_point(G1Point, one) for one, _ in pairs]
-    seconds = [_point(G2Point, other) for _, other in pairs]
-    machine.push_bool(bool(pairs) and bool(GT.pairing_check(firsts, seconds)))
+    points = [(_point(G1Point, one), _point(G2Point, other)) for one, other in pairs]
+    points = [pair for pair in points if pair != _NO_PAIR]
+    machine.push_bool(_is_product_one(points))
 
 
-step("BLS_PUSHR")(lambda machine: machine.stack.append(_R))
+def _is_product_one(pairs: list[tuple[Any, Any]]) -> bool:
+    """Return whether the product of pairings is 1, as the node's package finds it.
+
+    It takes eight pairs at a time; a G2 identity among several makes their product 0.
+    """
+    batches = [pairs[i : i + _BATCH] for i in range(0, len(pairs), _BATCH)]
+    if any(len(batch) > 1 and _NO_PAIR[1] in (two for _, two in batch) for batch in batches):
+        return False
+    return bool(pairs) and bool(GT.pairing_check(*map(list, zip(*pairs, strict=True))))
+
+
+step("BLS_PUSHR")(lambda machine: machine.stack.append(bls12381.ORDER))

@@ -30,7 +30,14 @@ _MAX_SHIFT = 256
 _MAX_BITS = 1023
 
 
-maker("PUSHINT")(lambda number: lambda machine: machine.stack.append(number))
+@maker("PUSHINT")
+def _push(number: int) -> Step:
+    """Return PUSHINT, whose longest form has up to 267 bits."""
+    if -INTEGER_LIMIT <= number < INTEGER_LIMIT:
+        return lambda machine: machine.stack.append(number)
+    return _push_number(number)
+
+
 maker("PUSHPOW2")(lambda power: _push_number(1 << power))
 
 

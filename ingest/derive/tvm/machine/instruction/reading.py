@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _MAX_BITS, _MAX_REFS = 1023, 4
 _INTEGER_BITS = 257
+_LIBRARIES_SINCE = 5
 
 
 maker("PUSHREF")(lambda cell: lambda machine: machine.stack.append(cell))
@@ -245,14 +246,15 @@ def _open_special(machine: Machine) -> None:
 
 
 def _load_special(machine: Machine, *, quiet: bool) -> None:
-    """Resolve a library cell; leave an ordinary one as it is."""
+    """Resolve a library cell; leave an ordinary one, or any before version 5, as it is."""
     cell = machine.pop_cell()
-    machine.charge_load(cell)
     found: Cell | None = cell
-    if cell.special:
-        wanted = cell.library
-        found = None if wanted is None else machine.libraries(wanted)
-    machine.leave(None if found is None else (found,), quiet=quiet, kept=(cell,))
+    if machine.version >= _LIBRARIES_SINCE:
+        machine.charge_load(cell)
+        if cell.special:
+            wanted = cell.library
+            found = None if wanted is None else machine.libraries(wanted)
+    machine.leave(None if found is None else (found,), quiet=quiet)
 
 
 step("XLOAD")(partial(_load_special, quiet=False))

@@ -230,9 +230,9 @@ def _find_fee(machine: Machine, message: _Message, cell: Cell, mode: int) -> int
         forward = prices.lump + round_up(prices.bit * bits + prices.cell * cells)
         ihr = 0
         if not message.ihr_disabled and machine.version < _NO_IHR_SINCE:
-            ihr = forward * prices.ihr_factor >> 16
+            ihr = max(forward * prices.ihr_factor >> 16, message.ihr_fee)
         if machine.version < _USER_FEES_IGNORED_SINCE:
-            forward, ihr = max(forward, message.forward_fee), max(ihr, message.ihr_fee)
+            forward = max(forward, message.forward_fee)
         kept = forward - (forward * prices.first_share >> 16)
         root = _count_root(
             message, own.bits, value, (kept, ihr), init_ref=init_ref, body_ref=body_ref
