@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.errors import AnswerNotFound, RequestInvalid
-from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_offset
+from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_number, read_offset
 from tonlake.api.explorer.network import compare_configuration
-from tonlake.api.explorer.transaction import ask_transactions
-from tonlake.api.explorer.words.sentence import write_actions
+from tonlake.api.explorer.transaction import ask_transactions, list_actions
 from tonlake.api.request.call import ConversionError, parse_int32, parse_shard
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, find_keys
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
-from tonlake.api.v3.route.trace import ActionsQuery, answer_actions
+from tonlake.api.v3.route.trace import ActionsQuery
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.command.status import read_status
 from tonlake.lake.log.state import read_commit
@@ -28,9 +27,7 @@ from tonlake.lake.log.state import read_commit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tonlake.api.explorer.words.sentence import WrittenAction
     from tonlake.api.v3.layout.transaction import Block
-    from tonlake.lake.command.status import Status
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.state import DataFile
     from tonlake.queries.reader import Reader
@@ -139,6 +136,7 @@ def show_start(question: Question) -> Shown:
     reader = question.call.reader
     blocks = read_latest(reader, START_ROWS)
     snapshot = reader.snapshot
+    query = ActionsQuery(limit=START_ROWS, offset=0)
     values = {
         "blocks": blocks,
         "last": snapshot.last_mc_seqno,
@@ -146,20 +144,14 @@ def show_start(question: Question) -> Shown:
         "newest_utime": blocks[0]["utime"] if blocks else None,
         "transactions": sum(file.rows for file in snapshot.files["transactions"]),
         "size": sum(file.bytes for each in snapshot.files.values() for file in each),
-        "actions": ask_or_say(lambda: _list_latest_actions(question)),
+        "actions": ask_or_say(lambda: list_actions(question, query)),
     }
     return Shown("start.html", "Start", values)
 
 
-def _list_latest_actions(question: Question) -> list[WrittenAction]:
-    found = answer_actions(question.call, ActionsQuery(limit=START_ROWS, offset=0))
-    question.names.learn(found.address_book, found.metadata)
-    return write_actions(found.actions, question.names)
-
-
 def show_blocks(question: Question) -> Shown:
     """List masterchain blocks, newest first."""
-    before = _read_before(question)
+    before = read_number(question, "before") or None
     blocks = read_latest(question.call.reader, PAGE_ROWS, before)
     more = blocks and blocks[-1]["mc_seqno"] > question.call.reader.snapshot.ranges[0][0]
     values = {
@@ -173,17 +165,8 @@ def show_blocks(question: Question) -> Shown:
 
 def show_rows(question: Question) -> Shown:
     """Render the newest masterchain blocks as table rows, polled by the script."""
-    asked = question.argument("limit")
-    limit = min(int(asked), PAGE_ROWS) if asked.isascii() and asked.isdecimal() else PAGE_ROWS
+    limit = min(read_number(question, "limit", PAGE_ROWS), PAGE_ROWS)
     return Shown("block_rows.html", "", {"blocks": read_latest(question.call.reader, limit)})
-
-
-def _read_before(question: Question) -> int | None:
-    text = question.argument("before")
-    try:
-        return parse_int32(text) or None
-    except ConversionError:
-        return None
 
 
 def read_latest(reader: Reader, limit: int, before: int | None = None) -> list[Row]:
@@ -300,16 +283,6 @@ def list_next(question: Question, block: Block) -> list[Block]:
 
 
 _DAY = re.compile(r"/day=([0-9]{4}-[0-9]{2}-[0-9]{2})/")
-PERCENT = 100
-
-
-class TableBar(msgspec.Struct, frozen=True):
-    """The size of a table, also in percent of the largest table."""
-
-    name: str
-    rows: int
-    bytes: int
-    percent: float
 
 
 def show_lake(question: Question) -> Shown:
@@ -322,7 +295,7 @@ def show_lake(question: Question) -> Shown:
         "lag": time.time() - newest[0]["utime"] if newest else None,
         "newest_utime": newest[0]["utime"] if newest else None,
         "calendar": fill_calendar(count_days(snapshot.files["transactions"])),
-        "tables": compare_tables(status),
+        "tables": sorted(status.tables.items(), key=lambda pair: -pair[1].bytes),
         "empty": sorted(name for name, table in status.tables.items() if not table.rows),
         "damaged": {name: str(error) for name, error in snapshot.damaged.items()},
     }
@@ -336,17 +309,6 @@ def count_days(files: Iterable[DataFile]) -> dict[date, int]:
         if match := _DAY.search(file.path):
             rows[date.fromisoformat(match[1])] += file.rows
     return dict(rows)
-
-
-def compare_tables(status: Status) -> list[TableBar]:
-    """Return the tables that have rows, largest first."""
-    most = max((table.bytes for table in status.tables.values()), default=0)
-    bars = [
-        TableBar(name, table.rows, table.bytes, round(PERCENT * table.bytes / most, 2))
-        for name, table in status.tables.items()
-        if table.rows
-    ]
-    return sorted(bars, key=lambda bar: -bar.bytes)
 
 
 CELL = 14

@@ -340,6 +340,7 @@ ELECTOR = f"-1:{'3' * 64}"
 """The elector has a transaction in every masterchain block: new-block pages watch its state."""
 
 MAX_OFFSET = (1 << 31) - 1
+MAX_DIGITS = 10
 MAX_ADDRESS_CHARACTERS = 80
 """Maximum length of an invalid address quoted in an error message."""
 
@@ -367,10 +368,16 @@ def link_kept(path: str, kept: dict[str, str], **changed: str) -> str:
     return link(path, **(kept | changed))
 
 
+def read_number(question: Question, name: str, default: int = 0) -> int:
+    """Return a parameter that is a natural number, at most ``MAX_OFFSET``, or ``default``."""
+    text = question.argument(name)
+    known = text.isascii() and text.isdecimal()
+    return min(int(text[:MAX_DIGITS]), MAX_OFFSET) if known else default
+
+
 def read_offset(question: Question) -> int:
     """Return the ``offset`` parameter; 0 if it is not a number."""
-    text = question.argument("offset")
-    return min(int(text), MAX_OFFSET) if text.isascii() and text.isdecimal() else 0
+    return read_number(question, "offset")
 
 
 def list_page(question: Question, path: str, rows: list[Any], limit: int, **kept: object) -> Listed:

@@ -389,10 +389,11 @@ def _describe(question: Question, found: Traces, trace_id: bytes) -> Shown:
     trace = found.traces[0]
     known = trace.transactions or {}
     transactions = [known[each] for each in trace.transactions_order or ()]
+    query = ActionsQuery(trace_id=(trace_id,), limit=MAX_ACTIONS, offset=0, sort="asc")
     is_open = question.argument("open") == "all"
     values = {
         "trace": trace,
-        "actions": ask_or_say(lambda: _list_actions(question, trace_id)),
+        "actions": ask_or_say(lambda: list_actions(question, query)),
         "transactions": transactions,
         "failures": list_failures(transactions, question.names),
         "tree": draw_tree(transactions, question.names, fold=not is_open) if transactions else None,
@@ -411,7 +412,6 @@ def list_failures(
     return [(each, outcome) for each, outcome in judged if outcome.kind == BAD][:MAX_FAILURES]
 
 
-def _list_actions(question: Question, trace_id: bytes) -> list[WrittenAction]:
-    query = ActionsQuery(trace_id=(trace_id,), limit=MAX_ACTIONS, offset=0, sort="asc")
-    found = question.ask(answer_actions, query)
-    return write_actions(found.actions, question.names)
+def list_actions(question: Question, query: ActionsQuery) -> list[WrittenAction]:
+    """Return actions as sentences, after learning the names in them."""
+    return write_actions(question.ask(answer_actions, query).actions, question.names)

@@ -167,7 +167,6 @@ def sum_values(messages: Iterable[Message]) -> int:
 
 FILTERS: dict[str, Callable[..., Any]] = {
     "ton": write_ton,
-    "units": write_units,
     "brief": write_brief,
     "count": write_count,
     "moment": write_moment,
