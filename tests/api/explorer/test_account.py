@@ -10,17 +10,10 @@ import pytest
 from litestar.testing import TestClient
 
 from tests.api.explorer.market import build_scene, open_service
-from tests.api.explorer.test_pages import Page, to_hex
+from tests.api.explorer.page import Page, to_hex
 from tests.api.v3.scene import make_raw
 from tonlake.api.explorer import account
 from tonlake.api.explorer.account import QUIET, draw_code
-
-
-@pytest.fixture(scope="module")
-def transfer(client: TestClient[Any]) -> dict[str, Any]:
-    params: dict[str, Any] = {"action_type": "jetton_transfer", "limit": 1}
-    found: dict[str, Any] = client.get("/api/v3/actions", params=params).json()["actions"][0]
-    return found
 
 
 @pytest.fixture(scope="module")

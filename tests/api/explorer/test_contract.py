@@ -1,13 +1,13 @@
 """The contract tab: terms and members, code, and get-methods that a reader calls."""
 
 import base64
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
-from litestar.testing import TestClient
 
-from tests.api.explorer.test_pages import Page
+from tests.api.explorer.page import Page, Walker
 from tonlake.api.chain.configuration import decode_members
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.explorer.contract import (
@@ -33,17 +33,14 @@ from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 
 
-def show(client: TestClient[Any], raw: str, **params: str) -> Page:
-    answer = client.get(f"/account/{raw}", params={"show": "contract", **params})
-    assert answer.status_code == 200, answer.text
-    return Page(answer.text)
+def show(walk: Walker, raw: str, **params: Any) -> Page:
+    return walk(f"/account/{raw}", show="contract", **params)
 
 
 @pytest.fixture(scope="module")
-def wallet(client: TestClient[Any]) -> dict[str, Any]:
+def wallet(ask: Callable[..., Any]) -> dict[str, Any]:
     """A jetton wallet with its owner and master."""
-    answer = client.get("/api/v3/jetton/wallets", params={"limit": 1}).json()
-    found: dict[str, Any] = answer["jetton_wallets"][0]
+    found: dict[str, Any] = ask("jetton/wallets", limit=1)["jetton_wallets"][0]
     return found
 
 
@@ -62,36 +59,37 @@ def test_arguments_are_read_by_their_form() -> None:
             read_stack(wrong)
 
 
-def test_the_methods_of_a_code_are_offered(client: TestClient[Any], wallet: dict[str, Any]) -> None:
-    params = {"address": [wallet["jetton"], wallet["owner"]], "include_boc": "true"}
-    states = client.get("/api/v3/accountStates", params=params).json()["accounts"]
+def test_the_methods_of_a_code_are_offered(
+    walk: Walker, ask: Callable[..., Any], wallet: dict[str, Any]
+) -> None:
+    addresses = [wallet["jetton"], wallet["owner"]]
+    states = ask("accountStates", address=addresses, include_boc="true")["accounts"]
     codes = [base64.b64decode(state["code_boc"]) for state in states]
     assert {"get_jetton_data", "get_wallet_address", "seqno"} <= set(list_methods(codes))
     assert list_methods([]) == []
-    offered = [attrs.get("value") for _tag, attrs in show(client, wallet["address"]).tags]
+    offered = [attrs.get("value") for _tag, attrs in show(walk, wallet["address"]).tags]
     assert "get_wallet_data" in offered
 
 
 def test_code_and_data_are_those_of_the_api(
-    client: TestClient[Any], wallet: dict[str, Any]
+    walk: Walker, ask: Callable[..., Any], wallet: dict[str, Any]
 ) -> None:
-    params = {"address": wallet["address"], "include_boc": "true"}
-    state = client.get("/api/v3/accountStates", params=params).json()["accounts"][0]
-    page = show(client, wallet["address"])
+    state = ask("accountStates", address=wallet["address"], include_boc="true")["accounts"][0]
+    page = show(walk, wallet["address"])
     assert state["code_boc"] in page.words
     assert state["data_boc"] in page.words
 
 
 @pytest.mark.usefixtures("tvm")
-def test_a_get_method_runs_at_a_block(client: TestClient[Any], wallet: dict[str, Any]) -> None:
-    page = show(client, wallet["address"], method="get_wallet_data")
+def test_a_get_method_runs_at_a_block(walk: Walker, wallet: dict[str, Any]) -> None:
+    page = show(walk, wallet["address"], method="get_wallet_data")
     asked = {"address": wallet["address"], "method": "get_wallet_data"}
-    result = client.post("/api/v3/runGetMethod", json=asked).json()
+    result = walk.client.post("/api/v3/runGetMethod", json=asked).json()
     shown = page.words[page.words.index("[\n") :].partition("\n]")[0] + "\n]"
     assert msgspec.json.decode(shown) == result["stack"]
     assert "exit code 0" in page.words
     master = show(
-        client,
+        walk,
         wallet["jetton"],
         method="get_wallet_address",
         arguments=wallet["owner"],
@@ -99,7 +97,7 @@ def test_a_get_method_runs_at_a_block(client: TestClient[Any], wallet: dict[str,
     )
     assert "after masterchain block 238" in master.words
     assert "exit code 0" in master.words
-    failed = show(client, wallet["address"], method="no_such_method")
+    failed = show(walk, wallet["address"], method="no_such_method")
     assert "exit code 11" in failed.words
     assert "no method" in failed.words
 
@@ -113,13 +111,13 @@ def test_a_get_method_runs_at_a_block(client: TestClient[Any], wallet: dict[str,
     ],
 )
 def test_what_cannot_be_run_is_said_on_the_page(
-    client: TestClient[Any], wallet: dict[str, Any], params: dict[str, str], text: str
+    walk: Walker, wallet: dict[str, Any], params: dict[str, str], text: str
 ) -> None:
-    assert text in show(client, wallet["address"], **params).words
+    assert text in show(walk, wallet["address"], **params).words
 
 
-def test_an_account_without_code_has_the_tab(client: TestClient[Any]) -> None:
-    assert "Call a get-method" in show(client, "0:" + "EE" * 32).words
+def test_an_account_without_code_has_the_tab(walk: Walker) -> None:
+    assert "Call a get-method" in show(walk, "0:" + "EE" * 32).words
 
 
 def test_terms_are_words() -> None:
@@ -140,8 +138,8 @@ def test_a_schedule_is_dates() -> None:
     assert facts["Ends"] == "1970-01-01 00:16:40"
 
 
-def test_code_is_shown_as_instructions(client: TestClient[Any], wallet: dict[str, Any]) -> None:
-    page = show(client, wallet["address"])
+def test_code_is_shown_as_instructions(walk: Walker, wallet: dict[str, Any]) -> None:
+    page = show(walk, wallet["address"])
     assert "SETCP 0\nDICTPUSHCONST 19 {\n  recv_internal (0): {\n" in page.words
     assert "  get_wallet_data (97026): {\n" in page.words
 
@@ -169,11 +167,12 @@ def test_an_order_says_what_it_does() -> None:
     assert _write_action(2, change) == Fact("Action 2", "multisig update params")
 
 
-def test_a_jetton_wallet_shows_its_owner(client: TestClient[Any], wallet: dict[str, Any]) -> None:
-    page = show(client, wallet["address"])
+def test_a_jetton_wallet_shows_its_owner(
+    walk: Walker, ask: Callable[..., Any], wallet: dict[str, Any]
+) -> None:
+    page = show(walk, wallet["address"])
     assert "Jetton wallet" in page.words
-    params = {"address": wallet["owner"]}
-    book = client.get("/api/v3/addressBook", params=params).json()
+    book = ask("addressBook", address=wallet["owner"])
     assert f"/account/{book[wallet['owner']]['user_friendly']}" in page.links
 
 
@@ -186,12 +185,12 @@ def test_a_jetton_wallet_shows_its_owner(client: TestClient[Any], wallet: dict[s
     ],
 )
 def test_accounts_of_tokens_lead_to_their_pages(
-    client: TestClient[Any], operation: str, items: str, page: str
+    walk: Walker, ask: Callable[..., Any], operation: str, items: str, page: str
 ) -> None:
-    answer = client.get(f"/api/v3/{operation}", params={"limit": 3}).json()
+    answer = ask(operation, limit=3)
     for each in answer[items]:
         friendly = answer["address_book"][each["address"]]["user_friendly"]
-        assert f"/{page}/{friendly}" in show(client, each["address"]).links
+        assert f"/{page}/{friendly}" in show(walk, each["address"]).links
 
 
 TON = 10**9

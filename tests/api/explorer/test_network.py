@@ -1,14 +1,13 @@
 """Configuration, validators and lists: the pages agree with the lake."""
 
 import base64
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from litestar.testing import TestClient
 
-from tests.api.explorer.test_pages import Page
+from tests.api.explorer.page import Walker
 from tests.api.v3.scene import Scene
 from tests.patience import patient
 from tonlake.api.app import create_app
@@ -16,16 +15,6 @@ from tonlake.api.chain.configuration import decode_elector, decode_param, decode
 from tonlake.api.explorer.network import compare_params
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
-
-
-@pytest.fixture(scope="module")
-def show(client: TestClient[Any]) -> Callable[[str], Page]:
-    def ask(path: str) -> Page:
-        answer = client.get(path)
-        assert answer.status_code == 200, answer.text
-        return Page(answer.text)
-
-    return ask
 
 
 @pytest.fixture(scope="module")
@@ -82,14 +71,14 @@ def test_a_nominator_pool_is_read() -> None:
     assert found["validator_amount"]["amount"]["value"] == str(2 * 10**9)
 
 
-def test_the_configuration_is_a_page(show: Callable[[str], Page]) -> None:
-    words = show("/config").words
+def test_the_configuration_is_a_page(walk: Walker) -> None:
+    words = walk("/config").words
     for text in ("Election timing", "validators_elected_for", "Workchains", "zero state"):
         assert text in words
 
 
-def test_validators_and_elections_are_a_page(show: Callable[[str], Page]) -> None:
-    words = show("/validators").words
+def test_validators_and_elections_are_a_page(walk: Walker) -> None:
+    words = walk("/validators").words
     for text in ("Current validators (", "100.00 %", "No election is open", "min_stake"):
         assert text in words
 
@@ -117,15 +106,13 @@ def test_no_account_state_is_not_no_account(path: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "path", ["/accounts", "/jettons", "/jettons?sort=volume", "/collections?sort=transfers"]
 )
-def test_lists_lead_to_their_entries(show: Callable[[str], Page], path: str) -> None:
-    page = show(path)
+def test_lists_lead_to_their_entries(walk: Walker, path: str) -> None:
+    page = walk(path)
     assert [link for link in page.links if link.startswith(("/account/", "/jetton/", "/nft/"))]
 
 
-def test_holders_are_counted_as_the_api_does(
-    client: TestClient[Any], show: Callable[[str], Page]
-) -> None:
-    page = show("/jettons")
+def test_holders_are_counted_as_the_api_does(client: TestClient[Any], walk: Walker) -> None:
+    page = walk("/jettons")
     master = next(link for link in page.links if link.startswith("/jetton/")).rpartition("/")[2]
     query = {"jetton_address": master, "exclude_zero_balance": "true", "limit": "1000"}
     wallets = client.get("/api/v3/jetton/wallets", params=query).json()["jetton_wallets"]
@@ -133,8 +120,8 @@ def test_holders_are_counted_as_the_api_does(
     assert f'data-label="Holders">{len(wallets)}</td>' in row
 
 
-def test_a_masterchain_block_is_a_picture(show: Callable[[str], Page]) -> None:
-    page = show("/block/-1:8000000000000000:100")
+def test_a_masterchain_block_is_a_picture(walk: Walker) -> None:
+    page = walk("/block/-1:8000000000000000:100")
     boxes = [attrs for _tag, attrs in page.tags if (attrs.get("class") or "").startswith("shard")]
     assert boxes
     assert "Workchain 0, from the lowest" in page.words

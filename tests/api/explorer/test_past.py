@@ -1,13 +1,12 @@
 """Pages as of a past block: later rows are left out, links keep the block, and one leads back."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from litestar.testing import TestClient
 
-from tests.api.explorer.test_pages import Page
+from tests.api.explorer.page import Walker
 from tonlake.api.explorer.frame import keep_past, read_seqno
 from tonlake.api.request.call import Arguments
 from tonlake.api.request.snapshot import KEPT_PASTS, SnapshotHolder
@@ -20,16 +19,6 @@ from tonlake.queries.reader import Reader
 AT = 120
 SEQNOS = ("mc_seqno", "mc_seqno_end", "first_mc_seqno")
 BEFORE, AFTER = "/block/-1:8000000000000000:100", "/block/-1:8000000000000000:130"
-
-
-@pytest.fixture(scope="module")
-def walk(client: TestClient[Any]) -> Callable[..., Page]:
-    def show(path: str, status: int = 200) -> Page:
-        answer = client.get(path)
-        assert answer.status_code == status, (path, answer.text)
-        return Page(answer.text)
-
-    return show
 
 
 def test_no_row_of_any_table_is_later(demo_lake: Path) -> None:
@@ -53,7 +42,7 @@ def _count(reader: Reader, view: str, column: str) -> tuple[int, int]:
     return every, earlier
 
 
-def test_an_account_is_as_it_was(client: TestClient[Any], walk: Callable[..., Page]) -> None:
+def test_an_account_is_as_it_was(client: TestClient[Any], walk: Walker) -> None:
     elector = f"-1:{'3' * 64}"
     answer = client.get("/api/v2/getAddressInformation", params={"address": elector, "seqno": AT})
     balance = int(answer.json()["result"]["balance"])
@@ -62,14 +51,14 @@ def test_an_account_is_as_it_was(client: TestClient[Any], walk: Callable[..., Pa
     assert f"As of masterchain block {AT}" in page.words
 
 
-def test_later_blocks_are_not_there_yet(walk: Callable[..., Page]) -> None:
+def test_later_blocks_are_not_there_yet(walk: Walker) -> None:
     assert "Root hash" in walk(f"{BEFORE}?seqno={AT}").words
     page = walk(f"{AFTER}?seqno={AT}", 404)
     assert f"covers 1..{AT}" in page.words
     assert f"{AFTER}#newest" in page.links
 
 
-def test_links_and_forms_stay_and_one_leads_back(walk: Callable[..., Page]) -> None:
+def test_links_and_forms_stay_and_one_leads_back(walk: Walker) -> None:
     page = walk(f"/blocks?seqno={AT}")
     blocks = [link for link in page.links if link.startswith("/block/")]
     assert blocks
@@ -80,14 +69,12 @@ def test_links_and_forms_stay_and_one_leads_back(walk: Callable[..., Page]) -> N
     assert not any("data-live" in attrs for _tag, attrs in page.tags)
 
 
-def test_pages_without_a_past_say_so(walk: Callable[..., Page]) -> None:
+def test_pages_without_a_past_say_so(walk: Walker) -> None:
     assert "This page has no past" in walk(f"/lake?seqno={AT}").words
 
 
 @pytest.mark.parametrize(("text", "status"), [("x", 422), ("0", 422), ("99999", 404), ("", 200)])
-def test_odd_blocks_are_answered_in_words(
-    walk: Callable[..., Page], text: str, status: int
-) -> None:
+def test_odd_blocks_are_answered_in_words(walk: Walker, text: str, status: int) -> None:
     page = walk(f"/?seqno={text}", status)
     assert status == 200 or "masterchain block" in page.words
 
