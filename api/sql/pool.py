@@ -15,7 +15,7 @@ import msgspec
 
 from tonlake.api.errors import RequestInvalid, SqlBusy, SqlUnavailable
 from tonlake.api.sql.sandbox import Bounds
-from tonlake.api.sql.worker import READY, Head, Job
+from tonlake.api.sql.worker import READY, Damaged, Head, Job
 from tonlake.lake.duck.connection import list_tables
 from tonlake.lake.duck.labels import render_labels
 
@@ -145,12 +145,14 @@ class SqlPool:
         signatures: tuple[str, ...],
     ) -> Job:
         settings = self._settings
-        damaged = [(each.file, each.reason, each.advice) for each in snapshot.damaged.values()]
+        damaged = (
+            Damaged(each.file, each.reason, each.advice) for each in snapshot.damaged.values()
+        )
         seconds = -(-settings.timeout_ms // 1000)
         return Job(
             lake_dir=str(snapshot.lake_dir.absolute()),
             snapshot=snapshot.number,
-            damaged=damaged,
+            damaged=tuple(damaged),
             query=query,
             signatures=signatures,
             form=form,
