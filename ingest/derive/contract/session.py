@@ -176,8 +176,10 @@ class GetMethodSession:
             NotRun: no engine could run the method.
         """
         code = None if state.code_hash is None else self.find_code(state.code_hash)
+        if code is None or not self._resolves(code, mc_seqno):
+            return None
         data = self._world.find_cell(state.data_hash)
-        if code is None or data is None or not self._resolves(code, mc_seqno):
+        if data is None:
             return None
         key = make_answer_key(question, state) if question.arguments else None
         answer = None if key is None else self._cache.find(key)

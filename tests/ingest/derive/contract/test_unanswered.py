@@ -1,20 +1,25 @@
 """Get-methods that no engine can run are noted, and neither findings nor failures."""
 
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
+import pytest
 
 from tests.ingest.derive.contract.conftest import MadeWorld
 from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.tree import LIBRARY
 from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.known import AccountState
-from tonlake.ingest.derive.contract.session import GetMethodSession
-from tonlake.ingest.derive.contract.stack import Cell
+from tonlake.ingest.derive.contract.session import GetMethodSession, NotRun
+from tonlake.ingest.derive.contract.stack import Cell, Question
 from tonlake.ingest.derive.contract.world import Network
 from tonlake.ingest.derive.tvm.call import VERSION_PARAM, make_version_param
+from tonlake.ingest.derive.tvm.support import LIBRARY_MISSING
 from tonlake.lake.schema import CONFIG_PARAMS
 from tonlake.lake.schema.contract import UNANSWERED_METHODS, WALLETS
 
+MISSING = bytes.fromhex("77") * 32
 UNASSIGNED = "fe70ff"  # neither an instruction of version 15 nor a method table
 
 
@@ -63,3 +68,21 @@ def test_an_unknown_instruction_of_a_later_network_is_noted(demo_world: MadeWorl
 
 def test_an_unknown_instruction_of_this_version_is_a_failure(demo_world: MadeWorld) -> None:
     assert detect(demo_world, find_account(demo_world, UNASSIGNED), version=11) == []
+
+
+def test_a_missing_library_is_noted_where_the_data_is_missing_too(demo_world: MadeWorld) -> None:
+    """A lake that begins in the middle lacks cells of data that blocks did not change."""
+    state = find_account(demo_world, UNASSIGNED)
+    assert state.code_hash is not None
+    builder = CellBuilder().store_uint(LIBRARY, 8).store_bytes(MISSING)
+    code = Cell(builder.tree, builder.end(exotic=True))
+    demo_world.made[state.code_hash] = code
+    state = state._replace(data_hash=MISSING)
+    network = Network(demo_world, 1)
+    session = GetMethodSession(demo_world, network, None)
+    with (
+        mock.patch.object(network, "_is_whole", new=False),
+        pytest.raises(NotRun, match=f"{LIBRARY_MISSING}: {MISSING.hex()}"),
+    ):
+        session.answer(Question(state.address, "get_wallet_data"), state, 1)
+    assert session.answer(Question(state.address, "get_wallet_data"), state, 1) is None
