@@ -42,6 +42,9 @@ JOINT = {
 }
 SIGNATURE = "transfer#0f8a7ea5 query_id:uint64 amount:Coins = Body"
 CHOSEN: list[str | dict[str, Any]] = [*TABLES, JOINT]
+FOLLOWED: list[str | dict[str, Any]] = ["messages", "traces", JOINT]
+"""A table of each kind: of blocks, of what may span several, and several at once."""
+RUNS = 4
 SETTINGS = compose(ingest={"mc_blocks_per_commit": 10, "mc_blocks_per_chunk": 10})
 
 
@@ -53,10 +56,10 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_small_batches")
 @pytest.mark.parametrize("table", CHOSEN, ids=[*TABLES, "joint"])
 def test_every_row_once(many_commits: Path, table: str | dict[str, Any]) -> None:
-    """A scan that ends after any of its batches resumes after it, a hundred times in all."""
+    """A scan that ends after any of its batches resumes after it, several times in each run."""
     lake, chance = tonlake.open(many_commits), random.Random(str(table))  # noqa: S311 - no secret
     whole = _join(list(lake.scan(table, signature=SIGNATURE)))
-    for _ in range(100 // len(CHOSEN)):
+    for _ in range(RUNS):
         taken: list[ScanBatch] = []
         cursor = None
         while cursor is None or taken[-1].height < lake.ranges[-1][1]:
@@ -111,16 +114,16 @@ class Reader:
 @pytest.mark.usefixtures("_small_batches")
 @pytest.mark.parametrize("seed", [5, *(pytest.param(at, marks=pytest.mark.long) for at in (6, 7))])
 def test_a_chain_that_is_undone(demo_node: Path, tmp_path: Path, seed: int) -> None:
-    """Followers are killed about 80 times in a run."""
+    """Followers are killed about 40 times in a run."""
     chance, lake_dir = random.Random(seed), tmp_path / "lake"  # noqa: S311 - no secret
-    readers = [Reader(lake_dir, table, chance) for table in CHOSEN]
+    readers = [Reader(lake_dir, table, chance) for table in FOLLOWED]
     last = 0
     with closing(open_node(demo_node)) as source:
         for step in range(9):  # the last one undoes blocks
             last += chance.choice((10, 20))
             first = read_state(lake_dir).ranges[-1][1] + 1 if step else 1
             ingest(source, lake_dir, Span(first, last), SETTINGS)
-            chosen = chance.sample(readers, 3) if step < 8 else readers
+            chosen = chance.sample(readers, 2) if step < 8 else readers
             for reader in chosen:
                 reader.read(last)
             if step % 3 == 1:
@@ -133,7 +136,7 @@ def test_a_chain_that_is_undone(demo_node: Path, tmp_path: Path, seed: int) -> N
         reader.read(lake.ranges[-1][1])
         reader.check(lake)
         assert reader.undone
-    assert sum(reader.kills for reader in readers) >= 40
+    assert sum(reader.kills for reader in readers) >= 15
 
 
 def _undo(lake_dir: Path, last_kept: int) -> None:

@@ -45,8 +45,8 @@ def list_versions(lake: Path, table: str) -> list[int]:
     return sorted(int(path.stem) for path in (lake / table / FOLDER).glob("*[0-9].json"))
 
 
-def read_snapshot(lake: Path, table: str, number: int) -> list[str]:
-    """Return the rows of a table as of one of our commits, from the files themselves."""
+def read_snapshot(lake: Path, table: str, number: int | None) -> list[str]:
+    """Return the rows of a table as of one of our commits, the newest if None, from the files."""
     found: Rows = []
     for file in read_state(lake, number).by_table.get(table, ()):
         found += pq.ParquetFile(lake / file.path).read().to_pylist()
@@ -76,14 +76,20 @@ def check(lake: Path, *, versions: str = "newest") -> None:
             assert read_delta(lake, table, version) == read_snapshot(lake, table, number), table
 
 
-@pytest.fixture
-def published(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake of three commits, each published."""
-    lake = tmp_path / "lake"
+    lake = tmp_path_factory.mktemp("made") / "lake"
     for first, last in ((1, 10), (11, 20), (21, 30)):
         commit_rows(lake, first, last, day="2024-01-02")
         publish_now(lake)
     return lake
+
+
+@pytest.fixture
+def published(made: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(made, tmp_path / "lake"))
 
 
 def test_every_version_is_a_snapshot(published: Path) -> None:
@@ -192,13 +198,19 @@ def test_checkpoints_replace_old_versions(tmp_path: Path) -> None:
         assert read_delta(tmp_path, "libraries", version) == expected
 
 
-@pytest.mark.parametrize("point", [each for each in POINTS if each.startswith("delta.")])
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_killed_publication_is_continued(published: Path, point: str, count: int) -> None:
-    commit_rows(published, 31, 40)
-    run_killed(lambda: publish_now(published), f"{point}:{count}")
-    commit_rows(published, 41, 50)
-    publish_now(published)
+def test_killed_publications_are_continued(published: Path, count: int) -> None:
+    """The process dies at each point, in the first and in the third table."""
+    commits = iter(range(31, 1000, 10))
+    for point in (each for each in POINTS if each.startswith("delta.")):
+        for is_killed in (True, False):
+            first = next(commits)
+            commit_rows(published, first, first + 9, tables=FEW)
+            if is_killed:
+                assert run_killed(lambda: publish_now(published), f"{point}:{count}"), point
+        publish_now(published)
+        for table in FEW:
+            assert read_delta(published, table) == read_snapshot(published, table, None), point
     check(published, versions="all")
     sweep_orphans(published, 0)
     assert not list(published.rglob(".tmp-*"))
