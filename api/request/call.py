@@ -340,8 +340,8 @@ class Call(msgspec.Struct, frozen=True):
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     """Other headers of the response."""
 
-    states: dict[tuple[int, bytes], Any] = msgspec.field(default_factory=dict)
-    """Newest states read so far, by workchain and account; None for accounts not in the lake."""
+    codes: dict[tuple[int, bytes], bytes | None] = msgspec.field(default_factory=dict)
+    """Newest code hashes read so far, by workchain and account; ``b""`` of unknown accounts."""
 
     passing: list[str] = msgspec.field(default_factory=list)
     """What could not be fetched; such a response is not cached, since it may soon change."""

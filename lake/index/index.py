@@ -186,6 +186,16 @@ class Segments:
             found |= segment.newest_states([each for each in accounts if each not in found])
         return [found.get(account) for account in accounts]
 
+    def newest_codes(self, accounts: Iterable[AccountId]) -> dict[AccountId, bytes | None]:
+        """Return the code hashes in the newest states of accounts that have one."""
+        found: dict[AccountId, bytes | None] = {}
+        missing = list(accounts)
+        for segment in self._newest_first:
+            found |= segment.newest_codes(missing)
+            if len(self.segments) > 1:
+                missing = [account for account in missing if account not in found]
+        return found
+
     def rank_accounts(self, offset: int, limit: int) -> list[Ranked]:
         """Return a page of accounts, highest balance first."""
         return self._ranking.page(offset, limit)

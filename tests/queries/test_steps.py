@@ -110,6 +110,7 @@ def list_questions(plain: Reader) -> Iterator[tuple[str, dict[str, Any]]]:
     accounts = sorted({(row["workchain"], row["account"]) for row in rows} | {(7, bytes(32))})
     workchains, ids = map(list, zip(*accounts, strict=True))
     yield "v3/accounts", {"workchains": workchains, "accounts": ids}
+    yield "v3/account_codes", {"workchains": workchains, "accounts": ids}
     lts = sorted(row["lt"] for row in rows) or [5]
     for page in pages:
         yield "v3/accounts_by_balance", {key: page[key] for key in ("offset", "limit")}

@@ -68,13 +68,11 @@ def read_accounts(
 
     The state is the newest one, or that after a masterchain block.
     """
-    requested = sorted(set(addresses))
-    if requested and mc_seqno is not None:
-        rows = call.reader.rows("v3/accounts", **pair_addresses(requested), mc_seqno=mc_seqno)
-        return {Address(row["workchain"], row["account"]): row for row in rows}
-    states = _list_states(call, [(each.workchain, each.account) for each in requested])
-    found = zip(requested, states, strict=True)
-    return {address: state for address, state in found if state is not None}
+    requested = pair_addresses(sorted(set(addresses)))
+    if not requested["accounts"]:
+        return {}
+    rows = call.reader.rows("v3/accounts", **requested, mc_seqno=mc_seqno)
+    return {Address(row["workchain"], row["account"]): row for row in rows}
 
 
 def pair_addresses(addresses: Iterable[Address]) -> dict[str, list[Any]]:
@@ -103,62 +101,58 @@ def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any
         return read_address_book(call, starmap(Address, accounts))
     # By workchain and id: in two steps that compare numbers and bytes, not pairs.
     requested = sorted(sorted(accounts, key=itemgetter(1)), key=itemgetter(0))
-    states = _list_states(call, requested)
-    code_hashes = {state["code_hash"] for state in states if state is not None}
+    code_hashes = list_codes(call, requested)
     codes = read_codes(call.reader, code_hashes)
-    test_only = call.test_only
-    tags = [TAGS[bounceable, test_only] for bounceable in (False, True)]
-    facts: dict[bytes | None, tuple[int, bytes]] = {
-        code_hash: (tags[code_hash not in WALLETS], code.written)
+    tags = [TAGS[bounceable, call.test_only] for bounceable in (False, True)]
+    facts = {
+        code_hash: (tags[_is_bounceable(code_hash)], code.written)
         for code_hash, code in codes.items()
     }
-    facts[None] = tags[False], NO_CODE.written
     domains = find_domains(call.reader)
     known = [pair for pair in requested if pair in domains] if domains else []
     named = {pair: msgspec.json.encode(domains[pair]) for pair in known}
-    unknown = tags[False], b"[]"
-    listed = [unknown if state is None else facts[state["code_hash"]] for state in states]
+    listed = list(map(facts.__getitem__, code_hashes))
     return msgspec.Raw(NATIVE.write_book(requested, listed, named))
 
 
-def _list_states(call: Call, accounts: Sequence[tuple[int, bytes]]) -> list[Row | None]:
-    """Return the newest states of the sorted accounts; None for accounts unknown to the lake."""
-    states, missing = call.states, [account for account in accounts if account not in call.states]
+UNKNOWN = b""
+"""In place of the code hash of an account unknown to the lake."""
+
+
+def list_codes(call: Call, accounts: Sequence[tuple[int, bytes]]) -> list[bytes | None]:
+    """Return the newest code hashes of accounts: None without code, ``UNKNOWN`` without a state."""
+    codes = call.codes
+    missing = [account for account in accounts if account not in codes]
     if missing:
+        codes.update(dict.fromkeys(missing, UNKNOWN))
         workchains, ids = zip(*missing, strict=True)
-        rows = call.reader.rows("v3/accounts", workchains=list(workchains), accounts=list(ids))
-        if len(rows) == len(missing):  # both are sorted
-            states.update(zip(missing, rows, strict=True))
-        else:
-            states.update(dict.fromkeys(missing))
-            states.update({(row["workchain"], row["account"]): row for row in rows})
-    return [states[account] for account in accounts]
+        rows = call.reader.rows("v3/account_codes", workchains=workchains, accounts=ids)
+        codes.update({(row["workchain"], row["account"]): row["code_hash"] for row in rows})
+    return list(map(codes.__getitem__, accounts))
 
 
 def _is_bounceable(code_hash: bytes | None) -> bool:
     """Return whether the friendly form is bounceable: not for wallets and accounts without code."""
-    return code_hash is not None and code_hash not in WALLETS
+    return bool(code_hash) and code_hash not in WALLETS
 
 
 def describe_addresses(call: Call, addresses: Iterable[Address]) -> dict[Address, AddressBookRow]:
     """Return the rows of the addresses, in their order."""
     requested = sorted(set(addresses))
-    states = _list_states(call, [(item.workchain, item.account) for item in requested])
-    code_hashes = [None if state is None else state["code_hash"] for state in states]
+    code_hashes = list_codes(call, [(item.workchain, item.account) for item in requested])
     codes = read_codes(call.reader, code_hashes)
     domains = find_domains(call.reader)
     test_only = call.test_only
-    described = {}
-    for address, state, code_hash in zip(requested, states, code_hashes, strict=True):
-        facts = NO_CODE if code_hash is None else codes[code_hash]
-        described[address] = AddressBookRow(
+    return {
+        address: AddressBookRow(
             user_friendly=_write_friendly(
                 address, bounceable=_is_bounceable(code_hash), test_only=test_only
             ),
             domain=domains.get((address.workchain, address.account)) if domains else None,
-            interfaces=[] if state is None else facts.listed,
+            interfaces=codes[code_hash].listed,
         )
-    return described
+        for address, code_hash in zip(requested, code_hashes, strict=True)
+    }
 
 
 def _write_friendly(address: Address, *, bounceable: bool, test_only: bool) -> str | None:
@@ -192,33 +186,35 @@ def _make_facts(methods: list[int] | None, names: list[str] | None) -> CodeFacts
     return CodeFacts(methods, names, listed, msgspec.json.encode(listed))
 
 
-NO_CODE = CodeFacts(None, [], None, b"null")
-"""For accounts without code: null in address books, as in TON Center."""
+_WITHOUT_CODE = {None: CodeFacts(None, [], None, b"null"), UNKNOWN: _make_facts(None, [])}
+"""Of accounts without code, null in address books as in TON Center, and of unknown ones."""
 
 _CODES: dict[Path, dict[bytes, CodeFacts]] = {}
 """Facts by lake and code hash; they depend only on the code, so all snapshots share them."""
 
 
-def read_codes(reader: Reader, code_hashes: Iterable[bytes | None]) -> dict[bytes, CodeFacts]:
-    """Return the facts about codes by hash.
+def read_codes(
+    reader: Reader, code_hashes: Iterable[bytes | None]
+) -> dict[bytes | None, CodeFacts]:
+    """Return the facts about codes by hash, and about accounts without one.
 
     A code unknown to contract detection has the interface that its hash is known for, or none: [].
     """
-    requested = {code_hash for code_hash in code_hashes if code_hash is not None}
+    requested = {code_hash for code_hash in code_hashes if code_hash}
+    found: dict[bytes | None, CodeFacts] = dict(_WITHOUT_CODE)
     if not reader.snapshot.files["interfaces"]:
-        return {code_hash: _guess(code_hash) for code_hash in requested}
+        return found | {code_hash: _guess(code_hash) for code_hash in requested}
     kept = _CODES.setdefault(reader.snapshot.lake_dir, {})
-    found = {code_hash: facts for code_hash in requested if (facts := kept.get(code_hash))}
+    found |= {code_hash: facts for code_hash in requested if (facts := kept.get(code_hash))}
     missing = sorted(requested - found.keys())
-    if not missing:
-        return found
-    rows = reader.rows("v3/codes", hashes=missing)
-    read = {row["code_hash"]: _make_facts(row["methods"], row["names"]) for row in rows}
-    found |= read
-    if len(kept) > KEPT_CODES:
-        kept.clear()
-    kept.update(read)
-    return {code_hash: found.get(code_hash) or _guess(code_hash) for code_hash in requested}
+    if missing:
+        rows = reader.rows("v3/codes", hashes=missing)
+        read = {row["code_hash"]: _make_facts(row["methods"], row["names"]) for row in rows}
+        if len(kept) > KEPT_CODES:
+            kept.clear()
+        kept.update(read)
+        found |= {code_hash: _guess(code_hash) for code_hash in missing} | read
+    return found
 
 
 @lru_cache(KEPT_CODES)

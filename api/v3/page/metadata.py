@@ -11,7 +11,7 @@ from tonlake.api.errors import RequestInvalid
 from tonlake.api.request.call import ConversionError, Query, Texts, parse_any_address
 from tonlake.api.text.encoding import Address, encode_account, render_raw
 from tonlake.api.v3.layout.build import decode_content
-from tonlake.api.v3.page.book import pair_addresses, read_accounts, read_codes
+from tonlake.api.v3.page.book import list_codes, pair_addresses, read_codes
 from tonlake.api.v3.page.history import check_derived, is_derived
 from tonlake.api.v3.page.operation import operation
 from tonlake.api.v3.resource.answer import AddressMetadata, Metadata, TokenInfo
@@ -149,16 +149,18 @@ def _parse(text: str) -> list[Address]:
 
 def _select_tokens(call: Call, addresses: Iterable[Address]) -> dict[TokenKind, set[Address]]:
     """Return the candidate accounts of each kind: those whose code has the kind's get-method."""
-    accounts = read_accounts(call, addresses)
-    codes = read_codes(call.reader, (row["code_hash"] for row in accounts.values()))
+    requested = list(addresses)
+    code_hashes = list_codes(call, [(each.workchain, each.account) for each in requested])
+    codes = read_codes(call.reader, code_hashes)
+    kinds: dict[bytes | None, list[TokenKind]] = {
+        code_hash: [kind for kind in KINDS if facts.methods is None or kind.method in facts.methods]
+        for code_hash, facts in codes.items()
+        if code_hash
+    }
     selected: dict[TokenKind, set[Address]] = {kind: set() for kind in KINDS}
-    for address, row in accounts.items():
-        if row["code_hash"] is None:
-            continue
-        methods = codes[row["code_hash"]].methods
-        for kind in KINDS:
-            if methods is None or kind.method in methods:
-                selected[kind].add(address)
+    for address, code_hash in zip(requested, code_hashes, strict=True):
+        for kind in kinds.get(code_hash, ()):
+            selected[kind].add(address)
     return selected
 
 

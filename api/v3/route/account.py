@@ -23,7 +23,6 @@ from tonlake.api.request.call import (
 from tonlake.api.text.encoding import Address, render_raw
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.page.book import (
-    NO_CODE,
     CodeFacts,
     describe_addresses,
     read_accounts,
@@ -89,7 +88,7 @@ def get_account_states(call: Call, query: AccountStatesQuery) -> AccountStates:
     codes = read_codes(call.reader, (row["code_hash"] for row in accounts.values()))
     return AccountStates(
         accounts=[
-            _render_account(address, row, cells, codes.get(row["code_hash"], NO_CODE))
+            _render_account(address, row, cells, codes[row["code_hash"]])
             for address, row in accounts.items()
         ],
         address_book=read_address_book(call, accounts),

@@ -28,6 +28,7 @@ ANSWERS: dict[str, Answer] = {
     "v2/block_transactions": transactions.list_block_page,
     "v2/shards": blocks.list_shards,
     "v2/transaction_bags": transactions.read_bags,
+    "v3/account_codes": transactions.find_newest_codes,
     "v3/accounts": transactions.find_newest_states,
     "v3/accounts_by_balance": transactions.rank_accounts,
     "v3/action_keys_of_account": actions.list_account_keys,

@@ -106,30 +106,36 @@ def _read(
     segments: Segments, segment: Segment, numbers: Sequence[int], asked: Mapping[str, Any]
 ) -> Iterator[_Found]:
     """Yield the messages of a segment that pass all filters."""
-    direction = asked["direction"]
+    direction, known = asked["direction"], dict[bytes, list[tuple[str, Hit]]]()
     for number, row in zip(numbers, segment.messages.read(numbers), strict=True):
         if _fits(row, asked):
-            ends = _list_ends(segments, segment, number, row)
+            ends = _find_ends_here(segment, number, row) or known.get(row.msg_hash)
+            if ends is None:
+                ends = known[row.msg_hash] = _find_all_ends(segments, row.msg_hash)
             if direction is not None:
                 ends = [end for end in ends if end[0] == direction]
             if ends:
                 yield _Found(segment, row, ends)
 
 
-def _list_ends(
-    segments: Segments,
+def _find_ends_here(
     segment: Segment,
     number: int,
     row: Any,  # noqa: ANN401 - a row
-) -> list[tuple[str, Hit]]:
-    """Return the ends of a message; only an external one is consumed more than once."""
+) -> list[tuple[str, Hit]] | None:
+    """Return the ends of a message that has both there; an external one may have more."""
     own = segment.messages.list_ends(number)
     if len(own) == len(ENDS) and row.created_lt is not None:
         return [(direction, Hit(segment, end)) for direction, end in own]
+    return None
+
+
+def _find_all_ends(segments: Segments, msg_hash: bytes) -> list[tuple[str, Hit]]:
+    """Return all ends of a message: an external one may be consumed more than once."""
     return [
         (direction, Hit(each, end))
         for each in segments.segments
-        for other in each.messages.find(row.msg_hash)
+        for other in each.messages.find(msg_hash)
         for direction, end in each.messages.list_ends(other)
     ]
 

@@ -33,6 +33,15 @@ def find_newest_states(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     return [state for state in states if state is not None]
 
 
+def find_newest_codes(index: Index, asked: Mapping[str, Any]) -> list[Row]:
+    """Answer ``v3/account_codes``."""
+    accounts = zip(asked["workchains"], asked["accounts"], strict=True)
+    return [
+        {"workchain": workchain, "account": account, "code_hash": code_hash}
+        for (workchain, account), code_hash in index.segments.newest_codes(accounts).items()
+    ]
+
+
 def find_newest_state(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     """Answer ``v2/account_state`` of the newest masterchain block."""
     if asked["mc_seqno"] != index.snapshot.last_mc_seqno:

@@ -34,7 +34,13 @@ from tonlake.lake.index.segment.rows import (
     write_bags,
     write_rows,
 )
-from tonlake.lake.index.segment.segment import list_keys, write_postings
+from tonlake.lake.index.segment.segment import (
+    CODE_ABSENT,
+    CODE_FIRST,
+    CODE_UNKNOWN,
+    list_keys,
+    write_postings,
+)
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
@@ -211,6 +217,7 @@ class _Composer:
         newest = _find_ends(accounts[1])
         held = states.take(newest)
         self._rank(held, accounts[1].take(newest))
+        self._add_codes(accounts, newest, numbered[2]["code_hash"])
         copies = _encode(ACCOUNT_STATES, numbered[2].take(newest))
         self._add_table(ACCOUNT_STATES, held, copies)
         self._add_table(ACTION_ACCOUNTS, actions, _encode(ACTION_ACCOUNTS, numbered[3]))
@@ -252,6 +259,15 @@ class _Composer:
                 counts[number] += 1
             self._writer.add(f"account.{name}", _pack("I", accumulate(counts)))
         return numbers
+
+    def _add_codes(
+        self, accounts: Sequence[pa.Array], newest: pa.Array, codes: pa.ChunkedArray
+    ) -> None:
+        """Add the number of the newest code hash of each account, given those of all states."""
+        numbers = _count(len(pc.unique(pa.concat_arrays(accounts))))
+        at = newest.take(pc.index_in(numbers, value_set=accounts[1].take(newest)))
+        own = pc.fill_null(pc.add(codes, CODE_FIRST), CODE_ABSENT).take(at)
+        self._writer.add("account.code", pc.cast(pc.fill_null(own, CODE_UNKNOWN), pa.uint32()))
 
     def _order_messages(self, rows: pa.Table) -> pa.Table:
         """Return the messages of transactions in their order, each with its ``row``."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tonlake.lake.log.ranges import Range
 
-SEGMENT_FORMAT = 17
+SEGMENT_FORMAT = 18
 """Version of the arrays in segments; up to 16, segments had a container of their own."""
 
 HASH_BYTES = 32

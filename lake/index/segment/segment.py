@@ -202,6 +202,10 @@ _MESSAGE_AMOUNTS = places_of(MESSAGES.name, MESSAGE_COLUMNS, "amount")
 _FACT_HASHES = places_of(ACCOUNT_STATES.name, FACT_COLUMNS, "hash")
 
 
+CODE_UNKNOWN, CODE_ABSENT, CODE_FIRST = range(3)
+"""In place of a code's number: no state, a state without code; and the first number."""
+
+
 class SegmentAccounts:
     """The accounts of a segment by number, in the order of their ids, and their rows in tables."""
 
@@ -214,6 +218,8 @@ class SegmentAccounts:
         self._hashes, self._rows = file.numbers("account.hash"), rows
         self._ends = {name: file.numbers(f"account.{name}") for name in ACCOUNTS}
         self._transactions = file.numbers("account.transaction")
+        self.codes = file.numbers("account.code")
+        """The number of each account's newest code hash, counted from ``CODE_FIRST``."""
 
     def account_of(self, number: int) -> AccountId:
         """Return an account by its number."""
@@ -298,6 +304,20 @@ class Segment:
             account: make_row(State, (*values, *account))
             for account, values in zip(last, found, strict=True)
         }
+
+    def newest_codes(self, accounts: Iterable[AccountId]) -> dict[AccountId, bytes | None]:
+        """Return the code hashes in the newest states of accounts, None for a state without code.
+
+        Accounts without a state are left out.
+        """
+        find, codes, hash_of = self.accounts.find, self.accounts.codes, self.rows.hash_of
+        found: dict[AccountId, bytes | None] = {}
+        for account in accounts:
+            number = find(account)
+            code = CODE_UNKNOWN if number is None else codes[number]
+            if code != CODE_UNKNOWN:
+                found[account] = None if code == CODE_ABSENT else hash_of(code - CODE_FIRST)
+        return found
 
     @cached_property
     def ranked(self) -> tuple[memoryview, memoryview]:
