@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from binascii import b2a_base64
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -115,9 +116,9 @@ def name_workchain(name: str) -> str:
 _UINT32, _UINT64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 
 
-def encode_bytes(data: bytes) -> str:
+def encode_bytes(data: bytes | memoryview) -> str:
     """Return standard base64 with padding, as used for hashes and bags of cells."""
-    return base64.b64encode(data).decode("ascii")
+    return b2a_base64(data, newline=False).decode("ascii")
 
 
 def encode_optional(data: bytes | None) -> str | None:

@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from heapq import merge
 from itertools import chain, islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.errors import LakeCorrupt
@@ -24,8 +24,8 @@ from tonlake.lake.index.builder.plan import (
     range_of,
 )
 from tonlake.lake.index.cells import CellStore, open_cells
-from tonlake.lake.index.page import Declined, Hit, Listed
-from tonlake.lake.index.segment.declared import ACCOUNT_STATES, TRACES
+from tonlake.lake.index.page import Declined, Hit, Listed, order_ties
+from tonlake.lake.index.segment.declared import ACCOUNT_STATES, RECORD_COLUMNS, TRACES
 from tonlake.lake.index.segment.file import SegmentFile, map_segment
 from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.log.place import is_open
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 AT_ONCE = 32
 """Records that live at once: few enough that the garbage collector does not run over them."""
+
+_BEFORE, _HASH_BEFORE = map(RECORD_COLUMNS.index, ("before", "account_state_hash_before"))
 
 MAX_RANKED = 50_000
 """Most accounts ranked across several segments; deeper pages are left to SQL."""
@@ -173,11 +175,12 @@ class Segments:
     def list_trace(self, trace_id: bytes) -> list[Hit]:
         """Return the transactions of a trace by logical time, then workchain and account."""
         hits = [
-            Hit(segment, row)
+            (segment.transactions.lt[row], Hit(segment, row))
             for segment in self.segments
             for row in segment.transactions.list_trace(trace_id)
         ]
-        return sorted(hits, key=lambda hit: (hit.lt, *hit.account))
+        hits.sort(key=itemgetter(0))
+        return order_ties(hits, len(hits))
 
     def newest_states(self, accounts: Sequence[AccountId]) -> list[Any]:
         """Return the newest states of accounts; None for an account without one."""
@@ -203,17 +206,17 @@ class Segments:
     def read_records(self, hits: Sequence[Hit]) -> list[Record]:
         """Return the records of transactions, in the same order."""
         records: list[Any] = [None] * len(hits)
-        for _, places, some in self.iter_records(hits):
-            for at, record in zip(places, some, strict=True):
+        for segment, places, lists in self.iter_lists(hits):
+            for at, record in zip(places, segment.transactions.complete(lists), strict=True):
                 records[at] = record
         return records
 
-    def iter_records(
-        self, hits: Sequence[Hit], *, numbered: bool = False
-    ) -> Iterator[tuple[Segment, list[int], list[Record]]]:
+    def iter_lists(
+        self, hits: Sequence[Hit]
+    ) -> Iterator[tuple[Segment, list[int], list[list[Any]]]]:
         """Yield some records of one segment at a time, with their places among ``hits``.
 
-        ``numbered``: as ``SegmentTransactions.read_records`` reads them.
+        They are lists as ``SegmentTransactions.read_lists`` returns them.
         """
         by_segment: dict[Segment, list[int]] = {}
         for at, hit in enumerate(hits):
@@ -222,12 +225,14 @@ class Segments:
             for start in range(0, len(listed), AT_ONCE):
                 places = listed[start : start + AT_ONCE]
                 rows = [hits[at].row for at in places]
-                records = segment.transactions.read_records(rows, numbered=numbered)
+                lists = segment.transactions.read_lists(rows)
                 if len(self.segments) > 1:
-                    self._find_before(segment, rows, records)
-                yield segment, places, records
+                    self._find_before(segment, rows, lists)
+                yield segment, places, lists
 
-    def _find_before(self, segment: Segment, rows: Sequence[int], records: list[Record]) -> None:
+    def _find_before(
+        self, segment: Segment, rows: Sequence[int], lists: Sequence[list[Any]]
+    ) -> None:
         """Fill in the states before from earlier segments, if they are the newest there.
 
         A state hash identifies one transaction's outcome, and segments do not interleave: so the
@@ -235,19 +240,17 @@ class Segments:
         """
         missing = {
             at: segment.transactions.account_of(rows[at])
-            for at, record in enumerate(records)
-            if record.before is None
+            for at, values in enumerate(lists)
+            if values[_BEFORE] is None
         }
         for other in self._newest_first:
             if not missing:
                 return
             states = other.newest_states(missing.values())
             for at in [at for at, account in missing.items() if account in states]:
-                state, state_hash = states[missing[at]], records[at].row.account_state_hash_before
-                if isinstance(state_hash, int):
-                    state_hash = segment.rows.hash_of(state_hash)
-                if state.hash == state_hash:
-                    records[at] = records[at]._replace(before=state)
+                state = states[missing[at]]
+                if state.hash == segment.rows.hash_of(lists[at][_HASH_BEFORE]):
+                    lists[at][_BEFORE] = state
                     del missing[at]
 
 

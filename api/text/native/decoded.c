@@ -75,16 +75,26 @@ enum { NAME, CONTENT, BODY_BYTES, MAY_FOLLOW, WRITTEN };
 
 /* Return the cached result for a body with the same hash, bytes and kind (new reference), or NULL,
  * with or without an error set. */
-static PyObject *find_written(Field *field, PyObject *row, PyObject *bag, int may_follow)
+static PyObject *find_written(const Field *field, PyObject *key, PyObject *bag, int may_follow)
 {
-    PyObject *key = read_column(row, &field->body_hash, 0);
-    PyObject *written = key ? PyDict_GetItemWithError(field->kept, key) : NULL;
+    PyObject *written = PyDict_GetItemWithError(field->kept, key);
     if (!written || !PyTuple_Check(written) || PyTuple_Size(written) != WRITTEN)
         return NULL;
     int same = PyObject_RichCompareBool(PyTuple_GetItem(written, BODY_BYTES), bag, Py_EQ);
     if (same > 0 && (PyTuple_GetItem(written, MAY_FOLLOW) == Py_True) == may_follow)
         return Py_NewRef(written);
     return NULL;
+}
+
+/* Return a hash, or that which a number stands for, as a new reference. */
+static PyObject *read_hash(const Writer *writer, PyObject *value)
+{
+    const uint8_t *data;
+    size_t size;
+    if (!value || !PyLong_CheckExact(value))
+        return Py_XNewRef(value);
+    int failed = find_bytes(writer, value, &data, &size);
+    return failed ? NULL : PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)size);
 }
 
 /* Add the opcode name of a decoded body; keep its JSON for the body. */
@@ -112,10 +122,13 @@ int add_opcode_name(Writer *writer, Field *field, PyObject *row)
     int is_unknown = may_follow ? 0 : is_unknown_body(bag, field->known);
     if (is_unknown)
         return is_unknown < 0 ? -1 : buffer_add(&writer->out, "null", 4);
-    PyObject *written = find_written(field, row, bag, may_follow);
+    PyObject *key = read_hash(writer, read_column(row, &field->body_hash, 0));
+    PyObject *written = key ? find_written(field, key, bag, may_follow) : NULL;
     if (!written && !PyErr_Occurred())
-        written = PyObject_CallFunctionObjArgs(field->decode, row, NULL);
+        written = PyObject_CallFunctionObjArgs(field->decode, key, bag,
+                                               may_follow ? Py_True : Py_False, NULL);
     int failed = written ? take_written(writer, written) : -1;
     Py_XDECREF(written);
+    Py_XDECREF(key);
     return failed;
 }

@@ -10,6 +10,19 @@ static const char CAPSULE[] = "tonlake.api.text._json.layout";
 #define KIND_NAME(kind, name) name,
 static const char *const KIND_NAMES[] = {EACH_KIND(KIND_NAME)};
 
+/* Take a column from a pair (name, place in rows that are lists). */
+static int take_column(Column *column, PyObject *pair)
+{
+    PyObject *name;
+    if (!PyTuple_Check(pair) || !PyArg_ParseTuple(pair, "Un:column", &name, &column->listed)) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "a column is a pair (name, place)");
+        return -1;
+    }
+    column->name = Py_NewRef(name);
+    return 0;
+}
+
 void drop_column(Column *column)
 {
     Py_XDECREF(column->name);
@@ -90,8 +103,9 @@ static int take_columns(Field *field, PyObject *names)
         return -1;
     }
     for (; field->column_count < count; field->column_count++)
-        field->columns[field->column_count].name =
-            Py_NewRef(PyTuple_GetItem(names, field->column_count));
+        if (take_column(&field->columns[field->column_count],
+                        PyTuple_GetItem(names, field->column_count)) < 0)
+            return -1;
     if (field->kind < BODY && count != 1) {
         PyErr_Format(PyExc_ValueError, "a field of kind %s needs one column",
                      KIND_NAMES[field->kind]);
@@ -115,7 +129,7 @@ static int take_other(Field *field, PyObject *other)
         break;
     case OPCODE_NAME:
         if (!PyTuple_Check(other) ||
-            !PyArg_ParseTuple(other, "OUOOO!U:other", &beside, &equals, &known, &decode,
+            !PyArg_ParseTuple(other, "OUOOO!O:other", &beside, &equals, &known, &decode,
                               &PyDict_Type, &kept, &body_hash))
             return -1;
         break;
@@ -132,13 +146,14 @@ static int take_other(Field *field, PyObject *other)
     default:
         return 0;
     }
-    field->beside.name = Py_NewRef(beside);
     field->equals = Py_XNewRef(equals);
     field->known = Py_XNewRef(known);
     field->decode = Py_XNewRef(decode);
     field->kept = Py_XNewRef(kept);
-    field->body_hash.name = Py_XNewRef(body_hash);
-    return 0;
+    return take_column(&field->beside, beside) < 0 ||
+                   (body_hash && take_column(&field->body_hash, body_hash) < 0)
+               ? -1
+               : 0;
 }
 
 /* Return the kind with this name; KINDS if there is none. */
@@ -222,10 +237,13 @@ PyObject *read_column(PyObject *row, Column *column, int may_lack)
             return NULL;
         if (column->place != ABSENT)
             return PyTuple_GetItem(row, column->place);
+    } else if (PyList_Check(row)) {
+        if (column->listed != ABSENT)
+            return PyList_GetItem(row, column->listed);
     } else if (PyDict_Check(row)) {
         found = PyDict_GetItemWithError(row, column->name);
     } else {
-        PyErr_SetString(PyExc_TypeError, "a row is a dict or a named tuple");
+        PyErr_SetString(PyExc_TypeError, "a row is a dict, a named tuple or a list");
         return NULL;
     }
     if (found || PyErr_Occurred())

@@ -34,10 +34,11 @@ typedef enum { EACH_KIND(KIND_VALUE) KINDS } Kind;
 
 typedef struct Layout Layout;
 
-/* A column: its name, and its place in the type of named tuples seen last; ABSENT: it has none. */
+/* A column: its name, its place in the type of named tuples seen last, and that in rows that are lists;
+ * ABSENT: it has none. */
 typedef struct {
     PyObject *name, *type;
-    Py_ssize_t place;
+    Py_ssize_t place, listed;
 } Column;
 
 enum { ABSENT = -1 };
@@ -59,8 +60,8 @@ typedef struct {
     Lead lead;         /* text before the value, opening quote included */
     Lead missing;      /* the whole field if the value is missing; no data: the field is left out */
     PyObject *known;   /* OPCODE_NAME: set of opcodes that have a name */
-    PyObject *decode;  /* OPCODE_NAME: function of a row; returns JSON of the name and of the body,
-                        * the body, and whether its kind is `equals` */
+    PyObject *decode;  /* OPCODE_NAME: function of a body's hash, the body, and whether its kind is
+                        * `equals`; returns JSON of the name and of the body, the body, and the last */
     PyObject *kept;    /* OPCODE_NAME: cache of its results by body hash */
     Column body_hash;  /* OPCODE_NAME: the key of `kept` */
     Layout *inner;     /* for BODY, OBJECT and LIST */
@@ -83,8 +84,8 @@ Layout *open_layout(PyObject *capsule);
 /* Release the references of a column. */
 void drop_column(Column *column);
 
-/* Read a column of a row: a dict, or a named tuple. Return a reference borrowed from the row; None if the
- * row lacks the column and `may_lack`; NULL on error. */
+/* Read a column of a row: a dict, a named tuple, or a list. Return a reference borrowed from the row; None
+ * if the row lacks the column and `may_lack`; NULL on error. */
 PyObject *read_column(PyObject *row, Column *column, int may_lack);
 
 #endif

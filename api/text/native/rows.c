@@ -27,7 +27,8 @@ PyObject *write_row(PyObject *self, PyObject *args)
     return text;
 }
 
-/* A record of a transaction: its row, its messages, and the states before and after. */
+/* A record of a transaction: its row, its messages, and the states before and after; a tuple of these,
+ * or a list of the row's values that has the others among them. */
 enum { ROW, MESSAGES, BEFORE, AFTER, PARTS };
 
 /* What a transaction is written from: its row, the incoming message or None, the list of the outgoing
@@ -37,10 +38,22 @@ enum { IN = 1, OUT, STATE_BEFORE, STATE_AFTER, SOURCES };
 /* How records are taken apart: columns, and the rows that stand for some states. */
 typedef struct {
     Column direction, hash_before, hash_after;
+    Py_ssize_t listed;      /* where a record that is a list has its messages, then the states */
     PyObject *incoming;     /* value of `direction` for the incoming message */
     Py_buffer nonexist_hash; /* hash of a state that does not exist */
     PyObject *nonexist, *unknown;
 } Taker;
+
+/* Return a part of a record, borrowed. */
+static PyObject *read_part(const Taker *taker, PyObject *record, Py_ssize_t part)
+{
+    if (PyList_Check(record))
+        return part == ROW ? record : PyList_GetItem(record, taker->listed + part - MESSAGES);
+    if (PyTuple_Check(record) && PyTuple_Size(record) == PARTS)
+        return PyTuple_GetItem(record, part);
+    PyErr_SetString(PyExc_TypeError, "a record is a list, or a tuple (row, messages, before, after)");
+    return NULL;
+}
 
 /* Return the state to write: another stands for one that does not exist, or is unknown. */
 static PyObject *settle_state(const Writer *writer, Taker *taker, PyObject *row, Column *column,
@@ -48,7 +61,7 @@ static PyObject *settle_state(const Writer *writer, Taker *taker, PyObject *row,
 {
     const uint8_t *data;
     size_t size;
-    PyObject *hash = read_column(row, column, 0);
+    PyObject *hash = state ? read_column(row, column, 0) : NULL;
     if (!hash || find_bytes(writer, hash, &data, &size) < 0)
         return NULL;
     if (size == (size_t)taker->nonexist_hash.len && !memcmp(data, taker->nonexist_hash.buf, size))
@@ -60,12 +73,9 @@ static PyObject *settle_state(const Writer *writer, Taker *taker, PyObject *row,
 static int take_record(const Writer *writer, Taker *taker, PyObject *record,
                        PyObject *sources[SOURCES])
 {
-    if (!PyTuple_Check(record) || PyTuple_Size(record) != PARTS) {
-        PyErr_SetString(PyExc_TypeError, "a record is a tuple (row, messages, before, after)");
-        return -1;
-    }
-    PyObject *row = PyTuple_GetItem(record, ROW), *messages = PyTuple_GetItem(record, MESSAGES);
-    Py_ssize_t count = PyList_Size(messages);
+    PyObject *row = read_part(taker, record, ROW);
+    PyObject *messages = row ? read_part(taker, record, MESSAGES) : NULL;
+    Py_ssize_t count = messages ? PyList_Size(messages) : -1;
     PyObject *first = count > 0 ? PyList_GetItem(messages, 0) : NULL;
     PyObject *direction = first ? read_column(first, &taker->direction, 0) : Py_None;
     int has_in = count < 0 || !direction
@@ -76,9 +86,9 @@ static int take_record(const Writer *writer, Taker *taker, PyObject *record,
     sources[ROW] = row;
     sources[IN] = has_in ? first : Py_None;
     sources[STATE_BEFORE] =
-        settle_state(writer, taker, row, &taker->hash_before, PyTuple_GetItem(record, BEFORE));
+        settle_state(writer, taker, row, &taker->hash_before, read_part(taker, record, BEFORE));
     sources[STATE_AFTER] =
-        settle_state(writer, taker, row, &taker->hash_after, PyTuple_GetItem(record, AFTER));
+        settle_state(writer, taker, row, &taker->hash_after, read_part(taker, record, AFTER));
     if (!sources[STATE_BEFORE] || !sources[STATE_AFTER])
         return -1;
     sources[OUT] = PyList_GetSlice(messages, has_in, count);
@@ -107,8 +117,10 @@ PyObject *write_records(PyObject *self, PyObject *args)
     PyObject *capsule, *listed, *named;
     Py_buffer values;
     Taker taker = {0};
-    if (!PyArg_ParseTuple(args, "O(UUUUy*OO)O!O!y*:write_records", &capsule, &taker.direction.name,
-                          &taker.hash_before.name, &taker.hash_after.name, &taker.incoming,
+    if (!PyArg_ParseTuple(args, "O((Un)(Un)(Un)nUy*OO)O!O!y*:write_records", &capsule,
+                          &taker.direction.name, &taker.direction.listed, &taker.hash_before.name,
+                          &taker.hash_before.listed, &taker.hash_after.name,
+                          &taker.hash_after.listed, &taker.listed, &taker.incoming,
                           &taker.nonexist_hash, &taker.nonexist, &taker.unknown, &PyList_Type,
                           &listed, &PySet_Type, &named, &values))
         return NULL;

@@ -27,7 +27,7 @@ from tonlake.ingest.derive.body.body import NOTHING, decode_message_body, name_o
 from tonlake.ingest.derive.body.scheme import load_scheme
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
 
@@ -61,9 +61,8 @@ KEPT: dict[bytes, Written] = {}
 """Cache of written bodies by hash; the extension reads it before it calls ``write_body``."""
 
 
-def write_body(row: Mapping[str, Any]) -> Written:
+def write_body(body_hash: bytes, body: bytes | None, may_follow: bool) -> Written:  # noqa: FBT001 - the extension's
     """Return opcode name and body as JSON, and add them to the cache."""
-    body_hash, body, may_follow = row["body_hash"], row["body"], row["kind"] == EXTERNAL
     found = NOTHING if body is None else decode_message_body(body, external_in=may_follow)
     shown: Any = None if found.json is None else msgspec.Raw(found.json.encode())
     content = MessageContent(encode_bytes(body_hash), _write_bag(body), shown)
@@ -220,36 +219,58 @@ class _Compiler:
 _BESIDE = frozenset({Kind.ACCOUNT, Kind.NAMED_ACCOUNT, Kind.BASE64_UNLESS})
 
 
-def compile_struct(struct: Any, opcodes: str = HEX, made: Inner = _NO_INNER) -> Any:  # noqa: ANN401 - the extension's
-    """Return the layout of a struct."""
+def compile_struct(struct: Any, opcodes: str = HEX, lists: Sequence[Sequence[str]] = ()) -> Any:  # noqa: ANN401 - the extension's
+    """Return the layout of a struct; ``lists`` are the columns of the sources that are lists."""
+    return _compile_struct(struct, _NO_INNER, opcodes, lists, 0)
+
+
+def _compile_struct(
+    struct: Any,  # noqa: ANN401
+    made: Inner,
+    opcodes: str,
+    lists: Sequence[Sequence[str]],
+    current: int,
+) -> Any:  # noqa: ANN401
+    """Return the layout of a struct whose row is the source ``current``."""
     fields = list_fields(struct, made, opcodes)
-    return NATIVE.compile_layout(tuple(_describe(each, opcodes) for each in fields))
+    return NATIVE.compile_layout(tuple(_describe(each, opcodes, lists, current) for each in fields))
 
 
-def _describe(field: Field, opcodes: str) -> tuple[Any, ...]:
+def place_column(name: str, columns: Sequence[str]) -> tuple[str, int]:
+    """Return a column with its place in rows that are lists; -1 if they lack it."""
+    return name, columns.index(name) if name in columns else -1
+
+
+def _describe(
+    field: Field, opcodes: str, lists: Sequence[Sequence[str]], current: int
+) -> tuple[Any, ...]:
     """Return a field as (kind, source, columns, prefix, missing, other)."""
     prefix = f'"{field.name}":'.encode()
     source, other = field.source, None
-    columns: tuple[str, ...] = (field.column.name,)
+    names: tuple[str, ...] = (field.column.name,)
     missing = b"null" if field.is_nullable else None
     if isinstance(field.default, str):
         missing = msgspec.json.encode(field.default)
     _, beside, equals = field.column
     match field.kind:
         case Kind.CONSTANT:
-            prefix, columns = prefix + msgspec.json.encode(field.default), ()
+            prefix, names = prefix + msgspec.json.encode(field.default), ()
         case Kind.OBJECT | Kind.LIST | Kind.BODY:
-            source, columns = field.inner.source, field.inner.when
-            other = compile_struct(field.struct, opcodes, field.inner)
+            source, names = field.inner.source, field.inner.when
+    at = current if source < 0 else source
+    place = partial(place_column, columns=lists[at] if lists else ())
+    match field.kind:
+        case Kind.OBJECT | Kind.LIST | Kind.BODY:
+            other = _compile_struct(field.struct, field.inner, opcodes, lists, at)
         case Kind.CURRENCIES:
-            other = beside, equals
+            other = place(beside), equals
         case Kind.OPCODE_NAME:
-            other = beside, equals, list_opcodes(), write_body, KEPT, "body_hash"
+            other = place(beside), equals, list_opcodes(), write_body, KEPT, place("body_hash")
         case Kind.JSON if not field.is_optional:
             missing = b"{}"
         case kind if kind in _BESIDE:
-            other = beside
-    return field.kind.value, source, columns, prefix, missing, other
+            other = place(beside)
+    return field.kind.value, source, tuple(map(place, names)), prefix, missing, other
 
 
 def make_writer(layout: Any) -> Callable[[tuple[Mapping[str, Any] | Any, ...]], bytes]:  # noqa: ANN401
@@ -269,10 +290,13 @@ def make_row_writer(struct: Any, opcodes: str = HEX) -> Callable[[tuple[Any, ...
     return lambda sources: msgspec.Raw(write(sources))
 
 
-RecordKeys = tuple[str, str, str, str, bytes, object, object]
+RecordKeys = tuple[
+    tuple[str, int], tuple[str, int], tuple[str, int], int, str, bytes, object, object
+]
 """How records of transactions are taken apart: the columns of a message's direction and of the
-hashes of the states before and after, the direction of the incoming message, the state hash of a
-nonexistent account, and the rows written for such a state and for an unknown one."""
+hashes of the states before and after, the place of the messages in a record that is a list, the
+direction of the incoming message, the state hash of a nonexistent account, and the rows written for
+such a state and for an unknown one."""
 
 
 def make_record_writer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,16 +15,16 @@ from tonlake.api.v3.resource.answer import (
     Trace,
     draw_tree,
     head_of_record,
+    read_head,
     render_trace,
     start_trace,
 )
 from tonlake.api.v3.resource.transaction import find_record_writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tonlake.api.request.call import Call
-    from tonlake.lake.index.segment.declared import Record
 
 Row = dict[str, Any]
 
@@ -59,9 +60,9 @@ def write_page(
     write = find_record_writer(call.settings.http.opcode_format)
     if write is None:
         return answer_page(call, rows, members)
-    known: list[Head] = []
+    heads: dict[bytes, Head] = {}
     records = read_records(call, list(_list_members(rows, members)))
-    texts, named = write(_note_heads(records, known))
+    texts, named = write(records, partial(_note_heads, heads))
     traces: list[Any] = []
     start = 0
     for row in rows:
@@ -69,9 +70,10 @@ def write_page(
         trace: Any = start_trace(row, is_shown=own is not None)
         if own is not None:
             end = start + len(own)
-            order = [encode_bytes(member["hash"]) for member in own]
-            heads = dict(zip(order, known[start:end], strict=True))
-            trace.trace = Raw(draw_tree(trace.trace_id, order, own, heads))
+            hashes = [member["hash"] for member in own]
+            order = list(map(encode_bytes, hashes))
+            nodes = dict(zip(order, map(heads.__getitem__, hashes), strict=True))
+            trace.trace = Raw(draw_tree(trace.trace_id, order, own, nodes))
             trace.transactions_order = order
             trace.transactions = dict(zip(order, map(Raw, texts[start:end]), strict=True))
             start = end
@@ -79,11 +81,14 @@ def write_page(
     return TracePage(traces, named)
 
 
-def _note_heads(records: Iterable[Record], heads: list[Head]) -> Iterator[Record]:
-    """Yield records, and append the tree node of each."""
+def _note_heads(heads: dict[bytes, Head], records: list[Any], values: memoryview | bytes) -> None:
+    """Add the tree node of each record, by transaction hash."""
     for record in records:
-        heads.append(head_of_record(record))
-        yield record
+        if isinstance(record, list):
+            tx_hash, head = read_head(record, values)
+        else:
+            tx_hash, head = record.row["hash"], head_of_record(record)
+        heads[tx_hash] = head
 
 
 def _list_members(rows: Iterable[Row], members: Mapping[bytes, Sequence[Row]]) -> Iterable[Row]:

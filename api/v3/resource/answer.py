@@ -15,6 +15,9 @@ from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import Base64, Column, Currencies, Decimal, Kind, Omitted, Read
 from tonlake.api.v3.layout.transaction import Block, Message, Transaction
 from tonlake.api.v3.resource.action import Action
+from tonlake.lake.index.segment.declared import MESSAGE_COLUMNS, RECORD_COLUMNS
+from tonlake.lake.index.segment.file import HASH_BYTES
+from tonlake.lake.index.segment.segment import PARTS_AT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -264,6 +267,24 @@ def head_of_record(record: Record) -> Head:
     return Head(in_hash, len(messages) > has_in)
 
 
+_HASH_AT = RECORD_COLUMNS.index("hash")
+_DIRECTION_AT, _MSG_HASH_AT = map(MESSAGE_COLUMNS.index, ("direction", "msg_hash"))
+
+
+def read_head(record: Sequence[Any], values: memoryview | bytes) -> tuple[bytes, Head]:
+    """Return the hash and the tree node of a transaction, from its record as a list.
+
+    ``values`` are the 32-byte values that its numbers stand for.
+    """
+    messages = record[PARTS_AT]
+    has_in = bool(messages) and messages[0][_DIRECTION_AT] == "in"
+    tx_hash, in_hash = (
+        values[HASH_BYTES * number : HASH_BYTES * (number + 1)]
+        for number in (record[_HASH_AT], messages[0][_MSG_HASH_AT] if has_in else 0)
+    )
+    return bytes(tx_hash), Head(encode_bytes(in_hash) if has_in else None, len(messages) > has_in)
+
+
 def start_trace(row: Row, *, is_shown: bool) -> Trace:
     """Return a trace from its row of ``traces``, without transactions.
 
@@ -298,8 +319,9 @@ def draw_tree(
     """Return the JSON of the tree of transactions; ``order`` are the hashes of ``members``."""
     children: dict[str, list[str]] = {tx_hash: [] for tx_hash in order}
     for tx_hash, member in zip(order, members, strict=True):
-        if member["parent_hash"] is not None and tx_hash != root:
-            children[encode_bytes(member["parent_hash"])].append(tx_hash)
+        parent = member["parent_hash"]
+        if parent is not None and tx_hash != root:
+            children[encode_bytes(parent)].append(tx_hash)
     return encode_tree(root, children, heads)
 
 

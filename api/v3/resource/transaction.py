@@ -12,6 +12,7 @@ from tonlake.api.v3.layout.build import (
     make_builder,
     make_record_writer,
     make_writer,
+    place_column,
 )
 from tonlake.api.v3.layout.field import inner
 from tonlake.api.v3.layout.transaction import AccountState, Transaction
@@ -19,11 +20,14 @@ from tonlake.ingest.decode.block.state import NONEXIST_HASH
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.index.answer.transactions import Records
+from tonlake.lake.index.segment.declared import FACT_COLUMNS, MESSAGE_COLUMNS, RECORD_COLUMNS
+from tonlake.lake.index.segment.segment import PARTS_AT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     States = Mapping[tuple[int, bytes, bytes], Any]
+    Note = Callable[[list[Any], memoryview | bytes], None]
 
 
 Row = dict[str, Any]
@@ -38,10 +42,13 @@ _NONEXIST: Row = _UNKNOWN | {
     "account_status": "nonexist",
 }
 _RECORD = (
-    "direction",
-    *("account_state_hash_before", "account_state_hash_after"),
-    *("in", NONEXIST_HASH, _NONEXIST, _UNKNOWN),
+    place_column("direction", MESSAGE_COLUMNS),
+    place_column("account_state_hash_before", RECORD_COLUMNS),
+    place_column("account_state_hash_after", RECORD_COLUMNS),
+    *(PARTS_AT, "in", NONEXIST_HASH, _NONEXIST, _UNKNOWN),
 )
+_LISTS = (RECORD_COLUMNS, MESSAGE_COLUMNS, MESSAGE_COLUMNS, FACT_COLUMNS, FACT_COLUMNS)
+"""Columns of the sources of a transaction whose record is a list."""
 
 
 def render_transaction(
@@ -85,20 +92,29 @@ def find_writer(
 
 def find_record_writer(
     opcode_format: str,
-) -> Callable[[Iterable[Any]], tuple[list[bytes], set[tuple[int, bytes]]]] | None:
+) -> Callable[..., tuple[list[bytes], set[tuple[int, bytes]]]] | None:
     """Return the native writer of transactions from records; None without the C extension.
 
-    It returns them with the accounts of their address book, by workchain and id.
+    It returns them with the accounts of their address book, by workchain and id. A second argument
+    is called with some records, as they are written, and the values that numbers stand for.
     """
     if NATIVE is None:
         return None
     write = _make_record_writer(opcode_format)
 
-    def write_records(records: Iterable[Any]) -> tuple[list[bytes], set[tuple[int, bytes]]]:
+    def write_records(
+        records: Iterable[Any], note: Note | None = None
+    ) -> tuple[list[bytes], set[tuple[int, bytes]]]:
         named: set[tuple[int, bytes]] = set()
+
+        def write_some(some: list[Any], values: memoryview | bytes) -> list[bytes]:
+            if note is not None:
+                note(some, values)
+            return write(some, named, values)
+
         if isinstance(records, Records):
-            return records.write(lambda some, values: write(some, named, values)), named
-        return write(list(records), named, b""), named
+            return records.write(write_some), named
+        return write_some(list(records), b""), named
 
     return write_records
 
@@ -110,7 +126,7 @@ def _make_record_writer(opcode_format: str) -> Callable[..., list[bytes]]:
 
 @cache
 def _compile(opcode_format: str) -> Any:  # noqa: ANN401 - the extension's
-    return compile_struct(Transaction, opcode_format)
+    return compile_struct(Transaction, opcode_format, _LISTS)
 
 
 def _list_sources(row: Row, messages: Iterable[Row], states: States) -> tuple[Any, ...]:

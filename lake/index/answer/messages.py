@@ -109,7 +109,7 @@ def _read(
     direction, known = asked["direction"], dict[bytes, list[tuple[str, Hit]]]()
     for number, row in zip(numbers, segment.messages.read(numbers), strict=True):
         if _fits(row, asked):
-            ends = _find_ends_here(segment, number, row) or known.get(row.msg_hash)
+            ends = _find_ends_here(segments, segment, number, row) or known.get(row.msg_hash)
             if ends is None:
                 ends = known[row.msg_hash] = _find_all_ends(segments, row.msg_hash)
             if direction is not None:
@@ -119,13 +119,15 @@ def _read(
 
 
 def _find_ends_here(
+    segments: Segments,
     segment: Segment,
     number: int,
     row: Any,  # noqa: ANN401 - a row
 ) -> list[tuple[str, Hit]] | None:
-    """Return the ends of a message that has both there; an external one may have more."""
+    """Return the ends of a message that has no others; an external one may have more."""
     own = segment.messages.list_ends(number)
-    if len(own) == len(ENDS) and row.created_lt is not None:
+    is_alone = len(segments.segments) == 1 and segment.messages.is_alone(number)
+    if is_alone or (len(own) == len(ENDS) and row.created_lt is not None):
         return [(direction, Hit(segment, end)) for direction, end in own]
     return None
 
@@ -142,7 +144,9 @@ def _find_all_ends(segments: Segments, msg_hash: bytes) -> list[tuple[str, Hit]]
 
 def _show(found: _Found) -> Any:  # noqa: ANN401 - a row
     """Return a message as a row of its last end, with the last transactions at both."""
-    ends = sorted(found.ends, key=lambda end: (-end[1].lt, end[1].account, end[0]))
+    ends = found.ends
+    if len(ends) > 1:
+        ends = sorted(ends, key=lambda end: (-end[1].lt, end[1].account, end[0]))
     hashes = {direction: hit.hash for direction, hit in reversed(ends)}
     (direction, last), row = ends[0], found.row
     if row.direction != direction:

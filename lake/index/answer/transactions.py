@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from heapq import merge
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tonlake.lake.index.index import AT_ONCE
 from tonlake.lake.index.page import Declined, Hit, bound, cut_account_page, cut_hits, order_ties
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 Row = dict[str, Any]
+T = TypeVar("T")
 
 
 def find_newest_states(index: Index, asked: Mapping[str, Any]) -> list[Any]:
@@ -248,15 +249,15 @@ class Records(Sequence["Record"]):
         for start in range(0, len(self._hits), AT_ONCE):
             yield from self._segments.read_records(self._hits[start : start + AT_ONCE])
 
-    def write(self, write: Callable[[list[Record], memoryview], list[bytes]]) -> list[bytes]:
+    def write(self, write: Callable[[list[list[Any]], memoryview], list[T]]) -> list[T]:
         """Return what a function writes of each record.
 
-        It takes records with numbers in place of 32-byte values but those of ``body_hash``, and
+        It takes records as lists of ``RECORD_COLUMNS`` with numbers in place of 32-byte values, and
         the values, so that these need not become Python objects.
         """
-        texts = [b""] * len(self._hits)
-        for segment, places, records in self._segments.iter_records(self._hits, numbered=True):
-            for at, text in zip(places, write(records, segment.rows.values), strict=True):
+        texts: list[Any] = [None] * len(self._hits)
+        for segment, places, lists in self._segments.iter_lists(self._hits):
+            for at, text in zip(places, write(lists, segment.rows.values), strict=True):
                 texts[at] = text
         return texts
 

@@ -201,10 +201,11 @@ FACT_COLUMNS = (
 )
 """Columns of ``account_states`` that a transaction shows of the states around it."""
 
-Transaction = make_row_type(
-    "Transaction",
-    (*TRANSACTIONS.columns, "hash", "workchain", "account", "mc_seqno", "trace_id"),
-)
+_READ = (*TRANSACTIONS.numbers, "hash", "workchain", "account", "mc_seqno", "trace_id")
+RECORD_COLUMNS = (*TRANSACTIONS.copied, "messages", "before", "after", *_READ)
+"""What the list of a record has: a transaction, the lists of its messages and of the states."""
+
+Transaction = make_row_type("Transaction", (*TRANSACTIONS.copied, *_READ))
 Message = make_row_type(
     "Message", (*MESSAGE_COLUMNS, "tx_hash", "tx_lt", "in_tx_hash", "out_tx_hash")
 )

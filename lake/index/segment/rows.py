@@ -267,4 +267,4 @@ def read_amounts(rows: Iterable[list[Any]], places: Sequence[int]) -> None:
 def places_of(table: str, names: Sequence[str], *types: str) -> tuple[int, ...]:
     """Return the positions of the columns of some types among ``names``."""
     kinds = {column.name: column.type for column in TABLES[table].columns}
-    return tuple(at for at, name in enumerate(names) if kinds[name] in types)
+    return tuple(at for at, name in enumerate(names) if kinds.get(name) in types)

@@ -20,6 +20,7 @@ from tonlake.lake.index.segment.declared import (
     INDEXED,
     MESSAGE_COLUMNS,
     MESSAGES,
+    RECORD_COLUMNS,
     TRANSACTIONS,
     Facts,
     Message,
@@ -158,14 +159,14 @@ class SegmentTable:
         """Whether rows may have a value in a column."""
         return self._postings[column].has(cut_hash(value))
 
-    def read_values(self, rows: Sequence[int], *, numbered: bool = False) -> list[list[Any]]:
-        """Return the columns of rows, in the order of the declaration.
+    def read_copies(self, rows: Sequence[int]) -> list[list[Any]]:
+        """Return the copies of rows, as they were encoded."""
+        return self._rows.read(self._ends, self._start, rows)
 
-        ``numbered``: hashes are numbers of the segment's 32-byte values.
-        """
-        found = self._rows.read(self._ends, self._start, rows)
-        if not numbered:
-            self._rows.fill(found, self._hash_places)
+    def read_values(self, rows: Sequence[int]) -> list[list[Any]]:
+        """Return the columns of rows, in the order of the declaration."""
+        found = self.read_copies(rows)
+        self._rows.fill(found, self._hash_places)
         for at in self._list_places:
             for values in found:
                 if values[at] is not None:
@@ -176,10 +177,6 @@ class SegmentTable:
                 number = numbers[row]
                 values.append(None if number == absent else number)
         return found
-
-    def read_parts(self, rows: Sequence[int], at: int) -> list[Any]:
-        """Return what copies of rows have at a place, as it was encoded."""
-        return [values[at] for values in self._rows.read(self._ends, self._start, rows)]
 
     def read(self, rows: Iterable[int]) -> list[Any]:
         """Return rows, in the same order."""
@@ -192,11 +189,13 @@ class SegmentTable:
         return [dict(zip(names, values, strict=True)) for values in found]
 
 
-_PARTS_AT = len(TRANSACTIONS.copied)
-"""Where the messages of a transaction, and the states around it, are in its copy."""
+PARTS_AT, PARTS = RECORD_COLUMNS.index("messages"), 3
+"""Where the messages of a transaction, and the states around it, are in its list."""
 
 _LT_AT, _TIME_AT = map(MESSAGE_COLUMNS.index, ("created_lt", "created_at"))
-_BODY_HASH = (MESSAGE_COLUMNS.index("body_hash"),)
+_TRACE_AT = RECORD_COLUMNS.index("trace_id")
+_HASHES = (*places_of(TRANSACTIONS.name, RECORD_COLUMNS, "hash"), _TRACE_AT)
+_AMOUNTS = places_of(TRANSACTIONS.name, RECORD_COLUMNS, "amount")
 _MESSAGE_HASHES = places_of(MESSAGES.name, MESSAGE_COLUMNS, "hash")
 _MESSAGE_AMOUNTS = places_of(MESSAGES.name, MESSAGE_COLUMNS, "amount")
 _FACT_HASHES = places_of(ACCOUNT_STATES.name, FACT_COLUMNS, "hash")
@@ -419,39 +418,52 @@ class SegmentTransactions:
         """Return transactions, in the same order."""
         return [record.row for record in self.read_records(rows)]
 
-    def read_records(self, rows: Sequence[int], *, numbered: bool = False) -> list[Record]:
-        """Return the records of rows, in the same order.
+    def read_lists(self, rows: Sequence[int]) -> list[list[Any]]:
+        """Return records as lists of ``RECORD_COLUMNS``, in the same order.
 
-        ``numbered``: 32-byte values but those of ``body_hash`` are numbers of ``rows.values``.
+        32-byte values are numbers of ``rows.values``; amounts of more than 63 bits are text.
         """
-        found = self._table.read_values(rows, numbered=numbered)
-        parts = [values[_PARTS_AT:] for values in found]  # messages, states, then numbers
-        every = [line for part in parts for line in part[0]]
-        read_amounts(every, _MESSAGE_AMOUNTS)
-        self._rows.fill(every, _BODY_HASH if numbered else _MESSAGE_HASHES)
-        if not numbered:
-            self._rows.fill([state for part in parts for state in part[1:3] if state], _FACT_HASHES)
-        value_of = int if numbered else self._rows.hash_of
-        accounts, traces = self._accounts, self._traces
+        found = self._table.read_copies(rows)
+        accounts, traces, lts, times = self._accounts, self._traces, self.lt, self.now
         numbers_of = self._segment.accounts.numbers_of
         seqnos, ends = self.block_seqnos, self.block_ends
-        records = []
-        for row, values, (lines, before, after, lt, now) in zip(rows, found, parts, strict=True):
-            tx_hash, trace = value_of(row), traces[row]
-            trace_id = value_of(trace - 1) if trace else None
-            seqno = seqnos[bisect_right(ends, row)]
-            workchain, account = numbers_of(accounts[row])
-            values[_PARTS_AT:] = (lt, now, tx_hash, workchain, value_of(account), seqno, trace_id)
-            messages = []
-            for line in lines:
+        for row, values in zip(rows, found, strict=True):
+            lt, now, trace = lts[row], times[row], traces[row]
+            for line in values[PARTS_AT]:
                 if line[_LT_AT] is not None:
                     line[_LT_AT] += lt
                     line[_TIME_AT] += now
-                line.extend((tx_hash, lt, None, None))
-                messages.append(make_row(Message, line))
-            states = (before and make_row(Facts, before), after and make_row(Facts, after))
-            records.append(make_row(Record, (make_row(Transaction, values), messages, *states)))
+            workchain, account = numbers_of(accounts[row])
+            seqno = seqnos[bisect_right(ends, row)]
+            values.extend((lt, now, row, workchain, account, seqno, trace - 1 if trace else None))
+        return found
+
+    def complete(self, lists: Sequence[list[Any]]) -> list[Record]:
+        """Return the records of lists that ``read_lists`` returned."""
+        every = [line for values in lists for line in values[PARTS_AT]]
+        states = [state for values in lists for state in values[PARTS_AT + 1 : PARTS_AT + PARTS]]
+        read_amounts(lists, _AMOUNTS)
+        read_amounts(every, _MESSAGE_AMOUNTS)
+        self._rows.fill(lists, _HASHES)
+        self._rows.fill(every, _MESSAGE_HASHES)
+        # A state of an earlier segment is a row already.
+        self._rows.fill([state for state in states if type(state) is list], _FACT_HASHES)
+        records = []
+        for values in lists:
+            lines, before, after = values[PARTS_AT : PARTS_AT + PARTS]
+            del values[PARTS_AT : PARTS_AT + PARTS]
+            row = make_row(Transaction, values)
+            messages = [make_row(Message, (*line, row.hash, row.lt, None, None)) for line in lines]
+            around = (
+                make_row(Facts, state) if type(state) is list else state
+                for state in (before, after)
+            )
+            records.append(make_row(Record, (row, messages, *around)))
         return records
+
+    def read_records(self, rows: Sequence[int]) -> list[Record]:
+        """Return the records of rows, in the same order."""
+        return self.complete(self.read_lists(rows))
 
     def read_bags(self, rows: Sequence[int]) -> list[bytes | None]:
         """Return the bags of cells of rows, in the same order."""
@@ -461,8 +473,8 @@ class SegmentTransactions:
     def read_messages(self, places: Sequence[tuple[int, int]]) -> list[Any]:
         """Return messages by row and place among those of the transaction."""
         rows = list(dict.fromkeys(row for row, _ in places))
-        parts = dict(zip(rows, self._table.read_parts(rows, _PARTS_AT), strict=True))
-        lines = [parts[row][place] for row, place in places]
+        parts = dict(zip(rows, self._table.read_copies(rows), strict=True))
+        lines = [parts[row][PARTS_AT][place] for row, place in places]
         self._rows.fill(lines, _MESSAGE_HASHES)
         read_amounts(lines, _MESSAGE_AMOUNTS)
         for (row, _), line in zip(places, lines, strict=True):
@@ -499,6 +511,12 @@ class SegmentMessages:
     def hash_of(self, number: int) -> bytes:
         """Return the hash of a message."""
         return self._segment.rows.hash_of(self._hashes[number])
+
+    def is_alone(self, number: int) -> bool:
+        """Return whether no other row has the hash of a message; equal ones are neighbours."""
+        return (
+            self._hashes[max(number - 1, 0) : number + 2].tolist().count(self._hashes[number]) == 1
+        )
 
     def find(self, msg_hash: bytes) -> list[int]:
         """Return the rows of messages by hash, as stored."""
