@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from datetime import UTC, date, datetime
-from itertools import groupby, product
+from itertools import groupby, product, starmap
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -45,10 +45,10 @@ from tonlake.api.explorer.words.names import list_certain
 from tonlake.api.explorer.words.sentence import WrittenAction, write_actions
 from tonlake.api.request.call import ConversionError, parse_any_address
 from tonlake.api.request.table_format import mark_formula
+from tonlake.api.text.encoding import Address
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.transaction import Message
-from tonlake.api.v3.page.book import read_address_book
-from tonlake.api.v3.page.metadata import read_metadata
+from tonlake.api.v3.page.listed import describe
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, find_keys
 from tonlake.api.v3.route.account import (
     AccountStatesQuery,
@@ -76,7 +76,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tonlake.api.explorer.words.names import Names
-    from tonlake.api.text.encoding import Address
     from tonlake.api.v3.resource.action import Action
     from tonlake.api.v3.resource.answer import Metadata, WalletState
 
@@ -520,10 +519,7 @@ def _list_messages(question: Question, address: Address) -> Listed:
         only_externals=way == EXTERNAL,
     )
     rows: list[Any] = find_rows(question.call, query)
-    named = set(list_ends(rows))
-    question.names.learn(
-        read_address_book(question.call, named), read_metadata(question.call, named)
-    )
+    question.names.learn(*describe(question.call, starmap(Address, list_ends(rows))))
     build = make_builder(Message, question.call.settings.http.opcode_format)
     return _page(question, address, [build((row,)) for row in rows])
 

@@ -33,7 +33,7 @@ MAX_SORTED = 20_000
 """Most rows of postings that are sorted by another order; more are looked for along that order."""
 
 _MIN_READ = 16
-"""Rows in the first read."""
+"""Rows in each read but the first, at least."""
 
 T = TypeVar("T")
 
@@ -106,7 +106,7 @@ def read_first(
         Declined: too many rows would have to be read.
     """
     found: list[Any] = []
-    count, size = 0, max(_MIN_READ, most)
+    count, size = 0, most
     ahead = next(places, None)
     while ahead is not None and len(found) < most:
         chunk = [ahead]

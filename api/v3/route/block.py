@@ -23,8 +23,7 @@ from tonlake.api.request.call import (
 from tonlake.api.text.encoding import Address
 from tonlake.api.v3.layout.build import make_builder, make_row_writer
 from tonlake.api.v3.layout.transaction import Block, Message
-from tonlake.api.v3.page.book import read_address_book
-from tonlake.api.v3.page.metadata import read_metadata
+from tonlake.api.v3.page.listed import write_description
 from tonlake.api.v3.page.operation import (
     INT32_MAX,
     SortedPage,
@@ -281,13 +280,9 @@ def get_messages(call: Call, query: MessagesQuery) -> Messages:
     rows = find_rows(call, query)
     if not rows:
         query.check_covered(call.reader)
-    named = set(list_ends(rows))
     write = make_row_writer(Message, call.settings.http.opcode_format)
-    return Messages(
-        messages=[write((row,)) for row in rows],
-        address_book=read_address_book(call, named),
-        metadata=read_metadata(call, named),
-    )
+    messages = [write((row,)) for row in rows]
+    return Messages(messages, *write_description(call, set(list_ends(rows))))
 
 
 def find_rows(call: Call, query: MessagesQuery) -> list[Any]:
@@ -315,12 +310,13 @@ def _name_end(name: str, end: Address | NoAddress | None) -> dict[str, Any]:
     return {f"{name}_workchain": account and account.workchain, name: account and account.account}
 
 
-def list_ends(rows: Iterable[Row]) -> Iterator[Address]:
-    """Yield the accounts at the ends of messages."""
+def list_ends(rows: Iterable[Row]) -> Iterator[tuple[int, bytes]]:
+    """Yield workchain and id of the accounts at the ends of messages."""
     for row in rows:
         for end in ("source", "destination"):
-            if row[end] is not None:
-                yield Address(row[f"{end}_workchain"], row[end])
+            account = row[end]
+            if account is not None:
+                yield row[f"{end}_workchain"], account
 
 
 routes = [

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.lake.file.rows import item_bytes
 from tonlake.lake.index.page import (
     Declined,
     Hit,
@@ -83,13 +83,14 @@ def _find_first(segments: Segments, asked: Mapping[str, Any], most: int) -> list
     seen: set[bytes] = set()
 
     def read(places: list[tuple[Any, Segment, int]]) -> list[_Found]:
-        numbers: dict[Segment, list[int]] = {}
+        numbers: dict[Segment, dict[int, int]] = {}
         for _, segment, number in places:
-            numbers.setdefault(segment, []).append(number)
+            # Of those sent again, one is enough.
+            numbers.setdefault(segment, {})[segment.messages.hashes[number]] = number
         found = {
             each.row.msg_hash: each
             for segment, listed in numbers.items()
-            for each in _read(segments, segment, listed, asked)
+            for each in _read(segments, segment, list(listed.values()), asked)
             if each.row.msg_hash not in seen
         }
         seen.update(found)
@@ -107,8 +108,9 @@ def _read(
 ) -> Iterator[_Found]:
     """Yield the messages of a segment that pass all filters."""
     direction, known = asked["direction"], dict[bytes, list[tuple[str, Hit]]]()
+    filters = _read_filters(asked)
     for number, row in zip(numbers, segment.messages.read(numbers), strict=True):
-        if _fits(row, asked):
+        if filters.pass_row(row):
             ends = _find_ends_here(segments, segment, number, row) or known.get(row.msg_hash)
             if ends is None:
                 ends = known[row.msg_hash] = _find_all_ends(segments, row.msg_hash)
@@ -189,29 +191,42 @@ def _bound(asked: Mapping[str, Any], absent: int) -> tuple[int, int]:
     return (max(low, absent) if asked["only_externals"] else low), high
 
 
-def _fits(row: Any, asked: Mapping[str, Any]) -> bool:  # noqa: ANN401 - a row
-    """Whether a message passes all filters but its direction."""
-    if asked.get("exclude_externals") and row.created_lt is None:
-        return False
-    if asked.get("only_externals") and row.created_lt is not None:
-        return False
-    for end in ("source", "destination"):
-        if asked.get(f"no_{end}") and getattr(row, end) is not None:
-            return False
-        if asked[end] is not None and row[f"{end}_workchain"] != asked[f"{end}_workchain"]:
-            return False
-    return (
-        all(asked[name] in (None, getattr(row, name)) for name in _EQUAL)
-        and _is_within(row.created_lt, asked.get("start_lt"), asked.get("end_lt"))
-        and _is_within(row.created_at, asked.get("start_utime"), asked.get("end_utime"))
-    )
+class _Filters(NamedTuple):
+    """What a message must have: values in columns, and moments in ranges, both ends included."""
 
+    equal: list[tuple[str, Any]]
+    spans: list[tuple[str, int, int]]
+    external: bool | None
 
-def _is_within(value: int | None, first: int | None, last: int | None) -> bool:
-    if (first, last) == (None, None):
+    def pass_row(self, row: Any) -> bool:  # noqa: ANN401 - a row
+        """Return whether a message passes all of them."""
+        if self.external is not None and self.external != (row.created_lt is None):
+            return False
+        for name, value in self.equal:
+            if getattr(row, name) != value:
+                return False
+        for name, low, high in self.spans:
+            moment = getattr(row, name)
+            if moment is None or not low <= moment <= high:
+                return False
         return True
-    low, high = bound(first, last)
-    return value is not None and low <= value <= high
+
+
+def _read_filters(asked: Mapping[str, Any]) -> _Filters:
+    """Return all filters but the direction."""
+    equal = [(name, asked[name]) for name in _EQUAL if asked[name] is not None]
+    for end in ("source", "destination"):
+        if asked[end] is not None:
+            equal.append((f"{end}_workchain", asked[f"{end}_workchain"]))
+        if asked.get(f"no_{end}"):
+            equal.append((end, None))
+    ranges = {
+        name: (asked.get(f"start_{unit}"), asked.get(f"end_{unit}"))
+        for name, unit in (("created_lt", "lt"), ("created_at", "utime"))
+    }
+    spans = [(name, *bound(*ends)) for name, ends in ranges.items() if ends != (None, None)]
+    only, without = asked.get("only_externals"), asked.get("exclude_externals")
+    return _Filters(equal, spans, bool(only) if only or without else None)
 
 
 def _list_lines(segments: Segments, msg_hash: bytes) -> Iterator[Any]:
@@ -255,40 +270,48 @@ def list_end_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
 
 def _find_ends(segments: Segments, asked: Mapping[str, Any], most: int) -> list[Hit]:
     """Return the first transactions of messages that pass all filters, and those of their time."""
+    filters = _read_filters(asked)
     seen: set[tuple[Segment, int]] = set()
 
-    def read(places: list[tuple[int, tuple[Segment, _Ends], int]]) -> list[Hit]:
+    def read(places: list[tuple[int, Segment, Any]]) -> list[Hit]:
+        ends: dict[Segment, list[tuple[int, int]]] = {}
+        for _, segment, end in places:
+            ends.setdefault(segment, []).append(end)
         hits = []
-        for _, (segment, ends), place in places:
-            key = segment, ends.rows[place]
-            (row,) = segment.messages.read([ends.numbers[place]])
-            if key not in seen and _fits(row, asked):
-                seen.add(key)
-                hits.append(Hit(*key))
+        for segment, pairs in ends.items():
+            lines = segment.messages.read([number for _, number in pairs])
+            for (row, _), line in zip(pairs, lines, strict=True):
+                if (segment, row) not in seen and filters.pass_row(line):
+                    seen.add((segment, row))
+                    hits.append(Hit(segment, row))
         return hits
 
-    walks = []
-    for segment in segments.segments:
-        ends = _order_ends(segment, asked)
-        walks.append(((segment, ends), ends.walk(descending=asked["descending"])))
+    order = "descending" if asked["descending"] else "ascending"
+    walks: list[Any] = [
+        (segment, _walk_ends(_list_ends_of(segment, asked), order, most))
+        for segment in segments.segments
+    ]
     return read_first(merge_walks(walks, descending=asked["descending"]), read, most)
 
 
-class _Ends(NamedTuple):
-    """Transactions at the ends of messages, by logical time, with the messages."""
+def _walk_ends(ends: pa.Table, order: str, most: int) -> Iterator[tuple[int, Any]]:
+    """Yield logical times, each with row and message, in order.
 
-    lts: memoryview
-    rows: memoryview
-    numbers: memoryview
+    Of many, those after twice ``most`` are sorted when they are needed.
+    """
+    keys, lts, masks = [("lt", order)], ends["lt"], [pc.is_valid(ends["lt"])]
+    few = 2 * most + 1
+    if few < len(lts):
+        edge = lts.take(pc.select_k_unstable(ends, few, keys))[-1]
+        near = pc.greater_equal(lts, edge) if order == "descending" else pc.less_equal(lts, edge)
+        masks = [near, pc.invert(near)]
+    for mask in masks:
+        columns = (column.to_pylist() for column in ends.filter(mask).sort_by(keys).columns)
+        for lt, row, number in zip(*columns, strict=True):
+            yield lt, (row, number)
 
-    def walk(self, *, descending: bool) -> Iterator[tuple[int, int]]:
-        """Yield the logical times, with places in the other columns."""
-        places = range(len(self.lts))
-        for at in reversed(places) if descending else places:
-            yield self.lts[at], at
 
-
-def _order_ends(segment: Segment, asked: Mapping[str, Any]) -> _Ends:
+def _list_ends_of(segment: Segment, asked: Mapping[str, Any]) -> pa.Table:
     """Return the transactions of a segment at the ends of messages that may pass the filters.
 
     Raises:
@@ -297,8 +320,10 @@ def _order_ends(segment: Segment, asked: Mapping[str, Any]) -> _Ends:
     lists = _list_postings(segment, asked)
     if not lists or len(lists[0]) > MAX_ENDS:
         raise Declined
-    found = lists[0] if len(lists) == 1 else [row for row in lists[0] if has_row(lists[1:], row)]
-    numbers = pa.array(found, pa.uint32())
+    found = lists[0]
+    if len(lists) > 1 or not found:
+        found = memoryview(array("I", (row for row in found if has_row(lists[1:], row))))
+    numbers = pa.Array.from_buffers(pa.uint32(), len(found), [None, pa.py_buffer(found)])
     every = [
         (ends, numbers)
         for direction in ENDS
@@ -311,8 +336,4 @@ def _order_ends(segment: Segment, asked: Mapping[str, Any]) -> _Ends:
     rows = pc.cast(pc.subtract(rows.filter(present), 1), pa.uint32())
     numbers = numbers.filter(present)
     lts = segment.transactions.take_lts(rows)
-    order = pc.sort_indices(lts)
-    columns = (each.take(order) for each in (lts, rows, numbers))
-    codes: tuple[Any, ...] = ("q", "I", "I")
-    views = zip(columns, codes, strict=True)
-    return _Ends(*(item_bytes(each).cast(code) for each, code in views))
+    return pa.table([lts, rows, numbers], ["lt", "row", "number"])

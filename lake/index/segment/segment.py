@@ -506,17 +506,16 @@ class SegmentMessages:
         """Take the arrays of an open segment."""
         self._segment, self.table = segment, segment.table(MESSAGES.name)
         self._ends = {end: file.numbers(f"messages.{end}") for end in ENDS}
-        self._places, self._hashes = file.numbers("messages.place"), file.numbers("messages.hash")
+        self._places, self.hashes = file.numbers("messages.place"), file.numbers("messages.hash")
+        """The number of each message's hash."""
 
     def hash_of(self, number: int) -> bytes:
         """Return the hash of a message."""
-        return self._segment.rows.hash_of(self._hashes[number])
+        return self._segment.rows.hash_of(self.hashes[number])
 
     def is_alone(self, number: int) -> bool:
         """Return whether no other row has the hash of a message; equal ones are neighbours."""
-        return (
-            self._hashes[max(number - 1, 0) : number + 2].tolist().count(self._hashes[number]) == 1
-        )
+        return self.hashes[max(number - 1, 0) : number + 2].tolist().count(self.hashes[number]) == 1
 
     def find(self, msg_hash: bytes) -> list[int]:
         """Return the rows of messages by hash, as stored."""

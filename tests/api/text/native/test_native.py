@@ -36,7 +36,7 @@ class Field(NamedTuple):
 
     kind: str
     source: int
-    columns: tuple[str, ...]
+    columns: tuple[object, ...]
     prefix: bytes
     missing: bytes | None
     other: object
@@ -55,7 +55,15 @@ def field(
     if column is None:
         column = () if kind in {Kind.OBJECT, Kind.LIST, Kind.BODY, Kind.CONSTANT} else name
     columns = (column,) if isinstance(column, str) else column
-    return Field(kind.value, source, columns, f'"{name}":'.encode(), missing, other)
+    places = tuple(map(_place, columns))
+    return Field(kind.value, source, places, f'"{name}":'.encode(), missing, _place(other))
+
+
+def _place(column: object) -> object:
+    """Return a column as the extension takes it; the number in its name is its place in lists."""
+    if not isinstance(column, str):
+        return column
+    return column, int(column[1:]) if column[1:].isdigit() else -1
 
 
 def compile_layout(*fields: Field) -> Any:
@@ -178,7 +186,7 @@ def test_numbers_stand_for_values() -> None:
         field(Kind.OBJECT, "s", source=3, other=compile_layout(field(Kind.TEXT, "s"))),
     )
     keys = _keys({"s": "none"}, {"s": "unknown"})
-    write = make_record_writer(layout, (*keys[:4], b"n" * 32, *keys[5:]))
+    write = make_record_writer(layout, (*keys[:5], b"n" * 32, *keys[6:]))
     values = [b"a" * 32, b"n" * 32, b"h" * 32]
     row = {"x": 0, "a": 0, "h": 2, "n": 0, "account_state_hash_after": 2}
     numbered = row | {"account_state_hash_before": 1}
@@ -196,6 +204,31 @@ def test_numbers_stand_for_values() -> None:
     for wrong in (3, -1, 1 << 70):
         with pytest.raises((IndexError, OverflowError)):
             write([_record(row=numbered | {"h": wrong})], named, b"".join(values))
+
+
+def test_a_record_may_be_a_list() -> None:
+    """Its values have their places; so have those of its messages and states."""
+    number = compile_layout(field(Kind.NUMBER, "n", "n1"))
+    layout = compile_layout(
+        field(Kind.BASE64, "h", "h0"),
+        field(Kind.NUMBER, "none", "absent"),
+        field(Kind.OBJECT, "in", source=1, other=number, missing=b"null"),
+        field(Kind.LIST, "out", source=2, other=number),
+        field(Kind.OBJECT, "before", source=3, other=number, missing=b"null"),
+        field(Kind.OBJECT, "after", source=4, other=number, missing=b"null"),
+    )
+    keys = (*(("direction", 0), ("before", 4), ("after", 0), 1, "in", b"n" * 32), {"n1": 0}, None)
+    write = make_record_writer(layout, keys)
+    messages = [["in", 5], ["out", 6], ["out", 7]]
+    values = b"h" * 32 + b"n" * 32
+    texts = write([[0, messages, ["", 8], ["", 9], 1], [0, [], None, ["", 9], 0]], set(), values)
+    shown = {"h": encode_bytes(b"h" * 32), "after": {"n": 9}}
+    assert list(map(msgspec.json.decode, texts)) == [
+        shown | {"in": {"n": 5}, "out": [{"n": 6}, {"n": 7}], "before": {"n": 0}},
+        shown | {"in": None, "out": [], "before": None},
+    ]
+    with pytest.raises(IndexError):
+        write([[0, messages]], set(), values)
 
 
 def test_a_wrong_book_is_refused() -> None:
@@ -227,7 +260,7 @@ def _record(**parts: Any) -> Record:
 
 def _keys(nonexist: object, unknown: object) -> tuple[Any, ...]:
     hashes = "account_state_hash_before", "account_state_hash_after"
-    return ("direction", *hashes, "in", b"n", nonexist, unknown)
+    return (*((name, -1) for name in ("direction", *hashes)), 0, "in", b"n", nonexist, unknown)
 
 
 def test_records_are_taken_apart() -> None:
@@ -272,7 +305,7 @@ def test_records_are_taken_apart() -> None:
     for wrong in wrongs:
         with pytest.raises((TypeError, KeyError, AttributeError, SystemError)):
             write([wrong], set(), b"")
-    wrong_keys: list[Any] = [(), ("a", "b", b"", "in", b"n", {}, {})]
+    wrong_keys: list[Any] = [(), (*_keys({}, {})[:2], (b"", -1), 0, "in", b"n", {}, {})]
     for keys in wrong_keys:
         with pytest.raises(TypeError):
             NATIVE.write_records(layout, keys, [], set(), b"")
@@ -304,8 +337,10 @@ def test_a_wrong_layout_is_refused() -> None:
     for layout in (
         [],
         (1,),
-        (("none", -1, ("x",), b"", None, None),),
-        (("text", -1, ("x",), "", None, None),),
+        (("none", -1, (("x", -1),), b"", None, None),),
+        (("text", -1, (("x", -1),), "", None, None),),
+        (("text", -1, ("x",), b"", None, None),),
+        (("text", -1, (("x", "y"),), b"", None, None),),
     ):
         with pytest.raises((TypeError, ValueError)):
             NATIVE.compile_layout(layout)
@@ -323,7 +358,7 @@ def test_a_wrong_layout_is_refused() -> None:
 
 
 def test_an_error_on_the_way_is_passed_on() -> None:
-    def fail(_row: object) -> tuple[bytes, bytes]:
+    def fail(*_body: object) -> tuple[bytes, bytes]:
         raise ZeroDivisionError
 
     write = make_writer(_lay_out_body(fail))
@@ -339,7 +374,7 @@ def test_an_error_on_the_way_is_passed_on() -> None:
 @given(st.sampled_from(["int", "ext_in", "ext_out"]), st.sampled_from([None, '{"1":"2"}']))
 def test_currencies(kind: str, text: str | None) -> None:
     row = {"x": text, "k": kind}
-    found = _write(Kind.CURRENCIES, row, other=("k", "int"), missing=b"null")
+    found = _write(Kind.CURRENCIES, row, other=(("k", -1), "int"), missing=b"null")
     shown: object = {} if text is None else {"1": "2"}
     assert found == {"x": shown if kind == "int" else None}
 
@@ -360,7 +395,8 @@ _BODIES = st.one_of(
 
 
 def _lay_out_body(decode: Any, kept: dict[bytes, Any] | None = None) -> Any:
-    other = ("k", "ext_in", {_NAMED_OPCODE}, decode, {} if kept is None else kept, "h")
+    kept = {} if kept is None else kept
+    other = (("k", -1), "ext_in", {_NAMED_OPCODE}, decode, kept, ("h", -1))
     content = compile_layout(
         field(Kind.BASE64, "hash", "h"), field(Kind.BAG, "body", "b", missing=b"null")
     )
@@ -374,7 +410,7 @@ def _lay_out_body(decode: Any, kept: dict[bytes, Any] | None = None) -> Any:
 @given(st.binary(min_size=32, max_size=32), _BODIES, st.sampled_from(["int", "ext_in"]))
 def test_bodies(body_hash: bytes, body: bytes | None, kind: str) -> None:
     """Without the function a body is written only where it would say nothing about it."""
-    write = make_writer(_lay_out_body(lambda _: (b'"called"', b"1", None, False)))
+    write = make_writer(_lay_out_body(lambda *_: (b'"called"', b"1", None, False)))
     written = msgspec.json.decode(write(({"h": body_hash, "b": body, "k": kind, "between": None},)))
     opcode = None if body is None or kind == "ext_in" else peek_opcode(body)
     if body is None or opcode in (None, _NAMED_OPCODE):
@@ -387,7 +423,7 @@ def test_bodies(body_hash: bytes, body: bytes | None, kind: str) -> None:
 def test_a_body_is_decoded_once() -> None:
     """What was kept under a hash is written where all that it follows from is the same."""
     kept: dict[bytes, Any] = {b"hash": (b'"kept"', b"2", _BODY, False)}
-    write = make_writer(_lay_out_body(lambda _: (b'"called"', b"1", _BODY, False), kept))
+    write = make_writer(_lay_out_body(lambda *_: (b'"called"', b"1", _BODY, False), kept))
     row = {"h": b"hash", "b": _BODY, "k": "int", "between": None}
     called = {"h": b"another"}, {"b": _BODY + b"\0"}, {"b": None}, {"k": "ext_in"}
     for changed, name in (({}, "kept"), *((each, "called") for each in called)):
@@ -407,26 +443,30 @@ def test_a_wrong_decoder_is_refused() -> None:
         (b"1",) * 5,
     ):
         with pytest.raises(TypeError):
-            make_writer(_lay_out_body(lambda _, found=wrong: found))((row,))
+            make_writer(_lay_out_body(lambda *_, found=wrong: found))((row,))
 
 
 def test_fields_that_are_none() -> None:
+    k = "k", -1
     for kind, columns, other in (
-        (Kind.OPCODE_NAME, "b", ("k", "ext_in", set(), print)),
+        (Kind.OPCODE_NAME, "b", (k, "ext_in", set(), print)),
         (Kind.OPCODE_NAME, "b", print),
-        (Kind.OPCODE_NAME, "b", ("k", "ext_in", set(), print, [], "h")),
-        (Kind.OPCODE_NAME, ("b", "k"), ("k", "ext_in", set(), print, {}, "h")),
-        (Kind.CURRENCIES, "x", ("k",)),
-        (Kind.CURRENCIES, "x", ("k", 5)),
+        (Kind.OPCODE_NAME, "b", (k, "ext_in", set(), print, [], ("h", -1))),
+        (Kind.OPCODE_NAME, ("b", "k"), (k, "ext_in", set(), print, {}, ("h", -1))),
+        (Kind.OPCODE_NAME, "b", (k, "ext_in", set(), print, {}, "h")),
+        (Kind.CURRENCIES, "x", (k,)),
+        (Kind.CURRENCIES, "x", (k, 5)),
+        (Kind.CURRENCIES, "x", ("k", "int")),
     ):
         with pytest.raises((TypeError, ValueError)):
             compile_layout(field(kind, "x", columns, other=other))
 
 
-def test_rows_are_dicts_or_named_tuples() -> None:
+def test_rows_are_dicts_named_tuples_or_lists() -> None:
     named = namedtuple("named", ("x",))  # noqa: PYI024 - any type of named tuples
     liar: Any = type("liar", (tuple,), {"_fields": ("a", "x")})
     assert _write(Kind.NUMBER, named(7)) == {"x": 7}
+    assert _write(Kind.NUMBER, [6, 7], column="x1") == {"x": 7}
     write = make_writer(compile_layout(field(Kind.NUMBER, "x", missing=b"null")))
     other: Any = namedtuple("other", ("y",))  # noqa: PYI024
     for wrong in (liar((7,)), (7,), [7], object(), {}, other(7)):
