@@ -133,7 +133,7 @@ def encode_number(number: object | None) -> str | None:
 
 def encode_account(workchain: int | None, account: bytes | None) -> str | None:
     """Return the raw address; None without a workchain or an account."""
-    return None if workchain is None or account is None else render_raw(workchain, account)
+    return None if account is None or workchain is None else f"{workchain}:{account.hex().upper()}"
 
 
 def encode_shard(shard: int) -> str:

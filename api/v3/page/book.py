@@ -88,8 +88,13 @@ def read_address_book(call: Call, addresses: Iterable[Address]) -> AddressBook:
     """Return the address book, keyed by raw address; {} if the request opts out of it."""
     if call.no_address_book:
         return {}
-    rows = describe_addresses(call, addresses)
-    return {str(address): row for address, row in rows.items()}
+    if NATIVE is None:
+        return {str(each): row for each, row in describe_addresses(call, addresses).items()}
+    written = write_address_book(call, {(each.workchain, each.account) for each in addresses})
+    return _decode_book(written)
+
+
+_decode_book = msgspec.json.Decoder(AddressBook).decode
 
 
 def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any:  # noqa: ANN401

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import partial
+from functools import cache, partial
 from itertools import chain, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.page import Declined
@@ -26,9 +27,13 @@ MAX_ROWS = 1000
 """Most rows read one by one; SQL answers if more are needed."""
 
 
-def address_of(row: Row, column: str) -> AccountId:
-    """Return the address in a column of a row."""
-    return row[workchain_of(column)], row[column]
+@cache
+def address_of(column: str) -> Callable[[Any], AccountId]:
+    """Return the function that reads the address in a column of a row."""
+    return itemgetter(workchain_of(column), column)
+
+
+_ACCOUNT, _OWNER = address_of("account"), address_of("owner")
 
 
 def pair_accounts(parameters: Mapping[str, Any], column: str) -> set[AccountId]:
@@ -45,11 +50,20 @@ def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
     filters = {column: addresses for column, addresses in listed.items() if addresses}
     sales = _find_sales(index, filters, bound) if bound.get("include_on_sale") else {}
     rows = _read_history(tables, filters, sales, bound["mc_seqno"])
-    states = _read_states(rows, bound["mc_seqno"])
-    found = [row for row in states if _passes(row, filters, sales, bound)]
-    order = ORDERS[name]
-    found.sort(key=lambda row: (*order(row, sales, bound), row["workchain"], row["account"]))
+    found = _read_states(rows, bound["mc_seqno"])
+    if filters or any(bound.get(each) not in _NONE for each in _FURTHER):
+        found = [row for row in found if _passes(row, filters, sales, bound)]
+    found.sort(key=_ACCOUNT)
+    for key, backwards in reversed(ORDERS[name](sales, bound)):
+        found.sort(key=key, reverse=backwards)
     return found[bound["offset"] :][: bound["limit"]]
+
+
+_FURTHER = ("indexes", "exclude_zero", "domain", "members", "owners")
+"""Parameters that filter rows, besides addresses."""
+
+_NONE = (None, False, [])
+"""Their values that filter nothing."""
 
 
 def _find_sales(
@@ -59,14 +73,11 @@ def _find_sales(
     tables, owners = index.current.tables("nft_sales"), filters.get("owner", set())
     known: dict[_Place, Row] = {}
     places = _find_places(tables, "nft_owner", owners)
-    accounts = {
-        address_of(row, "account") for row in _read_rows(places, "nft_owner", owners, known)
-    }
+    accounts = set(map(_ACCOUNT, _read_rows(places, "nft_owner", owners, known)))
     rows = _read_rows(_find_places(tables, "account", accounts), "account", accounts, known)
     states = _read_states((row for row in rows if row["kind"] != "telemint"), bound["mc_seqno"])
-    return {
-        address_of(row, "account"): row for row in states if address_of(row, "nft_owner") in owners
-    }
+    seller = address_of("nft_owner")
+    return {_ACCOUNT(row): row for row in states if seller(row) in owners}
 
 
 def _read_history(
@@ -86,9 +97,9 @@ def _read_history(
     found, accounts = places[column], filters[column]
     if column != "account":
         rows = _read_rows(found, column, accounts, known)
-        accounts = {address_of(row, "account") for row in rows}
+        accounts = set(map(_ACCOUNT, rows))
         if column == "owner":
-            accounts |= {address_of(sale, "nft") for sale in sales.values() if sale["nft"]}
+            accounts |= {address_of("nft")(sale) for sale in sales.values() if sale["nft"]}
         found = _find_places(tables, "account", accounts)
     if len(found) > 2 * len(accounts):
         return _read_ends(tables, accounts, mc_seqno)
@@ -122,7 +133,7 @@ def _iter_rows(
             numbers = numbers[: bisect_right(numbers, mc_seqno, key=seqnos.__getitem__)]
         for number in numbers[::step]:
             (row,) = table.read_dicts([number])
-            if address_of(row, "account") == account:
+            if _ACCOUNT(row) == account:
                 yield row
 
 
@@ -159,7 +170,8 @@ def _read_rows(
     for table, number in places:
         if (table, number) not in known:
             (known[table, number],) = table.read_dicts([number])
-    return [row for row in map(known.__getitem__, places) if address_of(row, column) in addresses]
+    address = address_of(column)
+    return [row for row in map(known.__getitem__, places) if address(row) in addresses]
 
 
 def _read_states(rows: Iterable[Row], mc_seqno: int | None) -> list[Row]:
@@ -168,7 +180,7 @@ def _read_states(rows: Iterable[Row], mc_seqno: int | None) -> list[Row]:
     first_lts: dict[AccountId, int] = {}
     for row in rows:
         if mc_seqno is None or row["mc_seqno"] <= mc_seqno:
-            account = address_of(row, "account")
+            account = _ACCOUNT(row)
             known = states.get(account)
             if known is None or row["mc_seqno"] > known["mc_seqno"]:
                 states[account] = row
@@ -190,7 +202,7 @@ def _passes(
     if bound.get("owners") and "whitelist" in row and not _is_vested(row, bound):
         return False
     return all(
-        address_of(row, column) in addresses
+        address_of(column)(row) in addresses
         or (column == "owner" and _find_sale(row, sales) is not None)
         for column, addresses in filters.items()
     )
@@ -204,85 +216,106 @@ def _has_any(addresses: Iterable[str], *lists: Iterable[str] | None) -> bool:
 def _is_vested(row: Row, bound: Mapping[str, Any]) -> bool:
     """Whether a vesting wallet names one of the addresses."""
     owners = pair_accounts(bound, "owner")
-    ends = (address_of(row, "owner"), address_of(row, "sender"))
+    ends = (_OWNER(row), address_of("sender")(row))
     return not owners.isdisjoint(ends) or _has_any(bound["listed"], row["whitelist"])
 
 
 def _find_sale(item: Row, sales: Sales) -> Row | None:
     """Return the sale that owns an item and is for that item."""
-    sale = sales.get(address_of(item, "owner")) if sales else None
-    named = sale is not None and address_of(sale, "nft") == address_of(item, "account")
+    sale = sales.get(_OWNER(item)) if sales else None
+    named = sale is not None and address_of("nft")(sale) == _ACCOUNT(item)
     return sale if named else None
 
 
-def _by_appearance(row: Row, _sales: Sales, _bound: Mapping[str, Any]) -> tuple[Any, ...]:
-    return (row["first_lt"],)
+Order = list[tuple["Callable[[Row], Any]", bool]]
+"""Keys by which rows are sorted, each with whether it descends; then workchain and account."""
+
+_FIRST, _BALANCE = itemgetter("first_lt"), itemgetter("balance")
 
 
-def _by_account(_row: Row, _sales: Sales, _bound: Mapping[str, Any]) -> tuple[Any, ...]:
-    return ()
+def _by_appearance(_sales: Sales, _bound: Mapping[str, Any]) -> Order:
+    return [(_FIRST, False)]
 
 
-def _by_name(row: Row, _sales: Sales, _bound: Mapping[str, Any]) -> tuple[Any, ...]:
-    return len(row["domain"]), row["domain"]
+def _by_account(_sales: Sales, _bound: Mapping[str, Any]) -> Order:
+    return []
 
 
-def _by_age(row: Row, _sales: Sales, bound: Mapping[str, Any]) -> tuple[Any, ...]:
-    if not bound["descending"]:
-        return (row["first_lt"],)
-    backwards = bytes(255 - byte for byte in row["account"])
-    return -row["first_lt"], -row["workchain"], backwards
+def _by_name(_sales: Sales, _bound: Mapping[str, Any]) -> Order:
+    return [(lambda row: (len(row["domain"]), row["domain"]), False)]
 
 
-def _order_wallet(row: Row, _sales: Sales, bound: Mapping[str, Any]) -> tuple[Any, ...]:
-    sign = -1 if bound["descending"] else 1
-    return (
-        *(_null_last(row["owner_workchain"], row["owner"]) if bound["by_owner"] else ()),
-        sign * row["balance"] if bound["by_balance"] else 0,
-        0 if bound["by_account"] else row["first_lt"],
-    )
+def _by_age(_sales: Sales, bound: Mapping[str, Any]) -> Order:
+    descending = bound["descending"]
+    return [(_FIRST, descending), (_ACCOUNT, descending)]
 
 
-def _order_item(row: Row, sales: Sales, bound: Mapping[str, Any]) -> tuple[Any, ...]:
-    key: tuple[Any, ...] = (-row["lt"],) if bound["by_lt"] else ()
+def _order_wallets(_sales: Sales, bound: Mapping[str, Any]) -> Order:
+    order: Order = []
     if bound["by_owner"]:
-        seller = _find_sale(row, sales)
-        owner = address_of(row, "owner") if seller is None else address_of(seller, "nft_owner")
-        key += _null_last(*owner)
-    if bound["by_owner"] or bound["by_collection"]:
+        order.append((lambda row: _null_last(*_OWNER(row)), False))
+    if bound["by_balance"]:
+        order.append((_BALANCE, bound["descending"]))
+    if not bound["by_account"]:
+        order.append((_FIRST, False))
+    return order
+
+
+def _order_items(sales: Sales, bound: Mapping[str, Any]) -> Order:
+    def own(row: Row) -> tuple[Any, ...]:
+        sale = _find_sale(row, sales)
+        return _null_last(*(_OWNER(row) if sale is None else address_of("nft_owner")(sale)))
+
+    def place(row: Row) -> tuple[Any, ...]:
         index = row["item_index"]
-        key += (*_null_last(row["collection_workchain"], row["collection"]), len(index), index)
-    return (*key, row["first_lt"]) if bound["by_first"] else key
+        return *_null_last(*address_of("collection")(row)), len(index), index
+
+    order: Order = []
+    if bound["by_lt"]:
+        order.append((itemgetter("lt"), True))
+    if bound["by_owner"]:
+        order.append((own, False))
+    if bound["by_owner"] or bound["by_collection"]:
+        order.append((place, False))
+    if bound["by_first"]:
+        order.append((_FIRST, False))
+    return order
 
 
 def _null_last(*values: Any) -> tuple[Any, ...]:  # noqa: ANN401 - columns
     return tuple((value is None, value) for value in values)
 
 
-ORDERS: dict[str, Callable[[Row, Sales, Mapping[str, Any]], tuple[Any, ...]]] = {
+ORDERS: dict[str, Callable[[Sales, Mapping[str, Any]], Order]] = {
     "jetton_masters": _by_appearance,
-    "jetton_wallets": _order_wallet,
+    "jetton_wallets": _order_wallets,
     "nft_collections": _by_appearance,
-    "nft_items": _order_item,
+    "nft_items": _order_items,
     "nft_sales": _by_account,
     "dns_records": _by_name,
     "multisig_wallets": _by_age,
     "multisig_orders": _by_age,
     "vesting_contracts": _by_appearance,
 }
-"""Sort key of each query's rows; ties by workchain and account."""
+"""The order of each query's rows."""
 
 
 def _find_newest(name: str, index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    tables = index.current.tables(name)
     accounts = sorted(set(zip(asked["workchains"], asked["accounts"], strict=True)))
     found: dict[AccountId, Row] = {}
-    for table in reversed(tables):
-        left = [account for account in accounts if account not in found]
-        for account in (each for each in left if table.has("account", each[1])):
-            row = next(_iter_rows([table], account, newest_first=True), None)
-            if row is not None:
-                found[account] = row
+    for table in reversed(index.current.tables(name)):
+        numbers = {
+            account: table.find("account", account[1])
+            for account in accounts
+            if account not in found
+        }
+        last = {account: rows[-1] for account, rows in numbers.items() if rows}
+        for account, row in zip(last, table.read_dicts(last.values()), strict=True):
+            # The last row may be of another account with the same key.
+            own = row if _ACCOUNT(row) == account else None
+            own = own or next(_iter_rows([table], account, newest_first=True), None)
+            if own is not None:
+                found[account] = own
     return [found[account] for account in accounts if account in found]
 
 

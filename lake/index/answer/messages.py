@@ -279,9 +279,10 @@ def _find_ends(segments: Segments, asked: Mapping[str, Any], most: int) -> list[
             ends.setdefault(segment, []).append(end)
         hits = []
         for segment, pairs in ends.items():
-            lines = segment.messages.read([number for _, number in pairs])
-            for (row, _), line in zip(pairs, lines, strict=True):
-                if (segment, row) not in seen and filters.pass_row(line):
+            numbers = list({number for _, number in pairs})
+            lines = dict(zip(numbers, segment.messages.read(numbers), strict=True))
+            for row, number in pairs:
+                if (segment, row) not in seen and filters.pass_row(lines[number]):
                     seen.add((segment, row))
                     hits.append(Hit(segment, row))
         return hits

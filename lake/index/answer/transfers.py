@@ -53,7 +53,8 @@ def _find_page(name: str, index: Index, asked: Mapping[str, Any]) -> list[Any]:
         most,
     )
     sign = -1 if descending else 1
-    found.sort(key=lambda row: (sign * row[moment], sign * row.lt, *address_of(row, "account")))
+    account = address_of("account")
+    found.sort(key=lambda row: (sign * row[moment], sign * row.lt, *account(row)))
     return found[asked["offset"] : most]
 
 
@@ -98,7 +99,7 @@ def _passes(
     if bound["end_lt"] is not None and row["lt"] > bound["end_lt"]:
         return False
     return all(
-        any(address_of(row, column) in one.addresses for column in one.columns) for one in filters
+        any(address_of(column)(row) in one.addresses for column in one.columns) for one in filters
     )
 
 

@@ -48,16 +48,6 @@ _MAX_REPEATED = 1 / 3
 """Largest share of rows with the same key as the previous row for which keys are repeated."""
 
 
-def cut_hash(value: bytes) -> int:
-    """Return the key of a hash."""
-    return int.from_bytes(value[:KEY_BYTES], "big")
-
-
-def cut_number(value: int) -> int:
-    """Return the key of an integer."""
-    return value & _KEY_MASK
-
-
 def list_keys(values: pa.Array) -> pa.Array:
     """Return the keys of hashes or integers, none of which is NULL."""
     if not pa.types.is_fixed_size_binary(values.type):
@@ -99,19 +89,18 @@ class Postings:
         self._keys, self._ends = file.numbers(f"{name}.key"), file.numbers(f"{name}.end")
         self._rows = file.numbers(f"{name}.row")
 
-    def find(self, key: int) -> Sequence[int]:
-        """Return the rows of a key, in order."""
+    def find(self, value: bytes | int) -> Sequence[int]:
+        """Return the rows that may have a hash or an integer, in order: those of its key."""
+        if isinstance(value, int):
+            key = value & _KEY_MASK
+        else:
+            key = int.from_bytes(value[:KEY_BYTES], "big")
         at = bisect_left(self._keys, key)
         if at == len(self._keys) or self._keys[at] != key:
             return ()
         if not len(self._ends):
             return self._rows[at : bisect_right(self._keys, key, at)]
         return self._rows[self._ends[at - 1] if at else 0 : self._ends[at]]
-
-    def has(self, key: int) -> bool:
-        """Whether a key has rows."""
-        at = bisect_left(self._keys, key)
-        return at < len(self._keys) and self._keys[at] == key
 
 
 @cache
@@ -128,7 +117,7 @@ class SegmentTable:
         Raises:
             LakeCorrupt: an array is missing.
         """
-        self.name, self._declared, self._rows = table.name, table, rows
+        self.name, self._rows = table.name, rows
         self._ends, self._start = file.rows(f"{table.name}.rows")
         self.numbers = {name: file.numbers(f"{table.name}.{name}") for name in table.numbers}
         lengths = [len(self._ends) - 1, *map(len, self.numbers.values())]
@@ -145,19 +134,15 @@ class SegmentTable:
         self._list_places = places_of(table.name, copied, "hashes")
         self._amount_places = places_of(table.name, copied, "amount")
         self._absent = [(numbers, ABSENT[numbers.format]) for numbers in self.numbers.values()]
-        self._type = _row_type(table.name, table.columns)
+        self._columns = table.columns
+        self._type = _row_type(table.name, self._columns)
 
     def find(self, column: str, value: bytes | int) -> Sequence[int]:
         """Return the rows that may have a value in a column, in order.
 
         Those of other values with the same key are included.
         """
-        key = cut_number(value) if isinstance(value, int) else cut_hash(value)
-        return self._postings[column].find(key)
-
-    def has(self, column: str, value: bytes) -> bool:
-        """Whether rows may have a value in a column."""
-        return self._postings[column].has(cut_hash(value))
+        return self._postings[column].find(value)
 
     def read_copies(self, rows: Sequence[int]) -> list[list[Any]]:
         """Return the copies of rows, as they were encoded."""
@@ -184,7 +169,7 @@ class SegmentTable:
 
     def read_dicts(self, rows: Iterable[int]) -> list[dict[str, Any]]:
         """Return rows as dicts, in the same order."""
-        names = self._declared.columns
+        names = self._columns
         found = self.read_values(list(rows))
         return [dict(zip(names, values, strict=True)) for values in found]
 
@@ -230,10 +215,14 @@ class SegmentAccounts:
 
     def find(self, account: AccountId) -> int | None:
         """Return the number of an account, or None."""
-        key = cut_hash(account[1])
-        at = bisect_left(self._keys, key)
-        while at < len(self._keys) and self._keys[at] == key:
-            if self.account_of(at) == account:
+        workchain, account_id = account
+        key = int.from_bytes(account_id[:KEY_BYTES], "big")
+        keys, at = self._keys, bisect_left(self._keys, key)
+        while at < len(keys) and keys[at] == key:
+            if (
+                self._workchains[at] == workchain
+                and self._rows.hash_of(self._hashes[at]) == account_id
+            ):
                 return at
             at += 1
         return None
@@ -366,7 +355,7 @@ class SegmentTransactions:
 
     def find(self, tx_hash: bytes) -> int | None:
         """Return the row of a transaction, or None."""
-        for row in self._by_hash.find(cut_hash(tx_hash)):
+        for row in self._by_hash.find(tx_hash):
             if self._rows.hash_of(row) == tx_hash:
                 return row
         return None
@@ -384,7 +373,7 @@ class SegmentTransactions:
 
     def list_trace(self, trace_id: bytes) -> list[int]:
         """Return the rows of a trace."""
-        rows = self._by_trace.find(cut_hash(trace_id))
+        rows = self._by_trace.find(trace_id)
         return [row for row in rows if self.trace_of(row) == trace_id]
 
     def mc_seqno_of(self, row: int) -> int:
