@@ -62,7 +62,7 @@ def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
 _FURTHER = ("indexes", "exclude_zero", "domain", "members", "owners")
 """Parameters that filter rows, besides addresses."""
 
-_NONE = (None, False, [])
+_NONE: tuple[Any, ...] = (None, False, [])
 """Their values that filter nothing."""
 
 
