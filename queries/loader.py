@@ -59,14 +59,14 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Chart(msgspec.Struct, frozen=True):
-    """How to draw the rows: ``kind`` is line or bar, the others are columns.
+    """How to draw rows: ``kind`` is line or bar in a query, the others are columns.
 
     Each column of ``y`` is a series; with ``by``, the first of them has a series per value of it.
     """
 
-    kind: str
-    x: str
-    y: tuple[str, ...]
+    kind: str = "auto"
+    x: str = ""
+    y: tuple[str, ...] = ()
     by: str | None = None
 
 

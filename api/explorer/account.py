@@ -17,7 +17,7 @@ from tonlake.api.errors import RequestInvalid
 from tonlake.api.explorer.contract import show_contract
 from tonlake.api.explorer.frame import (
     HEADERS,
-    Listed,
+    ListPage,
     Question,
     Shown,
     ask_or_say,
@@ -110,7 +110,7 @@ class Filters(msgspec.Struct, frozen=True):
         return {name: text for name, text in msgspec.structs.asdict(self).items() if text}
 
 
-class Entry(msgspec.Struct, frozen=True):
+class HistoryEntry(msgspec.Struct, frozen=True):
     """One action of a history, as text and as movements of assets."""
 
     written: WrittenAction
@@ -120,10 +120,10 @@ class Entry(msgspec.Struct, frozen=True):
     direction: str
 
 
-class HistoryPage(Listed, frozen=True, kw_only=True):
+class HistoryPage(ListPage, frozen=True, kw_only=True):
     """One page of a history, newest first: ``rows`` are entries, ``days`` groups them by day."""
 
-    days: list[tuple[date, list[Entry]]]
+    days: list[tuple[date, list[HistoryEntry]]]
     filters: Filters
     tokens: dict[str, str]
     """Names of the assets offered as filters."""
@@ -168,7 +168,7 @@ def list_history(question: Question, address: Address) -> HistoryPage:
     written = write_actions([action for action, _ in actions], question.names)
     repeated = _find_repeated(question, address, filters, actions)
     rows = [
-        Entry(text, [] if action.action_id in repeated else moved, name_direction(moved))
+        HistoryEntry(text, [] if action.action_id in repeated else moved, name_direction(moved))
         for text, (action, moved) in zip(written, actions, strict=True)
     ]
     days = [
@@ -204,7 +204,7 @@ def show_sheet(question: Question) -> Response[bytes]:
     return Response(stream.getvalue().encode(), media_type="text/csv", headers=headers)
 
 
-def _write_lines(row: Entry, names: Names) -> Iterator[tuple[str, ...]]:
+def _write_lines(row: HistoryEntry, names: Names) -> Iterator[tuple[str, ...]]:
     """Yield a line for each movement of an action; one without an amount if there is none."""
     text = "".join(
         names.friendly(part.text) if part.kind == "account" else part.text
@@ -352,7 +352,7 @@ def draw_code(text: str) -> str:
     return code.svg_inline(border=QUIET, light="#fff", omitsize=True, svgclass=None, lineclass=None)
 
 
-class Holdings(Listed, frozen=True, kw_only=True):
+class Holdings(ListPage, frozen=True, kw_only=True):
     """One page of an account's tokens, each with its wallet, and its value if a price is known."""
 
     ton_price: dict[str, Any] | None
@@ -471,7 +471,7 @@ def plot_steps(points: Sequence[tuple[int, int]]) -> Steps | None:
     return Steps(line, f"{line}V{HEIGHT}H0Z", low, high, first, last)
 
 
-def _list_transactions(question: Question, address: Address) -> Listed:
+def _list_transactions(question: Question, address: Address) -> ListPage:
     query = TransactionsQuery(account=(address,), limit=ROWS, offset=read_offset(question))
     found = ask_transactions(question, find_keys(question.call, query))
     return _page(question, address, found.transactions)
@@ -506,7 +506,7 @@ def _value(question: Question, wallet: JettonWallet, price: Values | None) -> Va
     return {"ton": units * price["ton"], "usd": usd, "utime": price["utime"]}
 
 
-def _list_messages(question: Question, address: Address) -> Listed:
+def _list_messages(question: Question, address: Address) -> ListPage:
     """Return one page of the messages that an account received or sent, newest first."""
     way = question.argument("way")
     query = MessagesQuery(
@@ -524,17 +524,17 @@ def _list_messages(question: Question, address: Address) -> Listed:
     return _page(question, address, [build((row,)) for row in rows])
 
 
-def _list_items(question: Question, address: Address) -> Listed:
+def _list_items(question: Question, address: Address) -> ListPage:
     query = ItemsQuery(owner_address=(address,), limit=ROWS, offset=read_offset(question))
     return _page(question, address, question.ask(get_items, query).nft_items)
 
 
-def _page(question: Question, address: Address, rows: list[Any]) -> Listed:
+def _page(question: Question, address: Address, rows: list[Any]) -> ListPage:
     kept = question.kept | ({"way": way} if (way := question.argument("way")) else {})
     return list_page(question, name_path(question, "account", str(address)), rows, ROWS, **kept)
 
 
-LISTS: dict[str, tuple[str, Callable[[Question, Address], Listed]]] = {
+LISTS: dict[str, tuple[str, Callable[[Question, Address], ListPage]]] = {
     "history": ("History", list_history),
     "transactions": ("Transactions", _list_transactions),
     "messages": ("Messages", _list_messages),

@@ -319,7 +319,7 @@ MAX_WEEKS = 54
 SHADES = 4
 
 
-class Day(msgspec.Struct, frozen=True):
+class CalendarDay(msgspec.Struct, frozen=True):
     """A day of the calendar; ``shade`` 0 means no rows."""
 
     day: date
@@ -332,7 +332,7 @@ class Day(msgspec.Struct, frozen=True):
 class Calendar(msgspec.Struct, frozen=True):
     """Days in columns of weeks, Monday first, with month labels."""
 
-    days: list[Day]
+    days: list[CalendarDay]
     months: list[tuple[int, str]]
     width: int
     earlier: int
@@ -356,13 +356,13 @@ def fill_calendar(rows_by_day: Mapping[date, int]) -> Calendar | None:
         rows = rows_by_day.get(day, 0)
         shade = 0 if rows == 0 else min(SHADES, 1 + SHADES * rows // (most + 1))
         x, y = divmod(offset, WEEK_DAYS)
-        days.append(Day(day, rows, x * CELL, y * CELL, shade))
+        days.append(CalendarDay(day, rows, x * CELL, y * CELL, shade))
     weeks = days[-1].x // CELL + 1
     earlier = sum(1 for day in rows_by_day if day < begin)
     return Calendar(days, _name_months(days), weeks * CELL, earlier)
 
 
-def _name_months(days: Sequence[Day]) -> list[tuple[int, str]]:
+def _name_months(days: Sequence[CalendarDay]) -> list[tuple[int, str]]:
     """Return the x position and name of each month; the first of a year includes the year."""
     year = days[0].day.year
     found = [(days[0].x, f"{days[0].day:%b %Y}")]

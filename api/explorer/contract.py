@@ -13,7 +13,7 @@ from tonlake.api.chain.arguments import GetMethodParams, read_params
 from tonlake.api.chain.configuration import decode_members, decode_pool
 from tonlake.api.chain.run import read_libraries, run_get_method
 from tonlake.api.errors import ApiError, RequestInvalid
-from tonlake.api.explorer.frame import Listed, ask_or_say
+from tonlake.api.explorer.frame import ListPage, ask_or_say
 from tonlake.api.explorer.words.assembly import disassemble
 from tonlake.api.explorer.words.body import unwrap
 from tonlake.api.explorer.words.form import write_count, write_hex, write_moment, write_units
@@ -373,7 +373,7 @@ _NUMBER = re.compile(r"-?(0x[0-9a-fA-F]{1,64}|[0-9]{1,78})")
 _CELL = re.compile(r"(cell|slice):([A-Za-z0-9+/_=-]+)")
 
 
-class Result(msgspec.Struct, frozen=True):
+class MethodAnswer(msgspec.Struct, frozen=True):
     """The result of a get-method; ``error`` is the reason if it could not be run."""
 
     stack: str = ""
@@ -385,7 +385,7 @@ class Result(msgspec.Struct, frozen=True):
     """Meaning of the exit code; "" if unknown or successful."""
 
 
-class Contract(Listed, frozen=True, kw_only=True):
+class Contract(ListPage, frozen=True, kw_only=True):
     """Content of the contract tab; ``rows`` are its terms: titles with their facts.
 
     ``assembly`` is the disassembled code, one instruction per line.
@@ -396,7 +396,7 @@ class Contract(Listed, frozen=True, kw_only=True):
     data: str
     methods: list[str]
     asked: dict[str, str]
-    result: Result | None
+    result: MethodAnswer | None
 
 
 def show_contract(question: Question, address: Address) -> Contract:
@@ -443,15 +443,15 @@ def list_methods(codes: Iterable[bytes]) -> list[str]:
 
 def _run(
     question: Question, address: Address, asked: dict[str, str], interfaces: Sequence[str]
-) -> Result:
+) -> MethodAnswer:
     """Run a get-method; invalid input becomes an error in the result, not an error page."""
     called = call_method(question, address, asked["method"], asked["arguments"], asked["block"])
     if isinstance(called, str):
-        return Result(error=called)
+        return MethodAnswer(error=called)
     state, outcome = called
     stack = [encode_v3(value) for value in outcome.stack]
     text = msgspec.json.format(msgspec.json.encode(stack), indent=2).decode()
-    return Result(
+    return MethodAnswer(
         text[:MAX_CHARACTERS],
         outcome.exit_code,
         outcome.gas_used,

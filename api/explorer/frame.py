@@ -229,7 +229,7 @@ class Redirect(msgspec.Struct, frozen=True):
     path: str
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
+class ListPage(msgspec.Struct, frozen=True, kw_only=True):
     """One page of a list, and the paths of its first and of its next page; "" without one."""
 
     rows: list[Any]
@@ -380,13 +380,15 @@ def read_offset(question: Question) -> int:
     return read_number(question, "offset")
 
 
-def list_page(question: Question, path: str, rows: list[Any], limit: int, **kept: object) -> Listed:
+def list_page(
+    question: Question, path: str, rows: list[Any], limit: int, **kept: object
+) -> ListPage:
     """Return the page of a list at ``path`` with ``rows``: at most ``limit``, read from an offset.
 
     ``kept`` are the parameters that its links keep.
     """
     offset = read_offset(question)
-    return Listed(
+    return ListPage(
         rows=rows,
         newest=link(path, **kept) if offset else "",
         older=link(path, **kept, offset=offset + limit) if len(rows) == limit else "",

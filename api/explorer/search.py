@@ -75,7 +75,7 @@ _PAGES = {"jetton": "jetton", "label": "account"}
 """Path prefixes by kind; "nft" for the other kinds."""
 
 
-class Result(msgspec.Struct, frozen=True):
+class FoundPage(msgspec.Struct, frozen=True):
     """A search result: kind as text, path of its page, and its name."""
 
     kind: str
@@ -108,7 +108,7 @@ def show_search(question: Question) -> Shown | Redirect:
     return Shown("search.html", title, values, status=200 if results else 404)
 
 
-def find_names(question: Question, text: str) -> tuple[list[Result], list[Result]]:
+def find_names(question: Question, text: str) -> tuple[list[FoundPage], list[FoundPage]]:
     """Return exact or partial name matches, and names spelt similarly.
 
     Labels count only if their account is in the lake.
@@ -122,16 +122,16 @@ def find_names(question: Question, text: str) -> tuple[list[Result], list[Result
     return matches, similar
 
 
-def _name_result(question: Question, row: Mapping[str, Any]) -> Result:
+def _name_result(question: Question, row: Mapping[str, Any]) -> FoundPage:
     friendly = question.names.friendly(render_raw(row["workchain"], row["account"]))
     name = (row["name"] or "").strip()[:MAX_NAME_CHARACTERS]
     symbol = (row["symbol"] or "").strip()[:MAX_NAME_CHARACTERS]
     text = f"{name} ({symbol})" if name and symbol and name != symbol else name or symbol
     page = _PAGES.get(row["kind"], "nft")
-    return Result(_KINDS[row["kind"]], f"/{page}/{quote(friendly)}", text, friendly)
+    return FoundPage(_KINDS[row["kind"]], f"/{page}/{quote(friendly)}", text, friendly)
 
 
-def find_partial(question: Question, text: str) -> list[Result]:
+def find_partial(question: Question, text: str) -> list[FoundPage]:
     """Return transactions, blocks and accounts by hash prefix; [] if it is too short."""
     match = _PARTIAL.fullmatch(text)
     if match is None:
@@ -147,19 +147,19 @@ def find_partial(question: Question, text: str) -> list[Result]:
     return [_hash_result(question, row) for row in rows]
 
 
-def _hash_result(question: Question, row: Mapping[str, Any]) -> Result:
+def _hash_result(question: Question, row: Mapping[str, Any]) -> FoundPage:
     kind, digits = row["kind"], row["hash"].hex()
     if kind == "account":
         friendly = question.names.friendly(render_raw(row["workchain"], row["hash"]))
-        return Result(_KINDS[kind], f"/account/{quote(friendly)}", digits, friendly)
+        return FoundPage(_KINDS[kind], f"/account/{quote(friendly)}", digits, friendly)
     if kind == "block":
         block = f"{row['workchain']}:{encode_shard(row['shard']).lower()}:{row['seqno']}"
-        return Result(_KINDS[kind], f"/block/{block}", f"{block}, {digits}")
+        return FoundPage(_KINDS[kind], f"/block/{block}", f"{block}, {digits}")
     page = "transaction" if kind == "transaction" else "trace"
-    return Result(_KINDS[kind], f"/{page}/{digits}", digits)
+    return FoundPage(_KINDS[kind], f"/{page}/{digits}", digits)
 
 
-def find_partial_address(question: Question, text: str) -> list[Result]:
+def find_partial_address(question: Question, text: str) -> list[FoundPage]:
     """Return the accounts whose raw or friendly address matches an abbreviated address."""
     tag, end = BOUNCEABLE, ""
     if match := _PARTIAL_RAW.fullmatch(text):
@@ -187,7 +187,7 @@ def find_partial_address(question: Question, text: str) -> list[Result]:
     )
     found = (Address(row["workchain"], row["account"]) for row in rows)
     shown = [question.names.friendly(str(each)) for each in found]
-    return [Result("Account", f"/account/{quote(each)}", "", each) for each in shown]
+    return [FoundPage("Account", f"/account/{quote(each)}", "", each) for each in shown]
 
 
 def find_first_searched(call: Call) -> int:

@@ -20,7 +20,7 @@ from litestar.handlers import HTTPRouteHandler
 from tonlake.api.errors import AnswerNotFound, ServiceBusy
 from tonlake.api.explorer.frame import (
     HEADERS,
-    Listed,
+    ListPage,
     Question,
     Shown,
     ask_or_say,
@@ -223,7 +223,7 @@ def show_jetton(question: Question) -> Shown:
     return Shown("jetton.html", f"Jetton {question.names.label(master.address)}", values)
 
 
-def _list_holders(question: Question, address: Address) -> Listed:
+def _list_holders(question: Question, address: Address) -> ListPage:
     query = token_routes.WalletsQuery(
         jetton_address=(address,), exclude_zero_balance=True, sort="desc", **_window(question)
     )
@@ -231,19 +231,19 @@ def _list_holders(question: Question, address: Address) -> Listed:
     return _page(question, "jetton", address, found.jetton_wallets)
 
 
-def _list_transfers(question: Question, address: Address) -> Listed:
+def _list_transfers(question: Question, address: Address) -> ListPage:
     query = token_routes.TransfersQuery(jetton_master=address, **_window(question))
     found = question.ask(token_routes.get_transfers, query)
     return _page(question, "jetton", address, found.jetton_transfers)
 
 
-def _list_burns(question: Question, address: Address) -> Listed:
+def _list_burns(question: Question, address: Address) -> ListPage:
     query = token_routes.MovesQuery(jetton_master=address, **_window(question))
     found = question.ask(token_routes.get_burns, query)
     return _page(question, "jetton", address, found.jetton_burns)
 
 
-LISTS: dict[str, tuple[str, Callable[[Question, Address], Listed]]] = {
+LISTS: dict[str, tuple[str, Callable[[Question, Address], ListPage]]] = {
     "holders": ("Holders", _list_holders),
     "transfers": ("Transfers", _list_transfers),
     "burns": ("Burns", _list_burns),
@@ -287,13 +287,13 @@ def _show_collection(question: Question, address: Address, collection: NFTCollec
     return Shown("collection.html", title, values)
 
 
-def _list_moves(question: Question, address: Address) -> Listed:
+def _list_moves(question: Question, address: Address) -> ListPage:
     query = token_routes.ItemTransfersQuery(item_address=(address,), **_window(question))
     found = question.ask(token_routes.get_item_transfers, query)
     return _page(question, "nft", address, found.nft_transfers)
 
 
-def _list_items(question: Question, address: Address) -> Listed:
+def _list_items(question: Question, address: Address) -> ListPage:
     query = token_routes.ItemsQuery(collection_address=(address,), **_window(question))
     found = question.ask(token_routes.get_items, query)
     return _page(question, "nft", address, found.nft_items)
@@ -303,7 +303,7 @@ def _window(question: Question) -> dict[str, Any]:
     return {"limit": ROWS, "offset": read_offset(question)}
 
 
-def _page(question: Question, kind: str, address: Address, rows: list[Any]) -> Listed:
+def _page(question: Question, kind: str, address: Address, rows: list[Any]) -> ListPage:
     path = f"/{kind}/{quote(question.names.friendly(str(address)))}"
     return list_page(question, path, rows, ROWS, show=question.argument("show"))
 

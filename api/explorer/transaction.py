@@ -55,7 +55,7 @@ TURN, CORNER = 12, 6
 MAX_LABEL_CHARACTERS = 23
 
 
-class Box(msgspec.Struct, frozen=True):
+class TreeBox(msgspec.Struct, frozen=True):
     """A transaction and its position in the tree."""
 
     x: int
@@ -91,7 +91,7 @@ class Edge(msgspec.Struct, frozen=True):
 class Tree(msgspec.Struct, frozen=True):
     """A drawn trace; ``folded`` transactions are in fan-outs, ``hidden`` ones did not fit."""
 
-    boxes: list[Box]
+    boxes: list[TreeBox]
     edges: list[Edge]
     width: int
     height: int
@@ -178,7 +178,7 @@ def _list_branch(transactions: Sequence[Transaction], starts: Sequence[str]) -> 
     return found
 
 
-class Branch(msgspec.Struct, frozen=True):
+class OutlineEntry(msgspec.Struct, frozen=True):
     """A transaction in a foldable list, followed by its descendants."""
 
     transaction: Transaction
@@ -190,7 +190,7 @@ class Branch(msgspec.Struct, frozen=True):
     """Lists that end after it."""
 
 
-def list_outline(transactions: Sequence[Transaction], names: Names) -> list[Branch]:
+def list_outline(transactions: Sequence[Transaction], names: Names) -> list[OutlineEntry]:
     """Return the transactions of a trace, parents before children, as a foldable list."""
     placed = place_tree(transactions)
     depths = [column for _each, column, _row in placed] + [0]
@@ -202,7 +202,7 @@ def list_outline(transactions: Sequence[Transaction], names: Names) -> list[Bran
         sizes[at] = (ends[-1][1] if ends else len(placed)) - at - 1
         ends.append((depths[at], at))
     return [
-        Branch(each, judge_with(each, names), sizes[at], max(0, depth - depths[at + 1]))
+        OutlineEntry(each, judge_with(each, names), sizes[at], max(0, depth - depths[at + 1]))
         for at, (each, depth, _row) in enumerate(placed)
     ]
 
@@ -245,12 +245,12 @@ def _draw_box(
     names: Names,
     outcome: Outcome,
     folded: Mapping[str, int],
-) -> Box:
+) -> TreeBox:
     column, row = place
     message = transaction.in_msg
     kind = write_kind(transaction.description.type)
     call = name_call(transaction.in_msg) or ("no opcode" if transaction.in_msg else kind)
-    return Box(
+    return TreeBox(
         x=MARGIN + column * COLUMN,
         y=MARGIN + row * ROW,
         tx_hash=transaction.hash,
@@ -262,7 +262,7 @@ def _draw_box(
     )
 
 
-def _draw_edge(start: Box, end: Box, message: Message) -> Edge:
+def _draw_edge(start: TreeBox, end: TreeBox, message: Message) -> Edge:
     x1, y1 = start.x + BOX_WIDTH, start.y + BOX_HEIGHT // 2
     x2, y2 = end.x, end.y + BOX_HEIGHT // 2
     path = f"M{x1} {y1}H{x2}"
@@ -283,7 +283,7 @@ def _draw_edge(start: Box, end: Box, message: Message) -> Edge:
 Row = dict[str, Any]
 
 
-class Slice(msgspec.Struct, frozen=True):
+class BarSlice(msgspec.Struct, frozen=True):
     """A segment of a stacked bar; ``start`` and ``width`` in percent."""
 
     name: str
@@ -293,15 +293,15 @@ class Slice(msgspec.Struct, frozen=True):
     shade: int
 
 
-def slice_bar(numbers: Mapping[str, int]) -> list[Slice]:
+def slice_bar(numbers: Mapping[str, int]) -> list[BarSlice]:
     """Return the segments of a stacked bar, in percent of the sum; zeros are left out."""
     total = sum(numbers.values())
-    slices: list[Slice] = []
+    slices: list[BarSlice] = []
     start = 0.0
     for shade, (name, number) in enumerate(numbers.items(), 1):
         if number > 0:
             width = 100 * number / total
-            slices.append(Slice(name, number, round(start, 3), round(width, 3), shade))
+            slices.append(BarSlice(name, number, round(start, 3), round(width, 3), shade))
             start += width
     return slices
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.explorer.words.form import shorten
+from tonlake.queries.loader import Chart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -159,22 +160,10 @@ class ChartUnfit(ValueError):
     """The result cannot be drawn as requested; the text is the reason."""
 
 
-class Choice(msgspec.Struct, frozen=True):
-    """The chart to draw: kind and column names; empty ones are chosen automatically.
-
-    With ``by``, each value of that column is a series of the first column in ``y``.
-    """
-
-    kind: str = "auto"
-    x: str = ""
-    y: tuple[str, ...] = ()
-    by: str = ""
+DEFAULT = Chart()
 
 
-DEFAULT = Choice()
-
-
-class Box(msgspec.Struct, frozen=True):
+class Bar(msgspec.Struct, frozen=True):
     """A bar with its label ``text``; ``x`` and ``width`` are in percent."""
 
     x: float
@@ -194,14 +183,7 @@ class Dot(msgspec.Struct, frozen=True):
     text: str
 
 
-class Line(msgspec.Struct, frozen=True):
-    """A line through the points of a series, as an SVG path."""
-
-    path: str
-    shade: int
-
-
-class Chart(msgspec.Struct, frozen=True):
+class Drawing(msgspec.Struct, frozen=True):
     """A drawn chart for the template; ``names`` label the groups of a categorical axis.
 
     ``names_left_out`` and ``series_left_out`` did not fit.
@@ -211,9 +193,9 @@ class Chart(msgspec.Struct, frozen=True):
     x: str
     y: str
     height: int = HEIGHT
-    boxes: tuple[Box, ...] = ()
+    boxes: tuple[Bar, ...] = ()
     dots: tuple[Dot, ...] = ()
-    lines: tuple[Line, ...] = ()
+    lines: tuple[tuple[int, str], ...] = ()
     names: tuple[Mark, ...] = ()
     x_marks: tuple[Mark, ...] = ()
     y_marks: tuple[Mark, ...] = ()
@@ -241,13 +223,14 @@ def is_number(kind: str) -> bool:
     return kind.startswith(_NUMBERS)
 
 
-def draw_chart(columns: Columns, rows: Rows, choice: Choice = DEFAULT) -> Chart:
+def draw_chart(columns: Columns, rows: Rows, choice: Chart = DEFAULT) -> Drawing:
     """Draw a result.
 
     Args:
         columns: Names and Arrow types.
         rows: Values as in JSON.
-        choice: The chart to draw; by default names become bars, numbers and times lines.
+        choice: The chart to draw; empty parts are chosen: names become bars, numbers and times
+            lines.
 
     Raises:
         ChartUnfit: the result cannot be drawn as requested.
@@ -275,7 +258,7 @@ def draw_chart(columns: Columns, rows: Rows, choice: Choice = DEFAULT) -> Chart:
     return msgspec.structs.replace(chart, series_left_out=tuple(each.name for each in lost))
 
 
-def _draw_series(kind: str, axis: str, axis_type: str, y: str, series: list[Series]) -> Chart:
+def _draw_series(kind: str, axis: str, axis_type: str, y: str, series: list[Series]) -> Drawing:
     is_time = axis_type.startswith(_TIMES)
     if not is_time and not is_number(axis_type):
         if kind not in {"auto", "bar"}:
@@ -297,7 +280,7 @@ def _choose_axis(columns: Columns) -> str:
 
 
 def _list_series(
-    names: list[str], rows: Rows, axis: str, drawn: Sequence[str], by: str
+    names: list[str], rows: Rows, axis: str, drawn: Sequence[str], by: str | None
 ) -> list[Series]:
     """Return a series per column; with ``by``, of the first column for each value of ``by``.
 
@@ -316,7 +299,7 @@ def _list_series(
     return [Series(name, points) for name, points in found.items() if points]
 
 
-def _draw_named(axis: str, y: str, series: list[Series]) -> Chart:
+def _draw_named(axis: str, y: str, series: list[Series]) -> Drawing:
     """Return horizontal bars, grouped under each name."""
     names = list(dict.fromkeys(_cut(name) for each in series for name, _ in each.points))
     shown = names[: max(1, MAX_BARS // len(series))]
@@ -333,8 +316,8 @@ def _draw_named(axis: str, y: str, series: list[Series]) -> Chart:
                 start, end = sorted((scale.put(0.0), scale.put(known[name])))
                 top = at * group + NAME_HEIGHT + (shade - 1) * BAR_HEIGHT
                 text = write_number(known[name])
-                boxes.append(Box(start, top, round(end - start, 2), BAR_HEIGHT - 2, shade, text))
-    return Chart(
+                boxes.append(Bar(start, top, round(end - start, 2), BAR_HEIGHT - 2, shade, text))
+    return Drawing(
         "named",
         axis,
         y,
@@ -347,7 +330,7 @@ def _draw_named(axis: str, y: str, series: list[Series]) -> Chart:
     )
 
 
-def _draw_measured(kind: str, axis: str, y: str, series: list[Series], *, is_time: bool) -> Chart:
+def _draw_measured(kind: str, axis: str, y: str, series: list[Series], *, is_time: bool) -> Drawing:
     """Return vertical bars, lines or points over an axis of numbers or times."""
     placed = [_place_points(each.points) for each in series]
     places = [place for points in placed for place, _, _ in points]
@@ -364,7 +347,7 @@ def _draw_measured(kind: str, axis: str, y: str, series: list[Series], *, is_tim
     ]
     dotted = kind == "scatter" or (kind == "line" and len(places) <= MAX_DOTS)
     zero = up.put(0.0) if up.low <= 0 <= up.high else None
-    return Chart(
+    return Drawing(
         kind,
         axis,
         y,
@@ -396,17 +379,18 @@ def _measure_bar(places: Iterable[float]) -> float:
     return max(0.2, WIDTH / steps * BAR_SHARE)
 
 
-def _raise_bars(every: list[list[Dot]], ground: float, width: float) -> Iterator[Box]:
+def _raise_bars(every: list[list[Dot]], ground: float, width: float) -> Iterator[Bar]:
     one = width / len(every)
     for at, dots in enumerate(every):
         for dot in dots:
             top, bottom = sorted((dot.y, ground))
             left = round(dot.x - width / 2 + at * one, 2)
-            yield Box(left, top, round(one, 2), round(bottom - top, 2), dot.shade, dot.text)
+            yield Bar(left, top, round(one, 2), round(bottom - top, 2), dot.shade, dot.text)
 
 
-def _join(dots: list[Dot]) -> Line:
-    return Line("M" + "L".join(f"{dot.x} {dot.y}" for dot in dots), dots[0].shade)
+def _join(dots: list[Dot]) -> tuple[int, str]:
+    """Return the shade of a line through dots, and its SVG path."""
+    return dots[0].shade, "M" + "L".join(f"{dot.x} {dot.y}" for dot in dots)
 
 
 def _list_key(series: list[Series]) -> tuple[tuple[int, str], ...]:

@@ -14,7 +14,7 @@ import msgspec
 from tonlake.api.errors import AddressInvalid, status_of
 from tonlake.api.explorer.frame import HEADERS, Shown, render
 from tonlake.api.request.table_format import ARROW, CSV, JSON, PARQUET
-from tonlake.api.sql.chart import KINDS, Chart, ChartUnfit, Choice, draw_chart, is_number
+from tonlake.api.sql.chart import KINDS, ChartUnfit, Drawing, draw_chart, is_number
 from tonlake.api.text.encoding import name_workchain, parse_address
 from tonlake.lake.duck.connection import (
     DERIVED_VIEWS,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tonlake.api.request.call import ApiRequest
     from tonlake.api.sql.pool import SqlPool
     from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.queries.loader import Parameter, Query
+    from tonlake.queries.loader import Chart, Parameter, Query
 
 
 FOLDER = "everyday/"
@@ -114,18 +114,18 @@ _HASH_PAGES = {
 """Pages by column name; other hashes link to the search."""
 
 
-class Cell(msgspec.Struct, frozen=True):
+class ShownCell(msgspec.Struct, frozen=True):
     """A value: its text (None for NULL) and the path of a page about it, if any."""
 
     text: str | None
     path: str | None = None
 
 
-def write_row(names: Sequence[str], row: Sequence[Any]) -> list[Cell]:
+def write_row(names: Sequence[str], row: Sequence[Any]) -> list[ShownCell]:
     """Return the cells of one row."""
     values = dict(zip(names, row, strict=True))
     return [
-        Cell(write_value(value), find_page(name, value, values))
+        ShownCell(write_value(value), find_page(name, value, values))
         for name, value in zip(names, row, strict=True)
     ]
 
@@ -189,7 +189,7 @@ _MACROS = {
 """Public macros; the others are parts of these."""
 
 
-class Column(NamedTuple):
+class ShownColumn(NamedTuple):
     """A column of a view; ``type`` is "" for columns that the view computes."""
 
     name: str
@@ -197,7 +197,7 @@ class Column(NamedTuple):
     doc: str
 
 
-class View(NamedTuple):
+class ShownView(NamedTuple):
     """A table, view or macro; ``title`` includes the parameters of a macro.
 
     Each column has a name, a type and a description, as in the schema of the lake.
@@ -209,55 +209,56 @@ class View(NamedTuple):
     columns: Sequence[Any] = ()
 
 
-_DAY = Column(PARTITION, "date", "UTC day of the masterchain block")
+_DAY = ShownColumn(PARTITION, "date", "UTC day of the masterchain block")
 
 
 @cache
-def list_views() -> Mapping[str, tuple[View, ...]]:
+def list_views() -> Mapping[str, tuple[ShownView, ...]]:
     """Return the readable views, and the tables with the views over them, each sorted by name."""
     tables = [
-        View(name, name, table.doc, (*table.columns, _DAY)) for name, table in VIEWED_TABLES.items()
+        ShownView(name, name, table.doc, (*table.columns, _DAY))
+        for name, table in VIEWED_TABLES.items()
     ]
     tables += map(_describe_derived, DERIVED_VIEWS)
     people = [
-        View(view.name, view.title, view.doc, view.columns)
+        ShownView(view.name, view.title, view.doc, view.columns)
         for view in (*REFERENCE_TABLES, *VIEWS.values())
     ]
     return {"Views for people": tuple(sorted(people)), "Tables": tuple(sorted(tables))}
 
 
-def _list_own_views(lake_dir: Path) -> tuple[View, ...]:
+def _list_own_views(lake_dir: Path) -> tuple[ShownView, ...]:
     """Return the user-defined tables of a lake, with their columns."""
     return tuple(
-        View(
+        ShownView(
             table.name,
             table.name,
             f"User-defined table, per {table.per}, up to commit {state.commit}",
-            [Column(each.name, each.type, "") for each in state.columns],
+            [ShownColumn(each.name, each.type, "") for each in state.columns],
         )
         for table, state in list_own_tables(lake_dir)
     )
 
 
-def _describe_derived(name: str) -> View:
+def _describe_derived(name: str) -> ShownView:
     """Describe a view over a table: the table's columns and those with a column comment."""
     text = read_sql(name)
     doc = " ".join(line[2:].strip() for line in text.splitlines() if line.startswith("--"))
     columns: dict[str, object] = {
         each.name: each for each in VIEWED_TABLES[DERIVED_VIEWS[name][0]].columns
     }
-    columns |= {found[1]: Column(found[1], "", found[2]) for found in _COMMENT.finditer(text)}
-    return View(name, name, doc, (*columns.values(), _DAY))
+    columns |= {found[1]: ShownColumn(found[1], "", found[2]) for found in _COMMENT.finditer(text)}
+    return ShownView(name, name, doc, (*columns.values(), _DAY))
 
 
 @cache
-def list_macros() -> tuple[View, ...]:
+def list_macros() -> tuple[ShownView, ...]:
     """Return the public macros with their arguments."""
     titles = {
         found[1]: f"{found[1]}({' '.join(found[2].split())})"
         for found in _MACRO.finditer(read_macros())
     }
-    return tuple(View(name, titles[name], doc) for name, doc in _MACROS.items())
+    return tuple(ShownView(name, titles[name], doc) for name, doc in _MACROS.items())
 
 
 TEMPLATE = "sql.html"
@@ -278,7 +279,7 @@ class Header(msgspec.Struct, frozen=True):
         return is_number(self.type)
 
 
-class Result(msgspec.Struct, frozen=True):
+class SqlResult(msgspec.Struct, frozen=True):
     """The decoded JSON answer to a statement."""
 
     columns: list[Header]
@@ -325,7 +326,7 @@ def show_editor(
 
 
 def show_result(
-    pool: SqlPool, snapshot: Snapshot, query: str, signatures: tuple[str, ...], choice: Choice
+    pool: SqlPool, snapshot: Snapshot, query: str, signatures: tuple[str, ...], choice: Chart
 ) -> Shown:
     """Return the page with the answer to a statement and the selected chart.
 
@@ -334,7 +335,7 @@ def show_result(
     """
     answer = pool.run(snapshot, query, JSON, DRAWN_ROWS, signatures)
     fields = {"query": query} | ({"signature": signatures} if signatures else {})
-    result = msgspec.json.decode(answer.body, type=Result)
+    result = msgspec.json.decode(answer.body, type=SqlResult)
     names = [each.name for each in result.columns]
     chart, unfit = _draw(result, choice)
     values = _list_values(query, signatures) | {
@@ -354,7 +355,7 @@ def show_result(
     return Shown(TEMPLATE, "SQL", values)
 
 
-def _draw(result: Result, choice: Choice) -> tuple[Chart | None, str]:
+def _draw(result: SqlResult, choice: Chart) -> tuple[Drawing | None, str]:
     """Return the chart, or the reason why there is none; "" if no chart was requested."""
     if choice.kind == "none":
         return None, ""

@@ -40,8 +40,9 @@ from tonlake.api.request.table_format import (
     SAFE_CSV,
     choose_format,
 )
-from tonlake.api.sql.chart import KINDS, Choice
+from tonlake.api.sql.chart import KINDS
 from tonlake.api.sql.page import render_page, show_editor, show_result
+from tonlake.queries.loader import Chart
 
 if TYPE_CHECKING:
     from litestar.params import RawBody
@@ -284,12 +285,12 @@ def _answer_page(
     return render_page(request, shown, snapshot)
 
 
-def _read_choice(arguments: Arguments) -> Choice:
+def _read_choice(arguments: Arguments) -> Chart:
     kind = arguments.last("chart") or KINDS[0]
     if kind not in KINDS:
         raise RequestInvalid(f"chart is one of {', '.join(KINDS)}, not {kind[:80]!r}")
     columns = tuple(dict.fromkeys(filter(None, arguments.values.get("y", ()))))
-    return Choice(kind, arguments.last("x") or "", columns, arguments.last("by") or "")
+    return Chart(kind, arguments.last("x") or "", columns, arguments.last("by") or "")
 
 
 _route = HTTPRouteHandler("/sql", http_method=["GET", "HEAD", "POST"], status_code=200)

@@ -14,12 +14,12 @@ from tonlake.api.sql.chart import (
     MIN_WIDTH,
     WIDTH,
     ChartUnfit,
-    Choice,
     draw_chart,
     fit_scale,
     read_place,
     write_number,
 )
+from tonlake.queries.loader import Chart
 
 NAMED = [("name", "string"), ("n", "int64")]
 TIMED = [("hour", "timestamp[us]"), ("a", "int64"), ("b", "decimal128(38, 0)")]
@@ -57,7 +57,7 @@ def test_times_make_lines_in_their_order() -> None:
         "2026-01-01T01:00:00: 3",
         "2026-01-01T02:00:00: 1",
     ]
-    assert chart.lines[0].path.startswith(f"M{chart.dots[0].x} ")
+    assert chart.lines[0][1].startswith(f"M{chart.dots[0].x} ")
     assert [mark.text for mark in chart.x_marks][::2] == ["01:00", "01:30", "02:00"]
     assert [mark.text for mark in chart.y_marks] == ["0", "1", "2", "3", "4", "5"]
     assert chart.zero == chart.y_marks[0].place
@@ -67,7 +67,7 @@ def test_lines_and_bars_begin_at_zero_and_points_do_not() -> None:
     rows = [[1, 100], [2, 101]]
     columns = [("x", "int64"), ("y", "int64")]
     line, bar, points = (
-        draw_chart(columns, rows, Choice(kind)) for kind in ("line", "bar", "scatter")
+        draw_chart(columns, rows, Chart(kind)) for kind in ("line", "bar", "scatter")
     )
     assert line.y_marks[0].text == bar.y_marks[0].text == "0"
     assert points.y_marks[0].text == "100"
@@ -78,7 +78,7 @@ def test_lines_and_bars_begin_at_zero_and_points_do_not() -> None:
 
 
 def test_a_choice_of_columns() -> None:
-    chart = draw_chart(TIMED, HOURS, Choice("bar", "hour", ("a",)))
+    chart = draw_chart(TIMED, HOURS, Chart("bar", "hour", ("a",)))
     assert (chart.y, chart.key, len(chart.boxes)) == ("a", (), 2)
 
 
@@ -90,9 +90,9 @@ def test_a_column_makes_series() -> None:
         ["2026-01-02", "a", 3],
         *(["2026-01-02", f"dex {number}", 1] for number in range(MAX_SERIES)),
     ]
-    chart = draw_chart(columns, rows, Choice("line", "day", ("ton",), "dex"))
+    chart = draw_chart(columns, rows, Chart("line", "day", ("ton",), "dex"))
     assert [name for _, name in chart.key][:2] == ["a", "NULL"]
-    assert chart.lines[0].path.count("L") == 1
+    assert chart.lines[0][1].count("L") == 1
     assert len(chart.lines) == MAX_SERIES
     assert chart.series_left_out == ("dex 2", "dex 3")
     assert chart.y == "ton"
@@ -101,13 +101,13 @@ def test_a_column_makes_series() -> None:
 def test_a_series_without_values_is_left_out() -> None:
     columns = [("hour", "timestamp[us]"), ("symbol", "string"), ("n", "double")]
     rows: list[list[Any]] = [[f"2026-01-01T0{at}:00:00", "TON", at] for at in range(3)]
-    chart = draw_chart(columns, [*rows, [rows[0][0], None, None]], Choice("line", by="symbol"))
+    chart = draw_chart(columns, [*rows, [rows[0][0], None, None]], Chart("line", by="symbol"))
     assert (len(chart.lines), chart.key) == (1, ())
 
 
 def test_rows_without_a_place_are_left_out() -> None:
     chart = draw_chart([("seqno", "int64"), ("n", "double")], [[1, 0.5], [2, 1.5], [None, 3]])
-    assert chart.lines[0].path.count("L") == 1
+    assert chart.lines[0][1].count("L") == 1
 
 
 def test_many_rows_are_cut() -> None:
@@ -119,20 +119,20 @@ def test_many_rows_are_cut() -> None:
 @pytest.mark.parametrize(
     ("columns", "rows", "choice", "reason"),
     [
-        (NAMED, [["x", 1]], Choice(), "two rows"),
-        ([("n", "int64")], [[1], [2]], Choice(), "column of numbers in addition"),
-        ([("a", "string"), ("b", "string")], [["x", "y"]] * 2, Choice(), "column of numbers"),
-        (NAMED, [["x", None], ["y", None]], Choice(), "n has no values"),
-        (TIMED, [["2026-01-01", 1, 1]] * 2, Choice(), "hour has no two values"),
-        (TIMED, [[None, 1, 1]] * 2, Choice(), "hour has no two values"),
-        (NAMED, [["x", 1], ["y", 2]], Choice("line"), "only bars"),
-        (NAMED, [["x", 1], ["y", 2]], Choice("bar", "name", ("name",)), "column of numbers"),
-        (NAMED, [["x", 1], ["y", 2]], Choice("bar", "<b>"), "no column <b>"),
-        (NAMED, [["x", 1], ["y", 2]], Choice("bar", by="z"), "no column z"),
+        (NAMED, [["x", 1]], Chart(), "two rows"),
+        ([("n", "int64")], [[1], [2]], Chart(), "column of numbers in addition"),
+        ([("a", "string"), ("b", "string")], [["x", "y"]] * 2, Chart(), "column of numbers"),
+        (NAMED, [["x", None], ["y", None]], Chart(), "n has no values"),
+        (TIMED, [["2026-01-01", 1, 1]] * 2, Chart(), "hour has no two values"),
+        (TIMED, [[None, 1, 1]] * 2, Chart(), "hour has no two values"),
+        (NAMED, [["x", 1], ["y", 2]], Chart("line"), "only bars"),
+        (NAMED, [["x", 1], ["y", 2]], Chart("bar", "name", ("name",)), "column of numbers"),
+        (NAMED, [["x", 1], ["y", 2]], Chart("bar", "<b>"), "no column <b>"),
+        (NAMED, [["x", 1], ["y", 2]], Chart("bar", by="z"), "no column z"),
     ],
 )
 def test_nothing_to_draw(
-    columns: list[tuple[str, str]], rows: list[list[Any]], choice: Choice, reason: str
+    columns: list[tuple[str, str]], rows: list[list[Any]], choice: Chart, reason: str
 ) -> None:
     with pytest.raises(ChartUnfit, match=reason):
         draw_chart(columns, rows, choice)
@@ -142,8 +142,8 @@ def test_places_in_the_chain_are_drawn_only_where_they_are_chosen() -> None:
     columns = [("hash", "binary"), ("now", "int64"), ("mc_seqno", "int64"), ("fees", "int64")]
     rows: list[list[Any]] = [["aa", 1, 7, 5], ["bb", 2, 8, 6]]
     assert draw_chart(columns, rows).y == "fees"
-    assert draw_chart(columns, rows, Choice(x="now")).y == "fees"
-    assert draw_chart(columns, rows, Choice(y=("mc_seqno",))).y == "mc_seqno"
+    assert draw_chart(columns, rows, Chart(x="now")).y == "fees"
+    assert draw_chart(columns, rows, Chart(y=("mc_seqno",))).y == "mc_seqno"
     with pytest.raises(ChartUnfit):
         draw_chart(columns[:3], [row[:3] for row in rows])
 

@@ -8,7 +8,7 @@ import pytest
 
 from tonlake.api.sql.page import (
     MAX_CHARACTERS,
-    Cell,
+    ShownCell,
     find_page,
     list_examples,
     list_macros,
@@ -129,9 +129,9 @@ def test_pages(name: str, value: object, row: dict[str, Any], path: str | None) 
 
 def test_a_row() -> None:
     assert write_row(["workchain", "account", "n"], [0, HEX, None]) == [
-        Cell("0"),
-        Cell(HEX, f"/account/0%3A{HEX.upper()}"),
-        Cell(None),
+        ShownCell("0"),
+        ShownCell(HEX, f"/account/0%3A{HEX.upper()}"),
+        ShownCell(None),
     ]
 
 
