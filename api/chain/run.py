@@ -48,7 +48,7 @@ from tonlake.ingest.derive.tvm.message import (
     read_fees,
 )
 from tonlake.ingest.derive.tvm.pool import STACK_DEPTH
-from tonlake.ingest.derive.tvm.support import find_engine
+from tonlake.ingest.derive.tvm.support import EMULATOR_REMEDY, find_emulator, find_engine
 from tonlake.ingest.derive.tvm.trace import EmulatedTrace, emulate_trace
 from tonlake.ingest.derive.tvm.worker import HOW_TO_INSTALL
 from tonlake.ingest.errors import (
@@ -242,6 +242,8 @@ def estimate_fees(call: Call, params: EstimateParams | EstimateCellParams) -> Fe
     message = build_external_message(target.workchain, target.account, params.body, init)
     state = find_state(call, AccountParams(address=params.address))
     config = read_network_config(call, state.master)
+    if gap := find_emulator(call.tvm.settings).find_gap(config.version):
+        call.warn(f"fees may differ from those of the network: {gap}; {EMULATOR_REMEDY}")
     emulation = describe_emulation(call, state, message, config)
     emulation = msgspec.structs.replace(emulation, ignore_chksig=params.ignore_chksig)
     try:

@@ -124,6 +124,17 @@ def test_other_lists_do_not(client: TestClient[Any]) -> None:
         assert "global version" not in headers.get("x-tonlake-warning", "")
 
 
+@pytest.mark.usefixtures("tvm")
+@pytest.mark.parametrize("version", [2, 3])
+def test_fees_of_an_older_emulator_say_so(client: TestClient[Any], version: int) -> None:
+    asked = {"address": f"0:{'5' * 64}", "body": "te6cckEBAQEAAgAAAEysuc0="}
+    found = client.post(f"/api/v{version}/estimateFee", json=asked)
+    assert found.status_code == 200, found.text
+    warning = found.headers["x-tonlake-warning"]
+    assert warning.startswith("fees may differ from those of the network: tonpy supports global")
+    assert "the network has 99" in warning
+
+
 def test_an_unanswered_get_method_is_listed(unanswered_lake: Path) -> None:
     wanted = Unanswered("jetton_wallets", "get_wallet_data", REASON, 1)
     assert count_unanswered(open_snapshot(unanswered_lake)) == [wanted]

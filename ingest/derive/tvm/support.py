@@ -37,10 +37,11 @@ if TYPE_CHECKING:
 TONPY_VERSION = 11
 """The highest global version that tonpy supports."""
 
-REMEDY = (
+EMULATOR_REMEDY = (
     "upgrade tonlake, or name the libemulator of the node's release in the setting "
-    "[tvm] emulator_library; then run 'tonlake rebuild contracts'"
+    "[tvm] emulator_library"
 )
+REMEDY = f"{EMULATOR_REMEDY}; then run 'tonlake rebuild contracts'"
 """What an operator can do about an engine that is older than the network."""
 
 
@@ -69,12 +70,16 @@ class Engine(msgspec.Struct, frozen=True):
 
         Exit code 6 on a network of a later version may come from an instruction of that version.
         """
-        if exit_code != INVALID_OPCODE or self.version is None or network <= self.version:
+        gap = self.find_gap(network)
+        if exit_code != INVALID_OPCODE or gap is None:
             return None
-        return (
-            f"{self._limit}, and the network has {network}: "
-            "the get-method met an instruction that it does not know"
-        )
+        return f"{gap}: the get-method met an instruction that it does not know"
+
+    def find_gap(self, network: int) -> str | None:
+        """Describe both versions if that of the network is later; None if the engine knows it."""
+        if self.version is None or network <= self.version:
+            return None
+        return f"{self._limit}, and the network has {network}"
 
     def may_answer(self, reason: str) -> bool:
         """Return whether the engine may run a get-method that was not run for a reason.
