@@ -310,7 +310,8 @@ def _decode_one(reader: Reader) -> tuple[int, Step]:
         return gas, _INVALID
     made = _make_step(found, operands, reader)
     if found.since:
-        return 0, _guard(found.since, gas, made)
+        early = gas if found.first in OPCODES else INSTRUCTION_GAS
+        return 0, _guard(found.since, early, gas, made)
     return gas, made
 
 
@@ -345,12 +346,15 @@ def _make_step(found: Instruction, operands: list[Operand], reader: Reader) -> S
     return _INVALID
 
 
-def _guard(since: int, gas: int, made: Step) -> Step:
-    """Return a step that is an invalid opcode before a global version."""
+def _guard(since: int, early: int, gas: int, made: Step) -> Step:
+    """Return a step that is an invalid opcode before a global version, with the gas ``early``.
+
+    The node decodes a division with an added number in every version, and then refuses it.
+    """
 
     def guarded(machine: Machine) -> Continuation | None:
         if machine.version < since:
-            machine.use(INSTRUCTION_GAS)
+            machine.use(early)
             raise VmError(INVALID_OPCODE)
         machine.use(gas)
         return made(machine)

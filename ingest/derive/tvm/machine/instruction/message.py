@@ -23,6 +23,7 @@ _NONE, _EXTERN, _STD, _VAR = range(4)
 _NO_ANYCAST_SINCE = 10
 """Global version since which addresses with anycast and addr_var are invalid."""
 
+ANYCAST_DEPTHS = range(1, 31)
 _NEWER_MODES_SINCE = 4
 _PLAIN_STD, _STD_BITS = 0b100, 267
 _MAX_AMOUNT_BITS = 120
@@ -109,7 +110,7 @@ def _parse_address(part: Slice, *, allows_old: bool) -> Address | None:
     anycast = None
     if has_anycast:
         depth = fields.uint(5)
-        if not 1 <= depth <= 30:  # noqa: PLR2004 - depth:(#<= 30) { depth >= 1 }
+        if depth not in ANYCAST_DEPTHS:
             return None
         anycast = fields.bits(depth)
     bits, width = (fields.uint(9), 32) if kind == _VAR else (256, 8)

@@ -19,6 +19,7 @@ from tonlake.ingest.derive.tvm.machine.instruction.environment import (
     round_up,
 )
 from tonlake.ingest.derive.tvm.machine.instruction.message import (
+    ANYCAST_DEPTHS,
     Measure,
     install_message,
     parse_address,
@@ -35,7 +36,7 @@ _EXTRA_OUTSIDE_SINCE = 10
 """Global version since which extra currencies do not count as part of the message."""
 
 _USER_FEES_IGNORED_SINCE = 14
-_NO_IHR_SINCE = 11
+_NO_IHR_SINCE, _EXTRA_FLAGS_SINCE = 11, 12
 _MAX_BITS, _MAX_REFS = 1023, 4
 _STD = 2
 
@@ -57,8 +58,17 @@ class _Message(NamedTuple):
 class _Parser(Fields):
     """Reads the fields of a message."""
 
-    def amount(self) -> int:
+    def number(self) -> int:
+        """Read VarUInteger 16."""
         return self.uint(self.uint(4) * 8)
+
+    def amount(self) -> int:
+        """Read a number that must have the fewest bytes."""
+        before = self.part
+        amount = self.number()
+        if before.bits - self.part.bits != _amount_bits(amount):
+            raise VmError(UNKNOWN_ERROR)
+        return amount
 
     def ref(self) -> Cell:
         child = self.part.child()
@@ -68,16 +78,21 @@ class _Parser(Fields):
     def address(self, *, internal: bool | None = None) -> tuple[int | None, int]:
         """Read an address; return its workchain, None for an external one, and its bits.
 
-        As in the node's generated parser, the first bit is read only where both kinds may stand.
+        As in the node's generated parser, all but 00 is addr_extern where only that may stand.
         """
         before = self.part.bits
         first, second = divmod(self.uint(2), 2)
         workchain = None
         if not (first if internal is None else internal):
-            self.uint(self.uint(9) if second else 0)
+            self.uint(self.uint(9) if first or second else 0)
+        elif not first:
+            raise VmError(UNKNOWN_ERROR)
         else:
             if self.uint(1):
-                self.uint(self.uint(5))
+                depth = self.uint(5)
+                if depth not in ANYCAST_DEPTHS:
+                    raise VmError(UNKNOWN_ERROR)
+                self.uint(depth)
             bits = self.uint(9) if second else 256
             width = 32 if second else 8
             workchain = self.uint(width)
@@ -103,7 +118,7 @@ def _parse(part: Slice) -> _Message:
         workchain, bits = read.address(internal=True)
         value = read.amount()
         extra = read.ref() if read.uint(1) else None
-        fees = read.amount(), read.amount()
+        fees = read.number(), read.amount()
     read.uint(64 + 32)
     init: Slice | Cell | None = None
     if read.uint(1):
@@ -234,8 +249,9 @@ def _find_fee(machine: Machine, message: _Message, cell: Cell, mode: int) -> int
         if machine.version < _USER_FEES_IGNORED_SINCE:
             forward = max(forward, message.forward_fee)
         kept = forward - (forward * prices.first_share >> 16)
+        stored_ihr = message.ihr_fee if machine.version >= _EXTRA_FLAGS_SINCE else ihr
         root = _count_root(
-            message, own.bits, value, (kept, ihr), init_ref=init_ref, body_ref=body_ref
+            message, own.bits, value, (kept, stored_ihr), init_ref=init_ref, body_ref=body_ref
         )
         if root[0] <= _MAX_BITS and root[1] <= _MAX_REFS:
             return forward + ihr

@@ -11,9 +11,6 @@ TONPY = {
     r"DUEPAYMENT|PUSHCTR|INMSGPARAMS?|GETGLOBVAR|GETPARAM(LONG)?": (
         "c7 of a get-method is not that of the node"
     ),
-    r"SENDMSG": (
-        "refuses an external address whose first bit is set; the node's parser reads the second"
-    ),
     r"INMSG_\w+": "answers exit code 7, the node zeros, null and an empty address",
 }
 SANDBOX = {

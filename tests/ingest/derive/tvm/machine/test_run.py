@@ -151,6 +151,66 @@ def test_corners_of_version_11(config: bytes, code: str) -> None:
     assert not differs_from_tonpy(assemble(code), context)
 
 
+@pytest.mark.parametrize(
+    ("version", "code", "exit_code", "gas"),
+    [
+        (3, "707070A900", 6, 130), (3, "70B7A980", 6, 102),  # decoded, then refused
+        (4, "C8C9D73A", 0, 567), (5, "C8C9D73A", 0, 667),  # XLOAD
+        (5, "F835", 5, 76),  # GLOBALID
+        (8, "306DF836", 7, 112), (9, "306DF836", 2, 112),  # GETGASFEE
+        (8, "30716DF473", 7, 130), (9, "30716DF473", 2, 130),  # PFXDICTDEL
+        (8, "306DF904FF", 7, 120), (9, "306DF904FF", 2, 120),  # HASHEXT
+        (8, "306D71F90600", 7, 138), (9, "306D71F90600", 5, 138),  # HASHEXTA
+    ],
+)  # fmt: skip
+def test_rules_of_other_versions(
+    config: bytes, version: int, code: str, exit_code: int, gas: int
+) -> None:
+    """Before 11; as libemulator and the sandbox answer."""
+    context = make_context(config, version, None)
+    ended = execute(open_bag(assemble(code)), open_bag(make_data()), [0], context, GAS)
+    assert (ended.exit_code, ended.gas_used) == (exit_code, gas)
+
+
+STANDARD = f"100{0:08b}{1:0256b}"
+DATES = f"{0:096b}"
+
+
+@pytest.mark.usefixtures("tvm")
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"1100{2:02b}{0:09b}{DATES}00",  # an external address by its first bit
+        f"1100{3:02b}{8:09b}{255:08b}{DATES}00",
+        f"010000{STANDARD}{1:04b}{0:08b}{0:09b}{DATES}00",  # an amount with a zero byte
+        f"010000101{0:05b}{STANDARD[3:]}{0:013b}{DATES}00",  # anycast of no bits
+        f"010000{STANDARD}{0:05b}{7:04b}{1 << 55:056b}{0:04b}{DATES}00",  # IHR is disabled
+        f"000000{STANDARD}{0:05b}{7:04b}{1 << 55:056b}{0:04b}{DATES}00",
+    ],
+)  # fmt: skip
+def test_messages_to_send(config: bytes, message: str) -> None:
+    """Which messages SENDMSG accepts, and its fee."""
+    tree = CellTree()
+    cell = CellBuilder(tree).store_uint(int(message, 2), len(message)).end()
+    code = CellBuilder(tree).store_uint(0x8870FB08, 32).store_ref(cell).end()
+    context = make_context(config, 11, PreviousBlocks())
+    assert not differs_from_tonpy(serialize_boc(tree, [code]), context)
+
+
+def test_extra_flags_count(config: bytes) -> None:
+    """Since version 12 the field of the IHR fee keeps its size, and the body moves to a cell."""
+    fees = []
+    message = f"0100{STANDARD * 2}{0:05b}{8:04b}{1 << 63:064b}{0:04b}{DATES}00{1:0290b}"
+    tree = CellTree()
+    cell = CellBuilder(tree).store_uint(int(message, 2), len(message)).end()
+    boc = serialize_boc(tree, [CellBuilder(tree).store_uint(0x8870FB08, 32).store_ref(cell).end()])
+    for version in (11, 12):
+        context = make_context(config, version, None)
+        ended = execute(open_bag(boc), open_bag(make_data()), [0], context, GAS)
+        fees.append(ended.stack[-1])
+    assert fees == [400_000, 400_000 + 40_000 + 290 * 400]
+
+
 ONE = (
     "97F1D3A73197D7942695638C4FA9AC0FC3688C4F9774B905"
     "A14E3A3F171BAC586C55E83FF97A1AEFFB3AF00ADB22C6BB"
