@@ -1,4 +1,4 @@
-"""Search: redirects to the page of an address, hash, block, seqno or domain, or lists results.
+"""Search: redirects to the page of an address, hash, block, time or domain, or lists results.
 
 Names of tokens, domains and labels are matched as text, hex digits against prefixes of hashes and
 addresses.
@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import base64
 import re
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import msgspec
 
-from tonlake.api.chain.block import find_trace_ids
-from tonlake.api.errors import AnswerNotFound, LakeUnavailable
+from tonlake.api.chain.block import MASTERCHAIN_SHARD, find_block_at_utime, find_trace_ids
+from tonlake.api.errors import AnswerNotFound, LakeUnavailable, LiteServerError
 from tonlake.api.explorer.frame import Question, Redirect, Shown, ask_or_say
 from tonlake.api.request.call import ConversionError, parse_any_address, parse_hash
 from tonlake.api.text.encoding import Address, encode_shard, render_raw
 from tonlake.api.v3.page.book import read_accounts
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
 from tonlake.api.v3.route.contract import DOMAIN, RecordsQuery, get_records
-from tonlake.lake.account import read_block_id
+from tonlake.lake.account import MASTERCHAIN, read_block_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +38,8 @@ _PAYMENT_LINK = re.compile(r"(?:ton|tc)://transfer/([^/?#]+).*", re.IGNORECASE)
 """A link that asks a wallet to pay to an address."""
 
 _SEQNO = re.compile(r"[0-9]{1,10}")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2})?( ?Z| UTC)?")
+"""A time in UTC, as pages show it or as ISO 8601."""
 
 _PARTIAL = re.compile(r"(?:0x)?([0-9a-f]{6,63})(?:(?:…|\.{2,3})([0-9a-f]{0,63}))?")
 """A hash prefix; after dots its suffix, as pages abbreviate hashes."""
@@ -208,10 +211,23 @@ def find_path(call: Call, text: str) -> str | None:
         return f"/block/{workchain}:{encode_shard(shard).lower():0>16}:{seqno}"
     if _SEQNO.fullmatch(text):
         return f"/block/-1:8000000000000000:{int(text)}" if int(text) <= INT32_MAX else None
+    if _TIME.fullmatch(text):
+        return _find_moment(call, text)
     try:
         return _find_hash(call, parse_hash(text))
     except ConversionError:
         return _find_domain(call, text.lower()) if DOMAIN.fullmatch(text) else None
+
+
+def _find_moment(call: Call, text: str) -> str | None:
+    """Return the path of the first masterchain block at or after a time."""
+    try:
+        moment = datetime.fromisoformat(text.removesuffix("Z").removesuffix("UTC").strip())
+        utime = int(moment.replace(tzinfo=UTC).timestamp())
+        block = find_block_at_utime(call, MASTERCHAIN, MASTERCHAIN_SHARD, utime)
+    except (ValueError, LiteServerError):
+        return None
+    return f"/block/{MASTERCHAIN}:{encode_shard(MASTERCHAIN_SHARD).lower()}:{block['seqno']}"
 
 
 def _find_hash(call: Call, digest: bytes) -> str | None:

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,23 @@ def test_domains(find: Callable[[str], str | None], client: TestClient[Any]) -> 
     path = find("Harbour-Club.ton")
     assert path is not None
     assert "harbour-club.ton" in client.get(path).text
+
+
+def test_a_time_leads_to_the_first_block_at_or_after_it(
+    find: Callable[[str], str | None], client: TestClient[Any]
+) -> None:
+    asked = "/api/v3/blocks?workchain=-1&sort=asc&limit=1000"
+    blocks = [
+        (each["seqno"], int(each["gen_utime"])) for each in client.get(asked).json()["blocks"]
+    ]
+    newest = blocks[-1][1]
+    for utime in range(newest - 40, newest + 1):
+        seqno = min(seqno for seqno, at in blocks if at >= utime)
+        shown = f"{datetime.fromtimestamp(utime, UTC):%Y-%m-%d %H:%M:%S}"
+        for text in (shown, f"{shown} UTC", f"{shown.replace(' ', 'T')}Z"):
+            assert find(text) == f"/block/-1:8000000000000000:{seqno}"
+    assert find(f"{datetime.fromtimestamp(newest + 1, UTC):%Y-%m-%d %H:%M:%S}") is None
+    assert find("2026-13-01 10:00") is None
 
 
 @pytest.mark.parametrize(
