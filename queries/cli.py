@@ -26,6 +26,7 @@ from tonlake.lake.command.cli import (
     write_answer,
 )
 from tonlake.lake.duck.remote import open_views
+from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.log.disk import unfinished
 from tonlake.lake.settings import LakeSections
 from tonlake.queries.errors import QueryError
@@ -93,6 +94,8 @@ def query_command(
         ):
             found = Reader(opened, views).table(query.name, **values)
             write_answer(opened, found.to_reader(), output_format, path)
+            for note in list_notes(opened, query.sql):
+                click.echo(note, err=True)
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from tonlake.lake.command.cli import failing_cleanly, read_settings, write_answe
 from tonlake.lake.duck.answer import ask
 from tonlake.lake.duck.body_table import add_tables
 from tonlake.lake.duck.remote import open_to_ask
+from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.log.disk import unfinished
 from tonlake.lake.settings import LakeSections
 
@@ -93,8 +94,9 @@ def sql_command(
             if NAME in query.lower():
                 add_history(connection, indexed())
             write_answer(opened, ask(connection, opened, query), output_format, path)
-    for warning in misfits.warnings():
-        click.echo(warning, err=True)
+            notes = list_notes(opened, query)
+    for note in (*notes, *misfits.warnings()):
+        click.echo(note, err=True)
 
 
 def _open_once(place: Path | str, number: int) -> Callable[[], Opened]:

@@ -26,6 +26,7 @@ from tonlake.api.scan.query import convert_scan
 from tonlake.api.v3.route.decode import decode_text
 from tonlake.lake.duck.connection import PARTITION
 from tonlake.lake.duck.remote import describe_files
+from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.errors import SnapshotNotFound
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import LOG_FOLDER, read_commit
@@ -115,7 +116,7 @@ class Lake:
 
         ``signature`` is a TL-B constructor, an ABI of Tact or Tolk, the name of a built-in layout,
         or a list of these: messages that match it become a table. Bodies with its opcode that do
-        not match raise a UserWarning.
+        not match raise a UserWarning. ``notes`` of the result say what the lake cannot know.
 
         Raises:
             SignatureInvalid: a signature is invalid (``tonlake.ingest.errors``).
@@ -125,8 +126,10 @@ class Lake:
         signatures = [signature] if isinstance(signature, str) else signature
         with self._opened.source.naming_faults():
             if signatures or NAME in statement.lower() or self._opened.has_own_table(statement):
-                return self._show(ask_bodies(self._opened, statement, parameters, signatures))
-            return self._show(self._opened.reader().ask(statement, parameters))
+                found = ask_bodies(self._opened, statement, parameters, signatures)
+            else:
+                found = self._opened.reader().ask(statement, parameters)
+        return self._show(found, statement)
 
     def query(self, name: str, /, **parameters: object) -> Result:
         """Run a named query; ``tonlake query --list`` prints all with their parameters.
@@ -141,7 +144,7 @@ class Lake:
         query = find_query(name)
         with self._opened.source.naming_faults():
             found = self._opened.reader().table(query.name, **read_values(query, parameters))
-        return self._show(found)
+        return self._show(found, query.sql)
 
     def table(self, name: str) -> pl.LazyFrame:
         """Return a table as a lazy Polars frame; a filter on ``day`` reads only those days' files.
@@ -262,8 +265,9 @@ class Lake:
             number = max(number, newest)
             time.sleep(poll_s)
 
-    def _show(self, table: Any) -> Result:  # noqa: ANN401 - pyarrow has no types
-        return Result(table, test_only=self._opened.test_only)
+    def _show(self, table: Any, statement: str = "") -> Result:  # noqa: ANN401 - pyarrow has no types
+        notes = list_notes(self._opened.snapshot, statement)
+        return Result(table, test_only=self._opened.test_only, notes=notes)
 
 
 def open(  # noqa: A001 - tonlake.open

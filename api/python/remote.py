@@ -151,7 +151,9 @@ class RemoteLake:
         headers = {"Accept": _ARROW_TYPE, "Content-Type": "application/json"}
         answer = self._client.request(method, path, content=content, headers=headers, params=params)
         _check(answer)
-        return Result(pa.ipc.open_stream(answer.content).read_all())
+        noted = answer.headers.get("X-Tonlake-Warning")
+        rows = pa.ipc.open_stream(answer.content).read_all()
+        return Result(rows, notes=() if noted is None else (noted,))
 
 
 class RemoteAccount:

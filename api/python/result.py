@@ -19,7 +19,7 @@ from tonlake.api.text.encoding import Address, name_workchain, parse_address, re
 from tonlake.lake.duck.answer import TEXT_WRITERS, plain_rows, write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
     import polars as pl
@@ -86,10 +86,14 @@ SHOWN_ROWS = 20
 class Result:
     """Rows with named columns, held in memory as an Arrow table."""
 
-    def __init__(self, table: pa.Table, *, test_only: bool = False) -> None:
+    def __init__(
+        self, table: pa.Table, *, test_only: bool = False, notes: Sequence[str] = ()
+    ) -> None:
         """Take the rows; ``test_only`` sets the testnet flag of friendly addresses."""
         self._table = table
         self._test_only = test_only
+        self.notes = tuple(notes)
+        """What the lake cannot know of the answer, such as accounts from before its first block."""
 
     @property
     def test_only(self) -> bool:
@@ -162,7 +166,7 @@ class Result:
         stream = io.StringIO()
         write_table(self._shorten(rows).to_reader(), stream, rows)
         lines = [line.rstrip() for line in stream.getvalue().splitlines()]
-        return "\n".join([*lines, self._count(rows)])
+        return "\n".join([*lines, self._count(rows), *self.notes])
 
     def _repr_html_(self) -> str:
         """Return the first rows as an HTML table for notebooks."""
@@ -171,6 +175,7 @@ class Result:
             "columns": self.columns,
             "rows": list(plain_rows(shown.to_reader())),
             "count": self._count(SHOWN_ROWS),
+            "notes": self.notes,
         }
         return fill_template("result.html", values)
 

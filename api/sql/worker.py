@@ -29,6 +29,7 @@ from tonlake.ingest.errors import SignatureInvalid
 from tonlake.lake.duck.answer import ENCODER, ask, naming_the_fault, plain_rows
 from tonlake.lake.duck.body_table import add_tables
 from tonlake.lake.duck.connection import connect
+from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.errors import LakeCorrupt, LakeError, QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import read_state
@@ -148,7 +149,7 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     with naming_the_fault(snapshot):
         table, complete = take_rows(reader, job.max_rows)
         body = write_answer(table, job.form, job.snapshot, complete=complete)
-    warnings = tuple(misfits.warnings())
+    warnings = (*list_notes(snapshot, job.query), *misfits.warnings())
     head = Head(rows=table.num_rows, complete=complete, warnings=warnings)
     if len(body) > job.max_bytes:
         text = f"the answer has {len(body):,} bytes, more than {job.max_bytes:,}: select less"

@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tonlake.lake.duck.connection import find_damage_behind
+from tonlake.lake.duck.silence import check_literals
 from tonlake.lake.errors import QueryError
 
 if TYPE_CHECKING:
@@ -54,11 +55,13 @@ def ask(
     ``parameters`` are the values of its ``$name`` placeholders.
 
     Raises:
-        QueryError: no statement, several, one that writes, or one that DuckDB rejects.
+        QueryError: no statement, several, one that writes, one that DuckDB rejects, or one that
+            compares a column with what it never holds.
         LakeCorrupt: the statement reads a damaged table.
     """
     with naming_the_fault(snapshot):
         _check_statement(connection, query)
+        check_literals(connection, query, parameters or {})
         relation = connection.sql(query, params=parameters or None)
         return _cast_odd_types(relation).to_arrow_reader(_BATCH_ROWS)
 

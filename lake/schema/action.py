@@ -4,7 +4,9 @@ Accounts are raw addresses (``0:`` and 64 uppercase hex digits) as text. The row
 the file of the masterchain blocks in which it ends.
 """
 
-from tonlake.lake.schema.column import Column, Table, optional
+from tonlake.lake.schema.column import Column, Table, one_of, optional, raw_address
+
+EXCHANGES = ("stonfi", "stonfi_v2", "dedust", "dedust_v2", "tonco", "coffee")
 
 _TRACE = (
     Column("trace_id", "hash", "Hash of the root transaction of the trace"),
@@ -35,14 +37,14 @@ _ACTION_COLUMNS = (
     Column("tx_hashes", "hashes", "Transactions, the sender of the first message included; sorted"),
     Column("accounts", "texts", "Participating accounts; sorted"),
     *optional(
-        Column("source", "text", "Initiator of the action"),
-        Column("source_secondary", "text", "Secondary source, such as its jetton wallet"),
-        Column("destination", "text", "Recipient, or the contract called"),
-        Column("destination_secondary", "text", "Secondary destination, such as its jetton wallet"),
-        Column("asset", "text", "Jetton master or NFT collection; NULL: TON"),
-        Column("asset_secondary", "text", "NFT item, or part of the asset"),
-        Column("asset2", "text", "Second asset: what a swap returned; NULL: TON"),
-        Column("asset2_secondary", "text", "Part of the second asset"),
+        raw_address("source", "Initiator of the action"),
+        raw_address("source_secondary", "Secondary source, such as its jetton wallet"),
+        raw_address("destination", "Recipient, or the contract called"),
+        raw_address("destination_secondary", "Secondary destination, such as its jetton wallet"),
+        raw_address("asset", "Jetton master or NFT collection; NULL: TON"),
+        raw_address("asset_secondary", "NFT item, or part of the asset"),
+        raw_address("asset2", "Second asset: what a swap returned; NULL: TON"),
+        raw_address("asset2_secondary", "Part of the second asset"),
         Column("opcode", "int64", "Opcode of a call, unsigned"),
         Column("amount", "amount", "Amount in the smallest unit of the asset"),
         Column("value", "amount", "Value in nanoton"),
@@ -115,13 +117,13 @@ DEX_SWAPS = Table(
         *_TRACE,
         *_TIME,
         Column("success", "bool", "Whether the action succeeded"),
-        Column("dex", "text", "stonfi, stonfi_v2, dedust, dedust_v2, tonco, coffee"),
+        one_of("dex", *EXCHANGES),
         *optional(
-            Column("sender", "text", "Account that swapped"),
-            Column("pool", "text", "First pool, router or vault on the route"),
-            Column("asset_in", "text", "Jetton master; NULL: TON"),
+            raw_address("sender", "Account that swapped"),
+            raw_address("pool", "First pool, router or vault on the route"),
+            raw_address("asset_in", "Jetton master; NULL: TON"),
             Column("amount_in", "amount", "Smallest units of asset_in"),
-            Column("asset_out", "text", "Jetton master; NULL: TON"),
+            raw_address("asset_out", "Jetton master; NULL: TON"),
             Column("amount_out", "amount", "Smallest units of asset_out"),
         ),
         Column("hops", "int32", "Number of pools on the route"),
@@ -139,13 +141,13 @@ NFT_SALES_EVENTS = Table(
         Column("event", "text", "Type of the action, such as nft_purchase"),
         Column("success", "bool", "Whether the action succeeded"),
         *optional(
-            Column("collection", "text", "Collection of the item"),
-            Column("item", "text", "NFT item"),
-            Column("seller", "text", "Seller"),
-            Column("buyer", "text", "New owner, or bidder"),
-            Column("sale", "text", "Contract of the sale or auction"),
+            raw_address("collection", "Collection of the item"),
+            raw_address("item", "NFT item"),
+            raw_address("seller", "Seller"),
+            raw_address("buyer", "New owner, or bidder"),
+            raw_address("sale", "Contract of the sale or auction"),
             Column("marketplace", "text", "Name of the marketplace"),
-            Column("marketplace_address", "text", "Contract of the marketplace"),
+            raw_address("marketplace_address", "Contract of the marketplace"),
             Column("price", "amount", "Price or bid in nanoton"),
         ),
     ),

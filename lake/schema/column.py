@@ -49,12 +49,17 @@ ARROW_TYPES: dict[str, pa.DataType] = {
 
 
 class Column(msgspec.Struct, frozen=True, cache_hash=True):
-    """One column: name, type, description, and whether it may be NULL."""
+    """One column: name, type, description, and whether it may be NULL.
+
+    A text may be one of a few ``values``, or a raw address (``0:`` and 64 uppercase hex digits).
+    """
 
     name: str
     type: ColumnType
     doc: str
     nullable: bool = False
+    values: tuple[str, ...] = ()
+    is_address: bool = False
 
     @property
     def arrow(self) -> pa.Field:
@@ -90,3 +95,14 @@ class Table(msgspec.Struct, frozen=True, cache_hash=True, dict=True):
 def optional(*columns: Column) -> tuple[Column, ...]:
     """Return the same columns, nullable."""
     return tuple(msgspec.structs.replace(column, nullable=True) for column in columns)
+
+
+def one_of(name: str, *values: str, doc: str = "") -> Column:
+    """Return a column of text with one of a few values, which end its description."""
+    listed = ", ".join(values)
+    return Column(name, "text", f"{doc}: {listed}" if doc else listed, values=values)
+
+
+def raw_address(name: str, doc: str) -> Column:
+    """Return a column of raw addresses as text."""
+    return Column(name, "text", doc, is_address=True)

@@ -12,7 +12,7 @@ Addresses in lists and in JSON are raw (``0:`` and 64 uppercase hex digits). Int
 exceed 38 digits are decimal text.
 """
 
-from tonlake.lake.schema.column import Column, Table, optional
+from tonlake.lake.schema.column import Column, Table, one_of, optional, raw_address
 
 _ACCOUNT = (
     Column("workchain", "int32", "Workchain of the account"),
@@ -112,7 +112,7 @@ NFT_ITEMS = _table(
 NFT_SALES = _table(
     "nft_sales",
     "NFT sale and auction contracts, and items that auction themselves (telemint).",
-    Column("kind", "text", "getgems_sale, getgems_auction or telemint"),
+    one_of("kind", "getgems_sale", "getgems_auction", "telemint"),
     *_address("nft", "Item on sale", nullable=True),
     *_address("nft_owner", "Seller", nullable=True),
     *_address("marketplace", "Marketplace", nullable=True),
@@ -178,8 +178,8 @@ DEX_POOLS = _table(
     Column("dex", "text", "dedust"),
     *optional(
         Column("pool_type", "text", "stable or volatile; NULL in recorded traces"),
-        Column("asset_1", "text", "Raw address of a jetton master; NULL: TON"),
-        Column("asset_2", "text", "Raw address of a jetton master; NULL: TON"),
+        raw_address("asset_1", "Raw address of a jetton master; NULL: TON"),
+        raw_address("asset_2", "Raw address of a jetton master; NULL: TON"),
         Column("reserve_1", "amount", "Smallest units of asset_1; NULL in recorded traces"),
         Column("reserve_2", "amount", "Smallest units of asset_2; NULL in recorded traces"),
         Column("fee", "text", "Trade fee, as numerator/denominator; NULL in recorded traces"),

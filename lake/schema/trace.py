@@ -4,7 +4,7 @@ Their rows depend only on the base rows of the lake, not on the order of ingest:
 the files whose rows it changes, and `tonlake rebuild traces` rewrites them to the same bytes.
 """
 
-from tonlake.lake.schema.column import Column, Table, optional
+from tonlake.lake.schema.column import Column, Table, one_of, optional
 
 TRANSACTION_TRACES = Table(
     name="transaction_traces",
@@ -25,6 +25,7 @@ TRANSACTION_TRACES = Table(
                 "text",
                 "In message: ext (external), sys (created by validators), ord (from a contract); "
                 "NULL without one",
+                values=("ext", "sys", "ord"),
             ),
         ),
     ),
@@ -54,6 +55,7 @@ TRACES = Table(
             "state",
             "text",
             "complete; pending: messages are in flight; broken: began before the ingested blocks",
+            values=("complete", "pending", "broken"),
         ),
         Column("transactions", "int64", "Number of transactions"),
         Column("messages", "int64", "Messages delivered, including the root's and external ones"),
@@ -72,7 +74,7 @@ OPEN_EDGES = Table(
     key=("msg_hash", "created_lt", "direction"),
     sort=("created_lt", "msg_hash", "direction"),
     columns=(
-        Column("direction", "text", "End in the lake: out or in"),
+        one_of("direction", "out", "in", doc="End in the lake"),
         Column("msg_hash", "hash", "Hash of the message"),
         Column("created_lt", "int64", "Logical time of creation"),
         Column("tx_hash", "hash", "Transaction at that end"),

@@ -3,7 +3,16 @@
 TL-B: transaction$0111, TransactionDescr, Tr*Phase, message$_, CommonMsgInfo, account$1.
 """
 
-from tonlake.lake.schema.column import Column, Table, optional
+from tonlake.lake.schema.column import Column, Table, one_of, optional
+
+ACCOUNT_STATUSES = ("uninit", "frozen", "active", "nonexist")
+STATUS_CHANGES = ("unchanged", "frozen", "deleted")
+DESCRIPTIONS = (
+    *("ord", "storage", "tick_tock"),
+    *("split_prepare", "split_install", "merge_prepare", "merge_install"),
+)
+MESSAGE_KINDS = ("int", "ext_in", "ext_out")
+ADDRESS_KINDS = ("std", "none", "extern", "var")
 
 ACCOUNT_STATES = Table(
     name="account_states",
@@ -23,7 +32,7 @@ ACCOUNT_STATES = Table(
         Column("block_seqno", "int64", "Seqno of the block inside its shard"),
         Column("utime", "int64", "Unix seconds of the block"),
         Column("hash", "hash", "Hash of the Account cell"),
-        Column("account_status", "text", "uninit, frozen, active, nonexist"),
+        one_of("account_status", *ACCOUNT_STATUSES),
         Column("balance", "int64", "Nanoton; 0 if nonexist"),
         Column("extra_currencies", "json", "Extra currencies, id to amount", nullable=True),
         Column("last_trans_lt", "int64", "Logical time of the account's last transaction"),
@@ -80,19 +89,15 @@ _IDENTITY = (
     Column("time", "time", "now as UTC timestamp"),
     Column("prev_trans_hash", "hash", "Previous transaction of the account; zeroes for the first"),
     Column("prev_trans_lt", "int64", "Its logical time; 0 for the first"),
-    Column("orig_status", "text", "Account status before: uninit, frozen, active, nonexist"),
-    Column("end_status", "text", "Account status after: uninit, frozen, active, nonexist"),
+    one_of("orig_status", *ACCOUNT_STATUSES, doc="Account status before"),
+    one_of("end_status", *ACCOUNT_STATUSES, doc="Account status after"),
     Column("outmsg_cnt", "int32", "Number of out messages"),
     Column("in_msg_hash", "hash", "Hash of the in message as stored", nullable=True),
     Column("total_fees", "int64", "Fees in nanoton"),
     Column("total_fees_extra_currencies", "json", "Extra currencies, id to amount", nullable=True),
     Column("account_state_hash_before", "hash", "Hash of the Account cell before"),
     Column("account_state_hash_after", "hash", "Hash of the Account cell after"),
-    Column(
-        "descr",
-        "text",
-        "ord, storage, tick_tock, split_prepare, split_install, merge_prepare, merge_install",
-    ),
+    one_of("descr", *DESCRIPTIONS),
 )
 
 _FLAGS = optional(
@@ -106,7 +111,7 @@ _FLAGS = optional(
 _STORAGE = optional(
     Column("storage_fees_collected", "int64", "Storage phase: nanoton collected"),
     Column("storage_fees_due", "int64", "Storage phase: nanoton still due"),
-    Column("storage_status_change", "text", "Storage phase: unchanged, frozen, deleted"),
+    one_of("storage_status_change", *STATUS_CHANGES, doc="Storage phase"),
 )
 
 _CREDIT = optional(
@@ -117,7 +122,7 @@ _CREDIT = optional(
 
 _COMPUTE = optional(
     Column("compute_skipped", "bool", "Compute phase was skipped"),
-    Column("compute_skip_reason", "text", "no_state, bad_state, no_gas, suspended"),
+    one_of("compute_skip_reason", "no_state", "bad_state", "no_gas", "suspended"),
     Column("compute_success", "bool", "Compute phase succeeded"),
     Column("compute_msg_state_used", "bool", "The message's StateInit was used"),
     Column("compute_account_activated", "bool", "The account was activated"),
@@ -137,7 +142,7 @@ _ACTION = optional(
     Column("action_success", "bool", "Action phase succeeded"),
     Column("action_valid", "bool", "The action list was valid"),
     Column("action_no_funds", "bool", "Not enough coins for the actions"),
-    Column("action_status_change", "text", "unchanged, frozen, deleted"),
+    one_of("action_status_change", *STATUS_CHANGES),
     Column("action_total_fwd_fees", "int64", "Forward fees in nanoton"),
     Column("action_total_action_fees", "int64", "Action fees in nanoton"),
     Column("action_result_code", "int32", "Result code"),
@@ -152,7 +157,7 @@ _ACTION = optional(
 )
 
 _BOUNCE = optional(
-    Column("bounce", "text", "Bounce phase: negfunds, nofunds, ok"),
+    one_of("bounce", "negfunds", "nofunds", "ok", doc="Bounce phase"),
     Column("bounce_msg_size_cells", "int64", "Cells of the bounced message"),
     Column("bounce_msg_size_bits", "int64", "Bits of the bounced message"),
     Column("bounce_req_fwd_fees", "int64", "Forward fees required but not available, nanoton"),
@@ -208,20 +213,20 @@ MESSAGES = Table(
         Column("tx_hash", "hash", "Hash of the transaction"),
         Column("mc_seqno", "int64", "Masterchain block that commits the transaction"),
         Column("now", "int64", "Unix seconds of the transaction"),
-        Column("direction", "text", "in or out"),
+        one_of("direction", "in", "out"),
         Column("msg_index", "int32", "Index among the out messages, from 0; 0 for in"),
         Column("msg_hash", "hash", "Hash of the message cell as stored in the transaction"),
         Column("hash_norm", "hash", "ext_in: hash of the normal form (TEP-467)", nullable=True),
-        Column("kind", "text", "int, ext_in or ext_out"),
+        one_of("kind", *MESSAGE_KINDS),
         *optional(
             Column("source_workchain", "int32", "Workchain of the source"),
             Column("source", "hash", "Source account id; NULL unless std, or var of 256 bits"),
         ),
-        Column("source_kind", "text", "std, none, extern or var (MsgAddress constructor)"),
+        one_of("source_kind", *ADDRESS_KINDS, doc="MsgAddress constructor"),
         *optional(
             Column("destination_workchain", "int32", "Workchain of the destination"),
             Column("destination", "hash", "Destination; NULL unless std, or var of 256 bits"),
-            Column("destination_kind", "text", "std, none, extern or var (MsgAddress constructor)"),
+            one_of("destination_kind", *ADDRESS_KINDS, doc="MsgAddress constructor"),
             Column("value", "int64", "int: value in nanoton"),
             Column("value_extra_currencies", "json", "int: extra currencies, id to amount"),
             Column("fwd_fee", "int64", "int: remaining forward fee, nanoton"),

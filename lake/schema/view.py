@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tonlake.lake.schema.column import Column
+from tonlake.lake.schema.action import EXCHANGES
+from tonlake.lake.schema.column import Column, one_of, optional, raw_address
+from tonlake.lake.schema.transaction import ACCOUNT_STATUSES, DESCRIPTIONS, MESSAGE_KINDS
 
 if TYPE_CHECKING:
     from tonlake.lake.schema.column import ColumnType
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
 def text(name: str, doc: str) -> Column:
     """Return a column of text."""
     return Column(name, "text", doc, nullable=True)
+
+
+def choice(name: str, *values: str, doc: str = "") -> Column:
+    """Return a column of text with one of a few values, or NULL."""
+    return optional(one_of(name, *values, doc=doc))[0]
 
 
 def number(name: str, doc: str) -> Column:
@@ -34,7 +41,7 @@ def hash_column(name: str, doc: str) -> Column:
 
 def _keyed(name: str, id_name: str, workchain_name: str, doc: str) -> tuple[Column, ...]:
     return (
-        text(name, f"{doc}, raw address"),
+        *optional(raw_address(name, f"{doc}, raw address")),
         Column(workchain_name, "int32", f"Its workchain, for {name}", nullable=True),
         hash_column(id_name, f"Its account id, 32 bytes, for {name}"),
     )
@@ -187,7 +194,7 @@ V_ACCOUNTS = View(
         text("category", "Category of the label"),
         text("name", "First domain in the alphabet whose wallet record is the account"),
         INTERFACES,
-        text("status", "uninit, frozen, active, nonexist"),
+        choice("status", *ACCOUNT_STATUSES),
         *amount("balance", "Balance in TON", "nanoton", exact="int64"),
         hash_column("code_hash", "active: hash of the code cell"),
         number("last_lt", "Logical time of its last transaction"),
@@ -205,9 +212,9 @@ V_TRANSACTIONS = View(
         *_TRANSACTION,
         *account("Account"),
         LABEL,
-        text("kind", "ord, storage, tick_tock, split_prepare, ..., as transactions.descr"),
+        choice("kind", *DESCRIPTIONS),
         Column("success", "bool", "Whether it was not aborted", nullable=True),
-        text("failed_phase", "Phase that aborted it: compute or action"),
+        choice("failed_phase", "compute", "action", doc="Phase that aborted it"),
         Column(
             "exit_code",
             "int32",
@@ -217,8 +224,8 @@ V_TRANSACTIONS = View(
         text("exit_words", "The exit code in words, or why the compute phase did not run"),
         number("gas_used", "Gas used"),
         *amount("fee", "Fees in TON", "nanoton", exact="int64"),
-        text("status_before", "Account status before"),
-        text("status_after", "Account status after"),
+        choice("status_before", *ACCOUNT_STATUSES),
+        choice("status_after", *ACCOUNT_STATUSES),
         Column("out_messages", "int32", "Number of out messages", nullable=True),
         hash_column("in_msg_hash", "Hash of the in message"),
         hash_column("prev_tx_hash", "Previous transaction of the account"),
@@ -243,7 +250,7 @@ V_MESSAGES = View(
     bases=("messages", "message_bodies", "v_comments"),
     columns=(
         time("Time of the transaction"),
-        text("kind", "int, ext_in or ext_out"),
+        choice("kind", *MESSAGE_KINDS),
         hash_column("msg_hash", "Hash of the message"),
         hash_column("tx_hash", "Transaction that consumed it, or that sent it if none is known"),
         number("tx_lt", "Logical time of that transaction"),
@@ -297,7 +304,7 @@ V_TRANSFERS = View(
     ),
     columns=(
         time("Time of the transaction"),
-        text("kind", "ton, extra_currency, jetton or nft"),
+        choice("kind", "ton", "extra_currency", "jetton", "nft"),
         *labelled("sender", "Sender"),
         *labelled("recipient", "Recipient"),
         text("asset", "Jetton master, NFT item, or id of the extra currency; NULL: TON"),
@@ -317,7 +324,7 @@ V_SWAPS = View(
     bases=("dex_swaps", "v_jettons", "dex_prices"),
     columns=(
         time("Time of its last transaction"),
-        text("dex", "stonfi, stonfi_v2, dedust, dedust_v2, tonco, coffee"),
+        choice("dex", *EXCHANGES),
         Column("success", "bool", "Whether the swap succeeded", nullable=True),
         *labelled("pool", "First pool, router or vault on the route"),
         *labelled("sender", "Account that swapped"),
@@ -344,7 +351,7 @@ V_NFT_SALES = View(
     bases=("nft_sales_events", "latest_nft_collections"),
     columns=(
         time("Time of its last transaction"),
-        text("event", "nft_purchase or dns_purchase"),
+        choice("event", "nft_purchase", "dns_purchase"),
         *address("item", "NFT item"),
         *address("collection", "Collection of the item"),
         text("collection_name", "Name of the collection, if it is on the chain"),

@@ -1,0 +1,115 @@
+"""Statements that would find nothing without an error, and lakes that do not know all accounts."""
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from duckdb import DuckDBPyConnection
+
+from tonlake.api.settings import Settings
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.duck.answer import ask
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.duck.silence import list_notes
+from tonlake.lake.errors import QueryError
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.schema import TABLES, Table
+from tonlake.lake.schema.view import View
+from tonlake.lake.schema.view_catalogue import VIEWS
+
+RAW = "0:" + "AB" * 32
+FRIENDLY = "EQCrq6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq8Uk"
+
+
+@pytest.fixture(scope="module")
+def snapshot(demo_lake: Path) -> Snapshot:
+    return open_snapshot(demo_lake)
+
+
+@pytest.fixture(scope="module")
+def connection(snapshot: Snapshot) -> Iterator[DuckDBPyConnection]:
+    with closing(connect(snapshot)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def late_lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake that begins in the middle, without the state before."""
+    lake = tmp_path_factory.mktemp("late") / "lake"
+    with closing(open_node(demo_node)) as source:
+        ingest(source, lake, Span(101, 110), Settings())
+    return lake
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("from messages where kind = 'internal'", "one of int, ext_in, ext_out, never 'internal'"),
+        ("from messages m where 'IN' = m.direction", "direction is one of in, out"),
+        ("from latest_account_states where account_status <> 'Active'", "one of uninit"),
+        ("with a as (from v_accounts) from a where status in ('active', 'dead')", "never 'dead'"),
+        ("from messages join v_transfers t using (tx_hash) where t.kind = 'TON'", "ton, extra"),
+        (f"from v_transfers where sender = '{FRIENDLY}'", f"write '{RAW}' in place of"),
+        (f"from v_transfers where recipient in ('{RAW.lower()}')", f"write '{RAW}'"),
+        ("from actions where source is not distinct from 'foundation.ton'", "raw addresses"),
+        (f"from v_balances where asset = '{FRIENDLY}'", f"write '{RAW}'"),
+        (f"from transactions where account = '{FRIENDLY}'", f"write ton_account('{FRIENDLY}')"),
+        (f"from transactions where hash = '{'ab' * 32}'", "write ton_hash("),
+        ("from messages where body_hash = 'abcd'", "write unhex('abcd')"),
+        ("from v_transfers where sender = $who", f"write '{RAW}'"),
+    ],
+)
+def test_what_no_row_can_equal_is_refused_with_the_cure(
+    connection: DuckDBPyConnection, snapshot: Snapshot, statement: str, expected: str
+) -> None:
+    with pytest.raises(QueryError) as refused:
+        ask(connection, snapshot, statement, {"who": FRIENDLY} if "$" in statement else None)
+    assert expected in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"from v_transfers where sender = '{RAW}' and kind = 'ton' and comment = 'internal'",
+        f"from v_transfers where sender <> '' and sender_id = ton_account('{FRIENDLY}')",
+        "select if(kind = 'int', 'internal', '-') as kind from messages where kind = 'internal'",
+        "from (select 'internal' as kind) where kind = 'internal'",
+        r"from transactions where hash = '\xAB' or account = unhex('abcd')",
+        "from messages where kind like 'inter%'",
+        "from (select ton_friendly(0, root_hash) as kind from blocks) where kind = 'internal'",
+    ],
+)
+def test_other_comparisons_are_not(
+    connection: DuckDBPyConnection, snapshot: Snapshot, statement: str
+) -> None:
+    ask(connection, snapshot, statement).read_all()
+
+
+def test_columns_hold_what_the_schema_says(connection: DuckDBPyConnection) -> None:
+    views = [view for view in VIEWS.values() if not view.parameters]
+    tables: list[Table | View] = [*TABLES.values(), *views]
+    checked = 0
+    for table in tables:
+        for column in table.columns:
+            if not (column.values or column.is_address):
+                continue
+            rows = connection.execute(f'select distinct "{column.name}" from "{table.name}"')  # noqa: S608
+            for (value,) in rows.fetchall():
+                checked += 1
+                if column.is_address:
+                    assert re.fullmatch("-?[0-9]+:[0-9A-F]{64}", value or RAW), (column, value)
+                else:
+                    assert value in (None, *column.values), (table.name, column.name)
+    assert checked > 100
+
+
+@pytest.mark.parametrize("name", ["v_balances", "latest_jetton_wallets", "jetton_holders"])
+def test_accounts_of_before_are_not_known(late_lake: Path, snapshot: Snapshot, name: str) -> None:
+    [note] = list_notes(open_snapshot(late_lake), f"from {name} where balance > 0")
+    assert note.startswith(f"{name} has only accounts that masterchain blocks 101..110 touched")
+    assert not list_notes(snapshot, f"from {name}")
+    assert not list_notes(open_snapshot(late_lake), "from v_transfers")
