@@ -204,25 +204,31 @@ class _Composer:
     def add_chain(self) -> int:
         """Add transactions, messages and states of accounts, and the actions of accounts."""
         read = self._source.read_table
-        rows = sort_rows(read(TRANSACTIONS.name), TRANSACTIONS.sort)
-        rows = rows.select(["hash", *(name for name in rows.column_names if name != "hash")])
+        rows = read(TRANSACTIONS.name)
+        bags, order = rows["boc"], _sort(rows, TRANSACTIONS.sort)
+        # Bags are much of the memory: they are never copied as a whole, and released early.
+        rows = rows.select(["hash", *(each for each in rows.column_names if each not in _APART)])
+        rows = rows.take(order)
         states = sort_rows(read(ACCOUNT_STATES.name), ACCOUNT_STATES.sort)
         actions = sort_rows(read(ACTION_ACCOUNTS.name), ACTION_ACCOUNTS.sort)
         messages, traces = self._order_messages(rows), self._order_traces(rows)
         # The hashes of transactions come first: their numbers are those of the rows.
         numbered = self._pool.number([rows, messages, states, actions, traces])
+        rows, messages = rows.select(_OF_ROWS), messages.select(_OF_MESSAGES)
         accounts = self._add_accounts(numbered[0], numbered[2], numbered[3])
         self._writer.add("transactions.account", accounts[0])
-        write_bags(self._writer, rows["boc"].take(pc.sort_indices(accounts[0])))
+        write_bags(self._writer, bags, order.take(pc.sort_indices(accounts[0])))
+        del bags
         newest = _find_ends(accounts[1])
         held = states.take(newest)
+        del states
         self._rank(held, accounts[1].take(newest))
         self._add_codes(accounts, newest, numbered[2]["code_hash"])
         copies = _encode(ACCOUNT_STATES, numbered[2].take(newest))
         self._add_table(ACCOUNT_STATES, held, copies)
         self._add_table(ACTION_ACCOUNTS, actions, _encode(ACTION_ACCOUNTS, numbered[3]))
         around = _find_states(numbered[0], accounts[0], numbered[2], accounts[1])
-        copies = self._add_messages(messages, numbered[0], numbered[1], around)
+        copies = self._add_messages(messages, numbered[0], numbered[1], numbered[2], around)
         self._add_table(TRANSACTIONS, rows, copies)
         hashes = rows["hash"].combine_chunks()
         write_postings(self._writer, "transactions.hash", hashes, _count(rows.num_rows))
@@ -282,11 +288,13 @@ class _Composer:
         messages: pa.Table,
         rows: pa.Table,
         numbered: pa.Table,
-        around: Sequence[Sequence[Any]],
+        states: pa.Table,
+        around: Sequence[pa.Array],
     ) -> list[bytes]:
         """Add messages, and return the copies of transactions, with theirs and the states around.
 
-        Moments of messages are relative to those of the transaction.
+        ``around`` are the places of these among all states. Moments of messages are relative to
+        those of the transaction.
         """
         owners = numbered["row"].to_pylist()
         counts = [0] * rows.num_rows
@@ -307,7 +315,8 @@ class _Composer:
                 lines[ends[row] - first : ends[row + 1] - first] for row in range(start, stop)
             ]
             columns = list_columns(rows.slice(start, AT_ONCE), TRANSACTIONS.copied)
-            copies += encode_rows([*columns, nested, *(each[start:stop] for each in around)])
+            facts = (_list_facts(states, each.slice(start, AT_ONCE)) for each in around)
+            copies += encode_rows([*columns, nested, *facts])
         self._add_ends(messages, numbered["msg_hash"], owners, contents)
         return copies
 
@@ -319,11 +328,11 @@ class _Composer:
         contents: Sequence[int],
     ) -> None:
         """Add each message once, with the transactions at its ends."""
-        places = _count_same(owners)
+        places, directions = _count_same(owners), list_values(rows["direction"])
         filled = pc.fill_null(rows["created_lt"], NO_LT)
         rows = rows.set_column(rows.schema.get_field_index("created_lt"), "created_lt", filled)
         order = _sort(rows, MESSAGES.sort).to_pylist()
-        hashes, directions = numbers.to_pylist(), list_values(rows["direction"])
+        hashes = numbers.to_pylist()
         kept, home = array("I"), array("I")
         ends = {"in": array("I"), "out": array("I")}
         for own in _unite(order, hashes, contents, directions):
@@ -390,6 +399,13 @@ _LT_AT, _TIME_AT = map(MESSAGE_COLUMNS.index, ("created_lt", "created_at"))
 _CONTENT_AT = MESSAGE_COLUMNS.index("msg_hash")
 """Where the columns begin that both ends of a message have."""
 
+_APART = frozenset({"hash", "boc"})
+"""Columns that are not sorted with the others."""
+
+_OF_ROWS = ["hash", "mc_seqno", "lt", "now", "aborted"]
+_OF_MESSAGES = ["direction", *MESSAGES.hashes, *MESSAGES.keys, *MESSAGES.numbers]
+"""Columns of transactions and messages that are needed beside those with numbers."""
+
 _LOW, _LEAST = (1 << 32) - 1, -(1 << 31)
 
 
@@ -401,10 +417,10 @@ def _encode(table: Indexed, rows: pa.Table) -> list[bytes]:
     return copies
 
 
-def _pair(numbers: pa.ChunkedArray, workchains: pa.ChunkedArray) -> pa.Array:
-    """Return 64-bit keys of accounts: the number of the id, then the workchain."""
+def _pair(numbers: pa.ChunkedArray, others: Any) -> pa.Array:  # noqa: ANN401 - an array
+    """Return 64-bit keys of a hash by number and another number, as of an account's workchain."""
     high = pc.shift_left(pc.cast(numbers, pa.int64()), 32)
-    low = pc.subtract(pc.cast(workchains, pa.int64()), _LEAST)
+    low = pc.subtract(pc.cast(others, pa.int64()), _LEAST)
     return pc.add(high, low).combine_chunks()
 
 
@@ -415,16 +431,18 @@ def _find_ends(numbers: pa.Array) -> pa.Array:
 
 def _find_states(
     rows: pa.Table, of_row: pa.Array, states: pa.Table, of_state: pa.Array
-) -> list[list[Any]]:
-    """Return the facts of the states before and after each transaction; None if unknown."""
-    facts = zip(*list_columns(states, FACT_COLUMNS), strict=True)
-    hashes = states["hash"].to_pylist()
-    known = dict(zip(zip(of_state.to_pylist(), hashes, strict=True), facts, strict=True))
-    accounts = of_row.to_pylist()
-    return [
-        list(map(known.get, zip(accounts, rows[name].to_pylist(), strict=True)))
-        for name in ("account_state_hash_before", "account_state_hash_after")
-    ]
+) -> list[pa.Array]:
+    """Return the places of the states before and after each transaction; NULL if unknown."""
+    known = _pair(states["hash"], of_state)
+    names = ("account_state_hash_before", "account_state_hash_after")
+    return [pc.index_in(_pair(rows[name], of_row), value_set=known) for name in names]
+
+
+def _list_facts(states: pa.Table, places: pa.Array) -> Iterator[Any]:
+    """Yield the facts of the states at some places; None for NULL."""
+    columns = list_columns(states.select(list(FACT_COLUMNS)).take(places), FACT_COLUMNS)
+    facts = zip(*columns, strict=True)
+    return (each if known else None for each, known in zip(facts, places.is_valid(), strict=True))
 
 
 def _relate(messages: pa.Table, rows: pa.Table) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:

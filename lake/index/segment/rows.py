@@ -37,15 +37,15 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[bytes | None]).decode
 
 
-def write_bags(writer: SegmentWriter, bags: pa.ChunkedArray) -> None:
-    """Write bags, which are in the order of accounts, as frames of MessagePack arrays.
+def write_bags(writer: SegmentWriter, bags: pa.ChunkedArray, places: pa.Array) -> None:
+    """Write bags at places, which are in the order of accounts, as frames of MessagePack arrays.
 
     Neighbours share addresses and shapes, and a page of an account's history is in one frame or
     two. None is a bag that an earlier version did not store.
     """
     pack = zstandard.ZstdCompressor(level=_LEVEL).compress
-    parts = (bags.slice(start, TOGETHER) for start in range(0, len(bags), TOGETHER))
-    frames: list[Any] = [pack(_encode(list_values(part))) for part in parts]
+    parts = (places.slice(start, TOGETHER) for start in range(0, len(places), TOGETHER))
+    frames: list[Any] = [pack(_encode(bags.take(part).to_pylist())) for part in parts]
     writer.add(BAGS, pa.array(frames, pa.binary()))
 
 

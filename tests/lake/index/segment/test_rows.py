@@ -33,7 +33,8 @@ from tonlake.lake.index.segment.segment import Postings, write_postings
 @given(st.lists(st.none() | st.binary(max_size=40), max_size=3 * TOGETHER), st.randoms())
 def test_bags_are_read_as_they_were_written(bags: list[bytes | None], choices: Random) -> None:
     writer, stream = SegmentWriter(), io.BytesIO()
-    write_bags(writer, pa.chunked_array([pa.array(bags, pa.binary())]))
+    places = pa.array(range(len(bags)), pa.int64())
+    write_bags(writer, pa.chunked_array([pa.array(bags, pa.binary())]), places)
     writer.write(stream, (1, 2))
     places = [at for at in range(len(bags)) for _ in range(2)]
     choices.shuffle(places)
