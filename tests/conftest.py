@@ -56,6 +56,14 @@ settings.register_profile(
 )
 settings.load_profile("suite")
 
+
+def _sync_nothing(*_descriptor: int) -> None:
+    """Wait for no disk: `tests/crash/disk.py` proves what is synced, and no test loses power."""
+
+
+for _name in ("os.fsync", "os.sync"):
+    mock.patch(_name, _sync_nothing).start()
+
 # Test servers are local, so requests to them must bypass any proxy of the environment.
 for _name in ("no_proxy", "NO_PROXY"):
     os.environ[_name] = ",".join(filter(None, (os.environ.get(_name), "127.0.0.1", "localhost")))
