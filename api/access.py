@@ -11,7 +11,6 @@ import hmac
 import logging
 import os
 import secrets
-import sys
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +21,7 @@ import msgspec
 
 from tonlake.api.errors import KeyFileInvalid
 from tonlake.api.settings import Settings
-from tonlake.lake.command.cli import json_option, read_settings
+from tonlake.lake.command.cli import failing_cleanly, json_option, read_settings
 from tonlake.lake.errors import LakeError
 from tonlake.lake.log.disk import TEMPORARY_PREFIX, hold_lock, sync_folder
 
@@ -192,8 +191,6 @@ class Keyring:
 KEY_RPS = 10
 """Default rate limit of a new API key, in requests per second."""
 
-EXIT_DATA = 1
-
 EXAMPLES = """
 Examples:
 
@@ -231,7 +228,7 @@ def key_group() -> None:
 @keys_option
 def add_command(*, name: str, rps: int, keys: Path | None) -> None:
     """Create a key for NAME and print it; it is not shown again."""
-    with _failing_cleanly():
+    with failing_cleanly(KeyFileInvalid):
         click.echo(add_key(_open(keys), name, rps))
 
 
@@ -240,7 +237,7 @@ def add_command(*, name: str, rps: int, keys: Path | None) -> None:
 @json_option
 def list_command(*, keys: Path | None, as_json: bool) -> None:
     """Print id, rate limit, creation time and name of every key."""
-    with _failing_cleanly():
+    with failing_cleanly(KeyFileInvalid):
         records = read_keys(_open(keys)).values()
     shown = [
         {"id": one.id, "name": one.name, "rps": one.rps, "made_at": one.made_at} for one in records
@@ -258,7 +255,7 @@ def list_command(*, keys: Path | None, as_json: bool) -> None:
 def revoke_command(*, identity: str, keys: Path | None) -> None:
     """Revoke the key that tonlake key list shows as ID."""
     path = _open(keys)
-    with _failing_cleanly():
+    with failing_cleanly(KeyFileInvalid):
         gone = revoke_key(path, identity)
         if gone is None:
             raise KeyFileInvalid(f"{path} has no key {identity!r}; see tonlake key list")
@@ -276,15 +273,6 @@ def _open(keys: Path | None) -> Path:
             "name the file of keys with --keys, or in the setting [access] keys_file"
         )
     return Path(path)
-
-
-@contextmanager
-def _failing_cleanly() -> Iterator[None]:
-    try:
-        yield
-    except KeyFileInvalid as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(EXIT_DATA)
 
 
 commands: list[click.Command] = [key_group]

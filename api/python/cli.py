@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -17,7 +17,7 @@ from tonlake.api.scan.opening import make_source
 from tonlake.api.scan.query import convert_scan
 from tonlake.api.settings import Settings
 from tonlake.lake.command.argument import output_option, place_option, read_pairs
-from tonlake.lake.command.cli import EXIT_DATA, failing_cleanly, read_settings
+from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.duck.body_table import Misfits
 from tonlake.lake.log.disk import unfinished
 
@@ -85,7 +85,7 @@ def scan_command(
     if options["follow"] and form not in MARKED:
         raise click.UsageError(f"--follow needs --format {' or '.join(sorted(MARKED))}")
     filters = {name: text.split(",") for name, text in read_pairs(where, "--where").items()}
-    with failing_cleanly(), _refusing_requests():
+    with failing_cleanly(ApiError):
         options["signature"] = signature and read_signature(signature)
         if len(tables) == 1:
             options |= {"where": filters, "columns": _split(columns)}
@@ -146,16 +146,6 @@ def _write(batches: Iterator[ScanBatch], frames: Frames, stream: IO[bytes]) -> N
         click.echo(f"cursor: {cursor}", err=True)
     for warning in misfits.warnings():
         click.echo(f"warning: {warning}", err=True)
-
-
-@contextmanager
-def _refusing_requests() -> Iterator[None]:
-    """Print an invalid request as one line and exit with ``EXIT_DATA``."""
-    try:
-        yield
-    except ApiError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(EXIT_DATA)
 
 
 commands: list[click.Command] = [scan_command]

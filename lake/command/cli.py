@@ -46,13 +46,14 @@ def read_settings(kind: type[S]) -> S:
 
 
 @contextmanager
-def failing_cleanly() -> Iterator[None]:
-    """Print an error in one line, and exit with the code of a data problem."""
+def failing_cleanly(*others: type[Exception]) -> Iterator[None]:
+    """Print an error in one line, one of ``others`` too, and exit as for a data problem."""
+    expected: tuple[type[Exception], ...] = (LakeError, OSError, *others)
     try:
         yield
     except BrokenPipeError:
         raise  # the reader of our output has closed the pipe, which is not an error
-    except (LakeError, OSError) as error:
+    except expected as error:
         click.echo(f"error: {describe_error(error)}", err=True)
         sys.exit(EXIT_DATA)
 

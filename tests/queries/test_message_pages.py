@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     import pytest
 
-DRAWS = 400
+DRAWS = 120
+"""Pages in all; `test_combinations` draws thousands over a larger network."""
 COLUMNS = ("msg_hash", "in_tx_hash", "out_tx_hash", "tx_hash", "tx_lt", "created_lt", "opcode")
 
 OF_TRANSACTION = {"tx_workchain", "tx_account", "tx_lt", "tx_hash", "mc_seqno", "now", "time"}
