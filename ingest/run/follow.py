@@ -361,7 +361,7 @@ class Follower:
         self._healed_s = time.monotonic()
         if report.commits:
             self._on_report(report)
-            self._notify("holes were filled: run `tonlake rebuild contracts` to update contracts")
+            self._notify("holes were filled")
 
     def _maintain(self, state: LogState) -> None:
         """Remove files that two sweeps find orphaned: the clock may jump."""

@@ -297,6 +297,7 @@ def test_a_block_that_stays_unreadable_becomes_a_hole_and_is_healed(
         path.write_bytes(whole + content[len(whole) :])
         follower._heal(read_state(lake))
         assert open_snapshot(lake).ranges == ((1, 25),)
+        assert follower.notices[-1] == "holes were filled"
     check(lake, bundles[:25], tmp_path)
 
 
