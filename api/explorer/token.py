@@ -96,20 +96,18 @@ class Pictures:
         self._size = 0
         self._fetched: dict[str, asyncio.Task[Picture | None]] = {}
         self._waiting = 0
-
-    @property
-    def is_allowed(self) -> bool:
-        """Whether the operator allows fetching."""
-        return self._settings.enabled
+        self._turns = asyncio.Semaphore(FETCHES)
 
     async def find(self, uri: str) -> Picture | None:
-        """Return the picture at ``uri``; None if it could not be fetched.
+        """Return the picture at ``uri``; None if it could not, or may not, be fetched.
 
         Concurrent requests share one fetch. A failed fetch is retried after ``RETRY_S``.
 
         Raises:
             ServiceBusy: too many requests wait for pictures.
         """
+        if not self._settings.enabled:
+            return None
         kept = self._kept.get(uri)
         if kept is not None and (kept[1] is not None or self._clock() < kept[0] + RETRY_S):
             self._kept.move_to_end(uri)
@@ -146,10 +144,6 @@ class Pictures:
             self._size -= _weigh(old, picture)
 
     @cached_property
-    def _turns(self) -> asyncio.Semaphore:
-        return asyncio.Semaphore(FETCHES)
-
-    @cached_property
     def _downloader(self) -> Downloader:
         return Downloader(self._settings)
 
@@ -182,7 +176,7 @@ def make_route(pictures: Pictures) -> HTTPRouteHandler:
 
     async def show_picture(request: ApiRequest) -> Response[bytes]:
         """Return the picture of a token."""
-        found = await pictures.find(await look_up(request=request)) if pictures.is_allowed else None
+        found = await pictures.find(await look_up(request=request))
         if found is None:
             raise AnswerNotFound("no picture")
         return Response(found.body, media_type=found.kind, headers=PICTURE_HEADERS)

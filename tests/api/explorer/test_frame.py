@@ -1,4 +1,4 @@
-"""Pages as of a past block: later rows are left out, links keep the block, and one leads back."""
+"""Every page: cells carry the name of their column, and a past block is kept by links."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from litestar.testing import TestClient
 
 from tests.api.explorer.page import Walker
-from tonlake.api.explorer.frame import keep_past, read_seqno
+from tonlake.api.explorer.frame import keep_past, label_cells, read_seqno
 from tonlake.api.request.call import Arguments
 from tonlake.api.request.snapshot import KEPT_PASTS, SnapshotHolder
 from tonlake.api.settings import Settings
@@ -15,6 +15,35 @@ from tonlake.lake.duck.statement import Name, fill_statement
 from tonlake.lake.log.ranges import cut_ranges
 from tonlake.lake.schema import TABLES
 from tonlake.queries.reader import Reader
+
+HEAD = (
+    '<thead><tr><th scope="col">Account</th><th scope="col" class="number">Balance</th>'
+    '<th scope="col"><span class="quiet">As a bar</span></th></tr></thead>'
+)
+
+
+def _make_table(rows: str) -> str:
+    return f"<p>before <td> it</p><table>\n{HEAD}\n<tbody>{rows}</tbody>\n</table><table></table>"
+
+
+def test_cells_behind_the_first_are_labelled() -> None:
+    page = _make_table(
+        '<tr><td>a</td><td class="number">1</td><td><svg/></td></tr>\n'
+        '<tr><th scope="row">b</th><td>2</td><td></td></tr>'
+    )
+    assert label_cells(page) == _make_table(
+        '<tr><td>a</td><td class="number" data-label="Balance">1</td><td><svg/></td></tr>\n'
+        '<tr><th scope="row">b</th><td data-label="Balance">2</td><td></td></tr>'
+    )
+
+
+def test_labels_and_tables_of_other_forms_are_kept() -> None:
+    page = _make_table('<tr><td>a</td><td data-label="Own">1</td><td>2</td><td>no column</td></tr>')
+    assert label_cells(page) == page
+    assert label_cells("<table><tr><td>a</td><td>b</td></tr></table>") == (
+        "<table><tr><td>a</td><td>b</td></tr></table>"
+    )
+
 
 AT = 120
 SEQNOS = ("mc_seqno", "mc_seqno_end", "first_mc_seqno")
