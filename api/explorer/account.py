@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from datetime import UTC, date, datetime
+from functools import partial
 from itertools import groupby, product, starmap
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -22,6 +23,7 @@ from tonlake.api.explorer.frame import (
     Shown,
     ask_or_say,
     choose,
+    convert,
     link,
     list_page,
     read_address,
@@ -43,7 +45,7 @@ from tonlake.api.explorer.words.movement import (
 )
 from tonlake.api.explorer.words.names import list_certain
 from tonlake.api.explorer.words.sentence import WrittenAction, write_actions
-from tonlake.api.request.call import ConversionError, parse_any_address
+from tonlake.api.request.call import parse_any_address
 from tonlake.api.request.table_format import mark_formula
 from tonlake.api.text.encoding import Address
 from tonlake.api.v3.layout.build import make_builder
@@ -148,10 +150,8 @@ def read_filters(question: Question) -> Filters:
     if texts["direction"] not in ("", *DIRECTIONS):
         raise RequestInvalid(f"direction is one of {', '.join(DIRECTIONS)}")
     if texts["token"] not in ("", TON, NFT):
-        try:
-            texts["token"] = str(parse_any_address(texts["token"]))
-        except ConversionError as error:
-            raise RequestInvalid("token is TON, NFT or the address of a jetton") from error
+        refusal = "token is TON, NFT or the address of a jetton"
+        texts["token"] = str(convert(texts["token"], parse_any_address, refusal))
     for name in ("first", "last"):
         _read_day(name, texts[name])
     return Filters(**texts)
@@ -314,10 +314,7 @@ def _mark(action: Action, *, by_time: bool) -> Cursor:
 
 def _read_cursor(question: Question) -> Cursor | None:
     text = question.argument("cursor")
-    try:
-        return parse_cursor(text, parts=2) if text else None
-    except ConversionError as error:
-        raise RequestInvalid("invalid cursor") from error
+    return convert(text, partial(parse_cursor, parts=2), "invalid cursor") if text else None
 
 
 def _read_day(name: str, text: str) -> int | None:

@@ -13,10 +13,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.errors import AnswerNotFound, RequestInvalid
-from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_number, read_offset
+from tonlake.api.explorer.frame import (
+    Question,
+    Shown,
+    ask_or_say,
+    convert,
+    link,
+    read_number,
+    read_offset,
+)
 from tonlake.api.explorer.network import compare_configuration
 from tonlake.api.explorer.transaction import ask_transactions, list_actions
-from tonlake.api.request.call import ConversionError, parse_int32, parse_shard
+from tonlake.api.request.call import parse_int32, parse_shard
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, find_keys
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
 from tonlake.api.v3.route.trace import ActionsQuery
@@ -249,10 +257,12 @@ def _read_id(text: str) -> tuple[int, int, int]:
     match = _ID.fullmatch(text)
     if match is None:
         raise RequestInvalid("a block id is workchain:shard:seqno, with the shard as 16 hex digits")
-    try:
-        return parse_int32(match[1]), parse_shard(match[2]), parse_int32(match[3])
-    except ConversionError as error:
-        raise RequestInvalid("workchain and seqno must be 32-bit integers") from error
+    refusal = "workchain and seqno must be 32-bit integers"
+    return (
+        convert(match[1], parse_int32, refusal),
+        convert(match[2], parse_shard, refusal),
+        convert(match[3], parse_int32, refusal),
+    )
 
 
 def _list_committed(question: Question, mc_seqno: int) -> list[Block]:

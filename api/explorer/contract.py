@@ -13,12 +13,12 @@ from tonlake.api.chain.arguments import GetMethodParams, read_params
 from tonlake.api.chain.configuration import decode_members, decode_pool
 from tonlake.api.chain.run import read_libraries, run_get_method
 from tonlake.api.errors import ApiError, RequestInvalid
-from tonlake.api.explorer.frame import ListPage, ask_or_say
+from tonlake.api.explorer.frame import ListPage, ask_or_say, convert
 from tonlake.api.explorer.words.assembly import disassemble
 from tonlake.api.explorer.words.body import unwrap
 from tonlake.api.explorer.words.form import write_count, write_hex, write_moment, write_units
 from tonlake.api.explorer.words.outcome import explain_exit_code
-from tonlake.api.request.call import ConversionError, parse_any_address
+from tonlake.api.request.call import parse_any_address
 from tonlake.api.text.encoding import encode_bytes, parse_address
 from tonlake.api.text.stack import encode_v3
 from tonlake.api.v3.page.book import read_address_book
@@ -489,12 +489,8 @@ def _read_argument(text: str) -> dict[str, str]:
         return {"type": "num", "value": text}
     if match := _CELL.fullmatch(text):
         return {"type": match[1], "value": match[2]}
-    try:
-        address = parse_any_address(text)
-    except ConversionError as error:
-        raise RequestInvalid(
-            f"{text[:80]!r} is not a number, an address, cell:BASE64 or slice:BASE64"
-        ) from error
+    refusal = f"{text[:80]!r} is not a number, an address, cell:BASE64 or slice:BASE64"
+    address = convert(text, parse_any_address, refusal)
     builder = CellBuilder().store_uint(_ADDR_STD, 3).store_int(address.workchain, 8)
     root = builder.store_bytes(address.account).end()
     return {"type": "slice", "value": encode_bytes(serialize_boc(builder.tree, [root]))}

@@ -79,6 +79,19 @@ def _label_row(row: str, names: list[str]) -> str:
     return _CELL.sub(label, row)
 
 
+T = TypeVar("T")
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+def convert(text: str, read: Callable[[str], T], refusal: str) -> T:
+    """Return the value of a text in a request; raise RequestInvalid if it has none."""
+    try:
+        return read(text)
+    except ConversionError as error:
+        raise RequestInvalid(refusal) from error
+
+
 SEQNO = "seqno"
 """The parameter with the seqno of the masterchain block."""
 
@@ -116,10 +129,8 @@ def read_seqno(arguments: Arguments) -> int | None:
         RequestInvalid: it is not a positive number.
     """
     text = (arguments.last(SEQNO) or "").strip().replace(",", "")
-    try:
-        seqno = parse_int32(text) if text else None
-    except ConversionError as error:
-        raise RequestInvalid("seqno is the number of a masterchain block") from error
+    refusal = "seqno is the number of a masterchain block"
+    seqno = convert(text, parse_int32, refusal) if text else None
     if seqno is not None and seqno < 1:
         raise RequestInvalid("seqno is the number of a masterchain block, at least 1")
     return seqno
@@ -344,10 +355,6 @@ MAX_DIGITS = 10
 MAX_ADDRESS_CHARACTERS = 80
 """Maximum length of an invalid address quoted in an error message."""
 
-T = TypeVar("T")
-Q = TypeVar("Q")
-A = TypeVar("A")
-
 
 def ask_or_say(ask: Callable[[], T]) -> T | str:
     """Return the result of ``ask``, or the error text if the lake cannot answer."""
@@ -407,10 +414,8 @@ def read_hash(question: Question) -> bytes:
     Raises:
         RequestInvalid: it is not a hash.
     """
-    try:
-        return parse_hash(question.parts["hash"])
-    except ConversionError as error:
-        raise RequestInvalid("a hash must be 64 hex digits or 44 base64 characters") from error
+    refusal = "a hash must be 64 hex digits or 44 base64 characters"
+    return convert(question.parts["hash"], parse_hash, refusal)
 
 
 def read_address(question: Question) -> Address:
@@ -419,8 +424,6 @@ def read_address(question: Question) -> Address:
     Raises:
         RequestInvalid: it is not an address.
     """
-    try:
-        return parse_any_address(question.parts["address"])
-    except ConversionError as error:
-        text = shorten(question.parts["address"], MAX_ADDRESS_CHARACTERS // 2)
-        raise RequestInvalid(f"not an address: {text!r}") from error
+    text = question.parts["address"]
+    refusal = f"not an address: {shorten(text, MAX_ADDRESS_CHARACTERS // 2)!r}"
+    return convert(text, parse_any_address, refusal)

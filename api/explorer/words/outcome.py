@@ -97,17 +97,17 @@ def judge(transaction: Transaction, interfaces: Sequence[str] = ()) -> Outcome:
         code = compute.exit_code
         meaning = explain_exit_code(code, interfaces) if isinstance(code, int) else ""
         text = _name_code("compute phase", "exit code", code, meaning)
-        return Outcome(BAD, "failed", _join(text, _describe_bounce(transaction)))
-    if action is not UNSET and action.success is False:
+    elif action is not UNSET and action.success is False:
         code = action.result_code
         meaning = explain_result_code(code) if isinstance(code, int) else ""
         if not meaning and action.no_funds is True:
             meaning = "not enough TON"
         text = _name_code("action phase", "result code", code, meaning)
-        return Outcome(BAD, "failed", _join(text, _describe_bounce(transaction)))
-    if about.aborted is True:
-        return Outcome(BAD, "failed", _describe_bounce(transaction))
-    return Outcome(GOOD, "succeeded", _describe_ignored(transaction))
+    elif about.aborted is True:
+        text = ""
+    else:
+        return Outcome(GOOD, "succeeded", _describe_ignored(transaction))
+    return Outcome(BAD, "failed", _join(text, _describe_bounce(transaction)))
 
 
 def _has_failed(compute: ComputePhase) -> bool:
