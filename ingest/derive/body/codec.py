@@ -34,6 +34,8 @@ MAX_LEVELS = 48
 """Maximum depth of cells that are decoded, including nested payloads; a list is one level."""
 MAX_PAYLOADS = 10
 """Maximum nesting of payloads that are decoded, as in TON Center."""
+MAX_ITEMS = 256
+"""Maximum length of a list or dictionary, such as the actions of a wallet: the TVM allows 255."""
 MAX_TEXT = 8 << 20
 """Maximum characters of JSON of referenced cells, counted on every level that includes them: a code
 cell in each of 255 messages fits, but a few crafted cells could represent 2^256 keys."""
@@ -53,13 +55,15 @@ class Work:
 
     ``known`` has the text of cells by how they were read, or why they cannot be read that way;
     ``layouts`` decode payloads by opcode; ``level`` is the depth of the cell that is read,
-    ``payloads`` how many more may be nested, ``text_left`` what is left of ``MAX_TEXT``. ``limit``
-    names the limit that was met, if any.
+    ``payloads`` how many more may be nested, ``entries_left`` how many more the dictionary that is
+    read may have, ``text_left`` what is left of ``MAX_TEXT``. ``limit`` names the limit that was
+    met, if any.
     """
 
     __slots__ = (
         "_cells",
         "_raw_bytes",
+        "entries_left",
         "known",
         "layouts",
         "level",
@@ -73,6 +77,7 @@ class Work:
         self._cells = min(_CELL_TRIALS * tree.count + _SPARE_CELLS, MAX_VISITS)
         self._raw_bytes = _RAW_SHOWS * sum(map(len, tree.cells)) + _SPARE_BYTES
         self._raw_bytes += _SPARE_CELL_BYTES * tree.count
+        self.entries_left = MAX_ITEMS
         self.text_left = MAX_TEXT
         self.known: dict[object, str | BocError | BodyError] = {}
         self.layouts = layouts

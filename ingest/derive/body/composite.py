@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.derive.body.codec import (
+    MAX_ITEMS,
     MAX_LEVELS,
     MAX_TEXT,
     NOTHING,
@@ -180,6 +181,9 @@ class Hashmap(WrappingCodec):
         label, length = _load_label(source, self._key_bits)
         left = self._key_bits - length
         if not left:
+            work.entries_left -= 1
+            if work.entries_left < 0:
+                work.refuse(f"a dictionary of the body has more than {MAX_ITEMS} entries")
             value = self.inner.decode(source, work)
             node = f'{{"@type":"{LEAF}","value":{value}}}'
         else:
@@ -209,7 +213,11 @@ class MaybeHashmap(WrappingCodec):
         """Read the object of the empty dictionary or of the root."""
         if not source.load_bit():
             return f'{{"@type":"{EMPTY}"}}'
-        return f'{{"@type":"{ROOT}","root":{self._root.decode(source, work)}}}'
+        around, work.entries_left = work.entries_left, MAX_ITEMS
+        try:
+            return f'{{"@type":"{ROOT}","root":{self._root.decode(source, work)}}}'
+        finally:
+            work.entries_left = around
 
 
 def _load_label(source: CellSlice, key_bits: int) -> tuple[str, int]:

@@ -17,7 +17,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import ORDINARY
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.body.codec import Codec, Object, Sized, Work
+from tonlake.ingest.derive.body.codec import MAX_ITEMS, Codec, Object, Sized, Work
 from tonlake.ingest.derive.body.composite import Chunks, Reference, Repeat, check_end
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.tree import CellTree
 
 OPCODE_BITS = 32
-MAX_ITEMS = 256
-"""Maximum length of a list, such as the actions of a wallet: the TVM allows 255."""
 _MAX_KNOWN = 8
 """Maximum bits of adjacent numbers whose texts are kept."""
 _MAX_SPREAD = 8
@@ -520,7 +518,10 @@ def _show_rest(source: CellSlice, work: Work) -> str:
 
 
 def _show_raw(tree: CellTree, cell: int, work: Work) -> str:
-    """Return a bag of cells in base64."""
-    bag = serialize_boc(tree, [cell])
-    work.spend(len(bag))
-    return f'"{b64encode(bag).decode()}"'
+    """Return a bag of cells in base64, which is written once however often it is shown."""
+    text = work.known.get((tree, cell))
+    if not isinstance(text, str):
+        bag = serialize_boc(tree, [cell])
+        work.spend(len(bag))
+        text = work.known[tree, cell] = f'"{b64encode(bag).decode()}"'
+    return text

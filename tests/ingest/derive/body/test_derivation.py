@@ -13,8 +13,8 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body.body import decode_message_body
+from tonlake.ingest.derive.body.codec import MAX_ITEMS
 from tonlake.ingest.derive.body.derivation import COLUMNS, decode_bodies, derive_bodies
-from tonlake.ingest.derive.body.record import MAX_ITEMS
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.place import Place
 from tonlake.lake.log.snapshot import open_snapshot

@@ -9,8 +9,7 @@ from pytoniq_core import Address, Builder, Cell, HashMap, StateInit, begin_cell
 from tests.ingest.derive.body.encode import show
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.body.body import Decoded, decode_body, decode_message_body
-from tonlake.ingest.derive.body.codec import MAX_TEXT
-from tonlake.ingest.derive.body.record import MAX_ITEMS
+from tonlake.ingest.derive.body.codec import MAX_ITEMS, MAX_TEXT
 
 OWNER = Address((0, b"\x11" * 32))
 W5_EXTERNAL, W5_INTERNAL, W5_EXTENSION = 0x7369676E, 0x73696E74, 0x6578746E
@@ -246,14 +245,21 @@ def test_bodies_of_tokens_are_decoded_as_far_as_they_go(opcode: int, count: int)
         assert decode(half)[1] is None
 
 
-def test_names_of_dictionaries_and_records() -> None:
+@pytest.mark.parametrize("count", [254, MAX_ITEMS, MAX_ITEMS + 1, 800])
+def test_a_dictionary_is_decoded_whole_or_names_the_limit(count: int) -> None:
     """Highload wallets v2 send a dictionary of messages; each is decoded."""
     table = HashMap(16, value_serializer=lambda sent, to: to.store_uint(3, 8).store_ref(sent))
-    for number in range(254):
+    for number in range(count):
         table.set(number, send(number))
     body = begin_cell().store_bytes(bytes(64)).store_uint(1, 32).store_uint(1 << 40, 64)
-    _name, value = decode(body.store_dict(table.serialize()).end_cell())
-    assert value["@type"] == "highload_wallet_signed_v2"
+    tree = parse_boc(body.store_dict(table.serialize()).end_cell().to_boc())
+    found = decode_body(tree, tree.roots[0])
+    if count > MAX_ITEMS:
+        limit = f"a dictionary of the body has more than {MAX_ITEMS} entries"
+        assert (found.json, found.limit) == (None, limit)
+    else:
+        assert found.limit is None
+        assert str(found.json).count('"hashmap_node_leaf"') == count
 
 
 @pytest.mark.parametrize(
