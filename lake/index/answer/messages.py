@@ -300,10 +300,11 @@ def _walk_ends(ends: pa.Table, order: str, most: int) -> Iterator[tuple[int, Any
 
     Of many, those after twice ``most`` are sorted when they are needed.
     """
-    keys, lts, masks = [("lt", order)], ends["lt"], [pc.is_valid(ends["lt"])]
+    keys, lts = [("lt", order)], ends["lt"].combine_chunks()
+    masks = [pc.is_valid(lts)]
     few = 2 * most + 1
     if few < len(lts):
-        edge = lts.take(pc.select_k_unstable(ends, few, keys))[-1]
+        edge = lts.take(pc.select_k_unstable(lts, few, keys))[-1]
         near = pc.greater_equal(lts, edge) if order == "descending" else pc.less_equal(lts, edge)
         masks = [near, pc.invert(near)]
     for mask in masks:
