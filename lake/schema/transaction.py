@@ -259,7 +259,7 @@ MESSAGE_BODIES = Table(
     doc=(
         "One row per distinct message body of a masterchain block, decoded by its TL-B layout. "
         "Join on mc_seqno, body_hash and external_in (messages.kind = 'ext_in'). Files written by "
-        "older versions have one row per body and file: there, join without mc_seqno."
+        "older versions have one row per body and file, until tonlake rebuild bodies runs."
     ),
     key=("body_hash", "external_in", "mc_seqno"),
     sort=("decoded_opcode", "body_hash", "external_in", "mc_seqno"),

@@ -247,7 +247,7 @@ V_COMMENTS = View(
 V_MESSAGES = View(
     name="v_messages",
     doc="Messages, one row each: at the transaction that consumed it, else at its sender.",
-    bases=("messages", "message_bodies", "v_comments"),
+    bases=("messages", "message_bodies"),
     columns=(
         time("Time of the transaction"),
         choice("kind", *MESSAGE_KINDS),
@@ -273,7 +273,7 @@ V_MESSAGES = View(
 V_JETTON_TRANSFERS = View(
     name="v_jetton_transfers",
     doc="Transfers of jettons (TEP-74), failed ones included.",
-    bases=("jetton_transfers", "messages", "v_comments", "v_jettons", "dex_prices"),
+    bases=("jetton_transfers", "messages", "message_bodies", "v_jettons", "dex_prices"),
     columns=(
         time("Time of the transaction"),
         Column("success", "bool", "Whether the jetton wallet did not abort", nullable=True),
@@ -299,7 +299,7 @@ V_TRANSFERS = View(
         "(bounced ones too), jettons and NFTs by transfers that were not aborted."
     ),
     bases=(
-        *("messages", "v_comments", "v_jetton_transfers"),
+        *("messages", "message_bodies", "v_jetton_transfers"),
         *("nft_transfers", "latest_nft_collections"),
     ),
     columns=(

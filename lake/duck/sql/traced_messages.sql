@@ -4,7 +4,7 @@ select
     messages.* exclude (day),
     transaction_traces.trace_id,
     messages.day
-from messages
+from each_message('messages') as messages
 left join transaction_traces
     on messages.tx_hash = transaction_traces.hash and messages.tx_lt = transaction_traces.lt;
 

@@ -6,7 +6,7 @@ select
     transaction_traces.parent_hash,
     transaction_traces.edge,
     transactions.day
-from transactions
+from each_move('transactions') as transactions
 left join transaction_traces
     on transactions.hash = transaction_traces.hash and transactions.lt = transaction_traces.lt;
 

@@ -6,12 +6,12 @@ with named as not materialized (
         symbol,
         ton_scaled(amount, decimals) as scaled,
         comment
-    from jetton_transfers as transfers
+    from each_move('jetton_transfers') as transfers
     left join v_jettons
         on transfers.jetton = v_jettons.account
         and transfers.jetton_workchain = v_jettons.workchain
-    left join comments_of('jetton_transfer', 'messages', 'v_comments') as commented
-        on transfers.tx_hash = commented.tx_hash
+    left join comments_of(260734629, 'messages', 'message_bodies') as commented
+        on transfers.tx_hash = commented.tx_hash and transfers.lt = commented.tx_lt
 )
 select
     named.time,

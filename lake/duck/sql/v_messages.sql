@@ -1,19 +1,22 @@
 create or replace view v_messages as
 with ends as not materialized (
-    from messages
-    where direction = 'in' or kind = 'ext_out'
-    union all
-    from messages as sent
-    anti join (
-        select msg_hash
-        from messages
-        where direction = 'in'
-    ) as consumed
-        on sent.msg_hash = consumed.msg_hash
-    where direction = 'out' and kind = 'int'
+    -- One scan of all ends. A left join, not an anti join: the few messages that a filter leaves
+    -- prune the other side. The time, which may overflow, where no column is computed yet.
+    select
+        ends.*,
+        ton_time(ends.now) as time
+    from each_message('messages') as ends
+    left join messages as consumed
+        on ends.msg_hash = consumed.msg_hash
+        and ends.created_lt = consumed.created_lt
+        and ends.direction > consumed.direction
+    where ends.direction = 'in' or ends.kind = 'ext_out' or consumed.tx_lt is null
+),
+moved as not materialized (
+    from with_ends('ends')
 )
 select
-    ton_time(now) as time,
+    time,
     kind,
     msg_hash,
     tx_hash,
@@ -32,24 +35,15 @@ select
     bounced,
     direction = 'in' or kind = 'ext_out' as delivered,
     opcode,
-    bodies.opcode_name,
-    comments.comment,
-    bodies.body,
+    bodies.decoded_opcode as opcode_name,
+    case when kind <> 'ext_in' then body_comment(bodies.decoded_opcode, bodies.decoded) end as comment,
+    bodies.decoded as body,
     messages.body_hash,
     created_lt,
-    mc_seqno,
-    day
-from with_ends('ends') as messages
-left join (
-    select
-        body_hash as decoded_hash,
-        external_in,
-        any_value(decoded_opcode) as opcode_name,
-        any_value(decoded) as body
-    from message_bodies
-    group by body_hash, external_in
-) as bodies
-    on messages.body_hash = bodies.decoded_hash
-    and (messages.kind = 'ext_in') = bodies.external_in
-left join v_comments as comments
-    on messages.body_hash = comments.body_hash and messages.kind <> 'ext_in';
+    messages.mc_seqno,
+    messages.day
+from each_message('moved') as messages
+left join message_bodies as bodies
+    on messages.body_hash = bodies.body_hash
+    and messages.mc_seqno = bodies.mc_seqno
+    and (messages.kind = 'ext_in') = bodies.external_in;

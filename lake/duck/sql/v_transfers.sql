@@ -8,13 +8,26 @@ with valued as not materialized (
         destination,
         value,
         value_extra_currencies as currencies,
-        comment,
+        body_comment(decoded_opcode, decoded) as comment,
         tx_hash,
         tx_lt as lt,
-        mc_seqno,
-        day
+        messages.mc_seqno,
+        messages.day
     from messages
-    left join v_comments on messages.body_hash = v_comments.body_hash
+    left join (
+        from message_bodies
+        where
+            not external_in
+            and decoded_opcode in (
+                'text_comment',
+                'jetton_transfer',
+                'jetton_internal_transfer',
+                'jetton_notify',
+                'nft_transfer',
+                'nft_ownership_assigned'
+            )
+    ) as bodies
+        on messages.body_hash = bodies.body_hash and messages.mc_seqno = bodies.mc_seqno
     where direction = 'in' and kind = 'int'
 ),
 moved as not materialized (
@@ -79,12 +92,12 @@ moved as not materialized (
         collections.content ->> '$.name' as symbol,
         1 as amount,
         1 as amount_units
-    from nft_transfers as transfers
+    from each_move('nft_transfers') as transfers
     left join latest_nft_collections as collections
         on transfers.collection = collections.account
         and transfers.collection_workchain = collections.workchain
-    left join comments_of('nft_transfer', 'messages', 'v_comments') as commented
-        on transfers.tx_hash = commented.tx_hash
+    left join comments_of(1607220500, 'messages', 'message_bodies') as commented
+        on transfers.tx_hash = commented.tx_hash and transfers.lt = commented.tx_lt
     where not aborted
 )
 select

@@ -1,5 +1,18 @@
 -- Macros shared by the views for people and the everyday questions.
 
+-- Every row of `messages`, or of a table with `aborted`. The join, which holds for each row, lets
+-- DuckDB expect few of them: it then looks up those that a filter leaves in the table joined next,
+-- of which it reads what may have them, rather than read all of it before.
+create or replace macro each_message(relation) as table
+    select held.*
+    from query_table(relation) as held
+    semi join (select unnest(['in', 'out']) as direction) as either using (direction);
+create or replace macro each_move(relation) as table
+    select held.*
+    from query_table(relation) as held
+    semi join (select unnest([true, false]) as ended) as either
+        on coalesce(held.aborted, false) = ended;
+
 -- One account; for a NULL address, the wallet that received most external messages. The relation is
 -- `messages`.
 create or replace macro account_or_busiest(address, relation) as table
@@ -40,15 +53,43 @@ create or replace macro with_ends(relation) as table
     left join labels as recipients
         on destination = recipients.account and destination_workchain = recipients.workchain;
 
+-- The text comment of a decoded body, or of the forward payload in it; NULL if there is none, or an
+-- encrypted one.
+create or replace macro body_comment(opcode_name, decoded) as
+    case
+        when opcode_name = 'text_comment' then decoded ->> '$.comment'
+        when
+            list_contains(
+                [
+                    'jetton_transfer',
+                    'jetton_internal_transfer',
+                    'jetton_notify',
+                    'nft_transfer',
+                    'nft_ownership_assigned'
+                ],
+                opcode_name
+            )
+            and (decoded ->> '$.forward_payload.value."@type"') = 'text_comment'
+            then decoded ->> '$.forward_payload.value.text'
+    end;
+
 -- Comments by the transaction that received a message with this opcode; the relations are
--- `messages` and `v_comments`.
-create or replace macro comments_of(opcode, relation, comments) as table
+-- `messages` and `message_bodies`.
+create or replace macro comments_of(number, relation, bodies) as table
     select
         tx_hash,
-        commented.comment
+        tx_lt,
+        body_comment(decoded_opcode, decoded) as comment
     from query_table(relation) as received
-    join query_table(comments) as commented on received.body_hash = commented.body_hash
-    where direction = 'in' and kind = 'int' and opcode_name = opcode;
+    join query_table(bodies) as bodies
+        on received.body_hash = bodies.body_hash
+        and received.mc_seqno = bodies.mc_seqno
+        and (received.kind = 'ext_in') = bodies.external_in
+    where
+        direction = 'in'
+        and kind = 'int'
+        and opcode = number
+        and body_comment(decoded_opcode, decoded) is not null;
 
 -- Every code with its interfaces and its label. The relation is `interfaces`.
 create or replace macro known_codes(relation) as table
