@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -19,7 +18,6 @@ from tonlake.lake.command.argument import (
     snapshot_option,
 )
 from tonlake.lake.command.cli import (
-    EXIT_DATA,
     failing_cleanly,
     json_option,
     read_settings,
@@ -35,7 +33,6 @@ from tonlake.queries.parameter import read_parameters
 from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tonlake.queries.loader import Parameter, Query
@@ -77,7 +74,7 @@ def query_command(
 ) -> None:
     """Run one of the named queries of queries/: everyday questions, and those of the API."""
     if listing:
-        with refusing_questions():
+        with failing_cleanly(QueryError):
             queries = [find_query(name)] if name else list(load_queries().values())
         _print_queries(queries, as_json=as_json)
         return
@@ -85,7 +82,7 @@ def query_command(
         raise click.UsageError("name a query and a --lake, or use --list")
     output_format = "json" if as_json else output_format
     output = choose_output(output, output_format)
-    with failing_cleanly(), refusing_questions():
+    with failing_cleanly(QueryError):
         query = find_query(name)
         values = read_parameters(query, read_pairs(options, "--param"))
         with (
@@ -96,16 +93,6 @@ def query_command(
             write_answer(opened, found.to_reader(), output_format, path)
             for note in list_notes(opened, query.sql):
                 click.echo(note, err=True)
-
-
-@contextmanager
-def refusing_questions() -> Iterator[None]:
-    """Print an error of a query in one line, and exit with its code."""
-    try:
-        yield
-    except QueryError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(EXIT_DATA)
 
 
 def _print_queries(queries: list[Query], *, as_json: bool) -> None:

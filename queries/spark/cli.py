@@ -14,8 +14,7 @@ from tonlake.lake.duck.answer import TABLE_ROWS, TEXT_WRITERS, write_table
 from tonlake.lake.errors import EngineError
 from tonlake.lake.spark.cli import conf_option, master_option
 from tonlake.lake.spark.tables import open_lake, open_session
-from tonlake.queries.cli import refusing_questions
-from tonlake.queries.errors import QueryUnknown
+from tonlake.queries.errors import QueryError, QueryUnknown
 from tonlake.queries.loader import load_queries
 from tonlake.queries.parameter import read_parameters
 from tonlake.queries.spark.scope import needs_duckdb
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-EXIT_DATA = 1
 EXAMPLES = """
 Examples:
 
@@ -82,7 +80,7 @@ def spark_sql_command(  # noqa: PLR0913 - one for each option
         return
     if name is None or (place is None and not translate):
         raise click.UsageError("name a query and a --lake, or use --list")
-    with failing_cleanly(), refusing_questions():
+    with failing_cleanly(QueryError):
         parameters = _read_options(name, options)
         if translate or place is None:
             click.echo(_translate(name, parameters))
