@@ -31,9 +31,14 @@ def copy_indexed(lake: Path, target: Path) -> Path:
     return target
 
 
+@pytest.fixture(scope="module")
+def indexed(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_indexed(demo_lake, tmp_path_factory.mktemp("indexed") / "lake")
+
+
 @pytest.fixture
-def lake(demo_lake: Path, tmp_path: Path) -> Path:
-    return copy_indexed(demo_lake, tmp_path / "lake")
+def lake(indexed: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(indexed, tmp_path / "lake"))
 
 
 @pytest.fixture
