@@ -4,13 +4,13 @@ import base64
 import json
 import subprocess
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.clients.packages import NODE, RUN_S, provide_packages
+from tests.ingest.derive.tvm.contracts import Contract, list_calls, read_lake, read_recorded
 from tests.ingest.derive.tvm.machine.differences import SANDBOX, list_unexplained
 from tests.ingest.derive.tvm.machine.drawing import draw_program
 from tests.ingest.derive.tvm.machine.test_run import GAS, make_context, make_data
@@ -18,8 +18,9 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import Context, join_params
-from tonlake.ingest.derive.tvm.machine.run import execute, open_bag
+from tonlake.ingest.derive.tvm.machine.run import enter_stack, execute, open_bag
 from tonlake.ingest.derive.tvm.machine.vmstack import build_stack
+from tonlake.ingest.derive.tvm.stack import StackValue
 
 VERSION = 13
 BATCH = 2000
@@ -29,19 +30,30 @@ OUT_OF_MEMORY = "memory access out of bounds"
 LARGE = 2000
 
 
-def ask(node: str, codes: Sequence[bytes], config: bytes) -> list[dict[str, Any]]:
-    """Return the answers of the emulator to programs on the account of the recorded ones."""
+Call = tuple[Contract, tuple[StackValue, ...]]
+
+
+def _write(value: StackValue) -> str:
+    return str(value) if isinstance(value, int) else base64.b64encode(value.boc).decode()
+
+
+def ask(node: str, calls: Sequence[Call], config: bytes) -> list[dict[str, Any]]:
+    """Return the answers of the emulator to calls on the account of the recorded programs."""
     setting = {
-        "data": base64.b64encode(make_data()).decode(),
         "address": f"0:{'11' * 32}",
         "time": 1_750_000_000,
         "balance": "123456789012",
         "seed": "07" * 32,
         "gas_limit": GAS,
-        "method": 0,
     }
     lines: list[dict[str, Any]] = [
-        {"code": base64.b64encode(code).decode(), **setting} for code in codes
+        {
+            **{name: base64.b64encode(boc).decode() for name, boc in contract._asdict().items()},
+            "stack": list(map(_write, stack[:-1])),
+            "method": stack[-1],
+            **setting,
+        }
+        for contract, stack in calls
     ]
     lines[0]["config"] = base64.b64encode(config).decode()
     done = subprocess.run(
@@ -66,31 +78,52 @@ def shrink(config: bytes) -> bytes:
     return join_params({number: boc for number, boc in params.items() if len(boc) < LARGE})
 
 
-def list_different(codes: Sequence[bytes], node: str, context: Context) -> list[int]:
-    """Return the places of the programs that end otherwise than in the sandbox."""
+def list_different(calls: Sequence[Call], node: str, context: Context) -> list[int]:
+    """Return the places of the calls that end otherwise than in the sandbox."""
     different = []
-    for start in range(0, len(codes), BATCH):
-        part = codes[start : start + BATCH]
-        for place, (code, answer) in enumerate(
+    for start in range(0, len(calls), BATCH):
+        part = calls[start : start + BATCH]
+        for place, ((contract, stack), answer) in enumerate(
             zip(part, ask(node, part, context.config), strict=True), start
         ):
-            ended = execute(open_bag(code), open_bag(make_data()), [0], context, GAS)
+            code, data = map(open_bag, contract)
+            ended = execute(code, data, enter_stack(stack), context, GAS)
             if OUT_OF_MEMORY in answer.get("error", "") and len(ended.stack) > DEEP:
                 continue
             found = ended.exit_code, ended.gas_used, build_stack(ended.stack).hash
             wanted = None
             if "stack" in answer:
-                stack = parse_boc(base64.b64decode(answer["stack"]))
-                wanted = answer["exit"], answer["gas"], stack.hash(stack.roots[0])
+                left = parse_boc(base64.b64decode(answer["stack"]))
+                wanted = answer["exit"], answer["gas"], left.hash(left.roots[0])
             if found != wanted:
                 different.append(place)
     return different
 
 
-@pytest.mark.parametrize("count", [200, pytest.param(100_000, marks=pytest.mark.long)])
-def test_drawn_programs_end_as_in_sandbox(shared: Path, count: int) -> None:
+@pytest.fixture(scope="module")
+def context(shared: Path) -> Context:
     boc = (shared / "data" / "configs" / "mainnet_config_tonutils.boc").read_bytes()
-    context = make_context(shrink(boc), VERSION, None)
-    find = partial(list_different, node=provide_packages(), context=context)
+    return make_context(shrink(boc), VERSION, None)
+
+
+@pytest.mark.parametrize("count", [200, pytest.param(100_000, marks=pytest.mark.long)])
+def test_drawn_programs_end_as_in_sandbox(context: Context, count: int) -> None:
+    node = provide_packages()
+
+    def find(codes: Sequence[bytes]) -> list[int]:
+        calls = [(Contract(code, make_data()), (0,)) for code in codes]
+        return list_different(calls, node, context)
+
     seeds = find([draw_program(seed, VERSION) for seed in range(count)])
     assert not list_unexplained(SANDBOX, seeds, VERSION, find)
+
+
+@pytest.mark.long
+def test_get_methods_end_as_in_sandbox(
+    context: Context, shared: Path, demo_lake: Path, newest_lake: Path
+) -> None:
+    """Every known get-method of every code in two networks and in recorded accounts."""
+    contracts = [*read_lake(demo_lake), *read_lake(newest_lake), *read_recorded(shared)]
+    calls = list_calls(contracts)
+    different = list_different(calls, provide_packages(), context)
+    assert not [calls[place][1] for place in different]

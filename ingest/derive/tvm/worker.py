@@ -49,6 +49,11 @@ HOW_TO_INSTALL = (
     "libemulator in the setting [tvm] emulator_library"
 )
 
+_LIBRARY_UNUSABLE = (
+    "the library {} of the setting [tvm] emulator_library cannot be loaded: name the libemulator "
+    "of the node's release, or remove the setting to run get-methods with tonlake's own engine"
+)
+
 
 class WorkerProcess:
     """At most one process at a time; not thread-safe."""
@@ -130,7 +135,8 @@ class WorkerProcess:
             raise TvmCrash("the TVM process did not start") from error
         if word != "ready":
             self.stop()
-            what = self._settings.library or HOW_TO_INSTALL
+            library = self._settings.library
+            what = _LIBRARY_UNUSABLE.format(library) if library else HOW_TO_INSTALL
             raise TvmMissing(f"{what} ({rest[0]})")
 
 

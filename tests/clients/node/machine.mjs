@@ -5,6 +5,8 @@ import { createRequire } from "node:module";
 const require = createRequire(import.meta.url);
 const { Executor } = require("@ton/sandbox/dist/executor/Executor.js");
 const { Address, Cell } = require("@ton/core");
+const read = (text) => // a number, or the bag of a slice
+  /^-?\d+$/.test(text) ? { type: "int", value: BigInt(text) } : { type: "slice", cell: Cell.fromBase64(text) };
 
 const lines = readFileSync(0, "utf8").split("\n").filter(Boolean).map((text) => JSON.parse(text));
 let engine = await Executor.create();
@@ -20,7 +22,7 @@ const run = async (line) => {
     randomSeed: Buffer.from(line.seed, "hex"),
     gasLimit: BigInt(line.gas_limit),
     methodId: line.method,
-    stack: [],
+    stack: (line.stack ?? []).map(read),
     verbosity: "short",
     debugEnabled: false,
   });

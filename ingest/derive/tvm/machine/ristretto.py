@@ -117,13 +117,12 @@ def multiply(encoded: int, number: int, version: int) -> int | None:
     identity as the point is refused otherwise.
     """
     number %= ORDER
-    if version < _IDENTITY_ACCEPTED_SINCE:
-        if number == 0:
-            return 0
-        if encoded == 0:
-            return None
+    is_new = version >= _IDENTITY_ACCEPTED_SINCE
+    if not number and not is_new:
+        return 0
     point = decode(encoded)
-    return None if point is None else encode(_multiply(point, number))
+    product = 0 if point is None else encode(_multiply(point, number))
+    return product if product or (is_new and point is not None) else None
 
 
 def multiply_base(number: int) -> int:
