@@ -139,13 +139,19 @@ class Result:
         return frame if isinstance(frame, polars.DataFrame) else frame.to_frame()
 
     def df(self) -> pd.DataFrame:
-        """Return the rows as a pandas frame.
+        """Return the rows as a pandas frame; scaled amounts as doubles, which can be plotted.
+
+        Whole decimals, such as amounts in the smallest unit, stay exact: Python's ``Decimal``.
 
         Raises:
             ImportError: pandas is not installed.
         """
         need("pandas", "Result.df()")
-        frame: pd.DataFrame = self._table.to_pandas()
+        table = self._table
+        for at, field in enumerate(table.schema):
+            if is_decimal(field.type) and field.type.scale > 0:
+                table = table.set_column(at, field.name, table.column(at).cast(pa.float64()))
+        frame: pd.DataFrame = table.to_pandas()
         return frame
 
     def show(self, rows: int = SHOWN_ROWS) -> None:

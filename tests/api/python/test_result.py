@@ -2,6 +2,7 @@
 
 import sys
 from datetime import datetime
+from decimal import Decimal
 
 import duckdb
 import polars as pl
@@ -33,6 +34,13 @@ def test_every_form_has_the_same_rows(result: Result) -> None:
     lines = result.csv().splitlines()
     assert lines[0] == "workchain,account,lt,hash,time"
     assert len(lines) == len(rows) + 1
+
+
+def test_scaled_amounts_are_numbers_to_pandas(lake: tonlake.Lake) -> None:
+    frame = lake.sql("select amount, amount_units::decimal(38, 0) as units from v_transfers").df()
+    assert frame.select_dtypes("number").columns.to_list() == ["amount"]
+    assert frame["amount"].sum() > 0
+    assert isinstance(frame["units"][0], Decimal)
 
 
 def test_accounts_are_shown_as_people_write_them(
