@@ -27,6 +27,9 @@ Node = dict[str, Any]
 
 _EQUALITIES = {"COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_IN", "COMPARE_NOT_IN"}
 _EQUALITIES |= {"COMPARE_DISTINCT_FROM", "COMPARE_NOT_DISTINCT_FROM"}
+_RELATIONS = ("BASE_TABLE", "TABLE_FUNCTION")
+_ROWS_OF_A_TABLE = ("latest", "as_of", "states_as_of")
+"""Macros whose first argument names the table."""
 _PARSED = "select json_serialize_sql($query::varchar)"
 _RAW = "select ton_address(ton_workchain($text), ton_account($text))"
 _WORD = re.compile(r"\w+")
@@ -78,29 +81,47 @@ class _Scope:
     def __init__(self, nodes: list[Node]) -> None:
         self._read: dict[str, str] = {}
         named = {
-            each["key"] for node in nodes if "cte_map" in node for each in node["cte_map"]["map"]
+            each["key"].lower()
+            for node in nodes
+            if "cte_map" in node
+            for each in node["cte_map"]["map"]
         }
         for node in nodes:
-            if node.get("type") == "BASE_TABLE":
-                self._read[node["alias"] or node["table_name"]] = node["table_name"].lower()
-            elif node.get("type") == "TABLE_FUNCTION":
-                name = node["function"].get("function_name", "")
-                self._read[node["alias"] or name] = name.lower()
+            if node.get("type") in _RELATIONS:
+                name = _name_relation(node)
+                self._read[node["alias"].lower() or name] = name
         self._is_known = all(name in ALL_VIEWS or name in named for name in self._read.values())
-        self._made = {node["alias"] for node in nodes if "class" in node and node.get("alias")}
+        self._made = {
+            node["alias"].lower() for node in nodes if "class" in node and node.get("alias")
+        }
+        self._renamed = {
+            name.lower() for node in nodes for name in node.get("column_name_alias") or ()
+        }
 
     def find(self, node: Node | None) -> Column | None:
         """Return the column that an expression names; None if it is not known for sure."""
         if node is None or node.get("class") != "COLUMN_REF":
             return None
-        *qualifier, name = node["column_names"]
+        *qualifier, name = map(str.lower, node["column_names"])
         source = self._read.get(qualifier[-1]) if qualifier else None
-        if source not in ALL_VIEWS and (name in self._made or not self._is_known):
+        is_sure = source in ALL_VIEWS or (name not in self._made and self._is_known)
+        if name in self._renamed or not is_sure:
             return None
         views = [source] if source in ALL_VIEWS else [*self._read.values()]
         found = {column for view in views for column in _list_columns(view) if column.name == name}
         kinds = {(column.type, column.values, column.is_address) for column in found}
         return found.pop() if len(kinds) == 1 else None
+
+
+def _name_relation(node: Node) -> str:
+    """Return the table, view or macro that is read; of ``latest('wallets')`` it is ``wallets``."""
+    if node["type"] == "BASE_TABLE":
+        return str(node["table_name"]).lower()
+    function = node["function"]
+    name = str(function.get("function_name", "")).lower()
+    if name in _ROWS_OF_A_TABLE and function["arguments"]:
+        name = _read_text(function["arguments"][0]["expression"], {}) or name
+    return name
 
 
 def _list_columns(view: str) -> tuple[Column, ...]:

@@ -61,6 +61,8 @@ def late_lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
         (f"from transactions where hash = '{'ab' * 32}'", "write ton_hash("),
         ("from messages where body_hash = 'abcd'", "write unhex('abcd')"),
         ("from v_transfers where sender = $who", f"write '{RAW}'"),
+        ("FROM Messages M WHERE m.KIND = 'internal'", "one of int, ext_in, ext_out, never 'inter"),
+        (f"from latest('wallets') where account = '{RAW}'", "write ton_account("),
     ],
 )
 def test_what_no_row_can_equal_is_refused_with_the_cure(
@@ -80,6 +82,7 @@ def test_what_no_row_can_equal_is_refused_with_the_cure(
         "from (select 'internal' as kind) where kind = 'internal'",
         r"from transactions where hash = '\xAB' or account = unhex('abcd')",
         "from messages where kind like 'inter%'",
+        "from messages, (values ('internal')) t(kind) where t.kind = 'internal' limit 1",
         "from (select ton_friendly(0, root_hash) as kind from blocks) where kind = 'internal'",
     ],
 )
