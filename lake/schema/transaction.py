@@ -271,7 +271,8 @@ MESSAGE_BODIES = Table(
             Column(
                 "decoded_opcode",
                 "text",
-                "Name of the opcode; NULL if unknown, or below 65536 and no layout matches",
+                "Name of the opcode; NULL if unknown, if below 65536 and no layout matches, or if "
+                "the layout would leave most of the body",
             ),
             Column(
                 "decoded",

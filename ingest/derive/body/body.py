@@ -35,19 +35,20 @@ class Decoded(NamedTuple):
 
     ``name`` is the name of its opcode (TON Center's ``decoded_opcode``), ``json`` the decoded
     object (``decoded``), ``limit`` what kept all or a part of it from being decoded, in words;
-    each is None if there is none. ``has_number`` means that contracts share the opcode, so that its
-    name is that of the body only if there is an object.
+    each is None if there is none. ``is_shared`` means that bodies of other layouts have the opcode,
+    too: it is a low number, or its layout would leave most of the body. Then its name is that of
+    the body only if there is an object.
     """
 
     name: str | None
     json: str | None
     limit: str | None = None
-    has_number: bool = False
+    is_shared: bool = False
 
     @property
     def own_name(self) -> str | None:
         """The name of the opcode as far as it is that of the body."""
-        if not self.has_number or self.name is None:
+        if not self.is_shared or self.name is None:
             return self.name
         return None if self.value is None else str(self.value["@type"])
 
@@ -97,7 +98,8 @@ def decode_body(tree: CellTree, cell: int, *, external_in: bool = True) -> Decod
         text = None
     if opcode is None:
         return Decoded(None, text, work.limit)
-    return Decoded(name_opcode(opcode), text, work.limit, opcode < MIN_HASHED)
+    is_shared = opcode < MIN_HASHED or work.is_mostly_unread
+    return Decoded(name_opcode(opcode), text, work.limit, is_shared)
 
 
 def decode_message_body(body: bytes, *, external_in: bool) -> Decoded:

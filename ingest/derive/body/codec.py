@@ -57,13 +57,15 @@ class Work:
     ``layouts`` decode payloads by opcode; ``level`` is the depth of the cell that is read,
     ``payloads`` how many more may be nested, ``entries_left`` how many more the dictionary that is
     read may have, ``text_left`` what is left of ``MAX_TEXT``. ``limit`` names the limit that was
-    met, if any.
+    met, if any. ``is_mostly_unread`` tells that a layout was refused because it would leave most of
+    a body or payload unread.
     """
 
     __slots__ = (
         "_cells",
         "_raw_bytes",
         "entries_left",
+        "is_mostly_unread",
         "known",
         "layouts",
         "level",
@@ -83,6 +85,7 @@ class Work:
         self.layouts = layouts
         self.level = 0
         self.limit: str | None = None
+        self.is_mostly_unread = False
         self.payloads = MAX_PAYLOADS
 
     def refuse(self, limit: str) -> NoReturn:

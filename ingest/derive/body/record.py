@@ -428,8 +428,9 @@ def _read_first(
 def decode_layout(source: CellSlice, work: Work) -> str | None:
     """Return the object of the first layout that fits the start of a body; None if none does.
 
-    Data after the layout are ignored, as in TON Center, unless the layout must be whole. Where no
-    layout fits, the position in ``source`` stays as it is.
+    Data after the layout are ignored, as in TON Center, unless the layout must be whole, or they
+    have more bits than what it reads, and it reads no reference: then the opcode is that of another
+    layout. Where no layout fits, the position in ``source`` stays as it is.
 
     Raises:
         BodyLimit: decoding takes more work than is allowed.
@@ -441,8 +442,11 @@ def decode_layout(source: CellSlice, work: Work) -> str | None:
             text: str = record.decode(source, work)
         except (BocError, BodyError):
             continue
-        if not (record.is_whole and (source.bits_left or source.refs_left)):
+        if record.is_whole and (source.bits_left or source.refs_left):
+            continue
+        if source.bits_left <= bits - source.bits_left or source.ref > ref:
             return text
+        work.is_mostly_unread = True
     source.bits_left, source.ref = bits, ref
     return None
 
