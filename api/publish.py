@@ -20,7 +20,7 @@ from tonlake.lake.duck.own import DEFINITIONS_FILE
 from tonlake.lake.index.builder.plan import range_of
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.snapshot import SELECTION_FILE
-from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, DataFile
+from tonlake.lake.log.state import FIRST_FILE, LOG_FOLDER, SEGMENT_FOLDER, DataFile
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 PREFIX = "/lake"
-_ENTRY = re.compile(rf"{LOG_FOLDER}/[1-9][0-9]*\.json")
+_ENTRY = re.compile(rf"{LOG_FOLDER}/[1-9][0-9]*(\.checkpoint)?\.json")
 _DIGEST = re.compile(r"-([0-9a-f]+)\.\w+")
 _RANGE = re.compile(r"bytes=([0-9]{1,18})-([0-9]{0,18})")
 """The ranges that are honoured; for any other the whole file is sent, as HTTP allows."""
@@ -52,7 +52,8 @@ def answer_file(request: ApiRequest) -> Response[bytes] | Stream:
     if not is_published(name) or not file.is_file():
         raise NotFoundException
     tag = f'"{_name_version(name, file)}"'
-    headers = {"ETag": tag, "Cache-Control": _LASTING, "Accept-Ranges": "bytes"}
+    lasts = "no-cache" if name == FIRST_FILE else _LASTING
+    headers = {"ETag": tag, "Cache-Control": lasts, "Accept-Ranges": "bytes"}
     if tag in request.headers.get("if-none-match", ""):
         return Response(b"", status_code=304, headers=headers)
     size = file.stat().st_size
@@ -73,8 +74,8 @@ def answer_file(request: ApiRequest) -> Response[bytes] | Stream:
 
 
 def is_published(name: str) -> bool:
-    """Whether ``name`` is a data file, index segment, log entry, or file of definitions."""
-    if _ENTRY.fullmatch(name) or name in {SELECTION_FILE, DEFINITIONS_FILE}:
+    """Whether ``name`` is a data file, index segment, of the log, or file of definitions."""
+    if _ENTRY.fullmatch(name) or name in {FIRST_FILE, SELECTION_FILE, DEFINITIONS_FILE}:
         return True
     folder = name.partition("/")[0]
     try:

@@ -65,10 +65,26 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     orphan_grace_s: Annotated[
         int,
         Meta(
-            description="Seconds before a file that is not in the newest snapshot may be removed",
+            description="Seconds before a file that no commit lists may be removed: a writer may"
+            " still need it",
             ge=0,
         ),
     ] = 3600
+    replaced_grace_s: Annotated[
+        int,
+        Meta(
+            description="Seconds before a file that a commit replaced may be removed, at most"
+            " orphan_grace_s; files of open snapshots stay longer",
+            ge=0,
+        ),
+    ] = 60
+    log_entries: Annotated[
+        int,
+        Meta(description="Newest commits whose log entries stay; older ones are summed up", ge=1),
+    ] = 1_000
+    log_age_s: Annotated[
+        int, Meta(description="Seconds for which log entries stay, however many there are", ge=0)
+    ] = 600
     check_digests: Annotated[
         bool, Meta(description="Check every file's digest when a lake is opened")
     ] = True

@@ -15,7 +15,7 @@ from tonlake.lake.index.index import open_index
 from tonlake.lake.log.ranges import overlaps
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
-from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, list_log
+from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, entry_name, list_log
 from tonlake.queries.errors import QueryNeeded
 from tonlake.queries.reader import Reader
 
@@ -233,8 +233,10 @@ class SnapshotHolder:
         now_s = time.monotonic()
         if now_s - self._looked_s < LOOK_EVERY_S:
             return self._newest
-        newest = self._newest or max(list_log(self._lake_dir)[0], default=0)
-        while (self._lake_dir / LOG_FOLDER / f"{newest + 1}.json").exists():
+        folder, newest = self._lake_dir / LOG_FOLDER, self._newest
+        if not (folder / entry_name(newest)).exists():  # it may have been removed long ago
+            newest = max(list_log(self._lake_dir)[0], default=0)
+        while (folder / entry_name(newest + 1)).exists():
             newest += 1
         self._newest, self._looked_s = newest, now_s
         return newest

@@ -170,7 +170,7 @@ def _bring_dataset(
         chosen = parse_days(days)
     except ValueError as error:
         raise click.UsageError(f"--days {error}") from error
-    sweep_orphans(lake, settings.lake.orphan_grace_s)
+    sweep_orphans(lake, settings.lake)
     with show_blocks() as show, closing(DataSet(place)) as found:
         reports = ingest_days(found, chosen, lake, settings, on_progress=show)
         are_whole = [_print_day(report, as_json=as_json) for report in reports]
@@ -210,7 +210,7 @@ def _run(
 ) -> IngestReport:
     span = choose_span(source, range_text)
     count = workers or count_workers(span)
-    sweep_orphans(lake, settings.lake.orphan_grace_s)
+    sweep_orphans(lake, settings.lake)
     with show_blocks() as show, start_workers(origin, lake, settings, count) as builders:
         indexing = Indexing(lake, settings.ingest, builders)
 

@@ -156,7 +156,7 @@ def _copy(
     if isinstance(target, Path):
         publish(LogReader(target), settings.lake)
         if report.commits:
-            sweep_orphans(target, settings.lake.orphan_grace_s)
+            sweep_orphans(target, settings.lake)
     return report
 
 

@@ -365,9 +365,10 @@ class Follower:
 
     def _maintain(self, state: LogState) -> None:
         """Remove files that two sweeps find orphaned: the clock may jump."""
-        grace_s = self._settings.lake.orphan_grace_s
+        lake = self._settings.lake
+        grace_s = min(lake.replaced_grace_s, lake.orphan_grace_s)
         if time.monotonic() - self._swept_s > grace_s:
-            sweep_orphans(self._lake_dir, grace_s, self._orphans)
+            sweep_orphans(self._lake_dir, lake, self._orphans)
             self._orphans = frozenset(list_orphans(self._lake_dir, state))
             self._swept_s = time.monotonic()
 

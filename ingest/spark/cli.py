@@ -208,7 +208,7 @@ def _bring(
     with ExitStack() as stack:
         source = stack.enter_context(closing(origin.open(settings)))
         span = choose_span(source, range_text)
-        sweep_orphans(lake, settings.lake.orphan_grace_s)
+        sweep_orphans(lake, settings.lake)
         session = stack.enter_context(open_session(master, conf))
         pipeline = SparkPipeline(session, origin, source, lake, settings)
         return stack.enter_context(closing(pipeline)).bring(span)

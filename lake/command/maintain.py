@@ -56,7 +56,7 @@ def verify_command(*, lake_dir: Path, as_json: bool, sweep: bool) -> None:
     """Verify all digests and the log; exit 1 on any damage."""
     with failing_cleanly(), show_progress("files") as show:
         settings = read_settings(LakeSections).lake
-        swept = sweep_orphans(lake_dir, settings.orphan_grace_s) if sweep else []
+        swept = sweep_orphans(lake_dir, settings) if sweep else []
         report = verify_lake(lake_dir, show)
     if as_json:
         click.echo(msgspec.json.encode(report))

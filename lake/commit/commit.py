@@ -34,6 +34,7 @@ from tonlake.lake.log.disk import (
     write_temporary,
 )
 from tonlake.lake.log.envelope import encode_entry
+from tonlake.lake.log.lease import Lease
 from tonlake.lake.log.place import Derivation, Derive, NewFile, Place, derive_nothing
 from tonlake.lake.log.ranges import overlaps
 from tonlake.lake.log.reader import LogReader
@@ -45,8 +46,10 @@ from tonlake.lake.log.state import (
     Network,
     checkpoint_name,
     entry_name,
+    find_paths,
     join_networks,
     list_log,
+    read_first,
 )
 from tonlake.lake.schema import TABLES
 from tonlake.lake.settings import LakeSettings
@@ -182,7 +185,8 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
         for _attempt in range(ATTEMPTS):
             expected = reader.read()
             _check_fit(expected, place, network)
-            derived = _write_stages(derive(expected, rows, place), ahead)
+            with Lease(lake_dir, expected.number):
+                derived = _write_stages(derive(expected, rows, place), ahead)
             whole = derived._replace(files=[*base, *derived.files])
             ahead.wait()
             with hold_lock(lake_dir / LOCK_FILE):
@@ -291,8 +295,11 @@ def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> None:
 
 
 def thin_checkpoints(lake_dir: Path, newest: int) -> None:
-    """Remove most old checkpoints; a reader that misses one takes the one before."""
-    for number in list_surplus(list_log(lake_dir)[1], newest):
+    """Remove most old checkpoints; a reader that misses one takes the one before.
+
+    A shortened log keeps the one that it begins with.
+    """
+    for number in {*list_surplus(list_log(lake_dir)[1], newest)} - {read_first(lake_dir)}:
         (lake_dir / LOG_FOLDER / checkpoint_name(number)).unlink(missing_ok=True)
 
 
@@ -310,6 +317,11 @@ def _write_entry(lake_dir: Path, commit: Commit) -> str:
         _link_entry(write_temporary(entry, data, "log"), entry)
     except (OSError, LakeFull):
         remove_files(lake_dir, commit.added)
+        raise
+    except CommitConflict:
+        # The entry of the other writer may list files of the same rows.
+        live = find_paths(LogReader(lake_dir).read().by_place, {file.path for file in commit.added})
+        remove_files(lake_dir, (file for file in commit.added if file.path not in live))
         raise
     reach("log.unlinked")
     sync_folder(entry.parent)

@@ -201,6 +201,13 @@ def list_published(lake_dir: Path, state: LogState) -> set[str]:
     return sum_changes(_read_commits(lake_dir, known.commit, state.number))[0]
 
 
+def find_published(lake_dir: Path, state: LogState) -> int:
+    """Return the number of the published commit; that of ``state`` if there are no Delta logs."""
+    if not (lake_dir / POSITION_FILE).exists():
+        return state.number
+    return _find_position(lake_dir, state).commit or state.number
+
+
 def find_differences(lake_dir: Path) -> Iterator[tuple[str, str]]:
     """Yield each Delta log that differs from the lake's own log, and how."""
     advice = "tonlake rebuild delta writes it again"

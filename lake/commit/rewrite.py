@@ -15,6 +15,7 @@ from tonlake.lake.commit.delta import publish
 from tonlake.lake.file.datafile import write_changes
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.disk import LOCK_FILE, QUEUE_FILE, begin_grace, hold_lock, naming_full_disk
+from tonlake.lake.log.lease import Lease
 from tonlake.lake.log.place import (
     Derivation,
     NewFile,
@@ -82,10 +83,12 @@ def commit_derived(
     with hold_lock(lake_dir / QUEUE_FILE):
         for _attempt in range(ATTEMPTS):
             expected = read_state(lake_dir)
+            lease = Lease(lake_dir, expected.number)
             derivation = derive(expected)
             if derivation is None:
                 return None
             with (
+                lease,
                 spool_files(lake_dir, derivation.files) as spooled,
                 hold_lock(lake_dir / LOCK_FILE),
             ):

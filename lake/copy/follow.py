@@ -108,9 +108,10 @@ class PullFollower:
 
     def _sweep(self, now_s: float) -> None:
         """Remove files that the source has merged."""
-        grace_s = self._settings.lake.orphan_grace_s
+        lake = self._settings.lake
+        grace_s = min(lake.replaced_grace_s, lake.orphan_grace_s)
         if now_s - self._swept_s > grace_s:
-            sweep_orphans(self._puller.lake_dir, grace_s)
+            sweep_orphans(self._puller.lake_dir, lake)
             self._swept_s = now_s
 
     def _write(self, *, problem: str | None, stopped: bool = False) -> None:

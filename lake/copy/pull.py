@@ -15,21 +15,20 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from pyarrow.fs import FileType
 
-from tonlake.lake.commit.commit import CHECKPOINT_COMMITS, is_day, list_surplus
+from tonlake.lake.commit.commit import CHECKPOINT_COMMITS, list_surplus
+from tonlake.lake.copy.source import ANOTHER, ORIGIN, Entry, SourceLog, Start, fetch_body
 from tonlake.lake.duck.own import DEFINITIONS_FILE, OwnTables, check_name
 from tonlake.lake.errors import (
     CommitConflict,
     CopyRefused,
     LakeCorrupt,
-    NetworkMismatch,
     SourceRefused,
 )
-from tonlake.lake.index.builder.plan import range_of, segment_path
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.disk import (
     LOCK_FILE,
@@ -41,22 +40,21 @@ from tonlake.lake.log.disk import (
     sync_folder,
 )
 from tonlake.lake.log.envelope import encode_entry, parse_body
-from tonlake.lake.log.place import path_at, read_place
-from tonlake.lake.log.ranges import Range, merge_ranges, overlaps, subtract_ranges
+from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.snapshot import SELECTION_FILE, WHOLE, Selection, Snapshot, read_selection
 from tonlake.lake.log.state import (
+    FIRST_FILE,
     LOG_FOLDER,
     SEGMENT_FOLDER,
     Commit,
+    FirstEntry,
     LogState,
     checkpoint_name,
     entry_name,
-    join_networks,
     number_names,
     read_commit,
     read_state,
 )
-from tonlake.lake.schema import TABLES
 from tonlake.lake.storage.storage import fetch_log, list_log_names, open_storage, work_through
 from tonlake.lake.storage.web import WebFolder, is_web
 
@@ -65,203 +63,8 @@ if TYPE_CHECKING:
 
     from pyarrow.fs import FileInfo
 
-    from tonlake.lake.log.place import Place
     from tonlake.lake.log.state import DataFile
     from tonlake.lake.storage.storage import Source, Storage
-
-ORIGIN = "pull"
-"""Key in the ``source`` of a partial copy's commit: the digest of the source's entry."""
-
-ENTRY_BYTES = 256 << 20
-"""Largest accepted entry: one that lists half a million files."""
-
-MAX_AT_ONCE = 32
-ANOTHER = (
-    "it is not the entry that the copy has, or does not follow it: the source is another lake, or "
-    "was rolled back, or the copy has commits of its own; pull into a new folder"
-)
-
-
-class Entry(NamedTuple):
-    """An entry as the copy will have it; ``origin`` is the digest of the source's entry."""
-
-    commit: Commit
-    digest: str
-    data: bytes
-    origin: str
-
-
-_Body = TypeVar("_Body", bound=msgspec.Struct)
-
-
-def fetch_body(source: Source, path: str, kind: type[_Body]) -> tuple[_Body, str, bytes] | None:
-    """Return the body of a small file, its digest, and its bytes; None if it is not shown.
-
-    Object storage refuses missing objects if listing is denied.
-    """
-    data = bytearray()
-    try:
-        with source.open(path) as stream:
-            while chunk := stream.read(1 << 20):
-                data += chunk
-                if len(data) > ENTRY_BYTES:
-                    raise SourceRefused(path, f"it has more than {ENTRY_BYTES} bytes")
-        return *parse_body(path, bytes(data), kind), bytes(data)
-    except (FileNotFoundError, PermissionError):
-        return None
-    except OSError as error:
-        raise SourceRefused(path, f"it cannot be read ({error})") from error
-    except LakeCorrupt as error:
-        raise SourceRefused(error.file, error.reason) from error
-
-
-class SourceLog:
-    """The log of a source, for a copy with a selection of its days and tables."""
-
-    def __init__(self, source: Source, selection: Selection) -> None:
-        """Take the source and the copy's selection; nothing is read yet."""
-        self._source, self._selection = source, selection
-
-    def read_after(self, state: LogState, origin: str) -> Iterator[Entry]:
-        """Yield the entries after a state of the copy; ``origin`` is the source's digest of it."""
-        number, previous = state.number, state.digest
-        ranges, network, at_once = state.ranges, state.network, 1
-        while True:
-            numbers = range(number + 1, number + 1 + at_once)
-            at_once = min(2 * at_once, MAX_AT_ONCE)
-            for found in work_through(self._fetch, numbers, self._source):
-                if found is None:
-                    return
-                (commit, digest, data), number = found, number + 1
-                file = f"{LOG_FOLDER}/{entry_name(number)}"
-                if (commit.number, commit.previous) != (number, origin):
-                    raise SourceRefused(file, ANOTHER)
-                try:
-                    check_commit(commit, ranges)
-                    network = join_networks(network, commit.network)
-                except (CopyRefused, NetworkMismatch) as error:
-                    raise SourceRefused(file, str(error)) from error
-                entry = Entry(commit, digest, data, digest)
-                if self._selection != WHOLE:
-                    kept = select_commit(commit, digest, self._selection, ranges)
-                    kept = msgspec.structs.replace(kept, previous=previous)
-                    data, own = encode_entry(kept)
-                    entry = Entry(kept, own, data, digest)
-                yield entry
-                origin, previous = digest, entry.digest
-                ranges = change_ranges(ranges, entry.commit)
-
-    def check_newest(self, number: int, origin: str) -> None:
-        """Check that the source still has an entry of the copy."""
-        file = f"{LOG_FOLDER}/{entry_name(number)}"
-        found = self._fetch(number)
-        if found is None:
-            raise SourceRefused(
-                file,
-                f"it is missing, but the copy has {number} commits: the source was rolled back, or"
-                " is another lake",
-            )
-        if found[1] != origin:
-            raise SourceRefused(file, ANOTHER)
-
-    def _fetch(self, number: int) -> tuple[Commit, str, bytes] | None:
-        return fetch_body(self._source, f"{LOG_FOLDER}/{entry_name(number)}", Commit)
-
-
-def check_commit(commit: Commit, held: tuple[Range, ...]) -> None:
-    """Reject a commit that is impossible in a lake with the blocks ``held``."""
-    first, last = commit.first_mc_seqno, commit.last_mc_seqno
-    if not 1 <= first <= last < 1 << 32:
-        raise CopyRefused(f"{first}..{last} is not a range of masterchain blocks")
-    if commit.has_blocks and overlaps(held, (first, last)):
-        raise CopyRefused(f"the lake already has masterchain blocks {first}..{last}")
-    if not is_day(commit.day):
-        raise CopyRefused(f"{commit.day!r} is not a day")
-    for path in commit.removed:
-        _check_path(path)
-    for file in (*commit.added, *(commit.segments or ())):
-        _check_file(file)
-
-
-def _check_file(file: DataFile) -> None:
-    """Reject a file or an index segment with a path that does not follow from what it claims."""
-    if file.table == SEGMENT_FOLDER:
-        try:
-            expected = segment_path(range_of(file), file.sha256)
-        except ValueError:
-            raise CopyRefused(f"{file.path!r} is not the path of a lake file") from None
-    elif file.table in TABLES:
-        expected = path_at(file.table, _check_path(file.path), file.sha256)
-    else:
-        raise CopyRefused(f"this version of tonlake does not know the table {file.table!r}")
-    if file.path != expected:
-        raise CopyRefused(f"{file.path!r} is not the path of a lake file: that is {expected!r}")
-    if file.bytes <= 0 or file.rows < 0:
-        raise CopyRefused(f"{file.path!r} claims {file.bytes} bytes and {file.rows} rows")
-
-
-def _check_path(path: str) -> Place:
-    """Return the place of a data file; refuse a path that no file of a lake can have."""
-    try:
-        place = read_place(path)
-    except ValueError:
-        raise CopyRefused(f"{path!r} is not the path of a lake file") from None
-    if not is_day(place.day):
-        raise CopyRefused(f"{place.day!r} is not a day")
-    return place
-
-
-def select_commit(
-    commit: Commit, digest: str, selection: Selection, held: tuple[Range, ...]
-) -> Commit:
-    """Return the part of a source's commit that a partial copy with the blocks ``held`` has.
-
-    That is the files of its days and tables, the baseline only if it is complete, and pruned ranges
-    only with their kept rows. An index segment is kept if all of its days are selected and no table
-    is left out. ``digest`` is that of the source's entry.
-    """
-    has_blocks = commit.has_blocks and selection.has_day(commit.day)
-    has_all = all(selection.has(file.path) for file in commit.added)
-    kept = msgspec.structs.replace(commit, has_blocks=has_blocks)
-    ranges = change_ranges(held, kept)
-    segments = commit.segments
-    if segments is not None:
-        whole = (each for each in segments if not subtract_ranges([range_of(each)], ranges))
-        segments = () if selection.lacking else tuple(whole)
-    return msgspec.structs.replace(
-        kept,
-        added=tuple(file for file in commit.added if selection.has(file.path)),
-        removed=tuple(path for path in commit.removed if selection.has(path)),
-        source={**commit.source, ORIGIN: digest},
-        shards=commit.shards if has_blocks else {},
-        segments=segments,
-        pruned=_select_pruned(commit, selection, held),
-        baseline=commit.baseline if has_all else msgspec.UNSET,
-    )
-
-
-def _select_pruned(
-    commit: Commit, selection: Selection, held: tuple[Range, ...]
-) -> tuple[Range, ...] | msgspec.UnsetType:
-    """Return the pruned ranges of a commit if a partial copy may claim them.
-
-    Kept rows belong to the last pruned day. If that day is not selected, the copy has no rows of
-    pruned blocks: either all its days come later, or the prune removed all its blocks and is shown.
-    """
-    if commit.pruned is msgspec.UNSET or subtract_ranges(held, commit.pruned) != held:
-        return commit.pruned
-    last = commit.pruned[-1][1]
-    kept = [at for file in commit.added if 0 < (at := read_place(file.path)).last <= last]
-    return commit.pruned if all(selection.has_day(at.day) for at in kept) else msgspec.UNSET
-
-
-def change_ranges(ranges: tuple[Range, ...], commit: Commit) -> tuple[Range, ...]:
-    """Return the masterchain blocks of a lake after a commit, given those before it."""
-    span = commit.first_mc_seqno, commit.last_mc_seqno
-    if commit.has_blocks:
-        return merge_ranges((*ranges, span))
-    return subtract_ranges(ranges, [span]) if commit.undone else ranges
-
 
 STAGING_FOLDER = "_pull"
 """Holds the entries that are not yet part of the copy's log; its presence marks a copy."""
@@ -336,10 +139,14 @@ def open_pull(
 
 
 class _Reached(NamedTuple):
-    """A state of the copy, and the digest that its newest entry has in the source."""
+    """A state of the copy, and the digest that its newest entry has in the source.
+
+    ``start`` is what the copy's log will begin with; None if that stays as it is.
+    """
 
     state: LogState
     origin: str
+    start: Start | None = None
 
 
 class _Copy:
@@ -353,7 +160,12 @@ class _Copy:
         names = list_log_names(storage)
         entries = number_names(names)[0]
         self.newest = entries[-1] if entries else 0
-        sound = next((at for at, number in enumerate(entries) if number != at + 1), self.newest)
+        self._first, sound = 1, 0
+        if FIRST_FILE.rpartition("/")[2] in names:
+            self._first = parse_body(FIRST_FILE, storage.read(FIRST_FILE), FirstEntry)[0].number
+        for number in entries:
+            if number == max(self._first, sound + 1):
+                sound = number
         if not storage.is_local:
             fetch_log(storage, names, sound, folder)
         state = read_state(folder, sound) if sound else LogState()
@@ -361,13 +173,14 @@ class _Copy:
         origin = commit.source.get(ORIGIN, state.digest) if commit else ""
         self.reached = _Reached(state, origin)
 
-    def check_fit(self) -> None:
+    def check_fit(self, start: Start | None) -> None:
         """Check that the staged entries continue the log; the caller holds the lock."""
         newest = f"{LOG_FOLDER}/{entry_name(self.newest)}"
         following = f"{LOG_FOLDER}/{entry_name(self.newest + 1)}"
         if self.storage.find(following).type != FileType.NotFound:
             raise CommitConflict(f"another writer committed to {self.storage.name}")
         is_filling = self.newest > self.reached.state.number
+        is_filling = is_filling and (start is None or self.newest > start.state.number)
         if is_filling and self.locate(self.newest).read_bytes() != self.storage.read(newest):
             raise SourceRefused(newest, ANOTHER)
 
@@ -380,7 +193,8 @@ class _Copy:
         takes several of those between at a time.
         """
         before, state = self.reached.state, after.state
-        numbers = range(before.number + 1, state.number + 1)
+        start = after.start
+        numbers = range(start.state.number if start else before.number + 1, state.number + 1)
         # Staged entries are durable before the newest one makes the others necessary.
         if len(numbers) > 1:
             os.sync()  # syncing a hundred thousand files one by one takes minutes
@@ -393,22 +207,41 @@ class _Copy:
         replaced = [path for path in known if path not in live]
         begin_grace(self.folder, replaced)
         due = state.number - state.number % CHECKPOINT_COMMITS
-        checkpoint = f"{LOG_FOLDER}/{checkpoint_name(state.number)}"
+        needed = [start.state] if start else []
         if due > before.number or len(numbers) > 1:
-            self.storage.replace(checkpoint, encode_entry(state)[0])
-        for group in (numbers[-1:], numbers[-2:0:-1], numbers[:-1][:1]):
-            for number in work_through(self._add_entry, group, self.storage):
-                reach("pull.adopted" if number == state.number else "pull.filled")
-            if self.storage.is_local:
-                sync_folder(self.folder / LOG_FOLDER)
+            needed.append(state)
+        for each in needed:
+            name = f"{LOG_FOLDER}/{checkpoint_name(each.number)}"
+            self.storage.replace(name, encode_entry(each)[0])
+        self._add_entries(numbers)
+        if start:
+            self._begin_at(start.state.number)
         surplus = [state.number]
         if due > before.number:
             surplus = list_surplus(number_names(list_log_names(self.storage))[1], due)
-        for number in surplus:
+        for number in {*surplus} - {self._first}:
             self.storage.remove(f"{LOG_FOLDER}/{checkpoint_name(number)}")
         for path in replaced if not self.storage.is_local else ():
             self.storage.remove(path)
-        self.reached, self.newest = after, state.number
+        self.reached, self.newest = after._replace(start=None), state.number
+
+    def _add_entries(self, numbers: range) -> None:
+        """Move staged entries to the log: the newest one first, the oldest last."""
+        for group in (numbers[-1:], numbers[-2:0:-1], numbers[:-1][:1]):
+            for number in work_through(self._add_entry, group, self.storage):
+                reach("pull.adopted" if number == numbers[-1] else "pull.filled")
+            if self.storage.is_local:
+                sync_folder(self.folder / LOG_FOLDER)
+
+    def _begin_at(self, first: int) -> None:
+        """Remove the entries and checkpoints before ``first``, which has both."""
+        self._first = first
+        self.storage.replace(FIRST_FILE, encode_entry(FirstEntry(first))[0])
+        entries, checkpoints = number_names(list_log_names(self.storage))
+        gone = [checkpoint_name(number) for number in checkpoints if number < first]
+        gone += [entry_name(number) for number in entries if number < first]
+        for name in gone:
+            self.storage.remove(f"{LOG_FOLDER}/{name}")
 
     def _add_entry(self, number: int) -> int:
         """Move a staged entry to the log; an interrupted process may have done so before."""
@@ -461,6 +294,7 @@ class Puller:
         self._source, self._copy = source, copy
         self._selection, self._on_file = selection, on_file
         self._log = SourceLog(source, selection)
+        self._is_current = False
 
     def bring(self) -> PullReport:
         """Copy and report all new commits, including those that undo blocks.
@@ -478,7 +312,7 @@ class Puller:
             self._log.check_newest(self._copy.newest, "")
         elif after.state.number > before.number:
             with hold_lock(self.lake_dir / LOCK_FILE):
-                self._copy.check_fit()
+                self._copy.check_fit(after.start)
                 after, files = self._copy_until(after)
                 if not before.number:
                     self._copy_definitions()
@@ -500,29 +334,38 @@ class Puller:
 
     def check_newest(self) -> None:
         """Compare the newest commit of the copy with that of the source."""
-        reached = self._copy.reached
+        reached, self._is_current = self._copy.reached, False
         self._log.check_newest(reached.state.number, reached.origin)
 
     def _read_on(self, reached: _Reached) -> _Reached:
         """Stage the entries that the source has beyond a state; return the state after them."""
-        state, origin = reached
+        state, origin, start = reached
         waiting: list[tuple[Commit, str]] = []
-        for entry in self._log.read_after(*reached):
-            path = self._copy.locate(entry.commit.number)
-            with naming_full_disk(path):
-                path.write_bytes(entry.data)
-            reach("pull.staged")
+        for entry in self._log.read_after(state, origin):
+            self._stage(entry)
             waiting.append((entry.commit, entry.digest))
             origin = entry.origin
             if len(waiting) == SUMMED_COMMITS:
                 state, waiting = state.add(*waiting), []
         if origin == reached.origin:
-            return reached
+            start = None if self._is_current else self._log.find_start(state)
+            self._is_current = True
+            if start is None:
+                return reached
+            self._stage(start.entry)
+            return self._read_on(_Reached(start.state, start.entry.origin, start))
+        self._is_current = False
         state = state.add(*waiting)
         paths = Counter(file.path for file in (*state.files, *state.segments))
         if paths and max(paths.values()) > 1:
             raise SourceRefused(max(paths, key=paths.__getitem__), "the log adds it twice")
-        return _Reached(state, origin)
+        return _Reached(state, origin, start)
+
+    def _stage(self, entry: Entry) -> None:
+        path = self._copy.locate(entry.commit.number)
+        with naming_full_disk(path):
+            path.write_bytes(entry.data)
+        reach("pull.staged")
 
     def _copy_until(self, after: _Reached) -> tuple[_Reached, list[DataFile]]:
         """Copy what a state has beyond the copy, and return the final state and files.

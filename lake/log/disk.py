@@ -31,7 +31,8 @@ POINTS = (
         for step in ("created", "written", "synced", "renamed")
     ),
     *("compact.renamed", "compact.folders_synced", "prune.written", "prune.indexed"),
-    *("sweep.removed", "pull.staged", "pull.copied", "pull.synced", "pull.adopted", "pull.filled"),
+    *("sweep.removed", "sweep.shortened", "pull.staged", "pull.copied", "pull.synced"),
+    *("pull.adopted", "pull.filled"),
 )
 """Every point of this package."""
 

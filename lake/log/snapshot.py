@@ -18,9 +18,16 @@ from msgspec import UNSET
 from tonlake.lake.errors import TableLacking
 from tonlake.lake.log.digest import find_changed, find_damage
 from tonlake.lake.log.envelope import read_body
+from tonlake.lake.log.lease import Lease
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.ranges import cut_ranges
-from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, read_commit, read_state
+from tonlake.lake.log.state import (
+    LOG_FOLDER,
+    SEGMENT_FOLDER,
+    read_commit,
+    read_first,
+    read_state,
+)
 from tonlake.lake.schema import BLOCKS, TABLES
 
 if TYPE_CHECKING:
@@ -179,6 +186,8 @@ class Snapshot:
                 self.damaged.setdefault(error.file.split("/", 1)[0], error)
         # An index segment has no data of its own; a damaged one can be left out.
         self.segments = tuple(segment for segment in state.segments if segment.path not in broken)
+        self.lease: Lease | None = None
+        """Keeps the files; none if they are kept otherwise."""
         self.watch = FileWatch(lake_dir, {})
         """Checks files by table, and segments as group ``lookups``; no files without digests."""
         self.bound: int | None = None
@@ -240,8 +249,9 @@ class Snapshot:
 
     @cached_property
     def commits(self) -> tuple[Commit, ...]:
-        """Every commit up to this one, read from the log on first access."""
-        return tuple(read_commit(self.lake_dir, at)[0] for at in range(1, self.number + 1))
+        """Every commit of the log up to this one, read on first access."""
+        first = read_first(self.lake_dir)
+        return tuple(read_commit(self.lake_dir, at)[0] for at in range(first, self.number + 1))
 
     def sound_files(self) -> dict[str, tuple[DataFile, ...]]:
         """Return the files of the tables that can be queried."""
@@ -284,13 +294,17 @@ def open_snapshot(
         LakeCorrupt: the log itself is damaged.
     """
     state = read_state(lake_dir, number) if log is None else log.find(number)
+    lease = Lease(lake_dir, state.number)
     if not check_digests:
-        return Snapshot(lake_dir, state, list_lacking(lake_dir))
+        snapshot = Snapshot(lake_dir, state, list_lacking(lake_dir))
+        snapshot.lease = lease
+        return snapshot
     began_s = clock()
     trusted = earlier if earlier and earlier.is_sound_until(began_s) else None
     files = trusted.list_new(state) if trusted else (*state.files, *state.segments)
     damage = find_damage(lake_dir, files, trust_earlier=True)
     snapshot = Snapshot(lake_dir, state, [*list_lacking(lake_dir), *damage])
+    snapshot.lease = lease
     ended_s = clock()
     snapshot.checked_until_s = (
         trusted.checked_until_s if trusted else ended_s + REST * (ended_s - began_s)

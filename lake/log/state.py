@@ -4,6 +4,9 @@
 state after commit N, so that readers need not replay all commits. Either is one JSON object with
 the SHA-256 of its body, so that a damaged entry is never mistaken for a valid one. Nothing in the
 log depends on the clock or the machine: the same rows give the same log.
+
+A long log begins later: sweeps remove old entries, and it begins with the checkpoint N and entry N
+(``lake.maintenance.orphan``). ``_log/first.json`` has that number, for sources that list no files.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections import defaultdict
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -113,6 +117,9 @@ def join_networks(known: Network | None, new: Network | None) -> Network | None:
 
 
 LOG_FOLDER = "_log"
+FIRST_FILE = f"{LOG_FOLDER}/first.json"
+"""Has the number of the first entry, unless that is 1."""
+
 REPORTED_KIND = "dataset"
 """``kind`` in the source of a commit whose rows come from the public data set: they are reported by
 others, and not decoded from blocks."""
@@ -286,6 +293,12 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
         return state
 
 
+class FirstEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The commit that a shortened log begins with; its checkpoint sums up all earlier ones."""
+
+    number: int
+
+
 def entry_name(number: int) -> str:
     """Return the file name of commit ``number``."""
     return f"{number}.json"
@@ -331,6 +344,13 @@ def number_names(names: Iterable[str]) -> tuple[list[int], list[int]]:
     return sorted(_read_numbers(stems)), sorted(_read_numbers(marked))
 
 
+def read_first(lake_dir: Path) -> int:
+    """Return the commit that the log begins with; earlier entries are left of a sweep."""
+    with suppress(LakeCorrupt):  # missing in most lakes; verify reports damage
+        return read_body(lake_dir, FIRST_FILE, FirstEntry)[0].number
+    return 1
+
+
 def _read_numbers(names: Iterable[str]) -> list[int]:
     return [int(name) for name in names if name.isdecimal() and name[0] != "0" and name.isascii()]
 
@@ -358,8 +378,8 @@ def read_state(lake_dir: Path, number: int | None = None) -> LogState:
         raise refuse_folder(lake_dir)
     if number is None:
         number = entries[-1]
-    elif not 1 <= number <= entries[-1]:
-        raise SnapshotNotFound(f"{lake_dir} has commits 1 to {entries[-1]}, and no {number}")
+    elif not (first := read_first(lake_dir)) <= number <= entries[-1]:
+        raise SnapshotNotFound(f"{lake_dir} has commits {first} to {entries[-1]}, and no {number}")
     state = _nearest_checkpoint(lake_dir, [at for at in checkpoints if at <= number])
     return read_on(lake_dir, state, number)
 

@@ -36,6 +36,7 @@ from tonlake.lake.log.disk import (
     seal_file,
     sync_folders,
 )
+from tonlake.lake.log.lease import Lease
 from tonlake.lake.log.place import Place, is_open, path_at, read_place
 from tonlake.lake.log.ranges import overlaps, subtract_ranges
 from tonlake.lake.log.reader import LogReader
@@ -204,7 +205,8 @@ def compact_lake(
     ``kept`` caches rows that were read before.
     """
     report, log = CompactReport(), log or LogReader(lake_dir)
-    while merges := plan_merges(log.find(), settings, depth):
+    while merges := plan_merges(state := log.find(), settings, depth):
+        lease = Lease(lake_dir, state.number)
         todo = report.files_before + sum(len(merge.files) for merge in merges)
         for merge in merges:
             added = _write_merge(lake_dir, merge, settings, kept)
@@ -217,6 +219,7 @@ def compact_lake(
             report.bytes_after += sum(file.bytes for file in added)
             report.rows += sum(file.rows for file in added)
             on_files(report.files_before, todo)
+        lease.close()
     publish(log, settings)
     return report
 

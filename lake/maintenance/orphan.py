@@ -1,15 +1,39 @@
-"""Removes files that the newest snapshot does not use: replaced, or left by a crash."""
+"""Removes files that no snapshot in use has, replaced or left by a crash, and old log entries."""
 
 from __future__ import annotations
 
 import shutil
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tonlake.lake.commit.delta import FOLDER, list_published
-from tonlake.lake.log.disk import LOCK_FILE, TEMPORARY_PREFIX, hold_lock, reach, sync_folder
+import msgspec
+
+from tonlake.lake.commit.delta import FOLDER, find_published, list_published
+from tonlake.lake.errors import LakeCorrupt, LakeError
+from tonlake.lake.log.disk import (
+    LOCK_FILE,
+    TEMPORARY_PREFIX,
+    hold_lock,
+    reach,
+    sync_folder,
+    write_file,
+)
+from tonlake.lake.log.envelope import encode_entry
+from tonlake.lake.log.lease import list_leased
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER
+from tonlake.lake.log.state import (
+    FIRST_FILE,
+    LOG_FOLDER,
+    SEGMENT_FOLDER,
+    FirstEntry,
+    checkpoint_name,
+    entry_name,
+    list_log,
+    read_checkpoint,
+    read_commit,
+    read_state,
+)
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
@@ -17,14 +41,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tonlake.lake.log.state import LogState
+    from tonlake.lake.settings import LakeSettings
+
+LEASED_COMMITS = 20_000
+"""A snapshot that stays open for more commits than this loses its lease."""
 
 
 def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
     """Return the data files that are not live in ``state``, and all temporary files, sorted.
 
-    Files that the Delta logs still list are live.
+    Files that the Delta logs still list, or snapshots with a lease, are live.
     """
-    live = {lake_dir / file.path for file in (*state.files, *state.segments)}
+    states = [state]
+    for number in _list_leased(lake_dir, state):
+        with suppress(LakeError):  # nobody can read that snapshot any more
+            states.append(read_state(lake_dir, number))
+    live = {lake_dir / file.path for one in states for file in (*one.files, *one.segments)}
     live |= {lake_dir / path for path in list_published(lake_dir, state)}
     data_files = (path for name in TABLES for path in (lake_dir / name).glob("day=*/*.parquet"))
     temporary = (
@@ -39,13 +71,45 @@ def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
     return sorted({*data_files, *segments, *temporary} - live)
 
 
-def sweep_orphans(
-    lake_dir: Path, grace_s: int, among: Collection[Path] | None = None
-) -> list[Path]:
-    """Remove the orphans unchanged for ``grace_s`` seconds, and return them.
+class _Segment(msgspec.Struct):
+    path: str
 
-    ``among`` limits this to some paths. Nothing is removed while another writer is active, or if
-    the folder has no log.
+
+class _Replaced(msgspec.Struct):
+    """What an entry says of files that it or a later one replaces."""
+
+    removed: tuple[str, ...] = ()
+    segments: tuple[_Segment, ...] | None = msgspec.field(default=None, name="runs")
+
+
+class _Entry(msgspec.Struct):
+    body: _Replaced
+
+
+def _list_replaced(lake_dir: Path) -> set[str]:
+    """Return the paths that entries of the log removed, and of all index segments they list."""
+    paths: set[str] = set()
+    decoder = msgspec.json.Decoder(_Entry)
+    for number in list_log(lake_dir)[0]:
+        data = (lake_dir / LOG_FOLDER / entry_name(number)).read_bytes()
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):  # verify reports damage
+            body = decoder.decode(data).body
+            paths.update(body.removed, (segment.path for segment in body.segments or ()))
+    return paths
+
+
+def _list_leased(lake_dir: Path, state: LogState) -> list[int]:
+    first = state.number - LEASED_COMMITS
+    return [number for number in list_leased(lake_dir, state.number) if number > first]
+
+
+def sweep_orphans(
+    lake_dir: Path, settings: LakeSettings, among: Collection[Path] | None = None
+) -> list[Path]:
+    """Remove the orphans unchanged for their grace period, and return them; shorten the log.
+
+    ``among`` limits the orphans to some paths. Nothing is removed while another writer is active,
+    or if the folder has no log.
     """
     if not (lake_dir / LOG_FOLDER).is_dir():
         return []
@@ -57,14 +121,57 @@ def sweep_orphans(
         # A writer may have died before it synced its entry. Files that the entry replaces may be
         # removed only once no power failure can undo it.
         sync_folder(lake_dir / LOG_FOLDER)
-        newest_s = time.time() - grace_s
+        now_s, replaced = time.time(), _list_replaced(lake_dir)
         for path in list_orphans(lake_dir, state):
             is_meant = among is None or path in among
-            if is_meant and path.stat().st_mtime <= newest_s:
+            grace_s = settings.orphan_grace_s
+            if str(path.relative_to(lake_dir)) in replaced:
+                grace_s = min(settings.replaced_grace_s, grace_s)
+            if is_meant and path.stat().st_mtime <= now_s - grace_s:
                 _remove(path)
                 removed.append(path)
                 reach("sweep.removed")
+        _shorten_log(lake_dir, state, settings)
     return removed
+
+
+def _shorten_log(lake_dir: Path, state: LogState, settings: LakeSettings) -> None:
+    """Remove the entries before the last checkpoint that is old enough for the settings.
+
+    Entries after what a Delta log publishes, or a lease is on, stay. Whenever this is interrupted,
+    the log can be read from entry 1, or from its first checkpoint.
+    """
+    if state.number <= settings.log_entries:
+        return
+    entries, checkpoints = list_log(lake_dir)
+    last = min(
+        state.number - settings.log_entries,
+        find_published(lake_dir, state),
+        *_list_leased(lake_dir, state),
+    )
+    first = _find_checkpoint(lake_dir, [at for at in checkpoints if at <= last], settings)
+    if not first or first == entries[0]:
+        return
+    write_file(lake_dir / FIRST_FILE, encode_entry(FirstEntry(first))[0], "checkpoint")
+    gone = [checkpoint_name(at) for at in checkpoints if at < first]
+    gone += [entry_name(at) for at in entries if at < first]
+    for name in gone:
+        (lake_dir / LOG_FOLDER / name).unlink(missing_ok=True)
+        reach("sweep.shortened")
+
+
+def _find_checkpoint(lake_dir: Path, checkpoints: list[int], settings: LakeSettings) -> int:
+    """Return the last checkpoint that is old enough and sound; 0 if there is none."""
+    newest_s = time.time() - settings.log_age_s
+    for number in reversed(checkpoints):
+        written_s = (lake_dir / LOG_FOLDER / checkpoint_name(number)).stat().st_mtime
+        with suppress(LakeCorrupt):
+            is_sound = written_s <= newest_s and (
+                read_checkpoint(lake_dir, number).digest == read_commit(lake_dir, number)[1]
+            )
+            if is_sound:
+                return number
+    return 0
 
 
 def _remove(path: Path) -> None:

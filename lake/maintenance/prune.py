@@ -20,6 +20,7 @@ from tonlake.lake.file.datafile import remove_files, write_changes
 from tonlake.lake.index.builder.plan import is_current, range_of
 from tonlake.lake.index.builder.rebuild import make_segments
 from tonlake.lake.log.disk import LOCK_FILE, begin_grace, hold_lock, reach
+from tonlake.lake.log.lease import Lease
 from tonlake.lake.log.place import (
     Derivation,
     Place,
@@ -138,7 +139,7 @@ def prune_lake(
         plan = plan_prune(log.find(), before)
         if not plan.gone or dry_run:
             return _report(plan, None)
-        with ExitStack() as undo:
+        with Lease(lake_dir, plan.state.number), ExitStack() as undo:
             added = _write_files(lake_dir, plan, settings, on_table)
             undo.callback(remove_unless_live, lake_dir, added)
             segments: list[DataFile] = []

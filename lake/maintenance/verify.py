@@ -20,15 +20,20 @@ from tonlake.lake.duck.own import list_own_files, read_definitions, read_own_sta
 from tonlake.lake.duck.views import find_changed
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.digest import find_damage
+from tonlake.lake.log.envelope import read_body
+from tonlake.lake.log.lease import Lease
 from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.state import (
+    FIRST_FILE,
     LOG_FOLDER,
+    FirstEntry,
     LogState,
     checkpoint_name,
     entry_name,
     list_log,
     read_checkpoint,
     read_commit,
+    read_first,
     read_state,
     refuse_folder,
 )
@@ -72,6 +77,13 @@ def verify_lake(
     ``on_file`` is called after each data file with the number of files done and of all.
     """
     state, damage = _verify_log(lake_dir)
+    with Lease(lake_dir, state.number):
+        return _verify_files(lake_dir, state, damage, on_file)
+
+
+def _verify_files(
+    lake_dir: Path, state: LogState, damage: list[Damage], on_file: Callable[[int, int], None]
+) -> VerifyReport:
     own = _list_own(lake_dir, damage)
     files = (*state.files, *state.segments, *own)
     done = 0
@@ -111,12 +123,23 @@ def _list_unused(lake_dir: Path) -> list[str]:
 
 def _verify_log(lake_dir: Path) -> tuple[LogState, list[Damage]]:
     """Return the state after all readable entries, and the damage of the log."""
-    entries, checkpoints = list_log(lake_dir)
-    if not entries:
+    if not list_log(lake_dir)[0]:
         raise refuse_folder(lake_dir)
+    with Lease(lake_dir, read_first(lake_dir)):  # no sweep removes entries meanwhile
+        return _verify_entries(lake_dir)
+
+
+def _verify_entries(lake_dir: Path) -> tuple[LogState, list[Damage]]:
+    entries, checkpoints = list_log(lake_dir)
     damage: list[Damage] = []
-    state = LogState()
-    for number in range(1, entries[-1] + 1):
+    state, first = LogState(), read_first(lake_dir)
+    if (lake_dir / FIRST_FILE).exists():
+        with _noting(damage):
+            read_body(lake_dir, FIRST_FILE, FirstEntry)
+    if first > 1:
+        state = _verify_first(lake_dir, first, damage)
+        checkpoints = [number for number in checkpoints if number > first]
+    for number in range(1 if first == 1 else first + 1, entries[-1] + 1):
         try:
             commit, digest = read_commit(lake_dir, number)
         except LakeCorrupt as error:
@@ -127,6 +150,17 @@ def _verify_log(lake_dir: Path) -> tuple[LogState, list[Damage]]:
         if number in checkpoints:
             state = _check_checkpoint(lake_dir, number, state, damage)
     return state, damage
+
+
+def _verify_first(lake_dir: Path, first: int, damage: list[Damage]) -> LogState:
+    """Return the checkpoint that a shortened log begins with, compared with its entry."""
+    state = LogState()
+    with _noting(damage):
+        state = read_checkpoint(lake_dir, first)
+        if read_commit(lake_dir, first)[1] != state.digest:
+            reason = f"it is not of entry {first}"
+            raise LakeCorrupt(f"{LOG_FOLDER}/{checkpoint_name(first)}", reason)
+    return state
 
 
 def _check_place(state: LogState, commit: Commit) -> Iterator[Damage]:

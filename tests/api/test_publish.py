@@ -93,7 +93,7 @@ def test_ranges(
 @pytest.mark.parametrize(
     "path",
     [
-        *("_log/lock", "_log/queue", "_log/0.json", "_log/01.json", "_log/1.checkpoint.json"),
+        *("_log/lock", "_log/queue", "_log/0.json", "_log/01.json", "_log/01.checkpoint.json"),
         *(
             "_follow.json",
             "views.sql",

@@ -37,7 +37,7 @@ class History:
             yield partial(self.commit, mc_range=mc_range)
         yield rebuild_index
         yield lambda lake: compact_lake(lake, SETTINGS)
-        yield lambda lake: sweep_orphans(lake, 0)
+        yield lambda lake: sweep_orphans(lake, LakeSettings(orphan_grace_s=0))
         yield lambda lake: self.commit(lake, RANGES[3])
         yield lambda lake: undo_after(
             lake, KEPT, SETTINGS, max_mc_blocks=1000, source={}, reopen=lambda _state, _first: ()
@@ -47,7 +47,7 @@ class History:
         yield partial(self.commit, mc_range=self.rest)
         yield lambda lake: rebuild_index(lake, everything=True)
         yield lambda lake: compact_lake(lake, SETTINGS)
-        yield lambda lake: sweep_orphans(lake, 0)
+        yield lambda lake: sweep_orphans(lake, LakeSettings(orphan_grace_s=0))
 
     def commit(self, lake: Path, mc_range: tuple[int, int]) -> None:
         """Commit a missing range."""
@@ -57,12 +57,12 @@ class History:
 
     def finish(self, lake: Path) -> None:
         """Bring in everything missing, and tidy up: the end of every run of the history."""
-        sweep_orphans(lake, 0)
+        sweep_orphans(lake, LakeSettings(orphan_grace_s=0))
         for mc_range in (*RANGES, self.rest):
             self.commit(lake, mc_range)
         rebuild_index(lake)
         compact_lake(lake, SETTINGS)
-        sweep_orphans(lake, 0)
+        sweep_orphans(lake, LakeSettings(orphan_grace_s=0))
 
 
 def ranges_of(lake: Path) -> tuple[tuple[int, int], ...]:

@@ -101,7 +101,7 @@ class Day:
     def _work(self, mc_range: tuple[int, int], rows: dict[str, pa.Table]) -> None:
         """Act as a follower: sweep, commit missing ranges, maintain the lake."""
         with mock.patch("tonlake.lake.maintenance.orphan.time.time", return_value=self.now_s):
-            sweep_orphans(self.lake, GRACE_S)
+            sweep_orphans(self.lake, LakeSettings(orphan_grace_s=GRACE_S))
         last = max((last for _first, last in state_of(self.lake).ranges), default=0)
         if last < mc_range[1]:
             commit_made(self.lake, *mc_range, rows, SETTINGS)

@@ -15,6 +15,7 @@ from tonlake.lake.commit import commit
 from tonlake.lake.errors import LakeFull
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.settings import LakeSettings
 
 STEPS = {"first": 0, "commit": 2, "lookups": 3, "compact": 4, "undo": 7, "import": 10}
 """Number of the step that is tried for each kind of work."""
@@ -79,7 +80,7 @@ class Trial:
             check_sound(self.lake, number)
             disk.free()
             self.step(self.lake)
-            sweep_orphans(self.lake, 0)
+            sweep_orphans(self.lake, LakeSettings(orphan_grace_s=0))
         assert live_bytes(self.lake) == self.done
         return said != ""
 

@@ -18,6 +18,7 @@ from tonlake.lake.log.disk import make_folder
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.settings import LakeSettings
 
 GOES_ON_EVERY = 60
 """How many of the states are taken up again until the history ends: one in so many."""
@@ -200,7 +201,7 @@ def test_what_an_entry_replaces_goes_when_the_entry_is_durable(
             next(steps)(lake)
         assert state_of(lake).number == 5
         dead = len(disk.operations)
-        assert sweep_orphans(lake, 0)
+        assert sweep_orphans(lake, LakeSettings(orphan_grace_s=0))
     shelf, entries = Shelf(tmp_path / "shelf"), read_entries(lake)
     for _mark, tree in list_losses(disk.operations, 8, begin=dead):
         shelf.lay_out(tree)

@@ -18,6 +18,7 @@ from tonlake.lake.log.disk import POINTS
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.settings import LakeSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 LATER = ("sweep", "delta", "segment", "merge", "compact", "pull", "prune")
@@ -90,7 +91,7 @@ def check_prefix(lake: Path, reference: dict[str, bytes]) -> int:
 def check_recovery(lake: Path, reference: dict[str, bytes]) -> None:
     """Continue after a kill: the lake becomes the reference byte for byte."""
     commit_ranges(lake)
-    sweep_orphans(lake, 0)
+    sweep_orphans(lake, LakeSettings(orphan_grace_s=0))
     made = {path: data for path, data in file_bytes(lake).items() if "checkpoint" not in path}
     assert made == {path: data for path, data in reference.items() if "checkpoint" not in path}
 

@@ -13,6 +13,7 @@ from tests.lake.rows import commit_rows
 from tonlake.lake.commit import commit
 from tonlake.lake.errors import RangeOverlap
 from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.settings import LakeSettings
 
 RANGES = [(1, 5), (6, 8), (9, 20), (21, 21)]
 FEW_TABLES = ("blocks", "transactions", "state_cells", "transaction_traces", "wallets")
@@ -29,7 +30,7 @@ def commit_ranges(lake: Path) -> None:
 
 def bring(lake: Path) -> None:
     """Sweep the lake, and commit the missing ranges."""
-    sweep_orphans(lake, 0)
+    sweep_orphans(lake, LakeSettings(orphan_grace_s=0))
     commit_ranges(lake)
 
 

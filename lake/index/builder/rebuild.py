@@ -29,6 +29,7 @@ from tonlake.lake.log.disk import (
     seal_file,
     sync_folder,
 )
+from tonlake.lake.log.lease import Lease
 from tonlake.lake.log.ranges import overlaps
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import SEGMENT_FOLDER, DataFile
@@ -76,7 +77,10 @@ def rebuild_index(
     """
     log = log or LogReader(lake_dir)
     state = log.find()
-    made, kept = make_segments(lake_dir, state, max_rows, everything=everything, run=run, read=read)
+    with Lease(lake_dir, state.number):
+        made, kept = make_segments(
+            lake_dir, state, max_rows, everything=everything, run=run, read=read
+        )
     if not made and kept == state.segments:
         return None
     return commit_segments(log, state, made)

@@ -103,7 +103,7 @@ def test_merged_files_give_the_same_rows(growth: Growth, expected: Shown) -> Non
     growth.show(growth.commits)
     names = {path.name for path in growth.lake_dir.rglob("*.parquet")}
     compact_lake(growth.lake_dir, LakeSettings(orphan_grace_s=0))
-    sweep_orphans(growth.lake_dir, 0)
+    sweep_orphans(growth.lake_dir, LakeSettings(orphan_grace_s=0))
     assert not names & {path.name for path in growth.lake_dir.rglob("transactions/**/*.parquet")}
     commits = range(1, len(list((growth.lake_dir / "_log").glob("*[0-9].json"))) + 1)
     assert len(commits) > growth.commits
@@ -264,7 +264,7 @@ def test_blocks_that_are_undone(growth: Growth, expected: Shown) -> None:
         with server.stream(last=f"{growth.commits}:0:0") as frames:
             assert show_frames(frames.take(len(before))) == before
             assert frames.next() == told
-    sweep_orphans(growth.lake_dir, 0)
+    sweep_orphans(growth.lake_dir, LakeSettings(orphan_grace_s=0))
     with (
         serve(growth.lake_dir) as server,
         server.stream(last=f"{growth.commits}:0:0") as frames,

@@ -407,7 +407,7 @@ def test_the_clock_may_jump(
 ) -> None:
     """Files replaced a moment ago stay for their readers, whatever the time of day."""
     lake, now_s, up_s = tmp_path / "lake", time.time(), time.monotonic()
-    patient = vary(SETTINGS, lake={"orphan_grace_s": 100})
+    patient = vary(SETTINGS, lake={"orphan_grace_s": 100, "replaced_grace_s": 100})
     monkeypatch.setattr("time.monotonic", lambda: up_s)
     with closing(Watched(node.db_dir, lake, patient)) as follower:
         before: list[DataFile] = []

@@ -212,7 +212,7 @@ def test_killed_publications_are_continued(published: Path, count: int) -> None:
         for table in FEW:
             assert read_delta(published, table) == read_snapshot(published, table, None), point
     check(published, versions="all")
-    sweep_orphans(published, 0)
+    sweep_orphans(published, LakeSettings(orphan_grace_s=0))
     assert not list(published.rglob(".tmp-*"))
 
 
@@ -231,10 +231,10 @@ def test_a_full_disk_stops_a_publication_between_versions(published: Path) -> No
 def test_files_that_a_version_lists_are_not_swept(published: Path) -> None:
     with mock.patch.object(compact, "publish"):
         compact_lake(published, SETTINGS)
-    sweep_orphans(published, 0)
+    sweep_orphans(published, LakeSettings(orphan_grace_s=0))
     assert read_delta(published, "messages") == read_snapshot(published, "messages", 3)
     publish_now(published)
-    assert sweep_orphans(published, 0)
+    assert sweep_orphans(published, LakeSettings(orphan_grace_s=0))
     check(published)
 
 

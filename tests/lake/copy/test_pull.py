@@ -7,6 +7,7 @@ import threading
 import time
 from pathlib import Path
 from typing import Any, Self
+from unittest import mock
 
 import msgspec
 import pytest
@@ -15,7 +16,9 @@ from tests.crash.history import History
 from tests.lake.killed import KILLED, run_child, run_killed
 from tests.lake.rows import commit_days, commit_rows, file_bytes
 from tests.lake.web import plain_server, serving_folder
+from tonlake.lake.commit import commit
 from tonlake.lake.copy import pull as pulling
+from tonlake.lake.copy import source as reading
 from tonlake.lake.copy.follow import PullFollower
 from tonlake.lake.copy.pull import copy_file, copy_lake, open_pull
 from tonlake.lake.duck.connection import connect
@@ -36,6 +39,7 @@ from tonlake.lake.log.following import read_following
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import SELECTION_FILE, Selection, open_snapshot, read_selection
 from tonlake.lake.log.state import list_log, read_commit, read_state
+from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
@@ -206,7 +210,7 @@ def test_random_kills(grown: Path, tmp_path: Path, kills: int) -> None:
     with plain_server(grown) as url:
         make_kills(url, copy, kills, seed=kills)
         copy_lake(url, copy)
-    sweep_orphans(copy, 0)
+    sweep_orphans(copy, LakeSettings(orphan_grace_s=0))
     check_same(grown, copy)
     assert verify_lake(copy).orphans == []
 
@@ -229,7 +233,7 @@ def test_killed_at_a_point(grown: Path, tmp_path: Path, point: str) -> None:
             assert not snapshot.damaged
             assert snapshot.number == read_state(grown).number
     copy_lake(grown, copy)
-    sweep_orphans(copy, 0)
+    sweep_orphans(copy, LakeSettings(orphan_grace_s=0))
     check_same(grown, copy)
 
 
@@ -391,7 +395,7 @@ def test_a_log_that_does_not_chain(lake: Path, tmp_path: Path, selection: Select
 
 
 def test_an_entry_without_end(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pulling, "ENTRY_BYTES", 1000)
+    monkeypatch.setattr(reading, "ENTRY_BYTES", 1000)
     with pytest.raises(SourceRefused, match=r"_log/1.json.*more than 1000 bytes"):
         copy_lake(lake, tmp_path / "copy")
 
@@ -583,9 +587,71 @@ def test_a_sweep_does_not_disturb(lake: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy_lake(lake, copy)
     with hold_lock(copy / LOCK_FILE):
-        assert sweep_orphans(copy, 0) == []
-    assert sweep_orphans(copy, 0) == []
+        assert sweep_orphans(copy, LakeSettings(orphan_grace_s=0)) == []
+    assert sweep_orphans(copy, LakeSettings(orphan_grace_s=0)) == []
     check_same(lake, copy)
+
+
+def shorten(lake: Path) -> None:
+    """Add days to a lake, and let its log begin at commit 6."""
+    with mock.patch.object(commit, "CHECKPOINT_COMMITS", 2):
+        for at in range(len(list_log(lake)[0]) + 1, 11):
+            commit_rows(lake, 30 + at, 30 + at, rows=3)
+        compact_lake(lake, SETTINGS)
+    sweep_orphans(lake, LakeSettings(orphan_grace_s=0, log_entries=4, log_age_s=0))
+    assert list_log(lake)[0][0] == 6
+
+
+@pytest.mark.parametrize("selection", [Selection(), Selection(tables=FEW), SECOND_DAY])
+def test_a_shortened_log(read_lake: Path, tmp_path: Path, selection: Selection) -> None:
+    source, old = tmp_path / "lake", tmp_path / "old"
+    shutil.copytree(read_lake, source)
+    copy_lake(source, old, selection)
+    idle = LogReader(old)
+    assert idle.read().number == 3
+    shorten(source)
+    with plain_server(source) as url:
+        assert copy_lake(url, old).snapshot == copy_lake(url, tmp_path / "new", selection).snapshot
+    state = read_state(old)
+    assert state == idle.read() == read_state(tmp_path / "new")
+    assert list_log(old)[0] == list_log(source)[0]
+    expected = read_state(source)
+    assert set(state.files) == {file for file in expected.files if selection.has(file.path)}
+    if selection == Selection():
+        assert state == expected
+    for copy in (old, tmp_path / "new"):
+        assert verify_lake(copy).damage == []
+        assert copy_lake(copy, tmp_path / f"{copy.name}-again").snapshot == state.number
+        assert read_state(tmp_path / f"{copy.name}-again").files == state.files
+    commit_rows(source, 50, 50, rows=3, day="2024-01-17")
+    assert copy_lake(source, old).commits == 1
+    assert verify_lake(old).damage == []
+    assert read_state(old).ranges[-1] == (50, 50)
+
+
+def test_a_shortened_log_of_another_lake(lake: Path, tmp_path: Path) -> None:
+    source = tmp_path / "other"
+    commit_rows(source, 900, 900)
+    copy_lake(source, tmp_path / "copy")
+    shorten(lake)
+    with pytest.raises(SourceRefused, match="lacks masterchain blocks 900"):
+        copy_lake(lake, tmp_path / "copy")
+    (lake / "_log/6.checkpoint.json").unlink()
+    with pytest.raises(SourceRefused, match=r"6\.checkpoint\.json.*missing"):
+        copy_lake(lake, tmp_path / "new")
+
+
+@pytest.mark.parametrize("point", ["pull.synced", "pull.adopted", "pull.filled:2"])
+def test_a_copy_killed_while_its_log_is_shortened(lake: Path, tmp_path: Path, point: str) -> None:
+    copy = tmp_path / "copy"
+    copy_lake(lake, copy)
+    shorten(lake)
+    assert run_killed(lambda: copy_lake(lake, copy), point)
+    commit_rows(lake, 60, 60, rows=3)
+    copy_lake(lake, copy)
+    assert read_state(copy) == read_state(lake)
+    assert list_log(copy)[0] == list_log(lake)[0]
+    assert verify_lake(copy).damage == []
 
 
 # Followers

@@ -152,10 +152,10 @@ def test_readers_of_before_go_on_until_the_grace_time_is_over(many: Path) -> Non
     connection = connect(before)
     count = connection.table("transactions").count("*").fetchall()
     compact_lake(many, OPTIONS)
-    sweep_orphans(many, 3600)
+    sweep_orphans(many, LakeSettings(orphan_grace_s=3600))
     assert connection.table("transactions").count("*").fetchall() == count
     assert read_all(many, before.number) == read_all(many)
-    assert sweep_orphans(many, 0)
+    assert sweep_orphans(many, LakeSettings(orphan_grace_s=0))
     assert not list_orphans(many, read_state(many))
 
 
@@ -310,7 +310,7 @@ def test_killed_while_compacting(many: Path, point: str) -> None:
     assert read_all(many) == before
     assert not verify_lake(many).damage
     compact_lake(many, OPTIONS)
-    sweep_orphans(many, 0)
+    sweep_orphans(many, LakeSettings(orphan_grace_s=0))
     assert read_all(many) == before
     assert not list_orphans(many, read_state(many))
 

@@ -175,7 +175,7 @@ def test_one_commit_and_files_that_go_with_the_sweep(lake: Path) -> None:
     assert report.bytes_before - report.bytes_after == size - sum(
         file.bytes for file in (*after.files, *after.segments)
     )
-    sweep_orphans(lake, 0)
+    sweep_orphans(lake, LakeSettings(orphan_grace_s=0))
     assert not any((lake / path).exists() for path in old)
     assert not list_orphans(lake, after)
     assert not verify_lake(lake).damage
@@ -293,7 +293,7 @@ def test_another_change_of_these_files_wins(lake: Path, monkeypatch: pytest.Monk
     assert report.ranges == ((111, 136),)
     assert read_state(lake).ranges == ((137, LAST),)
     assert not verify_lake(lake).damage
-    sweep_orphans(lake, 0)
+    sweep_orphans(lake, LakeSettings(orphan_grace_s=0))
     assert not list_orphans(lake, read_state(lake))
 
 
@@ -307,7 +307,7 @@ KILLED_AFTER = ("log.linked", "log.unlinked", "log.folder_synced")
 
 def finish_pruning(lake: Path) -> PruneReport:
     report = prune_lake(lake, 120, SETTINGS)
-    sweep_orphans(lake, 0)
+    sweep_orphans(lake, LakeSettings(orphan_grace_s=0))
     assert not list_orphans(lake, read_state(lake))
     assert not verify_lake(lake).damage
     return report

@@ -29,6 +29,7 @@ from tonlake.lake.log.place import is_open
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.settings import LakeSettings
 
 
 @settings(deadline=None, max_examples=20)
@@ -106,8 +107,8 @@ def test_files_that_were_replaced_stay_for_the_grace_time(tmp_path: Path) -> Non
         os.utime(path, (0, 0))
     commit_forest(tmp_path, forest, 4, 6, TraceFiles(tmp_path))
     assert not {tmp_path / path for path in trace_files(tmp_path)} & replaced
-    assert sweep_orphans(tmp_path, 60) == []
-    assert set(sweep_orphans(tmp_path, 0)) == replaced
+    assert sweep_orphans(tmp_path, LakeSettings(orphan_grace_s=60)) == []
+    assert set(sweep_orphans(tmp_path, LakeSettings(orphan_grace_s=0))) == replaced
 
 
 def test_a_commit_at_the_end_rewrites_only_the_open_files(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_a_rebuild_that_is_killed_leaves_all_or_nothing(chained: Path, point: st
     assert verify_lake(chained).damage == []
     linked = point in {"log.linked", "log.unlinked", "log.folder_synced"}
     assert bool(read_state(chained).segments) == linked
-    sweep_orphans(chained, 0)
+    sweep_orphans(chained, LakeSettings(orphan_grace_s=0))
     rebuild_index(chained)
     report = verify_lake(chained)
     assert (report.damage, report.orphans) == ([], [])
@@ -168,9 +168,9 @@ def test_a_reader_of_an_old_segment_goes_on_when_it_is_replaced_and_swept(chaine
     commit_chain(chained, Chain(9), 10, 14)
     rebuild_index(chained, everything=True)
     old = chained / snapshot.segments[0].path
-    assert sweep_orphans(chained, 3600) == []
+    assert sweep_orphans(chained, LakeSettings(orphan_grace_s=3600)) == []
     assert old.exists()
-    assert old in sweep_orphans(chained, 0)
+    assert old in sweep_orphans(chained, LakeSettings(orphan_grace_s=0))
     hit = pinned.find_transaction(tx_hash)
     assert hit is not None
     assert pinned.read_records([hit])[0].row.hash == tx_hash
