@@ -24,6 +24,7 @@ from tonlake.api.settings import Settings
 from tonlake.lake.command.cli import failing_cleanly, json_option, read_settings
 from tonlake.lake.errors import LakeError
 from tonlake.lake.log.disk import TEMPORARY_PREFIX, hold_lock, sync_folder
+from tonlake.lake.system import sync
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -124,7 +125,7 @@ def _write_keys(path: Path, records: Iterable[KeyRecord]) -> None:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data + b"\n")
             stream.flush()
-            os.fsync(stream.fileno())
+            sync(stream.fileno())
         temporary.replace(path)
         sync_folder(path.parent)
     finally:

@@ -1,4 +1,4 @@
-"""Child processes, their memory and their open files."""
+"""Child processes, their allocator and their open files."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import signal
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, NoReturn
 
 import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 class Child(NamedTuple):
@@ -87,9 +87,3 @@ def share_with_arrow() -> None:
     inherit this; a value set before is kept.
     """
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-
-
-def read_peak_mib() -> float:
-    """Return the peak memory of this process in MiB (``VmHWM`` of proc(5))."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(status.partition("VmHWM:")[2].split()[0]) / 1024

@@ -119,6 +119,28 @@ def test_no_sql_text_is_built() -> None:
     assert not {name: lines for name, lines in found.items() if lines}, "composed SQL is executed"
 
 
+LINUX_ONLY = {
+    *("prctl", "mallopt", "RLIMIT_AS", "F_FULLFSYNC", "posix_fadvise", "memfd_create"),
+    *("sched_getaffinity", "sendfile", "splice", "copy_file_range", "pidfd_open", "fsync"),
+}
+"""What some systems lack; ``fsync`` because macOS needs more to make data durable."""
+
+
+def test_one_module_uses_what_only_some_systems_offer() -> None:
+    using = {
+        _name(path)
+        for path in MODULES
+        for node in ast.walk(_parse(path))
+        if (isinstance(node, ast.Attribute) and node.attr in LINUX_ONLY)
+        or (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and (node.value in LINUX_ONLY or node.value.startswith("/proc"))
+        )
+    }
+    assert using == {_name(ROOT / "lake" / "system.py"), _name(ROOT / "api" / "sql" / "sandbox.py")}
+
+
 def test_only_the_lake_composes_sql_text() -> None:
     for path in MODULES:
         if path.relative_to(ROOT).parts[0] != "lake":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -12,6 +11,7 @@ import uvicorn
 
 from tonlake.api.http.connection import Connection, Connections, limit_stalls
 from tonlake.lake.process import raise_file_limit
+from tonlake.lake.system import return_blocks
 
 if TYPE_CHECKING:
     import socket
@@ -41,18 +41,8 @@ glibc raises its own limit to 32 MiB once such blocks come and go, and keeps wha
 leave among smaller blocks: 200 clients that read none of 6 MB each left 442 MiB, not 332.
 """
 
-_M_MMAP_THRESHOLD = -3
-"""The option's number in glibc's ``malloc.h``."""
-
 HANG_UP_S = 2
 """How long requests may take to notice that their clients are gone."""
-
-
-def return_memory() -> None:
-    """Let the C library return large blocks at once (``mallopt(3)``), if it is glibc."""
-    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
-    if set_option is not None:
-        set_option(_M_MMAP_THRESHOLD, MAPPED_BYTES)
 
 
 def configure_server(app: ASGIApp, connections: Connections) -> uvicorn.Config:
@@ -87,7 +77,7 @@ class StreamingServer(uvicorn.Server):
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until shutdown."""
         sys.setswitchinterval(SWITCH_S)
-        return_memory()
+        return_blocks(MAPPED_BYTES)
         raise_file_limit()  # a connection is a file, too
         for listener in sockets or ():
             limit_stalls(listener)

@@ -16,19 +16,17 @@ import resource
 import signal
 import struct
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from tonlake.api.errors import SqlUnavailable
+from tonlake.lake.system import end_with_parent, install_filter, limit_growth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
-_PR_SET_NO_NEW_PRIVS = 38
-_SECCOMP_SET_MODE_FILTER = 1
-_TSYNC = 1
 """Flag: the filter applies to all threads of the process."""
 
 _LOAD, _IF_EQUAL, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
@@ -122,11 +120,7 @@ def forbid_writing() -> bool:
     column, machine, seccomp = known
     code = _write_filter(column, machine)
     program = _Program(len(code) // 8, code)
-    library = ctypes.CDLL(None, use_errno=True)
-    if library.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
-        return False
-    done: int = library.syscall(seccomp, _SECCOMP_SET_MODE_FILTER, _TSYNC, ctypes.byref(program))
-    return done == 0
+    return install_filter(seccomp, ctypes.byref(program))
 
 
 def _write_filter(column: int, machine: int) -> bytes:
@@ -158,7 +152,6 @@ def _write_filter(column: int, machine: int) -> bytes:
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
 
 
-_PR_SET_PDEATHSIG = 1
 _OPEN_FILES = 1024
 
 
@@ -180,15 +173,14 @@ def confine(bounds: Bounds, readable: Iterable[Path]) -> None:
     Raises:
         SqlUnavailable: the process could still write and must not continue.
     """
-    held = _read_address_space()
     own_user = _change_user(bounds.user, readable)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    end_with_parent(signal.SIGKILL)
+    limit_growth(bounds.memory_bytes)
     for kind, most in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_NOFILE, _OPEN_FILES),
         (resource.RLIMIT_CPU, bounds.cpu_s),
-        (resource.RLIMIT_AS, held + bounds.memory_bytes),
     ):
         _lower_limit(kind, most)
     if not forbid_writing() and not own_user:
@@ -200,7 +192,7 @@ def confine(bounds: Bounds, readable: Iterable[Path]) -> None:
 
 def _change_user(name: str, readable: Iterable[Path]) -> bool:
     """If root, become ``name`` if that user can read the files; return whether that was done."""
-    if os.geteuid() != 0:
+    if os.geteuid() != 0 or not hasattr(os, "setresuid"):
         return False
     try:
         entry = pwd.getpwnam(name)
@@ -219,12 +211,6 @@ def _change_user(name: str, readable: Iterable[Path]) -> bool:
     os.setresgid(entry.pw_gid, entry.pw_gid, entry.pw_gid)
     os.setresuid(entry.pw_uid, entry.pw_uid, entry.pw_uid)
     return True
-
-
-def _read_address_space() -> int:
-    """Return the current size of the process's address space in bytes."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    return pages * resource.getpagesize()
 
 
 def _lower_limit(kind: int, most: int) -> None:

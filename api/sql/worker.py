@@ -34,6 +34,7 @@ from tonlake.lake.errors import LakeCorrupt, LakeError, QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import read_state
 from tonlake.lake.settings import LakeSettings
+from tonlake.lake.system import name_folder_of_process
 
 _SETTINGS = re.compile(
     r"current_setting|duckdb_settings|pg_settings|allowed_paths|allowed_directories"
@@ -106,9 +107,6 @@ class Head(msgspec.Struct, frozen=True):
 READY = b"ready\n"
 """The process is confined; the timeout of the statement begins."""
 
-LAKE_DIR = Path("/proc/self/cwd")
-"""A path of the lake that hides its location: DuckDB shows the paths that it may read."""
-
 _MEMORY_SHARE = 0.75
 """DuckDB's share of the memory limit, so that its own limit takes effect first."""
 
@@ -129,7 +127,7 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
         SignatureInvalid: a signature is invalid.
         SqlUnavailable: the process cannot be confined.
     """
-    lake_dir = LAKE_DIR
+    lake_dir = name_folder_of_process()  # DuckDB shows the paths that it may read
     damage = [LakeCorrupt(each.file, each.reason, each.advice) for each in job.damaged]
     snapshot = Snapshot(lake_dir, read_state(lake_dir, job.snapshot), damage)
     memory_mib = max(64, int(job.memory_mib * _MEMORY_SHARE))
@@ -205,8 +203,8 @@ def main() -> None:
         head, body = answer_job(job)
     except (LakeError, SignatureInvalid, SqlUnavailable) as error:
         text = str(error)
-        for place in (str(Path(job.lake_dir).resolve()), job.lake_dir, str(LAKE_DIR)):
-            text = text.replace(place, "<lake>")
+        for place in (Path(job.lake_dir).resolve(), job.lake_dir, name_folder_of_process()):
+            text = text.replace(str(place), "<lake>")
         head, body = Head(error=text), b""
     except MemoryError:
         head, body = Head(error="the statement needs more memory than is allowed"), b""

@@ -22,6 +22,7 @@ import traceback
 import weakref
 from bisect import bisect_right
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -29,11 +30,11 @@ import pyarrow as pa
 from tonlake.ingest.errors import WorkerLost
 from tonlake.lake.errors import LakeFull
 from tonlake.lake.log.disk import naming_full_disk
+from tonlake.lake.system import name_open_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from multiprocessing.connection import Connection
-    from pathlib import Path
 
     Begin = Callable[..., None]
 
@@ -151,20 +152,24 @@ class BufferFiles:
         path = self.folder / name
         mapped = _map(path)
         whole = pa.py_buffer(mapped)
+        shown = None
         if self._keeps:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            start, shown = whole.address, f"/proc/{os.getpid()}/fd/{descriptor}"
+            start, shown = whole.address, name_open_file(descriptor) or str(path)
             mapping = _Mapping(start, start + whole.size, shown, weakref.ref(mapped))
             weakref.finalize(mapped, self._forget, mapping, descriptor)
             with self._lock:
                 self._mappings = tuple(sorted((*self._mappings, mapping)))
-        path.unlink()  # from now on no sweep can remove the file
+        if shown != str(path):  # else it has no other name, and loses this one at the end
+            path.unlink()  # from now on no sweep can remove the file
         return whole
 
     def _forget(self, mapping: _Mapping, descriptor: int) -> None:
         with self._lock:
             self._mappings = tuple(each for each in self._mappings if each is not mapping)
         os.close(descriptor)
+        if Path(mapping.path).parent == self.folder:
+            Path(mapping.path).unlink(missing_ok=True)
 
 
 def _map(path: Path | str) -> mmap.mmap:

@@ -57,6 +57,7 @@ from tonlake.lake.log.state import (
 )
 from tonlake.lake.storage.storage import fetch_log, list_log_names, open_storage, work_through
 from tonlake.lake.storage.web import WebFolder, is_web
+from tonlake.lake.system import sync
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -200,7 +201,7 @@ class _Copy:
             os.sync()  # syncing a hundred thousand files one by one takes minutes
         else:
             with self.locate(numbers[0]).open("rb") as stream:
-                os.fsync(stream.fileno())
+                sync(stream.fileno())
         reach("pull.synced")
         live = {file.path for file in (*state.files, *state.segments)}
         known = (file.path for file in (*before.files, *before.segments))

@@ -1,1 +1,1 @@
-"""The index of a lake: segments, and decoded row groups and cells, as an alternative to SQL."""
+"""The index of a lake: segments and cells, as an alternative to SQL."""

@@ -1,4 +1,4 @@
-"""The index of a snapshot: segments on disk and in memory, decoded row groups, and cells."""
+"""The index of a snapshot: segments on disk and in memory, and cells."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.system import drop_cached_pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -184,7 +185,7 @@ class Recheck:
 
     def _check(self, snapshot: Snapshot, file: DataFile) -> None:
         try:
-            drop_cached_pages(snapshot, file)
+            drop_pages_of(snapshot, file)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -198,11 +199,10 @@ class Recheck:
             LOG.error("recheck: %s", found)
 
 
-def drop_cached_pages(snapshot: Snapshot, file: DataFile) -> None:
+def drop_pages_of(snapshot: Snapshot, file: DataFile) -> None:
     """Drop a file from the kernel's page cache, so that the next read is from disk."""
     descriptor = os.open(snapshot.lake_dir / file.path, os.O_RDONLY)
     try:
-        if hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        drop_cached_pages(descriptor)
     finally:
         os.close(descriptor)

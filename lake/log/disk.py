@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
 from tonlake.lake.errors import LakeFull
+from tonlake.lake.system import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -115,7 +116,7 @@ def _write_unsynced(final: Path, data: bytes | memoryview, crash_name: str) -> t
 
 
 def _sync_stream(stream: FileIO, crash_name: str) -> None:
-    os.fsync(stream.fileno())
+    sync(stream.fileno())
     reach(f"{crash_name}.synced")
 
 
@@ -190,7 +191,7 @@ def seal_file(stream: BufferedRandom, crash_name: str) -> str:
     """Sync a file, and return its SHA-256 in hex."""
     reach(f"{crash_name}.written")
     stream.flush()
-    os.fsync(stream.fileno())
+    sync(stream.fileno())
     reach(f"{crash_name}.synced")
     stream.seek(0)
     return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -234,7 +235,7 @@ def sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with naming_full_disk(folder):
-            os.fsync(descriptor)
+            sync(descriptor)
     finally:
         os.close(descriptor)
 

@@ -24,8 +24,9 @@ from tonlake.lake.log.reader import LogReader
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.own import Refresher
 from tonlake.lake.maintenance.prune import prune_old_days
-from tonlake.lake.process import Child, read_peak_mib, run_child, start_child
+from tonlake.lake.process import Child, run_child, start_child
 from tonlake.lake.settings import LakeSettings
+from tonlake.lake.system import read_peak_mib
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -36,6 +36,7 @@ from tonlake.ingest.errors import (
     TvmStackLarge,
     TvmTimeout,
 )
+from tonlake.lake.system import limit_address_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -350,7 +351,7 @@ def main() -> None:
     """Run the worker configured by the command line."""
     settings = msgspec.json.decode(sys.argv[2], type=WorkerSettings)
     sys.setrecursionlimit(_RECURSION)
-    resource.setrlimit(resource.RLIMIT_AS, (settings.memory_bytes, settings.memory_bytes))
+    limit_address_space(settings.memory_bytes)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core dumps
     with socket.socket(fileno=int(sys.argv[1])) as end:
         serve(Channel(end), settings)

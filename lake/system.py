@@ -1,0 +1,109 @@
+"""What only some operating systems offer, each with a plain fallback; no other module uses it.
+
+Chosen by what the system has, not by its name: proc(5), prctl(2), seccomp(2), mallopt(3), limits of
+the address space, and ``F_FULLFSYNC``, without which macOS leaves data in the disk's own cache.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import resource
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+_PROC = Path("/proc/self")
+_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+_SECCOMP_SET_MODE_FILTER, _TSYNC = 1, 1
+
+
+def sync(descriptor: int) -> None:
+    """Make a file or folder durable: on the disk, not only in its cache."""
+    full = getattr(fcntl, "F_FULLFSYNC", None)
+    if full is not None:
+        with suppress(OSError):  # the file system does not know it
+            fcntl.fcntl(descriptor, full)
+            return
+    os.fsync(descriptor)
+
+
+def read_peak_mib() -> float:
+    """Return the peak memory of this process in MiB, elsewhere than on Linux by getrusage(2)."""
+    try:
+        status = (_PROC / "status").read_text(encoding="ascii")
+    except FileNotFoundError:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+def limit_growth(more_bytes: int) -> None:
+    """Limit the address space of this process to its present size and this; not without proc(5)."""
+    try:
+        pages = int((_PROC / "statm").read_text(encoding="ascii").split()[0])
+    except FileNotFoundError:
+        return
+    limit_address_space(pages * resource.getpagesize() + more_bytes)
+
+
+def limit_address_space(most_bytes: int) -> None:
+    """Limit the address space of this process, where the system can."""
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    bound = most_bytes if hard == resource.RLIM_INFINITY else min(most_bytes, hard)
+    with suppress(ValueError):  # a lower limit is set, or the system has none
+        resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
+
+
+def name_folder_of_process() -> Path:
+    """Return a path of the working directory, one that hides its name where there is proc(5)."""
+    hidden = _PROC / "cwd"
+    return hidden if hidden.exists() else Path.cwd()
+
+
+def name_open_file(descriptor: int) -> str | None:
+    """Return a path by which other processes open a file of this one, None without proc(5)."""
+    path = f"/proc/{os.getpid()}/fd/{descriptor}"
+    return path if Path(path).exists() else None
+
+
+def end_with_parent(signal: int) -> None:
+    """Let the kernel send this process a signal when its parent ends, where it can."""
+    _call_prctl(_PR_SET_PDEATHSIG, signal)
+
+
+def install_filter(call_number: int, program: object) -> bool:
+    """Install a seccomp filter for all threads; False if the kernel has none.
+
+    Args:
+        call_number: The system call seccomp(2) of the machine.
+        program: The BPF program, a ``ctypes`` structure.
+    """
+    if not _call_prctl(_PR_SET_NO_NEW_PRIVS, 1):
+        return False
+    library = ctypes.CDLL(None, use_errno=True)
+    done: int = library.syscall(call_number, _SECCOMP_SET_MODE_FILTER, _TSYNC, program)
+    return done == 0
+
+
+def _call_prctl(option: int, value: int) -> bool:
+    call = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
+    return call is not None and call(option, value, 0, 0, 0) == 0
+
+
+def return_blocks(least_bytes: int) -> None:
+    """Let the C library return blocks from this size on at once (``mallopt``), if it is glibc."""
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if set_option is not None:
+        set_option(_M_MMAP_THRESHOLD, least_bytes)
+
+
+_M_MMAP_THRESHOLD = -3
+"""The option's number in glibc's ``malloc.h``."""
+
+
+def drop_cached_pages(descriptor: int) -> None:
+    """Drop a file from the system's cache, so that the next read is from disk, where it can."""
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)

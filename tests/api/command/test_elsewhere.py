@@ -1,0 +1,143 @@
+"""The product where Linux's own offers are missing: proc(5), prctl(2), seccomp(2) and others."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMMAND = [sys.executable, "-c", "from tonlake.api.command.start import start; start()"]
+
+TAKEN_AWAY = """
+import builtins, ctypes, fcntl, io, os, resource
+
+def barred(real):
+    def use(path, *arguments, **named):
+        if isinstance(path, (str, os.PathLike)) and os.fspath(path).startswith("/proc"):
+            raise FileNotFoundError(2, "No such file or directory", os.fspath(path))
+        return real(path, *arguments, **named)
+    return use
+
+builtins.open = io.open = barred(io.open)
+os.open, os.stat = barred(os.open), barred(os.stat)
+for name in ("posix_fadvise", "setresuid", "setresgid", "memfd_create", "sched_getaffinity",
+             "pidfd_open", "copy_file_range", "sendfile", "splice"):
+    delattr(os, name)
+
+class Library(ctypes.CDLL):
+    def __getattr__(self, name):
+        if name in ("prctl", "syscall", "mallopt", "malloc_trim"):
+            raise AttributeError(name)
+        return super().__getattr__(name)
+
+ctypes.CDLL = Library
+set_limit = resource.setrlimit
+
+def limit(kind, bounds):
+    if kind == resource.RLIMIT_AS:
+        raise ValueError("current limit exceeds maximum limit")
+    set_limit(kind, bounds)
+
+resource.setrlimit = limit
+fcntl.F_FULLFSYNC = 51
+"""
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment in which Python, in child processes too, finds none of these offers."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    (folder / "sitecustomize.py").write_text(TAKEN_AWAY)
+    return {**os.environ, "PYTHONPATH": str(folder), "TONLAKE_SQL_ENABLED": "1"}
+
+
+@pytest.fixture(scope="module")
+def lake(
+    demo_node: Path, elsewhere: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The demo lake, made by two processes."""
+    made = tmp_path_factory.mktemp("made") / "lake"
+    run(elsewhere, "ingest", "--node", demo_node, "--lake", made, "--workers", 2)
+    return made
+
+
+def run(env: dict[str, str], *arguments: object) -> str:
+    ended = subprocess.run(
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, env=env, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_the_offers_are_gone(elsewhere: dict[str, str]) -> None:
+    check = (
+        "from tonlake.lake import system; print(system.name_open_file(0), system.read_peak_mib())"
+    )
+    program = [sys.executable, "-c", check]
+    ended = subprocess.run(program, capture_output=True, text=True, env=elsewhere, check=True)
+    name, peak_mib = ended.stdout.split()
+    assert name == "None"
+    assert 1 < float(peak_mib) < 1000
+
+
+def test_a_lake_is_the_same(lake: Path, demo_lake: Path, elsewhere: dict[str, str]) -> None:
+    def list_files(folder: Path) -> list[str]:
+        return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.parquet"))
+
+    assert list_files(lake) == list_files(demo_lake)  # a name has the digest of the bytes
+    assert not [*lake.rglob(".tonlake-*")]
+    run(elsewhere, "verify", "--lake", lake)
+    answer = run(
+        elsewhere, "sql", "select count(*) as n from blocks", "--lake", lake, "--format=json"
+    )
+    assert json.loads(answer)[0]["n"] > 200
+    whales = run(elsewhere, "query", "whales", "--lake", lake, "--format", "csv")
+    assert whales.startswith("address,label,balance")
+    run(elsewhere, "export", "--lake", lake, "--to", lake.parent / "copy")
+
+
+def test_a_service_answers_and_refuses_sql(lake: Path, elsewhere: dict[str, str]) -> None:
+    with serving(lake, elsewhere) as base:
+        assert ask(f"{base}/api/v3/masterchainInfo")["last"]["seqno"] > 200
+        master = ask(f"{base}/api/v3/jetton/masters?limit=1")["jetton_masters"][0]["address"]
+        body = json.dumps({"address": master, "method": "get_jetton_data", "stack": []}).encode()
+        assert ask(f"{base}/api/v3/runGetMethod", body)["exit_code"] == 0
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            ask(f"{base}/sql?query=select+1")
+        assert "cannot prevent a statement from writing" in refused.value.read().decode()
+
+
+@contextmanager
+def serving(lake: Path, env: dict[str, str]) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [*COMMAND, "serve", "--lake", str(lake), "--port", str(port)]
+    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL) as service:
+        try:
+            base = f"http://127.0.0.1:{port}"
+            for _ in range(600):
+                try:
+                    ask(f"{base}/api/v3/masterchainInfo")
+                    break
+                except urllib.error.URLError:
+                    time.sleep(0.1)
+            yield base
+        finally:
+            service.terminate()
+
+
+def ask(url: str, body: bytes | None = None) -> Any:
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(url, data=body, headers=headers)  # noqa: S310
+    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        return json.loads(answer.read())
