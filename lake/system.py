@@ -1,7 +1,8 @@
 """What only some operating systems offer, each with a plain fallback; no other module uses it.
 
 Chosen by what the system has, not by its name: proc(5), prctl(2), seccomp(2), mallopt(3), limits of
-the address space, and ``F_FULLFSYNC``, without which macOS leaves data in the disk's own cache.
+the address space, locks of open files, and ``F_FULLFSYNC``, without which macOS leaves data in the
+disk's own cache.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import ctypes
 import fcntl
 import os
 import resource
+import struct
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +29,31 @@ def sync(descriptor: int) -> None:
             fcntl.fcntl(descriptor, full)
             return
     os.fsync(descriptor)
+
+
+_FLOCK = struct.Struct("hhqqi4x")
+"""Linux's ``struct flock``: type, whence, first byte, number of bytes, process."""
+
+
+def has_leases() -> bool:
+    """Return whether the system has locks on bytes that belong to an open file."""
+    return hasattr(fcntl, "F_OFD_SETLK")
+
+
+def share_byte(descriptor: int, at: int) -> None:
+    """Hold a shared lock on a byte until the file is closed, where the system can."""
+    if has_leases():
+        lock = _FLOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, at, 1, 0)
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, lock)
+
+
+def find_shared(descriptor: int, first: int, end: int) -> int | None:
+    """Return a byte from ``first`` up to before ``end`` that an open file has a lock on."""
+    if not has_leases():
+        return None
+    wanted = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, first, end - first, 0)
+    kind, _, at, _, _ = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, wanted))
+    return None if kind == fcntl.F_UNLCK else int(at)
 
 
 def read_peak_mib() -> float:

@@ -121,7 +121,15 @@ def test_no_sql_text_is_built() -> None:
 
 LINUX_ONLY = {
     *("prctl", "mallopt", "RLIMIT_AS", "F_FULLFSYNC", "posix_fadvise", "memfd_create"),
-    *("sched_getaffinity", "sendfile", "splice", "copy_file_range", "pidfd_open", "fsync"),
+    *(
+        "sched_getaffinity",
+        "sendfile",
+        "splice",
+        "copy_file_range",
+        "pidfd_open",
+        "fsync",
+        "F_OFD_SETLK",
+    ),
 }
 """What some systems lack; ``fsync`` because macOS needs more to make data durable."""
 

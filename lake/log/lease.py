@@ -2,26 +2,23 @@
 
 A lease on commit N is a shared lock on byte N of ``_log/leases``. The system releases it however
 the reader ends, nothing is written, and a reader needs no right to write. Without the file, as on
-media that cannot be written, readers have no leases, only the grace period.
+media that cannot be written, readers have no leases, only the grace period; where the system has no
+such locks, the longer one.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
-import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from tonlake.lake.log.state import LOG_FOLDER
+from tonlake.lake.system import find_shared, share_byte
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 LEASE_FILE = f"{LOG_FOLDER}/leases"
-
-_FLOCK = struct.Struct("hhqqi4x")
-"""The system's ``struct flock``: type, whence, first byte, number of bytes, process."""
 
 
 class Lease:
@@ -32,8 +29,7 @@ class Lease:
         self._descriptor: int | None = None
         with suppress(OSError):
             self._descriptor = _open_file(lake_dir)
-            lock = _FLOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, number, 1, 0)
-            fcntl.fcntl(self._descriptor, fcntl.F_OFD_SETLK, lock)
+            share_byte(self._descriptor, number)
 
     def close(self) -> None:
         """Give the lease back."""
@@ -73,9 +69,8 @@ def list_leased(lake_dir: Path, newest: int) -> list[int]:
     try:
         while unknown:
             first, end = unknown.pop()
-            wanted = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, first, end - first, 0)
-            kind, _, at, _, _ = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, wanted))
-            if kind != fcntl.F_UNLCK:
+            at = find_shared(descriptor, first, end)
+            if at is not None:
                 leased.append(at)
                 unknown += [part for part in ((first, at), (at + 1, end)) if part[0] < part[1]]
     finally:

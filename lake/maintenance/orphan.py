@@ -35,6 +35,7 @@ from tonlake.lake.log.state import (
     read_state,
 )
 from tonlake.lake.schema import TABLES
+from tonlake.lake.system import has_leases
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -125,7 +126,7 @@ def sweep_orphans(
         for path in list_orphans(lake_dir, state):
             is_meant = among is None or path in among
             grace_s = settings.orphan_grace_s
-            if str(path.relative_to(lake_dir)) in replaced:
+            if has_leases() and str(path.relative_to(lake_dir)) in replaced:
                 grace_s = min(settings.replaced_grace_s, grace_s)
             if is_meant and path.stat().st_mtime <= now_s - grace_s:
                 _remove(path)

@@ -49,6 +49,7 @@ def limit(kind, bounds):
 
 resource.setrlimit = limit
 fcntl.F_FULLFSYNC = 51
+del fcntl.F_OFD_SETLK, fcntl.F_OFD_GETLK
 """
 
 
