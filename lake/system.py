@@ -66,13 +66,13 @@ def read_peak_mib() -> float:
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
-def limit_growth(more_bytes: int) -> None:
-    """Limit the address space of this process to its present size and this; not without proc(5)."""
+def read_address_space() -> int | None:
+    """Return the size of this process's address space in bytes, None without proc(5)."""
     try:
         pages = int((_PROC / "statm").read_text(encoding="ascii").split()[0])
     except FileNotFoundError:
-        return
-    limit_address_space(pages * resource.getpagesize() + more_bytes)
+        return None
+    return pages * resource.getpagesize()
 
 
 def limit_address_space(most_bytes: int) -> None:

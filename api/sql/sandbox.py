@@ -21,7 +21,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.api.errors import SqlUnavailable
-from tonlake.lake.system import end_with_parent, install_filter, limit_growth
+from tonlake.lake.system import (
+    end_with_parent,
+    install_filter,
+    limit_address_space,
+    read_address_space,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -173,9 +178,9 @@ def confine(bounds: Bounds, readable: Iterable[Path]) -> None:
     Raises:
         SqlUnavailable: the process could still write and must not continue.
     """
+    held = read_address_space()  # another user may not reach what reads it
     own_user = _change_user(bounds.user, readable)
     end_with_parent(signal.SIGKILL)
-    limit_growth(bounds.memory_bytes)
     for kind, most in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, 0),
@@ -183,6 +188,8 @@ def confine(bounds: Bounds, readable: Iterable[Path]) -> None:
         (resource.RLIMIT_CPU, bounds.cpu_s),
     ):
         _lower_limit(kind, most)
+    if held is not None:
+        limit_address_space(held + bounds.memory_bytes)
     if not forbid_writing() and not own_user:
         raise SqlUnavailable(
             "this machine cannot prevent a statement from writing: its kernel has no seccomp "
