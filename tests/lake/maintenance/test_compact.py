@@ -147,7 +147,7 @@ def test_state_cells_stay_once(tmp_path: Path) -> None:
     assert [file.rows for file in snapshot.files["state_cells"]] == [90]
 
 
-def test_readers_of_before_go_on_until_the_grace_time_is_over(many: Path) -> None:
+def test_readers_of_before_go_on_until_they_and_the_grace_time_are_over(many: Path) -> None:
     before = open_snapshot(many)
     connection = connect(before)
     count = connection.table("transactions").count("*").fetchall()
@@ -155,6 +155,9 @@ def test_readers_of_before_go_on_until_the_grace_time_is_over(many: Path) -> Non
     sweep_orphans(many, LakeSettings(orphan_grace_s=3600))
     assert connection.table("transactions").count("*").fetchall() == count
     assert read_all(many, before.number) == read_all(many)
+    assert not sweep_orphans(many, LakeSettings(orphan_grace_s=0))
+    assert before.lease is not None
+    before.lease.close()
     assert sweep_orphans(many, LakeSettings(orphan_grace_s=0))
     assert not list_orphans(many, read_state(many))
 

@@ -170,6 +170,9 @@ def test_a_reader_of_an_old_segment_goes_on_when_it_is_replaced_and_swept(chaine
     old = chained / snapshot.segments[0].path
     assert sweep_orphans(chained, LakeSettings(orphan_grace_s=3600)) == []
     assert old.exists()
+    assert sweep_orphans(chained, LakeSettings(orphan_grace_s=0)) == []
+    assert snapshot.lease is not None
+    snapshot.lease.close()
     assert old in sweep_orphans(chained, LakeSettings(orphan_grace_s=0))
     hit = pinned.find_transaction(tx_hash)
     assert hit is not None
