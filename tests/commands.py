@@ -1,11 +1,15 @@
 """Collects the commands of ``tonlake`` and those shown in the documentation."""
 
 import re
+import sys
 from collections.abc import Iterator
 
 import click
 
 from tonlake.api.command.main import main
+
+COMMAND = [sys.executable, "-c", "from tonlake.api.command.start import start; start()"]
+"""Runs ``tonlake`` in a process of its own."""
 
 
 def list_commands() -> dict[str, click.Command]:

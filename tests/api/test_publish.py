@@ -2,7 +2,6 @@
 
 import hashlib
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import httpx
 import pytest
 from litestar.testing import TestClient
 
+from tests.commands import COMMAND
 from tests.patience import patient
 from tonlake.api.access import add_key
 from tonlake.api.app import create_app
@@ -145,9 +145,6 @@ def wait_for(url: str, server: subprocess.Popen[str]) -> httpx.Response:
     raise AssertionError(f"{url} does not answer")
 
 
-COMMAND = [sys.executable, "-c", "from tonlake.api.command.start import start; start()", "serve"]
-
-
 def test_an_explorer_without_a_node(
     demo_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,7 +155,7 @@ def test_an_explorer_without_a_node(
     monkeypatch.setenv("TONLAKE_ACCESS_KEYS_FILE", str(keys))
     monkeypatch.setenv("TONLAKE_ACCESS_RATE_LIMITS", "on")
     monkeypatch.setenv("TONLAKE_ACCESS_KEYS_REQUIRED", "true")
-    command = [*COMMAND, "--lake", str(demo_lake), "--port", "0"]
+    command = [*COMMAND, "serve", "--lake", str(demo_lake), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as source:
         try:
             assert source.stdout is not None
@@ -172,7 +169,16 @@ def test_an_explorer_without_a_node(
             for name in ("PUBLISH", "KEYS_FILE", "RATE_LIMITS", "KEYS_REQUIRED"):
                 monkeypatch.delenv(f"TONLAKE_ACCESS_{name}")
             monkeypatch.setenv("TONLAKE_PULL_KEY", key)
-            command = [*COMMAND, "--lake", str(copy), "--port", "0", "--pull", f"{base}/lake"]
+            command = [
+                *COMMAND,
+                "serve",
+                "--lake",
+                str(copy),
+                "--port",
+                "0",
+                "--pull",
+                f"{base}/lake",
+            ]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
                 try:
                     assert server.stdout is not None

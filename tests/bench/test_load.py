@@ -30,12 +30,7 @@ def outcomes(*answers: tuple[float, int]) -> list[Outcome]:
     [
         ([(0.01, 200)], [(0.5, 200), (0.01, 503)], 0.001, []),
         ([(0.3, 200)], [(0.5, 200)], 0.001, ["steady: p99 is not under 250 ms"]),
-        (
-            [(0.01, 503), (0.01, 200)],
-            [(0.5, 200)],
-            0.001,
-            ["steady: status 503"],
-        ),
+        ([(0.01, 503), (0.01, 200)], [(0.5, 200)], 0.001, ["steady: status 503"]),
         ([(0.01, 200)], [(0.5, 500)], 0.001, ["overload: status 500"]),
         ([(0.01, 200)], [(0.5, FAILED)], 0.001, ["overload: status no answer"]),
         ([(0.01, 200)], [], 0.1, ["steady: memory grows by 1 MiB a minute or more"]),

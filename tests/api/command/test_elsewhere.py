@@ -2,20 +2,14 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+import httpx
 import pytest
 
-COMMAND = [sys.executable, "-c", "from tonlake.api.command.start import start; start()"]
+from tests.commands import COMMAND
 
 TAKEN_AWAY = """
 import builtins, ctypes, fcntl, io, os, resource
@@ -107,38 +101,14 @@ def test_a_lake_is_the_same(lake: Path, demo_lake: Path, elsewhere: dict[str, st
 
 
 def test_a_service_answers_and_refuses_sql(lake: Path, elsewhere: dict[str, str]) -> None:
-    with serving(lake, elsewhere) as base:
-        assert ask(f"{base}/api/v3/masterchainInfo")["last"]["seqno"] > 200
-        master = ask(f"{base}/api/v3/jetton/masters?limit=1")["jetton_masters"][0]["address"]
-        body = json.dumps({"address": master, "method": "get_jetton_data", "stack": []}).encode()
-        assert ask(f"{base}/api/v3/runGetMethod", body)["exit_code"] == 0
-        with pytest.raises(urllib.error.HTTPError) as refused:
-            ask(f"{base}/sql?query=select+1")
-        assert "cannot prevent a statement from writing" in refused.value.read().decode()
-
-
-@contextmanager
-def serving(lake: Path, env: dict[str, str]) -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [*COMMAND, "serve", "--lake", str(lake), "--port", str(port)]
-    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL) as service:
-        try:
-            base = f"http://127.0.0.1:{port}"
-            for _ in range(600):
-                try:
-                    ask(f"{base}/api/v3/masterchainInfo")
-                    break
-                except urllib.error.URLError:
-                    time.sleep(0.1)
-            yield base
-        finally:
-            service.terminate()
-
-
-def ask(url: str, body: bytes | None = None) -> Any:
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(url, data=body, headers=headers)  # noqa: S310
-    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-        return json.loads(answer.read())
+    command = [*COMMAND, "serve", "--lake", str(lake), "--port", "0"]
+    with subprocess.Popen(command, env=elsewhere, text=True, stdout=subprocess.PIPE) as service:
+        assert service.stdout is not None
+        with httpx.Client(base_url=service.stdout.readline().split()[0], timeout=120) as client:
+            assert client.get("api/v3/masterchainInfo").json()["last"]["seqno"] == 238
+            [master] = client.get("api/v3/jetton/masters?limit=1").json()["jetton_masters"]
+            called = {"address": master["address"], "method": "get_jetton_data", "stack": []}
+            assert client.post("api/v3/runGetMethod", json=called).json()["exit_code"] == 0
+            refused = client.get("sql?query=select+1")
+            assert "cannot prevent a statement from writing" in refused.text
+        service.terminate()

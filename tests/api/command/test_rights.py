@@ -3,14 +3,14 @@
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-COMMAND = [sys.executable, "-c", "from tonlake.api.command.start import start; start()"]
+from tests.commands import COMMAND
+
 RIGHTS = "-dac_override,-dac_read_search"
 """What lets root pass over the rights of files."""
 

@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tarfile
 from contextlib import suppress
 from http.client import HTTPConnection
@@ -21,7 +20,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.commands import list_commands
+from tests.commands import COMMAND, list_commands
 from tonlake.api.command.main import main
 from tonlake.ingest.source.node.source import open_node
 
@@ -183,8 +182,7 @@ def test_a_bad_line_does_not_stop_the_others(block_files: list[Path], tmp_path: 
 
 
 def test_serve_prints_its_address_and_stops_on_sigterm(demo_lake: Path) -> None:
-    command = [sys.executable, "-c", "from tonlake.api.command.start import start; start()"]
-    command += ["serve", "--lake", str(demo_lake), "--port", "0"]
+    command = [*COMMAND, "serve", "--lake", str(demo_lake), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
@@ -208,8 +206,7 @@ def test_serve_prints_its_address_and_stops_on_sigterm(demo_lake: Path) -> None:
 
 
 def test_a_second_ctrl_c_drops_clients_without_a_traceback(demo_lake: Path) -> None:
-    command = [sys.executable, "-c", "from tonlake.api.command.start import start; start()"]
-    command += ["serve", "--lake", str(demo_lake), "--port", "0"]
+    command = [*COMMAND, "serve", "--lake", str(demo_lake), "--port", "0"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, text=True, stdout=pipe, stderr=pipe) as server:
         try:
@@ -308,8 +305,7 @@ def test_a_lake_with_a_damaged_log_is_not_served(demo_lake: Path, tmp_path: Path
 
 
 def test_a_lake_that_is_to_come_is_waited_for(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "from tonlake.api.command.start import start; start()"]
-    command += ["serve", "--lake", str(tmp_path), "--port", "0", "--wait"]
+    command = [*COMMAND, "serve", "--lake", str(tmp_path), "--port", "0", "--wait"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as server:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import COMMAND
+
 INTERRUPTED = """
 import os, signal, sys
 
@@ -78,10 +80,9 @@ def test_a_command_handles_interrupts_itself() -> None:
 
 
 def test_a_full_disk_behind_stdout_is_no_traceback(demo_lake: Path) -> None:
-    command = [sys.executable, "-c", "from tonlake.api.command.start import start; start()"]
     for arguments in (["--version"], ["status", "--lake", str(demo_lake)]):
         with Path("/dev/full").open("w") as full:
             done = subprocess.run(
-                [*command, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+                [*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
             )
         assert (done.returncode, done.stderr) == (1, "error: No space left on device\n")

@@ -117,40 +117,24 @@ def _overlap(left: int, right: int) -> bool:
 few = settings(max_examples=40, deadline=None)
 
 
-@few
-@given(
-    st.sampled_from([-1, 0]),
-    st.integers(-(1 << 63), (1 << 63) - 1),
-    st.integers(0, 250_000_000),
-)
-def test_lookup_by_lt_is_the_first_block_that_ends_there(
-    ask: Asker, facts: Facts, workchain: int, prefix: int, lt: int
+_ENDS = st.tuples(st.just(("lt", "end_lt", "lt")), st.integers(0, 250_000_000))
+_TIMES = st.tuples(st.just(("unixtime", "gen_utime", "ts")), st.integers(1795234600, 1795238700))
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.sampled_from([-1, 0]), st.integers(-(1 << 63), (1 << 63) - 1), _ENDS | _TIMES)
+def test_lookup_is_the_first_block_that_ends_or_was_made_there(
+    ask: Asker, facts: Facts, workchain: int, prefix: int, place: tuple[tuple[str, str, str], int]
 ) -> None:
+    (parameter, column, name), least = place
     line = _line(facts, workchain, prefix)
-    expected = [row for row in line if row["end_lt"] >= lt]
-    params = {"workchain": workchain, "shard": prefix, "lt": lt}
+    expected = [row for row in line if row[column] >= least]
+    params = {"workchain": workchain, "shard": prefix, parameter: least}
     if expected:
         assert ask("lookupBlock", **params) == _id(expected[0])
     else:
-        assert ask.refused("lookupBlock", **params) == (500, "LITE_SERVER_NOTREADY: lt not in db")
-
-
-@few
-@given(
-    st.sampled_from([-1, 0]),
-    st.integers(-(1 << 63), (1 << 63) - 1),
-    st.integers(1795234600, 1795238700),
-)
-def test_lookup_by_time_is_the_first_block_made_there(
-    ask: Asker, facts: Facts, workchain: int, prefix: int, utime: int
-) -> None:
-    line = _line(facts, workchain, prefix)
-    expected = [row for row in line if row["gen_utime"] >= utime]
-    params = {"workchain": workchain, "shard": prefix, "unixtime": utime}
-    if expected:
-        assert ask("lookupBlock", **params) == _id(expected[0])
-    else:
-        assert ask.refused("lookupBlock", **params) == (500, "LITE_SERVER_NOTREADY: ts not in db")
+        refusal = (500, f"LITE_SERVER_NOTREADY: {name} not in db")
+        assert ask.refused("lookupBlock", **params) == refusal
 
 
 @few

@@ -114,29 +114,22 @@ def test_a_slice_without_files_is_pruned_and_one_without_index_is_corrupt(writte
             source.read_bundle(7)
 
 
+@pytest.mark.parametrize(
+    ("left_out", "first", "reason"),
+    [(0, 50, "begins with masterchain block 50"), (1, 51, "does not monitor this shard")],
+)
 def test_a_node_that_began_later_never_had_what_was_before(
-    tmp_path: Path, bundles: list[McBundle]
+    tmp_path: Path, bundles: list[McBundle], left_out: int, first: int, reason: str
 ) -> None:
     with closing(NodeWriter(tmp_path, slices=(50,))) as writer:
-        for bundle in bundles[49:70]:
-            writer.write_bundle(bundle)
-    with closing(open_node(tmp_path)) as source:
-        assert source.first_mc_seqno() == 50
-        with pytest.raises(BlockNeverHad, match="begins with masterchain block 50"):
-            source.read_bundle(49)
-
-
-def test_blocks_whose_data_the_node_never_stored_are_passed_over(
-    tmp_path: Path, bundles: list[McBundle]
-) -> None:
-    with closing(NodeWriter(tmp_path, slices=(50,))) as writer:
-        writer.write_bundle(bundles[49], leave_out=tuple(b.id for b in bundles[49].blocks[1:]))
+        shards = tuple(block.id for block in bundles[49].blocks[1:] * left_out)
+        writer.write_bundle(bundles[49], leave_out=shards)
         for bundle in bundles[50:70]:
             writer.write_bundle(bundle)
     with closing(open_node(tmp_path)) as source:
-        assert source.first_mc_seqno() == 51
-        with pytest.raises(BlockNeverHad, match="does not monitor this shard"):
-            source.read_bundle(50)
+        assert source.first_mc_seqno() == first
+        with pytest.raises(BlockNeverHad, match=reason):
+            source.read_bundle(first - 1)
 
 
 def test_a_node_that_does_not_monitor_all_shards_is_refused(
