@@ -312,7 +312,7 @@ def test_get_methods_on_the_newest_python(wheel: Path, shared: Path) -> None:
     pip = "/opt/venv/bin/pip"
     run(pip, "install", "--quiet", "--no-index", "--find-links=/opt/wheels", "tonlake")
     assert "tonpy" not in run("/opt/venv/bin/pip", "list")
-    tonlake, config = "/opt/venv/bin/tonlake", "/opt/mainnet_config_tonutils.boc"
+    tonlake, config = "/opt/venv/bin/tonlake", "/opt/config.boc"
     answers = map(
         json.loads, run(tonlake, "run", "/opt/calls.jsonl", "--config", config).splitlines()
     )
