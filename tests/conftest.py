@@ -130,15 +130,15 @@ def make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     return target
 
 
-def ingest_all(node: Path, lake_dir: Path) -> None:
-    """Ingest all blocks of a node, with its proofs."""
+def ingest_all(node: Path, lake_dir: Path, *ends: int) -> None:
+    """Ingest all blocks of a node, or those from one to another, with its proofs."""
     from tonlake.api.settings import Settings
     from tonlake.ingest.run.pipeline import ingest
     from tonlake.ingest.source.node.source import open_node
     from tonlake.ingest.span import Span
 
     with closing(open_node(node, proofs=True)) as source:
-        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        span = Span(*(ends or (source.first_mc_seqno(), source.last_mc_seqno())))
         ingest(source, lake_dir, span, Settings())
 
 
@@ -172,6 +172,24 @@ def demo_lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     """A read-only lake of the whole demo node, zero state included."""
     made = make_once(tmp_path_factory, "demo-made", partial(ingest_all, demo_node))
     return shutil.copytree(made, tmp_path_factory.mktemp("demo-lake"), dirs_exist_ok=True)
+
+
+@pytest.fixture(scope="session")
+def cut_lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A read-only lake that begins in the middle, without the state before."""
+    lake_dir = tmp_path_factory.mktemp("cut") / "lake"
+    ingest_all(demo_node, lake_dir, 101, 110)
+    return lake_dir
+
+
+@pytest.fixture(scope="session")
+def indexed(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo lake with its index; only for reading."""
+    from tonlake.lake.index.builder.rebuild import rebuild_index
+
+    copy = shutil.copytree(demo_lake, tmp_path_factory.mktemp("indexed") / "lake")
+    rebuild_index(copy)
+    return copy
 
 
 @pytest.fixture(scope="session")

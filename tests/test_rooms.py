@@ -1,7 +1,7 @@
-"""Package layout: no import cycles between folders, one top-level name."""
+"""Package layout: no import cycles between folders, no crowded folder, one top-level name."""
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -75,6 +75,13 @@ def test_rooms_do_not_import_each_other_in_circles() -> None:
             TopologicalSorter(rooms).prepare()
         except CycleError as error:
             pytest.fail(f"a circle in {folder}: {' -> '.join(error.args[1])}")
+
+
+def test_no_folder_is_crowded() -> None:
+    modules = [path for path in FILES if path.stem != "__init__"]
+    counts = Counter(path.parent.relative_to(ROOT).as_posix() for path in modules)
+    crowded = {name for name, count in counts.items() if count > (10 if name in PACKAGES else 20)}
+    assert crowded <= {"ingest/derive/action/protocol"}, "it has a module for each protocol"
 
 
 def test_every_folder_of_modules_has_a_docstring() -> None:

@@ -55,7 +55,7 @@ def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
     """
     states = [state]
     for number in _list_leased(lake_dir, state):
-        with suppress(LakeError):  # nobody can read that snapshot any more
+        with suppress(LakeError):  # that snapshot cannot be read any more
             states.append(read_state(lake_dir, number))
     live = {lake_dir / file.path for one in states for file in (*one.files, *one.segments)}
     live |= {lake_dir / path for path in list_published(lake_dir, state)}

@@ -88,13 +88,6 @@ class Pair(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def indexed(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    copy = shutil.copytree(demo_lake, tmp_path_factory.mktemp("indexed") / "lake")
-    rebuild_index(copy)
-    return copy
-
-
-@pytest.fixture(scope="module")
 def localnet(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A larger network, with libraries, multisigs and vesting, and with its index."""
     folder = tmp_path_factory.mktemp("localnet")

@@ -1,17 +1,15 @@
 """The disk is full at any operation: a clear error, nothing lost, and work resumes with space."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
 from tests.crash.disk import Disk
 from tests.crash.history import History, state_of
 from tests.lake.rows import file_bytes
-from tonlake.lake.commit import commit
 from tonlake.lake.errors import LakeFull
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
@@ -24,15 +22,7 @@ SHORT_EVERY = 7
 """The short form tries one operation in so many."""
 
 
-@pytest.fixture(autouse=True)
-def frequent_checkpoints() -> Iterator[None]:
-    with mock.patch.object(commit, "CHECKPOINT_COMMITS", 2):
-        yield
-
-
-@pytest.fixture(scope="module")
-def history() -> History:
-    return History()
+pytestmark = pytest.mark.usefixtures("frequent_checkpoints")
 
 
 @pytest.fixture(scope="module")

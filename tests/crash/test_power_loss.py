@@ -1,11 +1,10 @@
 """The power fails after any operation on any file: promised data is there, and work resumes."""
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
@@ -28,15 +27,7 @@ SHORT_EVERY, KILL_EVERY = 7, 150
 """The short forms try one operation in so many; the long ones all."""
 
 
-@pytest.fixture(autouse=True)
-def frequent_checkpoints() -> Iterator[None]:
-    with mock.patch.object(commit, "CHECKPOINT_COMMITS", 2):
-        yield
-
-
-@pytest.fixture(scope="module")
-def history() -> History:
-    return History()
+pytestmark = pytest.mark.usefixtures("frequent_checkpoints")
 
 
 class Recorded:
@@ -94,7 +85,7 @@ def check_promise(lake: Path, promised: int, entries: dict[str, bytes]) -> None:
 def test_operations_are_complete(recorded: Recorded) -> None:
     kept = replay(recorded.operations).lose(WORST._replace(names="none", bytes="kept"))
     found = file_bytes(recorded.lake.parent)
-    del found[f"lake/{LEASE_FILE}"]  # empty, and made by whoever reads
+    del found[f"lake/{LEASE_FILE}"]  # empty, and made by any reader
     assert files_of(kept) == found
 
 

@@ -1,13 +1,40 @@
 """Draws parameters of queries from the rows of a lake."""
 
+import time
+from collections.abc import Sequence
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from duckdb import DuckDBPyConnection
 
 from tonlake.queries.loader import Query
+from tonlake.queries.reader import Reader
 
 Row = dict[str, Any]
+
+
+class Answered(NamedTuple):
+    """What the index did for a question: whether it answered, and with rows; the door's CPU ms."""
+
+    by_index: bool
+    filled: bool
+    cpu_ms: float
+
+
+def ask_both(
+    indexed: Reader, plain: Reader, name: str, parameters: Row, columns: Sequence[str]
+) -> Answered:
+    """Ask a lake with its index and SQL alone, and compare these columns of their answers."""
+    wanted = plain.rows(name, **parameters)
+    indexed.answered_by.clear()
+    began_s = time.process_time()
+    found = indexed.rows(name, **parameters)
+    cpu_ms = (time.process_time() - began_s) * 1000
+    shown = [[[row[column] for column in columns] for row in rows] for rows in (found, wanted)]
+    assert shown[0] == shown[1], parameters
+    is_answered = indexed.answered_by == {"index"}
+    return Answered(is_answered, is_answered and bool(found), cpu_ms)
+
 
 TABLES = {
     "transaction": "select * exclude (boc) from transactions",

@@ -54,7 +54,7 @@ def test_pages_of_a_network(network_lake: Path, name: str) -> None:
         if name in OF_MESSAGES:
             cpu_ms = compare(network_lake, Random(name), DRAWS, name)  # noqa: S311 - repeatable
         else:
-            cpu_ms = compare_pages(network_lake, name, DRAWS).cpu_ms
+            cpu_ms = [each.cpu_ms for each in compare_pages(network_lake, name, DRAWS)]
     finally:
         gc.unfreeze()
     cpu_ms.sort()

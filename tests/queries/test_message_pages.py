@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tests.lake.chain import Chain, commit_made
+from tests.queries.asking import ask_both
 from tonlake.api.settings import Settings
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
@@ -101,23 +101,10 @@ def compare(lake_dir: Path, rng: Random, draws: int, name: str = "v3/messages") 
     """Compare pages through the reader with those from SQL, and return the CPU ms of each."""
     indexed, plain, messages = list_messages(lake_dir)
     columns, make = (COLUMNS, draw) if name == "v3/messages" else (("hash", "lt"), draw_ends)
-    answered = filled = 0
-    cpu_ms = []
-    for _ in range(draws):
-        parameters = make(rng, messages)
-        wanted = plain.rows(name, **parameters)
-        indexed.answered_by.clear()
-        began_s = time.process_time()
-        found = indexed.rows(name, **parameters)
-        cpu_ms.append((time.process_time() - began_s) * 1000)
-        shown = [[[row[column] for column in columns] for row in rows] for rows in (found, wanted)]
-        assert shown[0] == shown[1], parameters
-        if indexed.answered_by == {"index"}:
-            answered += 1
-            filled += bool(found)
-    assert answered > draws * 2 / 3
-    assert filled > draws / (3 if name == "v3/messages" else 4)
-    return cpu_ms
+    answers = [ask_both(indexed, plain, name, make(rng, messages), columns) for _ in range(draws)]
+    assert sum(each.by_index for each in answers) > draws * 2 / 3
+    assert sum(each.filled for each in answers) > draws / (3 if name == "v3/messages" else 4)
+    return [each.cpu_ms for each in answers]
 
 
 def test_pages_of_messages(demo_lake: Path) -> None:

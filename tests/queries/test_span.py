@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from contextlib import closing
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import tonlake
-from tonlake.api.settings import Settings
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
+from tests.queries.asking import Answered, ask_both
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.index import open_index
 from tonlake.lake.log.snapshot import open_snapshot
@@ -109,16 +104,7 @@ def draw_addresses(rng: Random, name: str, moves: list[dict[str, Any]]) -> dict[
     return found
 
 
-class Compared(NamedTuple):
-    """Results of the pages of one list: how many the index answered, and how many have rows."""
-
-    answered: int
-    filled: int
-    cpu_ms: list[float]
-    """Of each page, asked through the door."""
-
-
-def compare_pages(lake_dir: Path, name: str, draws: int) -> Compared:
+def compare_pages(lake_dir: Path, name: str, draws: int) -> list[Answered]:
     """Read pages through the reader and from SQL alone, and compare them."""
     snapshot = open_snapshot(lake_dir)
     connection = connect(snapshot)
@@ -128,8 +114,7 @@ def compare_pages(lake_dir: Path, name: str, draws: int) -> Compared:
     indexed = Reader(snapshot, connection, index=open_index(snapshot, LakeSettings()))
     plain = Reader(snapshot, connection)
     rng = Random(name)  # noqa: S311 - a repeatable test
-    answered = filled = 0
-    cpu_ms = []
+    answers = []
     for _ in range(draws):
         parameters = draw(rng, name, moments)
         if name in OF_ACCOUNT:
@@ -139,38 +124,21 @@ def compare_pages(lake_dir: Path, name: str, draws: int) -> Compared:
             parameters["account"] = f"{workchain}:{account.hex().upper()}"
         if name in MOVES:
             parameters |= draw_addresses(rng, name, moves)
-        wanted = plain.rows(name, **parameters)
-        indexed.answered_by.clear()
-        began_s = time.process_time()
-        found = indexed.rows(name, **parameters)
-        cpu_ms.append((time.process_time() - began_s) * 1000)
-        shown = [[[row[key] for key in KEYS[name]] for row in rows] for rows in (found, wanted)]
-        assert shown[0] == shown[1], parameters
-        if indexed.answered_by == {"index"}:
-            answered += 1
-            filled += bool(found)
-    return Compared(answered, filled, cpu_ms)
+        answers.append(ask_both(indexed, plain, name, parameters, KEYS[name]))
+    return answers
 
 
 @pytest.mark.parametrize("name", sorted(KEYS))
 def test_pages_of_spans(demo_lake: Path, name: str) -> None:
-    compared = compare_pages(demo_lake, name, DRAWS)
-    assert compared.answered > DRAWS * 0.9
-    assert compared.filled > DRAWS / (8 if name in MOVES else 5)
-
-
-@pytest.fixture(scope="module")
-def newest_lake(newest_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake whose masterchain blocks share seconds."""
-    lake_dir: Path = tmp_path_factory.mktemp("newest-lake")
-    with closing(open_node(newest_node)) as source:
-        ingest(source, lake_dir, Span(1, 1300), Settings())
-    return lake_dir
+    answers = compare_pages(demo_lake, name, DRAWS)
+    assert sum(each.by_index for each in answers) > DRAWS * 0.9
+    assert sum(each.filled for each in answers) > DRAWS / (8 if name in MOVES else 5)
 
 
 @pytest.mark.parametrize("name", sorted(KEYS))
 def test_pages_of_spans_with_shared_seconds(newest_lake: Path, name: str) -> None:
-    assert compare_pages(newest_lake, name, DRAWS // 2).answered > DRAWS * 3 // 8
+    answers = compare_pages(newest_lake, name, DRAWS // 2)
+    assert sum(each.by_index for each in answers) > DRAWS * 3 // 8
 
 
 def test_a_get_method_history_uses_the_last_block_of_a_second(newest_lake: Path) -> None:

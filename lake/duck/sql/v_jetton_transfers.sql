@@ -10,6 +10,7 @@ with named as not materialized (
     left join v_jettons
         on transfers.jetton = v_jettons.account
         and transfers.jetton_workchain = v_jettons.workchain
+    -- 0f8a7ea5, transfer of TEP-74.
     left join comments_of(260734629, 'messages', 'message_bodies') as commented
         on transfers.tx_hash = commented.tx_hash and transfers.lt = commented.tx_lt
 )

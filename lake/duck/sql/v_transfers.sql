@@ -96,6 +96,7 @@ moved as not materialized (
     left join latest_nft_collections as collections
         on transfers.collection = collections.account
         and transfers.collection_workchain = collections.workchain
+    -- 5fcc3d14, transfer of TEP-62.
     left join comments_of(1607220500, 'messages', 'message_bodies') as commented
         on transfers.tx_hash = commented.tx_hash and transfers.lt = commented.tx_lt
     where not aborted

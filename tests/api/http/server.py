@@ -36,7 +36,7 @@ class Clients:
 
     def __init__(self, port: int) -> None:
         """Take the port of the server."""
-        self._port = port
+        self.port = port
         self._open: list[socket.socket] = []
 
     async def open(self, sent: bytes = b"", source: str = "127.0.0.1") -> socket.socket:
@@ -47,7 +47,7 @@ class Clients:
         client.setblocking(False)  # noqa: FBT003
         client.bind((source, 0))
         loop = asyncio.get_running_loop()
-        await loop.sock_connect(client, ("127.0.0.1", self._port))
+        await loop.sock_connect(client, ("127.0.0.1", self.port))
         await loop.sock_sendall(client, sent)
         await asyncio.sleep(0.05)
         return client

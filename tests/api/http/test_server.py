@@ -5,10 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import uvicorn
 
-from tonlake.api.http.connection import HEAD_BYTES, Connections
-from tonlake.api.http.server import configure_server
+from tests.api.http.server import make_connections, serving
+from tonlake.api.http.connection import HEAD_BYTES
 
 PIECE = 1 << 16
 
@@ -24,30 +23,19 @@ async def _echo(scope: dict[str, Any], _receive: Any, send: Callable[..., Any]) 
 
 async def _ask(*pieces: bytes, app: Any = None, apart: bool = False) -> bytes:
     """Send pieces over one connection to a server, and return all that comes back."""
-    connections = Connections(most=10, max_of_address=10, max_unsent_bytes=1 << 30)
     served: Any = app or _echo
-    config = configure_server(served, connections)
-    config.lifespan = "off"
-    config.load()
-    state = uvicorn.server.ServerState()
-
-    def connect() -> asyncio.Protocol:
-        protocol: Callable[..., asyncio.Protocol] = config.http_protocol_class
-        return protocol(config=config, server_state=state, app_state={})
-
-    server = await asyncio.get_running_loop().create_server(connect, "127.0.0.1", 0)
-    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
-    try:
-        for piece in pieces:
-            writer.write(piece)
-            await asyncio.sleep(0.2 * apart)
-        await writer.drain()
-        return await asyncio.wait_for(reader.read(), 60)
-    except ConnectionError:
-        return b"reset"
-    finally:
-        writer.close()
-        server.close()
+    async with serving(served, make_connections(most=10, of_address=10)) as clients:
+        reader, writer = await asyncio.open_connection("127.0.0.1", clients.port)
+        try:
+            for piece in pieces:
+                writer.write(piece)
+                await asyncio.sleep(0.2 * apart)
+            await writer.drain()
+            return await asyncio.wait_for(reader.read(), 60)
+        except ConnectionError:
+            return b"reset"
+        finally:
+            writer.close()
 
 
 def _request(target: bytes, *headers: bytes) -> bytes:

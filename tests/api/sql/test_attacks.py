@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from litestar.testing import TestClient
 
-from tests.api.sql.attacks import HOGS, READING, SETTINGS, WRITING
+from tests.api.sql.attacks import ATTACKS, HOGS, READING, SETTINGS, WRITING
 from tests.lake.rows import file_bytes
 from tests.patience import compose
 from tonlake.api.app import create_app
@@ -64,6 +64,7 @@ def run_victim(place: Path, statements: tuple[str, ...]) -> dict[str, Any]:
 
 
 def test_a_confined_process_cannot_write(open_place: Path) -> None:
+    assert len(set(ATTACKS)) == len(ATTACKS) >= 60
     before = file_bytes(open_place)
     answer = run_victim(open_place, (*WRITING, *READING, *SETTINGS))
     assert file_bytes(open_place) == before

@@ -5,7 +5,6 @@ import io
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,11 +19,7 @@ import tonlake
 from tests.patience import patient
 from tonlake.api.app import create_app
 from tonlake.api.command.main import main
-from tonlake.api.settings import Settings
 from tonlake.api.sql import routes
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 
 QUERY = "select workchain, count(*) as blocks from blocks group by all order by workchain"
 
@@ -247,25 +242,21 @@ def test_hostile_signatures(sql: TestClient[Any], signature: object, complaint: 
     assert (answer.status_code, complaint in answer.json()["error"]) == (422, True), answer.text
 
 
-def test_every_door_says_which_accounts_are_not_known(demo_node: Path, tmp_path: Path) -> None:
-    late_lake = tmp_path / "lake"
-    with closing(open_node(demo_node)) as source:
-        ingest(source, late_lake, Span(101, 110), Settings())
+def test_every_door_says_which_accounts_are_not_known(cut_lake: Path) -> None:
     statement = "select count(*) from v_balances"
     note = "v_balances has only accounts that masterchain blocks 101..110 touched"
     for arguments in (["sql", statement], ["query", "whales"]):
-        ran = CliRunner().invoke(main, [*arguments, "--lake", str(late_lake)])
+        ran = CliRunner().invoke(main, [*arguments, "--lake", str(cut_lake)])
         assert (ran.exit_code, "has only accounts" in ran.stderr) == (0, True), ran.output
         assert "has only accounts" not in ran.stdout
-    lake = tonlake.open(late_lake)
+    lake = tonlake.open(cut_lake)
     found = lake.sql(statement)
     assert found.notes[0].startswith(note)
     assert note in repr(found)
     assert note in found._repr_html_()
     assert lake.query("whales").notes
     assert not lake.sql("select count(*) from transactions").notes
-    settings = patient(sql={"enabled": True})
-    with TestClient(create_app(late_lake, settings)) as asker:
+    with TestClient(create_app(cut_lake, patient(sql={"enabled": True}))) as asker:
         answer = asker.get("/sql", params={"query": statement})
         assert note in answer.headers["X-Tonlake-Warning"]
         page = asker.get("/sql", params={"query": statement, "format": "html"})

@@ -1,7 +1,6 @@
 """estimateFee of both versions, compared with the fees that the chain charged."""
 
 import base64
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,6 @@ EMPTY = "te6cckEBAQEAAgAAAEysuc0="
 UNUSED = "0:" + "5" * 64
 
 pytestmark = pytest.mark.usefixtures("tvm")
-
-
-@pytest.fixture(scope="module")
-def patient(demo_lake: Path, asker: type[Asker]) -> Iterator[Asker]:
-    """Ask a service that does not mind a busy computer."""
-    with TestClient(create_app(demo_lake, PATIENT)) as client:
-        yield asker(client)
 
 
 @pytest.fixture(scope="module")

@@ -1,18 +1,13 @@
 """getTokenData and dnsResolve, compared with the deployed data of the demo node's contracts."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from litestar.testing import TestClient
 
 from tests.api.v2.conftest import Asker
 from tests.conftest import Facts
-from tests.patience import PATIENT
-from tonlake.api.app import create_app
 from tonlake.api.errors import LiteServerError
 from tonlake.api.v2.token import decode_name, encode_name
 
@@ -27,13 +22,6 @@ TAGS = {
 UNUSED = "0:" + "5" * 64
 
 pytestmark = pytest.mark.usefixtures("tvm")
-
-
-@pytest.fixture(scope="module")
-def patient(demo_lake: Path, asker: type[Asker]) -> Iterator[Asker]:
-    """Ask a service that does not mind a busy computer."""
-    with TestClient(create_app(demo_lake, PATIENT)) as client:
-        yield asker(client)
 
 
 def pick(facts: Facts, kind: str) -> list[dict[str, Any]]:

@@ -3,7 +3,8 @@
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -175,17 +176,12 @@ def test_one_that_fails_keeps_its_rows_and_stops_nothing(lake: Path) -> None:
     fine = "select count(*) as n from messages"
     add_table(lake, OwnTable("picky", fine, "day"), SETTINGS)
     tables = [*read_definitions(lake).values(), OwnTable("broken", picky, "day")]
-    write_definitions(lake, tables)
-    failures: list[str] = []
-    kept = Refresher(lake, SETTINGS, failures.append)
-    try:
+    with refreshing(lake, *tables) as (kept, failures):
         for at in (60, 61):
             commit(lake, at, at)
             kept.wake()
             wait_for(lambda: read_own_state(lake, "kinds").commit == open_snapshot(lake).number)
         wait_for(lambda: bool(failures))
-    finally:
-        kept.close()
     assert failures == [failure for failure in failures if "table broken" in failure] != []
     state = read_own_state(lake, "broken")
     assert (state.error is not None, state.parts) == (True, {})
@@ -207,6 +203,31 @@ def running(kept: Refresher) -> int:
     return 0 if process is None or process.poll() is not None else process.pid
 
 
+KINDS = OwnTable("kinds", PER_DAY, "day")
+KILLED = "the refresher of user-defined tables ended with code -9"
+
+
+@contextmanager
+def refreshing(lake: Path, *tables: OwnTable) -> Iterator[tuple[Refresher, list[str]]]:
+    """Refresh tables in a process, and note what it reports."""
+    write_definitions(lake, tables)
+    failures: list[str] = []
+    with closing(Refresher(lake, SETTINGS, failures.append)) as kept:
+        yield kept, failures
+
+
+def is_started(kept: Refresher) -> bool:
+    kept.wake()
+    return bool(running(kept))
+
+
+def end(kept: Refresher, number: signal.Signals) -> None:
+    """Send the process a signal once it runs, and wait until it is gone."""
+    wait_for(lambda: is_started(kept))
+    os.kill(running(kept), number)
+    wait_for(lambda: not running(kept))
+
+
 def test_the_process_comes_with_the_first_table_and_goes_with_its_parent(lake: Path) -> None:
     kept = Refresher(lake, SETTINGS, print)
     kept.wake()
@@ -226,20 +247,13 @@ def test_a_process_that_is_killed_is_reported_and_started_again(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(own, "PAUSE_S", 0.1)
-    write_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
-    failures: list[str] = []
-    kept = Refresher(lake, SETTINGS, failures.append)
-    try:
+    with refreshing(lake, KINDS) as (kept, failures):
+        end(kept, signal.SIGKILL)
         kept.wake()
-        os.kill(running(kept), signal.SIGKILL)
-        wait_for(lambda: not running(kept))
-        kept.wake()
-        assert failures == ["the refresher of user-defined tables ended with code -9"]
+        assert failures == [KILLED]
         time.sleep(0.2)
         kept.wake()
         wait_for(lambda: read_own_state(lake, "kinds").rows > 0)
-    finally:
-        kept.close()
     assert len(failures) == 1
 
 
@@ -248,25 +262,13 @@ def test_a_process_that_keeps_crashing_is_reported_once_and_started_less_often(
 ) -> None:
     monkeypatch.setattr(own, "PAUSE_S", 0.05)
     monkeypatch.setattr(own, "LONGEST_PAUSE_S", 0.2)
-    write_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
-    failures: list[str] = []
-    kept = Refresher(lake, SETTINGS, failures.append)
     killed_s = []
-
-    def is_started() -> bool:
-        kept.wake()
-        return bool(running(kept))
-
-    try:
+    with refreshing(lake, KINDS) as (kept, failures):
         for _ in range(4):
-            wait_for(is_started)
-            os.kill(running(kept), signal.SIGKILL)
-            wait_for(lambda: not running(kept))
+            end(kept, signal.SIGKILL)
             killed_s.append(time.monotonic())
         kept.wake()
-    finally:
-        kept.close()
-    assert failures == ["the refresher of user-defined tables ended with code -9"]
+    assert failures == [KILLED]
     pauses_s = [after - before for before, after in pairwise(killed_s)]
     assert all(took > least for took, least in zip(pauses_s, (0.05, 0.1, 0.2), strict=True))
 
@@ -275,31 +277,16 @@ def test_a_failure_behind_an_orderly_end_is_a_first_one(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(own, "PAUSE_S", 0.05)
-    write_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
-    failures: list[str] = []
-    kept = Refresher(lake, SETTINGS, failures.append)
-
-    def end(number: signal.Signals) -> None:
-        wait_for(is_started)
-        os.kill(running(kept), number)
-        wait_for(lambda: not running(kept))
-
-    def is_started() -> bool:
-        kept.wake()
-        return bool(running(kept))
-
-    try:
-        end(signal.SIGKILL)
-        wait_for(is_started)
+    with refreshing(lake, KINDS) as (kept, failures):
+        end(kept, signal.SIGKILL)
+        wait_for(lambda: is_started(kept))
         wait_for(lambda: read_own_state(lake, "kinds").rows > 0)
-        end(signal.SIGTERM)
+        end(kept, signal.SIGTERM)
         monkeypatch.setattr(own, "PAUSE_S", 0)
-        assert is_started(), "it pauses no longer than before the failure"
-        end(signal.SIGKILL)
+        assert is_started(kept), "it pauses no longer than before the failure"
+        end(kept, signal.SIGKILL)
         kept.wake()
-    finally:
-        kept.close()
-    assert failures == 2 * ["the refresher of user-defined tables ended with code -9"]
+    assert failures == 2 * [KILLED]
 
 
 def test_a_statement_that_takes_too_long_is_stopped(

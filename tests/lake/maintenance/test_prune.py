@@ -20,7 +20,6 @@ from tonlake.ingest.settings import IngestSections
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt, PruneRefused, RangeOverlap, UndoRefused
-from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_index
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
@@ -49,14 +48,6 @@ BORDERS = (12, 111, 137)
 LAST = 238
 Rows = list[tuple[Any, ...]]
 _OTHERWISE = {"traces": "mc_seqno_end", "action_ranges": "first_mc_seqno"}
-
-
-@pytest.fixture(scope="module")
-def indexed(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo lake with its index; only for reading."""
-    copy = shutil.copytree(demo_lake, tmp_path_factory.mktemp("indexed") / "lake")
-    rebuild_index(copy)
-    return copy
 
 
 @pytest.fixture

@@ -53,6 +53,12 @@ def _open(opcode: int, query_id: int = 7) -> Any:
     return begin_cell().store_uint(opcode, 32).store_uint(query_id, 64)
 
 
+def _mint(opcode: int) -> Cell:
+    inner = _open(0x178D4519, 8).store_coins(50).end_cell()
+    body = _open(opcode).store_address(OWNER).store_coins(4)
+    return cast("Cell", body.store_ref(inner).end_cell())
+
+
 def _text(text: str) -> Cell:
     return cast("Cell", begin_cell().store_uint(0, 32).store_snake_string(text).end_cell())
 
@@ -76,11 +82,7 @@ BODIES: dict[str, tuple[Cell, str, dict[str, Any]]] = {
         {"query_id": 7, "amount": "3", "response_destination": RAW_OWNER},
     ),
     "minter_mint": (
-        _open(0x15)
-        .store_address(OWNER)
-        .store_coins(4)
-        .store_ref(_open(0x178D4519, 8).store_coins(50).end_cell())
-        .end_cell(),
+        _mint(0x15),
         "jetton_mint",
         {
             "opcode": 21,
@@ -92,11 +94,7 @@ BODIES: dict[str, tuple[Cell, str, dict[str, Any]]] = {
         },
     ),
     "direct_mint": (
-        _open(0x642B7D07)
-        .store_address(OWNER)
-        .store_coins(4)
-        .store_ref(_open(0x178D4519, 8).store_coins(50).end_cell())
-        .end_cell(),
+        _mint(0x642B7D07),
         "jetton_mint",
         {"query_id": 7, "to_address": RAW_OWNER, "ton_amount": "4", "jetton_amount": "50"},
     ),

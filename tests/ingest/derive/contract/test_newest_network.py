@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tonlake.lake.duck.connection import connect
@@ -49,6 +50,36 @@ def list_answers(recorded: dict[str, Any], method: str) -> Iterator[tuple[bytes,
                 slices = _SLICE.findall(answer["stack"])
                 accounts = [(int(one, 16) >> 5 & (1 << 256) - 1).to_bytes(32) for one in slices]
                 yield account, answer["mc"], [number, *accounts]
+
+
+ROWS = {
+    "blocks": """select workchain, hex(shard), seqno, hex(root_hash), hex(file_hash), mc_seqno,
+        tx_count, boc_bytes, gen_utime, start_lt, end_lt, after_split, after_merge, key_block,
+        gen_catchain_seqno, gen_software_version from blocks where mc_seqno <= 1146""",
+    "transactions": """select workchain, hex(account), lt, hex(hash), hex(shard), block_seqno,
+        mc_seqno from transactions where mc_seqno <= 1146""",
+    "accounts": """select workchain, hex(account), hex(hash), balance, storage_last_trans_lt,
+        'account_' || account_status, hex(code_hash), hex(data_hash)
+        from states_as_of('account_states', 1146)""",
+}
+"""What the lake has of the facts of the lite server, up to the block that they end with."""
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("blocks", 3805), ("transactions", 8983), ("accounts", 33)]
+)
+def test_rows_equal_the_lite_servers(
+    name: str, count: int, ask: Callable[..., list[Any]], shared: Path
+) -> None:
+    (path,) = (shared / "node-2026").glob(f"expected-{name}.jsonl*")
+    with pa.input_stream(str(path)) as stream:
+        facts = [[*json.loads(line).values()] for line in stream.read().splitlines()]
+    rows = [
+        [*row[:2], "nonexist"] if row[-3] == "account_nonexist" else [*row]
+        for row in ask(ROWS[name])
+    ]
+    assert len(facts) == count
+    assert {str(row).lower() for row in rows} == {str(fact).lower() for fact in facts}
 
 
 @pytest.mark.parametrize("method", TABLES)

@@ -53,15 +53,18 @@ def test_liquidation() -> None:
     }
 
 
+def find_refusal(scene: Scene) -> object:
+    action = scene.find("evaa_liquidate")
+    assert not action.success
+    return action.columns["evaa_liquidate_data"]["fail_reason"]
+
+
 def test_the_master_lacks_coins() -> None:
     scene = Scene()
     answered = satisfy(tell_user(liquidate(scene), evaa.LIQUIDATE_USER))
     tell_user(answered, evaa.LIQUIDATE_FAIL)
     answered.send(LIQUIDATOR, opcode=evaa.LIQUIDATE_REPORT)
-    action = scene.find("evaa_liquidate")
-    assert not action.success
-    data = action.columns["evaa_liquidate_data"]
-    assert data["fail_reason"] == "master_not_enough_liquidity"
+    assert find_refusal(scene) == "master_not_enough_liquidity"
 
 
 def test_the_user_cannot_be_liquidated() -> None:
@@ -71,18 +74,13 @@ def test_the_user_cannot_be_liquidated() -> None:
     body.uint(DEBT_ASSET, 256).ref(inner.uint(0x30F1, 32))
     told = tell_user(liquidate(scene), evaa.LIQUIDATE_USER).send(MASTER, body)
     told.send(LIQUIDATOR, opcode=evaa.LIQUIDATE_FAIL)
-    action = scene.find("evaa_liquidate")
-    assert not action.success
-    data = action.columns["evaa_liquidate_data"]
-    assert data["fail_reason"] == "liquidation_error_0x30f1"
+    assert find_refusal(scene) == "liquidation_error_0x30f1"
 
 
 def test_the_master_refuses_at_once() -> None:
     scene = Scene()
     liquidate(scene).abort().send(LIQUIDATOR, opcode=0xFFFFFFFF)
-    action = scene.find("evaa_liquidate")
-    assert not action.success
-    assert action.columns["evaa_liquidate_data"]["fail_reason"] == "immediate_rejection"
+    assert find_refusal(scene) == "immediate_rejection"
 
 
 def withdraw(scene: Scene) -> Step:
