@@ -210,7 +210,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--faults", type=int, default=200)
     parser.add_argument("--readers", type=int, default=8)
     parser.add_argument("--pause-ms", type=int, default=100, help="between two blocks")
-    parser.add_argument("--most-median-ms", type=float, default=300)
+    parser.add_argument("--max-median-ms", type=float, default=300)
     parser.add_argument("--patience-s", type=float, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
