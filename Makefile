@@ -10,7 +10,7 @@ INSTALL := $(BIN)/uv pip install --quiet --require-hashes --constraints requirem
 # What was compiled once is kept, whatever the environment says: the suite starts many processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test coverage long soak day load fuzz bench streams attack notebooks reports docs editor binary dist arm walk lint types format lock clean
+.PHONY: help setup demo test coverage long soak tip chain day load fuzz bench streams attack notebooks reports docs editor binary dist arm walk lint types format lock clean
 
 help:  ## print this menu
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -83,6 +83,19 @@ soak: $(READY)  ## a service and clients beside a simulated node, then with faul
 
 bench: $(READY)  ## measure decode, ingest, queries beside PostgreSQL, HTTP (ARGS=--quick: two minutes)
 	$(BIN)/python -m tests.bench $(ARGS)
+
+TIP := --pause-ms 200 --shard-blocks 5 --readers 2 --max-p99-ms 500 --max-load 0.5 --faulty-blocks 1 --faults 0
+TIP_MINUTES ?= 10
+
+tip: $(READY)  ## beside a node of 5 masterchain blocks/s and 110 transactions/s (TIP_MINUTES=30)
+	mkdir -p build/soak
+	$(BIN)/python -m tests.ingest.simulator.soak tests/data/node-demo/demo-node.tar.zst build/soak $(TIP) --blocks $$(($(TIP_MINUTES) * 300))
+
+TIP_BLOCKS ?= 200000
+
+chain: $(READY)  ## follow a long chain of small blocks without pauses (TIP_BLOCKS=200000)
+	mkdir -p build/soak
+	$(BIN)/python -m tests.ingest.simulator.tip build/soak --blocks $(TIP_BLOCKS)
 
 day: $(READY)  ## a virtual day of a lake: a commit and a fault every minute (ARGS=--hours=24)
 	mkdir -p build/day

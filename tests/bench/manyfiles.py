@@ -47,12 +47,12 @@ def measure_many_files(scratch: Path, files: int, commits: int) -> list[Figure]:
     ManyFiles(1, 1).make(few)
     area = f"many files: {files:,} files, {commits:,} commits"
     committed = _sample_commits([many, few])
-    opened = [[_open(folder) for _ in range(PROCESSES)] for folder in (many, few)]
+    opened = [[open_lake(folder) for _ in range(PROCESSES)] for folder in (many, few)]
     opens, queries = (
         [[getattr(one, name) for one in group] for group in opened]
         for name in ("open_ms", "query_ms")
     )
-    status = [[_show_status(folder) for _ in range(PROCESSES)] for folder in (many, few)]
+    status = [[show_status(folder) for _ in range(PROCESSES)] for folder in (many, few)]
     one = opened[0][0]
     return [
         _compare(area, "a commit", committed, percentile(committed[1], 0.5) + COMMIT_MS),
@@ -115,7 +115,7 @@ def _commit_next(log: LogReader) -> float:
     return time.process_time() - cpu_s
 
 
-def _open(lake_dir: Path) -> Opened:
+def open_lake(lake_dir: Path) -> Opened:
     """Open a lake in a new process."""
     command = [sys.executable, "-m", "tests.bench.manyfiles", str(lake_dir)]
     done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
@@ -142,7 +142,7 @@ def open_here(lake_dir: Path) -> Opened:
     )
 
 
-def _show_status(lake_dir: Path) -> float:
+def show_status(lake_dir: Path) -> float:
     """Return the CPU milliseconds of a ``tonlake status`` process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [str(Path(sys.executable).with_name("tonlake")), "status", "--lake", str(lake_dir)]

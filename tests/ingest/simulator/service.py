@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.ingest.simulator.fault import Clock
 
 SERVE = "from tonlake.api.command.start import start; start()"
-FOLLOWER = b"ingest.run.tail"
+FOLLOWER, MAINTENANCE = b"ingest.run.tail", b"lake.maintenance.schedule"
 
 
 class Service:
@@ -42,11 +42,13 @@ class Service:
     @property
     def follower(self) -> int | None:
         """Id of its follower process, if one is running."""
-        for child in list_children(self.pid):
-            with suppress(OSError):
-                if FOLLOWER in Path(f"/proc/{child}/cmdline").read_bytes():
-                    return child
-        return None
+        return find_child(self.pid, FOLLOWER)
+
+    @property
+    def maintenance(self) -> int | None:
+        """Id of the follower's maintenance process, if one is running."""
+        follower = self.follower
+        return None if follower is None else find_child(follower, MAINTENANCE)
 
     def start(self) -> None:
         """Start it; return at once."""
@@ -65,6 +67,15 @@ class Service:
         self._process.send_signal(signal.SIGTERM)
         self._process.wait()
         self._log.close()
+
+
+def find_child(pid: int, command: bytes) -> int | None:
+    """Return the child process whose command line contains ``command``."""
+    for child in list_children(pid):
+        with suppress(OSError):
+            if command in Path(f"/proc/{child}/cmdline").read_bytes():
+                return child
+    return None
 
 
 def list_children(pid: int) -> list[int]:

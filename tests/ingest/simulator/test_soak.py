@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.ingest.simulator import tip
 from tests.ingest.simulator.soak import main
 
 if TYPE_CHECKING:
@@ -27,3 +28,11 @@ def test_the_lake_ends_up_as_if_nothing_had_happened(
     assert not wrong
     assert (end["damage"], end["log"]["gaps"], faulty["faults"]) == (0, 0, 20)
     assert sum(faulty["answers_compared"].values()) > 0
+
+
+def test_a_long_chain_costs_the_same_at_its_end(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert tip.main([str(tmp_path / "run"), "--blocks", "200"]) == 0
+    parts = json.loads(capfd.readouterr().out)["parts"]
+    assert [part["mc_blocks"] for part in parts] == [*range(21, 202, 20)]
