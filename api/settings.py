@@ -45,7 +45,7 @@ class HttpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cache_mib: Annotated[
         int,
         Meta(description="Memory of the response cache, valid until a commit, in MiB", ge=0),
-    ] = 64
+    ] = 48
     cors_origins: Annotated[
         str,
         Meta(
