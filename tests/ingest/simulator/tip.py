@@ -22,7 +22,7 @@ from tests.bench.clock import cpu_clock_of
 from tests.bench.manyfiles import open_lake, show_status
 from tests.ingest.simulator.chain import MiddlingMoulds
 from tests.ingest.simulator.node import SimulatedNode
-from tests.ingest.simulator.report import compare
+from tests.ingest.simulator.report import compare_with_node
 from tests.ingest.simulator.service import list_children
 from tests.made.chain import Chain
 from tests.patience import compose
@@ -72,6 +72,7 @@ class Tip:
         followed_s, before_s = 0.0, spent_s()[1]
         for _ in range(blocks):
             self.node.write(self._chain.grow())
+            self.node.written[-1] = None  # the memory of the follower is measured
             began_s = time.process_time()
             self._follower.step()
             followed_s += time.process_time() - began_s
@@ -126,7 +127,7 @@ def main(arguments: list[str] | None = None) -> int:
             sys.stderr.write(json.dumps(parts[-1]) + "\n")
     beyond = judge(parts) + tip.problems
     beyond += [error.file for error in verify_lake(tip.lake).damage]
-    beyond += compare(tip.lake, tip.node.written, options.folder)
+    beyond += compare_with_node(tip.lake, tip.node.db_dir, options.folder)
     sys.stdout.write(json.dumps({"parts": parts, "beyond": beyond}, indent=1) + "\n")
     return int(bool(beyond))
 
