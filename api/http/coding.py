@@ -24,9 +24,7 @@ GZIP_LEVEL = 5
 _WEIGHT = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 _ALIASES = {"x-gzip": GZIP}
 _GZIP_HEAD = bytes.fromhex("1f8b08000000000000ff")  # deflate, no flags, no time, unknown system
-_GZIP_BLOCK_BYTES = (1 << 16) - 1
 _ZSTD_HEAD = bytes.fromhex("28b52ffd0048")  # of an empty frame: no sizes, a window of 512 KiB
-_ZSTD_BLOCK_BYTES = 1 << 17
 
 
 class Choice(NamedTuple):
@@ -71,13 +69,14 @@ class Packed(NamedTuple):
     size: int
 
     def seal(self, tail: bytes) -> bytes:
-        """Return the complete compressed body; ``tail`` is stored uncompressed."""
-        if self.coding == ZSTD:
-            return self.head + _store_zstd(tail)
+        """Return the complete compressed body; ``tail``, of 65,535 bytes at most, is stored."""
+        length = len(tail)
+        if self.coding == ZSTD:  # a raw block, the last (RFC 8878, 3.1.1.2)
+            return self.head + (length << 3 | 1).to_bytes(3, "little") + tail
+        # A stored block, the final one (RFC 1951, 3.2.4), and the end of the member.
+        block = struct.pack("<BHH", 1, length, length ^ 0xFFFF) + tail
         checksum = zlib.crc32(tail, self.checksum)
-        size = self.size + len(tail) & 0xFFFFFFFF
-        end = checksum.to_bytes(4, "little") + size.to_bytes(4, "little")
-        return self.head + _store_deflate(tail) + end
+        return self.head + block + struct.pack("<II", checksum, self.size + length & 0xFFFFFFFF)
 
 
 def pack(coding: str, body: bytes) -> Packed:
@@ -93,24 +92,3 @@ def pack(coding: str, body: bytes) -> Packed:
     packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     head = _GZIP_HEAD + packer.compress(body) + packer.flush(zlib.Z_FULL_FLUSH)
     return Packed(coding, head, zlib.crc32(body), len(body))
-
-
-def _store_deflate(tail: bytes) -> bytes:
-    """Return data as stored deflate blocks (RFC 1951, 3.2.4), the last one marked as final."""
-    blocks = []
-    for at in range(0, len(tail) or 1, _GZIP_BLOCK_BYTES):
-        block = tail[at : at + _GZIP_BLOCK_BYTES]
-        final = at + _GZIP_BLOCK_BYTES >= len(tail)
-        size = len(block)
-        blocks.append(struct.pack("<BHH", final, size, size ^ 0xFFFF) + block)
-    return b"".join(blocks)
-
-
-def _store_zstd(tail: bytes) -> bytes:
-    """Return data as raw zstd blocks (RFC 8878, 3.1.1.2), the last one marked as last."""
-    blocks = []
-    for at in range(0, len(tail) or 1, _ZSTD_BLOCK_BYTES):
-        block = tail[at : at + _ZSTD_BLOCK_BYTES]
-        final = at + _ZSTD_BLOCK_BYTES >= len(tail)
-        blocks.append((len(block) << 3 | final).to_bytes(3, "little") + block)
-    return b"".join(blocks)

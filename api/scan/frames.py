@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -41,8 +41,6 @@ FOOTER = b"tonlake.batch"
 """The key of the mark in a Parquet footer."""
 
 
-Bytes = bytes | bytearray
-
 MAX_CHUNKS = 16
 """Maximum record batches written for one batch; beyond that, rows are copied into one."""
 
@@ -62,36 +60,25 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
 class Frames:
     """Serialises the batches of one scan; each call returns complete rows."""
 
-    def begin(self) -> Bytes:
+    def begin(self) -> bytes:
         """Return the bytes before the first batch."""
         return b""
 
-    def write(self, rows: pa.Table, mark: Mark) -> Bytes:
+    def write(self, rows: pa.Table, mark: Mark) -> bytes:
         """Return the bytes of a batch."""
         raise NotImplementedError
 
-    def end(self) -> Bytes:
+    def end(self) -> bytes:
         """Return the bytes after the last batch."""
         return b""
 
 
-class _Sink(io.RawIOBase):
-    """Buffers the output of an Arrow writer until ``take``."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._data = bytearray()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:  # noqa: ANN401 - a buffer
-        self._data += data
-        return len(data)
-
-    def take(self) -> bytearray:
-        data, self._data = self._data, bytearray()
-        return data
+def _take(sink: io.BytesIO) -> bytes:
+    """Return what was written since the last call."""
+    data = sink.getvalue()
+    sink.seek(0)
+    sink.truncate()
+    return data
 
 
 class _ArrowFrames(Frames):
@@ -101,14 +88,13 @@ class _ArrowFrames(Frames):
     """
 
     def __init__(self, schema: pa.Schema) -> None:
-        self._sink = _Sink()
-        self._schema = schema
+        self._sink = io.BytesIO()
         self._writer = pa.ipc.new_stream(self._sink, schema)
 
-    def begin(self) -> bytearray:
-        return self._sink.take()
+    def begin(self) -> bytes:
+        return _take(self._sink)
 
-    def write(self, rows: pa.Table, mark: Mark) -> bytearray:
+    def write(self, rows: pa.Table, mark: Mark) -> bytes:
         metadata = {"cursor": mark.cursor, "height": str(mark.height)}
         if mark.undone:
             metadata["undone"] = "-".join(map(str, mark.undone))
@@ -116,42 +102,38 @@ class _ArrowFrames(Frames):
             metadata["misfits"] = msgspec.json.encode(mark.misfits).decode()
         if rows.num_columns and rows.column(0).num_chunks > MAX_CHUNKS:
             rows = rows.combine_chunks()
-        parts = rows.to_batches() or [_make_empty(self._schema)]
+        parts = rows.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
         for part in parts[:-1]:
             self._writer.write_batch(part)
         self._writer.write_batch(parts[-1], custom_metadata=metadata)
-        return self._sink.take()
+        return _take(self._sink)
 
-    def end(self) -> bytearray:
+    def end(self) -> bytes:
         self._writer.close()
-        return self._sink.take()
-
-
-def _make_empty(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
+        return _take(self._sink)
 
 
 class _ParquetFrames(Frames):
     """One file per scan; its footer has the mark of the last batch."""
 
     def __init__(self, schema: pa.Schema) -> None:
-        self._sink = _Sink()
+        self._sink = io.BytesIO()
         self._writer = pq.ParquetWriter(self._sink, schema, compression="zstd")
         self._mark: Mark | None = None
 
-    def begin(self) -> bytearray:
-        return self._sink.take()
+    def begin(self) -> bytes:
+        return _take(self._sink)
 
-    def write(self, rows: pa.Table, mark: Mark) -> bytearray:
+    def write(self, rows: pa.Table, mark: Mark) -> bytes:
         self._mark = mark
         if rows.num_rows:
             self._writer.write_table(rows)
-        return self._sink.take()
+        return _take(self._sink)
 
-    def end(self) -> bytearray:
+    def end(self) -> bytes:
         self._writer.add_key_value_metadata({FOOTER: msgspec.json.encode(self._mark)})
         self._writer.close()
-        return self._sink.take()
+        return _take(self._sink)
 
 
 class _LineFrames(Frames):

@@ -152,7 +152,7 @@ class _Run:
     async def write(self, batch: Batch | None) -> AsyncIterator[bytes]:
         """Yield the chunks of the response body."""
         try:
-            yield bytes(self._frames.begin())
+            yield self._frames.begin()
             while not self._lane.is_closed:
                 if batch is None:
                     if self.scanner.is_over:
@@ -161,13 +161,12 @@ class _Run:
                 cursor = batch.cursor
                 mark = Mark(str(cursor), cursor.height, batch.undone, dict(batch.misfits))
                 data = await self._lane.call(partial(self._frames.write, batch.rows, mark))
-                with memoryview(data) as view:
-                    for at in range(0, len(data), PIECE_BYTES):
-                        yield bytes(view[at : at + PIECE_BYTES])
+                for at in range(0, len(data), PIECE_BYTES):
+                    yield data[at : at + PIECE_BYTES]
                 batch = await self._lane.call(self.scanner.advance)
             if not self._follow and not self.scanner.is_over:
                 raise ServiceBusy("the service is stopping")  # shows that rows are missing
-            yield bytes(self._frames.end())
+            yield self._frames.end()
         finally:
             self._leave()
 

@@ -175,14 +175,9 @@ class ScannedTable(NamedTuple):
     """Counts the bodies that do not fit, if the table is that of a signature."""
 
     @property
-    def is_body(self) -> bool:
-        """Whether the table is that of a signature."""
-        return self.misfits is not None
-
-    @property
     def joined(self) -> dict[Join, list[str]]:
         """The joins that columns and filters need, with the columns that they need."""
-        if self.is_body:
+        if self.misfits is not None:  # the table of a signature
             return {}
         filters = [one for each in self.selections for one in each]
         needed = [*self.schema.names, *(one.column for one in filters)]

@@ -323,18 +323,14 @@ def check_cursor(cursor: Cursor, snapshot: Snapshot) -> None:
             f"cursor {cursor} is of commit {cursor.commit}, but the lake has {snapshot.number}"
             f" commits: wait for it, or {advice}"
         )
-    try:
-        known = _find_digest(cursor.commit, snapshot)
-    except LakeError as error:
-        raise CursorRefused(f"cursor {cursor} cannot be checked ({error}): {advice}") from error
+    known = snapshot.state.digest
+    if cursor.commit < snapshot.number:
+        try:
+            known = read_commit(snapshot.lake_dir, cursor.commit)[1]
+        except LakeError as error:
+            raise CursorRefused(f"cursor {cursor} cannot be checked ({error}): {advice}") from error
     if known[:_DIGITS] != cursor.digest:
         raise CursorRefused(f"cursor {cursor} is of another lake: {advice}")
-
-
-def _find_digest(commit: int, snapshot: Snapshot) -> str:
-    if commit == snapshot.number:
-        return snapshot.state.digest
-    return read_commit(snapshot.lake_dir, commit)[1]
 
 
 def find_undone(cursor: Cursor, snapshot: Snapshot) -> Range | None:

@@ -9,7 +9,9 @@ import tempfile
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from tonlake.lake.errors import EngineError, LakeNotFound
 from tonlake.lake.log.snapshot import open_snapshot
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.schema import Table
-
 
 _ADVICE = "install it with: pip install 'tonlake[spark]', and install Java 17"
 _LOCAL = {
@@ -120,7 +120,9 @@ class SparkLake:
         """
         if name in self.snapshot.damaged:
             raise self.snapshot.damaged[name]
-        schema = _shape(TABLES[name])
+        # As Spark reads the types of Arrow, with the column of the folders.
+        arrow = TABLES[name].arrow.append(pa.field("day", pa.date32()))
+        schema = self.session.createDataFrame(arrow.empty_table()).schema
         paths = [f"{self._root}/{file.path}" for file in self.snapshot.files[name]]
         if not paths:
             return self.session.createDataFrame([], schema)
@@ -170,26 +172,3 @@ def _copy_log(session: SparkSession, root: str, target: Path, number: int | None
     rows = session.read.format("binaryFile").load([named[name] for name in needed])
     for row in rows.select("path", "content").toLocalIterator():
         (target / LOG_FOLDER / row.path.rsplit("/", 1)[1]).write_bytes(bytes(row.content))
-
-
-def _shape(table: Table) -> Any:  # noqa: ANN401 - Spark's type, which may not be installed
-    """Return the Spark schema of a table's files, with the partition column."""
-    from pyspark.sql import types as t  # noqa: PLC0415 - an extra
-
-    kinds: dict[str, Any] = {
-        "bool": t.BooleanType(),
-        "int8": t.ByteType(),
-        "int32": t.IntegerType(),
-        "int64": t.LongType(),
-        "hash": t.BinaryType(),
-        "bytes": t.BinaryType(),
-        "text": t.StringType(),
-        "json": t.StringType(),
-        "amount": t.DecimalType(38, 0),
-        "time": t.TimestampNTZType(),
-        "hashes": t.ArrayType(t.BinaryType()),
-        "ints": t.ArrayType(t.IntegerType()),
-        "texts": t.ArrayType(t.StringType()),
-    }
-    columns = [t.StructField(column.name, kinds[column.type]) for column in table.columns]
-    return t.StructType([*columns, t.StructField("day", t.DateType())])
