@@ -11,10 +11,10 @@ import hmac
 import logging
 import os
 import secrets
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -25,10 +25,6 @@ from tonlake.lake.command.cli import failing_cleanly, json_option, read_settings
 from tonlake.lake.errors import LakeError
 from tonlake.lake.log.disk import TEMPORARY_PREFIX, hold_lock, sync_folder
 from tonlake.lake.system import sync
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
 
 PREFIX = "tl"
 ID_BYTES, SALT_BYTES, SECRET_BYTES = 4, 16, 32

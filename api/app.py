@@ -52,7 +52,7 @@ from tonlake.api.http.representation import (
 from tonlake.api.http.transit import Carrier, Transit
 from tonlake.api.metrics import Meter, Metrics, ServiceCollector
 from tonlake.api.pending import PendingPool
-from tonlake.api.request.call import STARTED_S, join_notes, measure_ms
+from tonlake.api.request.call import STARTED_S, ApiRequest, join_notes, measure_ms
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.request.table_format import HTML, choose_format
 from tonlake.api.scan.routes import ScanLane
@@ -69,7 +69,6 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-    from tonlake.api.request.call import ApiRequest
     from tonlake.api.settings import HttpSettings, Settings
     from tonlake.ingest.source.liteserver.query import StateServers
 

@@ -17,22 +17,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_origin
 import msgspec
 
 from tonlake.api import tables
-from tonlake.api.request.call import converters_of
+from tonlake.api.request.call import Query, converters_of
 from tonlake.api.request.table_format import CSV, MEDIA_TYPES, has_list
 from tonlake.api.scan.frames import SCAN_TYPES
 from tonlake.api.scan.query import Scan
 from tonlake.api.scan.routes import PATH
 from tonlake.api.stream.event import FINALITIES, TYPES, StreamQuery
 from tonlake.api.stream.routes import PREFIX
-from tonlake.api.v2.routes import METHODS
+from tonlake.api.v2.routes import METHODS, Method
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from litestar.handlers import HTTPRouteHandler
 
-    from tonlake.api.request.call import Query
-    from tonlake.api.v2.routes import Method
 
 Schema = dict[str, Any]
 

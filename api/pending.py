@@ -28,8 +28,8 @@ from tonlake.api.stream.event import (
     write_head,
 )
 from tonlake.api.text.encoding import render_raw
-from tonlake.api.v3.resource.action import render_action
-from tonlake.api.v3.resource.answer import render_trace
+from tonlake.api.v3.resource.action import Action, render_action
+from tonlake.api.v3.resource.answer import Trace, render_trace
 from tonlake.api.v3.resource.transaction import render_transaction
 from tonlake.ingest.derive.action.derivation import classify_traces
 from tonlake.ingest.derive.action.stored import SOURCES, Rows
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from tonlake.api.request.snapshot import SnapshotHolder
     from tonlake.api.settings import Settings
     from tonlake.api.v3.layout.transaction import Transaction
-    from tonlake.api.v3.resource.action import Action
-    from tonlake.api.v3.resource.answer import Trace
     from tonlake.ingest.derive.tvm.pool import TvmPool
     from tonlake.ingest.derive.tvm.trace import EmulatedTrace
 

@@ -14,6 +14,7 @@ from tonlake.api.errors import RequestInvalid
 from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
     ApiRequest,
+    Arguments,
     answer_json,
     check_size,
     read_arguments,
@@ -21,15 +22,20 @@ from tonlake.api.request.call import (
 )
 from tonlake.api.request.table_format import JSON, MEDIA_TYPES, choose_format
 from tonlake.api.sql.worker import write_answer
-from tonlake.lake.duck.own import COMPARISONS, Filter, ask_table, read_definitions, read_own_state
+from tonlake.lake.duck.own import (
+    COMPARISONS,
+    Filter,
+    OwnState,
+    ask_table,
+    read_definitions,
+    read_own_state,
+)
 from tonlake.lake.errors import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tonlake.api.request.call import Arguments
     from tonlake.api.settings import Settings
-    from tonlake.lake.duck.own import OwnState
 
 
 PREFIX = "/api/tables"

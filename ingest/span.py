@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from tonlake.ingest.errors import IngestError
-from tonlake.ingest.spread import HERE
+from tonlake.ingest.spread import HERE, Spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tonlake.ingest.blocks import BlockSource
-    from tonlake.ingest.spread import Spread
     from tonlake.lake.log.place import Place
 
 _GRAMMAR = re.compile(r"(?P<first>-?[0-9]{1,10})?(?P<colon>:)?(?P<last>[0-9]{1,10})?")

@@ -9,13 +9,11 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import IO, TYPE_CHECKING, NamedTuple, NoReturn
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, NamedTuple, NoReturn
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 class Child(NamedTuple):

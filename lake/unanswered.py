@@ -10,14 +10,13 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.log.place import read_place
+from tonlake.lake.log.place import Place, read_place
 from tonlake.lake.schema.contract import UNANSWERED_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-    from tonlake.lake.log.place import Place
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.log.state import DataFile
 

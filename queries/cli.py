@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 import msgspec
@@ -28,14 +28,9 @@ from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.log.disk import unfinished
 from tonlake.lake.settings import LakeSections
 from tonlake.queries.errors import QueryError
-from tonlake.queries.loader import REQUIRED, find_query, load_queries
+from tonlake.queries.loader import REQUIRED, Parameter, Query, find_query, load_queries
 from tonlake.queries.parameter import read_parameters
 from tonlake.queries.reader import Reader
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.queries.loader import Parameter, Query
 
 EXAMPLES = """
 Examples:

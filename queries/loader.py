@@ -9,7 +9,7 @@ file whose header and statement disagree, so the header can be trusted.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
@@ -22,7 +22,6 @@ import msgspec
 from tonlake.queries.errors import QueryMalformed, QueryUnknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from importlib.resources.abc import Traversable
 
 TYPES = frozenset(

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING
 
 from tonlake.lake.account import normalize_address
 from tonlake.lake.duck.statement import quote
 from tonlake.queries.errors import ParameterMismatch
-from tonlake.queries.loader import REQUIRED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tonlake.queries.loader import Parameter, Query
+from tonlake.queries.loader import REQUIRED, Parameter, Query
 
 _WORDS = {"true": True, "false": False}
 _READERS: dict[str, Callable[[str], object]] = {

@@ -11,7 +11,7 @@ import base64
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -44,7 +44,6 @@ from tonlake.lake.schema import ACCOUNT_STATES, FETCHED_ACCOUNTS
 from tonlake.queries.errors import QueryNeeded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from tonlake.api.chain.arguments import AccountParams

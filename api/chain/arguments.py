@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -23,10 +24,6 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import BocError
 from tonlake.lake.account import read_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
 _TRUE = frozenset({"y", "yes", "t", "true", "on", "1"})

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.derive.body.codec import Work
+from tonlake.ingest.derive.body.codec import Object, Work
 from tonlake.ingest.derive.body.grammar import parse_scheme
 from tonlake.ingest.derive.body.scheme import Scheme
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.body.codec import Object
 
 CURRENT, NEXT, PREVIOUS = 34, 36, 32
 """Parameters with the current, next and previous validator set."""

@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.api.chain.account import find_state, find_utime, read_cells, read_shard_account
-from tonlake.api.chain.arguments import AccountParams
+from tonlake.api.chain.account import (
+    AccountState,
+    find_state,
+    find_utime,
+    read_cells,
+    read_shard_account,
+)
+from tonlake.api.chain.arguments import AccountParams, EstimateCellParams, EstimateParams
 from tonlake.api.chain.block import (
     STATE_UNKNOWN,
     find_configuration_seqno,
@@ -33,6 +39,7 @@ from tonlake.ingest.derive.tvm.call import (
     EmulationCall,
     GetMethodCall,
     MasterId,
+    NetworkConfig,
     NotAccepted,
     Outcome,
     PreviousBlocks,
@@ -64,10 +71,7 @@ from tonlake.ingest.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tonlake.api.chain.account import AccountState
-    from tonlake.api.chain.arguments import EstimateCellParams, EstimateParams
     from tonlake.api.request.call import Call
-    from tonlake.ingest.derive.tvm.call import NetworkConfig
     from tonlake.ingest.derive.tvm.stack import StackValue
 
 

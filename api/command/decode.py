@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import io
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
@@ -23,13 +24,7 @@ from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import DecodeError, IngestError
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tonlake.lake.schema import Table
-
+from tonlake.lake.schema import TABLES, Table
 
 UNKNOWN_MC_SEQNO = 0
 

@@ -10,9 +10,10 @@ import difflib
 import os
 import tomllib
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import msgspec
@@ -22,9 +23,6 @@ from tonlake.ingest.command.node import NODE_VARIABLE
 from tonlake.lake.command.argument import CONFIG_VARIABLE, LAKE_VARIABLE
 from tonlake.lake.command.cli import describe_error, failing_cleanly, json_option
 from tonlake.lake.errors import SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 RENAMED = {
     "answer_cache_mib": "http_cache_mib",

@@ -43,7 +43,7 @@ from tonlake.api.explorer.words.movement import (
     name_direction,
     write_amount,
 )
-from tonlake.api.explorer.words.names import list_certain
+from tonlake.api.explorer.words.names import Names, list_certain
 from tonlake.api.explorer.words.sentence import WrittenAction, write_actions
 from tonlake.api.request.call import parse_any_address
 from tonlake.api.request.table_format import mark_formula
@@ -77,7 +77,6 @@ from tonlake.api.v3.route.trace import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tonlake.api.explorer.words.names import Names
     from tonlake.api.v3.resource.action import Action
     from tonlake.api.v3.resource.answer import Metadata, WalletState
 

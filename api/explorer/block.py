@@ -30,14 +30,13 @@ from tonlake.api.v3.route.block import BlocksQuery, get_blocks
 from tonlake.api.v3.route.trace import ActionsQuery
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.command.status import read_status
-from tonlake.lake.log.state import read_commit
+from tonlake.lake.log.state import DataFile, read_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tonlake.api.v3.layout.transaction import Block
     from tonlake.lake.log.ranges import Range
-    from tonlake.lake.log.state import DataFile
     from tonlake.queries.reader import Reader
 
 

@@ -13,13 +13,13 @@ from tonlake.api.chain.arguments import GetMethodParams, read_params
 from tonlake.api.chain.configuration import decode_members, decode_pool
 from tonlake.api.chain.run import read_libraries, run_get_method
 from tonlake.api.errors import ApiError, RequestInvalid
-from tonlake.api.explorer.frame import ListPage, ask_or_say, convert
+from tonlake.api.explorer.frame import ListPage, Question, ask_or_say, convert
 from tonlake.api.explorer.words.assembly import disassemble
 from tonlake.api.explorer.words.body import unwrap
 from tonlake.api.explorer.words.form import write_count, write_hex, write_moment, write_units
 from tonlake.api.explorer.words.outcome import explain_exit_code
 from tonlake.api.request.call import parse_any_address
-from tonlake.api.text.encoding import encode_bytes, parse_address
+from tonlake.api.text.encoding import Address, encode_bytes, parse_address
 from tonlake.api.text.stack import encode_v3
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.history import read_contracts
@@ -31,7 +31,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract.record import find_method_ids, load_interfaces
-from tonlake.ingest.derive.tvm.call import NO_CODE, SUCCESS, method_id
+from tonlake.ingest.derive.tvm.call import NO_CODE, SUCCESS, Outcome, method_id
 from tonlake.ingest.derive.tvm.stack import TvmCell
 from tonlake.ingest.errors import TvmError
 
@@ -39,10 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from tonlake.api.chain.account import AccountState
-    from tonlake.api.explorer.frame import Question
-    from tonlake.api.text.encoding import Address
     from tonlake.api.v3.resource.order import OrderAction
-    from tonlake.ingest.derive.tvm.call import Outcome
 
 
 class Fact(msgspec.Struct, frozen=True):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -17,17 +18,12 @@ import msgspec
 from tonlake.api.chain.block import MASTERCHAIN_SHARD, find_block_at_utime, find_trace_ids
 from tonlake.api.errors import AnswerNotFound, LakeUnavailable, LiteServerError
 from tonlake.api.explorer.frame import Question, Redirect, Shown, ask_or_say
-from tonlake.api.request.call import ConversionError, parse_any_address, parse_hash
+from tonlake.api.request.call import Call, ConversionError, parse_any_address, parse_hash
 from tonlake.api.text.encoding import Address, encode_shard, render_raw
 from tonlake.api.v3.page.book import read_accounts
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
 from tonlake.api.v3.route.contract import DOMAIN, RecordsQuery, get_records
 from tonlake.lake.account import MASTERCHAIN, read_block_id
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tonlake.api.request.call import Call
 
 MAX_CHARACTERS = 300
 INT32_MAX = (1 << 31) - 1

@@ -44,7 +44,7 @@ from tonlake.api.v3.page.metadata import NOT_FETCHED, describe_tokens, read_fetc
 from tonlake.api.v3.page.operation import check_no_contract_missing
 from tonlake.api.v3.route import token as token_routes
 from tonlake.ingest.errors import FetchError
-from tonlake.ingest.metadata.download import Downloader
+from tonlake.ingest.metadata.download import Downloader, Picture
 from tonlake.lake.schema.contract import (
     JETTON_MASTERS,
     JETTON_WALLETS,
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonlake.api.v3.page.nft import NFTCollection, NFTItem
-    from tonlake.ingest.metadata.download import Picture
     from tonlake.ingest.settings import MetadataSettings
 
 

@@ -19,10 +19,10 @@ from tonlake.api.explorer.words.outcome import (
     list_postings,
     split_fees,
 )
-from tonlake.api.explorer.words.sentence import write_actions
+from tonlake.api.explorer.words.sentence import WrittenAction, write_actions
 from tonlake.api.text.encoding import encode_bytes, parse_address
 from tonlake.api.v2.transaction import read_bags
-from tonlake.api.v3.layout.transaction import Transaction
+from tonlake.api.v3.layout.transaction import Message, Transaction
 from tonlake.api.v3.page.metadata import read_metadata
 from tonlake.api.v3.page.operation import check_no_gap
 from tonlake.api.v3.page.transaction_page import answer_transactions, read_records
@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tonlake.api.explorer.words.names import Names
-    from tonlake.api.explorer.words.sentence import WrittenAction
     from tonlake.api.request.call import Call
-    from tonlake.api.v3.layout.transaction import Message
     from tonlake.api.v3.resource.answer import Traces, Transactions
 
 

@@ -14,7 +14,7 @@ import math
 import re
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial, wraps
 from itertools import count
@@ -26,16 +26,14 @@ from litestar.enums import ScopeType
 from tonlake.api.errors import LakeUnavailable, ServiceBusy, ShareExceeded
 from tonlake.api.http.gate import FREE_FOLDERS, FREE_PATHS, REFUSAL, REQUEST_TYPES
 from tonlake.api.http.transit import hold, read_address
-from tonlake.api.request.call import AT_ONCE, STARTED_S
+from tonlake.api.request.call import AT_ONCE, STARTED_S, ApiRequest
 from tonlake.queries.errors import QueryNeeded
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from concurrent.futures import Future
 
     from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
-    from tonlake.api.request.call import ApiRequest
 
 T = TypeVar("T")
 

@@ -21,7 +21,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from tonlake.api.access import Keyring
 from tonlake.api.errors import ApiError, KeyFileInvalid, KeyMissing, KeyUnknown, RateExceeded
 from tonlake.api.http.address import is_own_machine, name_address
-from tonlake.api.http.connection import CONNECTION
+from tonlake.api.http.connection import CONNECTION, Connection
 from tonlake.lake.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-    from tonlake.api.http.connection import Connection
 
 FREE_PATHS = frozenset({"/healthcheck", "/healthz", "/readyz", "/version", "/openapi.json"})
 FREE_FOLDERS = ("/docs", "/explorer/")

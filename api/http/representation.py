@@ -23,7 +23,7 @@ import msgspec
 from litestar.enums import ScopeType
 
 from tonlake.api.errors import ServiceBusy
-from tonlake.api.http.coding import Packed, choose_coding, pack
+from tonlake.api.http.coding import Choice, Packed, choose_coding, pack
 from tonlake.api.http.gate import REFUSAL, is_free
 from tonlake.api.http.transit import hold
 from tonlake.api.request.call import (
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
-    from tonlake.api.http.coding import Choice
     from tonlake.api.settings import Settings
 
 Header = tuple[bytes, bytes]

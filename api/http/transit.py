@@ -16,7 +16,7 @@ from litestar.enums import ScopeType
 
 from tonlake.api.errors import BodyLate, ServiceBusy
 from tonlake.api.http.address import name_address
-from tonlake.api.http.connection import CONNECTION
+from tonlake.api.http.connection import CONNECTION, Connection, Connections
 from tonlake.api.http.gate import REFUSAL
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         Send,
     )
 
-    from tonlake.api.http.connection import Connection, Connections
 
 PIECE_BYTES = 64 << 10
 """Size of a piece; the next one waits until the client has read most of it.

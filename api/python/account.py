@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -29,19 +29,16 @@ from tonlake.api.text.encoding import (
 from tonlake.api.text.stack import read_argument
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, check_covered, find_keys
 from tonlake.api.v3.route.contract import DOMAIN, RecordsQuery, get_records
-from tonlake.api.v3.route.token import WalletsQuery, get_wallets
+from tonlake.api.v3.route.token import JettonWallet, WalletsQuery, get_wallets
 from tonlake.ingest.derive.contract import stack as parsed
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import BocError
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
-    from datetime import timedelta
-
     from tonlake.api.python.source import Opened
     from tonlake.api.request.call import Call
     from tonlake.api.v3.resource.answer import Metadata
-    from tonlake.api.v3.route.token import JettonWallet
 
 
 class MethodResult(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tonlake.api.python.history import NAME, add_history
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.lake.duck.answer import ask, naming_the_fault
-from tonlake.lake.duck.body_table import add_tables
+from tonlake.lake.duck.body_table import BodyTable, add_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tonlake.api.python.source import Opened
-    from tonlake.lake.duck.body_table import BodyTable
 
 
 def ask_bodies(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
-from typing import IO, TYPE_CHECKING, Any
+from pathlib import Path
+from typing import IO, Any
 
 import click
 
 from tonlake.api.errors import ApiError
-from tonlake.api.python.scan import scan_batches
+from tonlake.api.python.scan import ScanBatch, scan_batches
 from tonlake.api.python.signature import HELP, read_signature
 from tonlake.api.python.source import Source
-from tonlake.api.scan.frames import MARKED, SCAN_TYPES, Mark, make_frames
+from tonlake.api.scan.frames import MARKED, SCAN_TYPES, Frames, Mark, make_frames
 from tonlake.api.scan.opening import make_source
 from tonlake.api.scan.query import convert_scan
 from tonlake.api.settings import Settings
@@ -20,13 +22,6 @@ from tonlake.lake.command.argument import output_option, place_option, read_pair
 from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.duck.body_table import Misfits
 from tonlake.lake.log.disk import unfinished
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tonlake.api.python.scan import ScanBatch
-    from tonlake.api.scan.frames import Frames
 
 EXAMPLES = """
 Examples:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from tonlake.api.python.body import name_views
 from tonlake.api.python.history import NAME, add_history
 from tonlake.api.python.signature import HELP, read_signature
-from tonlake.api.python.source import Source
+from tonlake.api.python.source import Opened, Source
 from tonlake.api.settings import Settings
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.ingest.errors import SignatureInvalid
@@ -31,12 +32,6 @@ from tonlake.lake.duck.remote import open_to_ask
 from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.log.disk import unfinished
 from tonlake.lake.settings import LakeSections
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tonlake.api.python.source import Opened
 
 EXAMPLES = """
 Examples:

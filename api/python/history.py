@@ -17,11 +17,11 @@ from tonlake.api.chain.account import make_state
 from tonlake.api.chain.block import check_no_hole_after, find_master, find_range_start
 from tonlake.api.chain.run import run_on_state
 from tonlake.api.errors import ApiError, RequestInvalid
-from tonlake.api.text.encoding import parse_address
+from tonlake.api.text.encoding import Address, parse_address
 from tonlake.api.text.stack import encode_v3
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import TvmError, TvmMissing
-from tonlake.queries.reader import Reader
+from tonlake.queries.reader import Reader, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from tonlake.api.python.source import Opened
     from tonlake.api.request.call import Call
-    from tonlake.api.text.encoding import Address
-    from tonlake.queries.reader import Row
 
     Memory = dict[str, dict[Any, list[Row]]]
     """Rows by query and key."""

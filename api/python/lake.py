@@ -18,19 +18,19 @@ from tonlake.api.python.account import Account, find_address
 from tonlake.api.python.body import ask_bodies
 from tonlake.api.python.history import NAME, read_history
 from tonlake.api.python.result import Result, need
-from tonlake.api.python.scan import scan_batches
+from tonlake.api.python.scan import ScanBatch, scan_batches
 from tonlake.api.python.source import Opened, Source
 from tonlake.api.python.trace import Trace, open_trace
 from tonlake.api.request.call import ConversionError, parse_hash
-from tonlake.api.scan.query import convert_scan
+from tonlake.api.scan.query import Where, convert_scan
 from tonlake.api.v3.route.decode import decode_text
 from tonlake.lake.duck.connection import PARTITION
 from tonlake.lake.duck.remote import describe_files
 from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.errors import SnapshotNotFound
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import LOG_FOLDER, read_commit
-from tonlake.lake.schema import SCHEMA_VERSION, TABLES
+from tonlake.lake.log.state import LOG_FOLDER, Commit, read_commit
+from tonlake.lake.schema import SCHEMA_VERSION, TABLES, Table
 from tonlake.lake.schema.view_catalogue import VIEWS
 from tonlake.queries.loader import find_query
 from tonlake.queries.parameter import read_values
@@ -41,12 +41,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tonlake.api.python.scan import ScanBatch
-    from tonlake.api.python.source import Opened
-    from tonlake.api.scan.query import Where
     from tonlake.api.settings import Settings
-    from tonlake.lake.log.state import Commit
-    from tonlake.lake.schema import Table
 
 
 def scan_table(opened: Opened, table: Table) -> pl.LazyFrame:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
 
 import httpx
 import msgspec
@@ -14,14 +15,9 @@ from tonlake.api.errors import RequestInvalid, UpstreamRefusal
 from tonlake.api.python.result import Result
 from tonlake.api.python.scan import ScanBatch
 from tonlake.api.request.table_format import ARROW, MEDIA_TYPES
-from tonlake.api.scan.query import convert_scan
+from tonlake.api.scan.query import Scan, Where, convert_scan
 from tonlake.queries.loader import find_query
 from tonlake.queries.parameter import fill_query, put_values, read_values
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from tonlake.api.scan.query import Scan, Where
 
 TIMEOUT_S = 60.0
 """Timeout for a response to begin, or to continue."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,25 +13,20 @@ from tonlake.api.request.call import Arguments, Call
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.duck.connection import Database, connect
 from tonlake.lake.duck.own import list_own_tables
-from tonlake.lake.duck.remote import RemoteViews
-from tonlake.lake.index.index import open_index
+from tonlake.lake.duck.remote import RemoteViews, Views
+from tonlake.lake.index.index import Index, open_index
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.storage.storage import is_url, open_remote, open_storage
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.storage.storage import Storage, is_url, open_remote, open_storage
 from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
 
     from duckdb import DuckDBPyConnection
 
     from tonlake.api.settings import Settings
-    from tonlake.lake.duck.remote import Views
-    from tonlake.lake.index.index import Index
-    from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.storage.storage import Storage
 
 
 class Source:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, get_type_hints
 from urllib.parse import parse_qsl
@@ -25,8 +25,6 @@ from tonlake.lake.account import read_hash, read_shard
 from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from tonlake.api.request.snapshot import SnapshotHolder
 
 

@@ -9,9 +9,9 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.errors import NotCovered
-from tonlake.lake.duck.connection import Database
+from tonlake.lake.duck.connection import Database, SnapshotViews
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.index.index import open_index
+from tonlake.lake.index.index import Index, open_index
 from tonlake.lake.log.ranges import overlaps
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tonlake.api.settings import Settings
-    from tonlake.lake.duck.connection import SnapshotViews
-    from tonlake.lake.index.index import Index
 
 LOG = logging.getLogger("tonlake.api")
 LOOK_EVERY_S = 0.02

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -20,9 +21,6 @@ import pyarrow.ipc
 from msgspec import inspect
 
 from tonlake.lake.duck.answer import write_csv, write_parquet
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 JSON, CSV, ARROW, PARQUET = "json", "csv", "arrow", "parquet"
 

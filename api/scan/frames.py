@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import msgspec
 import pyarrow as pa
@@ -19,10 +19,6 @@ from tonlake.api.request.table_format import (
     choose_format,
 )
 from tonlake.lake.duck.answer import ENCODER, plain_rows, write_csv
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 NDJSON = "ndjson"
 NDJSON_TYPE = "application/x-ndjson"

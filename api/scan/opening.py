@@ -13,26 +13,29 @@ import pyarrow as pa
 from tonlake.api.chain.block import MASTERCHAIN_SHARD
 from tonlake.api.errors import AddressInvalid, RequestInvalid
 from tonlake.api.request.call import ConversionError, parse_hash
-from tonlake.api.scan.query import TableScan
+from tonlake.api.scan.query import Position, Scan, TableScan, Value
 from tonlake.api.text.encoding import parse_address
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.ingest.errors import SignatureInvalid
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.duck.body_table import MISFITS, check_names
+from tonlake.lake.duck.body_table import MISFITS, BodyTable, check_names
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.state import read_state
-from tonlake.lake.scan.plan import HEIGHT, SCANNED, Filter, match_values, scan_table
-from tonlake.lake.scan.scanner import ScanDatabase, Scanner, ScanRows, find_undone, parse_cursor
+from tonlake.lake.scan.plan import HEIGHT, SCANNED, Filter, ScannedTable, match_values, scan_table
+from tonlake.lake.scan.scanner import (
+    Cursor,
+    ScanDatabase,
+    Scanner,
+    ScanRows,
+    find_undone,
+    parse_cursor,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from tonlake.api.scan.query import Position, Scan, Value
-    from tonlake.lake.duck.body_table import BodyTable
     from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.scan.plan import ScannedTable
-    from tonlake.lake.scan.scanner import Cursor
     from tonlake.lake.settings import LakeSettings
     from tonlake.lake.storage.storage import Storage
     from tonlake.queries.reader import Reader

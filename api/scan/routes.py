@@ -24,7 +24,7 @@ from tonlake.api.http.transit import read_address
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 from tonlake.api.scan.frames import MARKED, SCAN_TYPES, Mark, choose_form, make_frames
 from tonlake.api.scan.opening import open_scan
-from tonlake.api.scan.query import read_scan
+from tonlake.api.scan.query import Scan, read_scan
 from tonlake.lake.scan.scanner import Batch
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from litestar.datastructures import State
 
     from tonlake.api.request.snapshot import SnapshotHolder
-    from tonlake.api.scan.query import Scan
     from tonlake.api.settings import ScanSettings
 
 T = TypeVar("T")

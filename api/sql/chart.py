@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from tonlake.api.explorer.words.form import shorten
 from tonlake.queries.loader import Chart
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 MAX_MARKS = 6
 """Maximum marks per axis."""

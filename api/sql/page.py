@@ -26,7 +26,7 @@ from tonlake.lake.duck.connection import (
 from tonlake.lake.duck.own import list_own_tables
 from tonlake.lake.schema.view import REFERENCE_TABLES
 from tonlake.lake.schema.view_catalogue import VIEWS
-from tonlake.queries.loader import REQUIRED, load_queries
+from tonlake.queries.loader import REQUIRED, Chart, Parameter, Query, load_queries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from tonlake.api.request.call import ApiRequest
     from tonlake.api.sql.pool import SqlPool
     from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.queries.loader import Chart, Parameter, Query
 
 
 FOLDER = "everyday/"

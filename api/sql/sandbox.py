@@ -15,8 +15,9 @@ import pwd
 import resource
 import signal
 import struct
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
@@ -27,10 +28,6 @@ from tonlake.lake.system import (
     limit_address_space,
     read_address_space,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 """Flag: the filter applies to all threads of the process."""
 

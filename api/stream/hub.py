@@ -18,8 +18,16 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tonlake.api.errors import LakeUnavailable, RequestInvalid
-from tonlake.api.stream.event import TYPES, Client, ClientIndex, Cursor, make_undoing
-from tonlake.api.stream.rendering import KEPT_COMMITS, CommitRows, EventMaker
+from tonlake.api.stream.event import (
+    TYPES,
+    Client,
+    ClientIndex,
+    Cursor,
+    Event,
+    Subscription,
+    make_undoing,
+)
+from tonlake.api.stream.rendering import KEPT_COMMITS, Chunk, CommitRows, EventMaker
 from tonlake.lake.errors import LakeError
 from tonlake.queries.errors import QueryTimeout
 
@@ -29,8 +37,6 @@ if TYPE_CHECKING:
 
     from tonlake.api.request.snapshot import SnapshotHolder
     from tonlake.api.settings import Settings
-    from tonlake.api.stream.event import Event, Subscription
-    from tonlake.api.stream.rendering import Chunk
 
 CLIENT_EVENTS = 10_000
 """Maximum backlog of a client, which is closed beyond it."""

@@ -35,7 +35,7 @@ from tonlake.api.stream.event import (
 )
 from tonlake.api.text.encoding import encode_account, encode_bytes, encode_number, render_raw
 from tonlake.api.v3.resource.action import Action, render_action
-from tonlake.api.v3.resource.answer import render_trace
+from tonlake.api.v3.resource.answer import Trace, render_trace
 from tonlake.api.v3.resource.transaction import find_writer, render_state, render_transaction
 from tonlake.api.v3.route.trace import TracesQuery, answer_traces
 from tonlake.ingest.derive.action.version import expand_names
@@ -43,7 +43,7 @@ from tonlake.lake import schema
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import read_place
-from tonlake.lake.log.state import read_commit, read_state
+from tonlake.lake.log.state import Commit, DataFile, read_commit, read_state
 from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.action import ACTIONS as ACTIONS_TABLE
 from tonlake.lake.schema.contract import JETTON_WALLETS
@@ -56,9 +56,7 @@ if TYPE_CHECKING:
     from tonlake.api.request.snapshot import SnapshotHolder
     from tonlake.api.settings import Settings
     from tonlake.api.v3.layout.transaction import Transaction
-    from tonlake.api.v3.resource.answer import Trace
     from tonlake.lake.log.ranges import Range
-    from tonlake.lake.log.state import Commit, DataFile
 
 
 Row = dict[str, Any]

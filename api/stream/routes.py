@@ -22,12 +22,18 @@ from tonlake.api.request.call import (
     read_arguments,
     read_query,
 )
-from tonlake.api.stream.event import StreamQuery, make_subscription, parse_cursor, read_json_query
+from tonlake.api.stream.event import (
+    Client,
+    Event,
+    StreamQuery,
+    make_subscription,
+    parse_cursor,
+    read_json_query,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tonlake.api.stream.event import Client, Event
     from tonlake.api.stream.hub import Hub
 
 PREFIX = "/api/streaming/v2"

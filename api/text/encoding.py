@@ -8,17 +8,13 @@ from __future__ import annotations
 import base64
 import binascii
 from binascii import b2a_base64
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import msgspec
 
 from tonlake.api.errors import AddressInvalid
 from tonlake.api.text.native import NATIVE
 from tonlake.lake.account import read_friendly_address, read_raw_address
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _BOUNCEABLE, _NON_BOUNCEABLE, _TEST_ONLY = 0x11, 0x51, 0x80  # TEP-2, tag byte
 TAGS = {

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from tonlake.api.errors import RequestInvalid, StackTypeUnknown
 from tonlake.api.text.encoding import encode_bytes, parse_address
@@ -30,10 +31,6 @@ from tonlake.ingest.derive.tvm.stack import (
     fits_integer,
 )
 from tonlake.ingest.errors import BocError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 _INTEGER = re.compile(r"(-?)(?:0[xX]([0-9a-fA-F]{1,65})|([0-9]{1,78}))")
 _TUPLE_ENTRIES = 255

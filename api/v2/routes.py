@@ -7,7 +7,7 @@ response echoes are kept in the scope's state, for both results and errors.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import msgspec
@@ -34,8 +34,6 @@ from tonlake.api.request.call import (
 from tonlake.api.v2 import account, block, network, token, transaction, value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tonlake.api.settings import HttpSettings
 
 

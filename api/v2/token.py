@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.chain.account import find_state
-from tonlake.api.chain.arguments import AccountParams
+from tonlake.api.chain.arguments import AccountParams, ResolveParams
 from tonlake.api.chain.run import run_on_state
 from tonlake.api.errors import AnswerConflict, LiteServerError
 from tonlake.api.request.call import Call
@@ -32,7 +32,6 @@ from tonlake.ingest.errors import BocError, DecodeError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonlake.api.chain.arguments import ResolveParams
     from tonlake.ingest.decode.cell.slice import CellSlice
 
 

@@ -5,7 +5,7 @@ Comments are text, all other bodies are bags of cells.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.api.chain.account import ZERO_HASH
@@ -26,8 +26,6 @@ from tonlake.ingest.derive.body.codec import read_words
 from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from tonlake.api.chain.arguments import HistoryParams, LocateParams
     from tonlake.api.request.call import Call
     from tonlake.lake.index.segment.declared import Record

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tonlake.api.chain.cells import add_checksum
 from tonlake.api.text.encoding import (
     Address,
+    WrittenAddress,
     decode_currencies,
     encode_bytes,
     render_friendly,
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tonlake.api.chain.arguments import HashParams, Params, TextParams
-    from tonlake.api.text.encoding import WrittenAddress
 
 
 def render_base64(data: bytes | None) -> str:

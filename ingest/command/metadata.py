@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 import msgspec
@@ -11,9 +11,6 @@ import msgspec
 from tonlake.ingest.settings import IngestSections, encode_sections
 from tonlake.lake.command.argument import lake_option
 from tonlake.lake.command.cli import failing_cleanly, json_option, read_settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EXAMPLES = """
 Examples:

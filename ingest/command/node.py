@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
 from tonlake.lake.command.argument import Folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NODE_VARIABLE = "TONLAKE_NODE"
 """The environment variable with the node's folder, for commands without ``--node``."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -24,16 +24,11 @@ from tonlake.lake.command.cli import (
 )
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.copy.follow import follow_source
-from tonlake.lake.copy.pull import copy_lake
+from tonlake.lake.copy.pull import PullReport, copy_lake
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Selection, parse_days, select_tables
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.settings import LakeSections
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonlake.lake.copy.pull import PullReport
 
 _BLOCK = re.compile(r"([0-9]{1,10}):([0-9a-fA-F]{64}):([0-9a-fA-F]{64})")
 

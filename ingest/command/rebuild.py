@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
@@ -17,14 +18,8 @@ from tonlake.lake.command.maintain import rebuild_group, report_rebuilt
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.place import list_files, read_place
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import read_state
+from tonlake.lake.log.state import Commit, LogState, read_state
 from tonlake.lake.unanswered import list_reasons
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tonlake.lake.log.state import Commit, LogState
 
 _DONE = {
     "traces": "traces derived",

@@ -25,7 +25,7 @@ from tonlake.ingest.run.workers import start_workers
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.celldb import NAME as CELLDB
 from tonlake.ingest.source.node.celldb import open_celldb
-from tonlake.ingest.source.node.shardstate import CellDbStates
+from tonlake.ingest.source.node.shardstate import CellDbStates, StateStore
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.node.statefile import StateFiles
 from tonlake.ingest.source.origin import Origin
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tonlake.ingest.source.node.shardstate import StateStore
     from tonlake.lake.log.state import LogState
 
 EXAMPLES = """

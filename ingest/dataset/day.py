@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.batch import DAY_S
-from tonlake.ingest.dataset.files import FORM
+from tonlake.ingest.dataset.files import FORM, DataSet
 from tonlake.ingest.decode.block.config import read_params
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import pack_head
@@ -42,16 +42,14 @@ from tonlake.lake.schema import (
     SHARD_BLOCKS,
     STATE_CELLS,
     TRANSACTIONS,
+    Table,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
-    from datetime import date
     from pathlib import Path
 
-    from tonlake.ingest.dataset.files import DataSet
     from tonlake.ingest.dataset.pipeline import Tops
-    from tonlake.lake.schema import Table
     from tonlake.lake.settings import LakeSettings
 
 CONFIG_ACCOUNT = (MASTERCHAIN, bytes([0x55]) * 32)

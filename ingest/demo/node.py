@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tarfile
 import tempfile
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.run.pipeline import IngestReport, Progress, ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
 
-    from tonlake.ingest.run.pipeline import IngestReport, Progress
     from tonlake.ingest.settings import IngestSections
 
 SHIPPED = "demo-node.tar.zst"

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.errors import TraceImpossible, TracesMissing
-from tonlake.ingest.spread import HERE
+from tonlake.ingest.spread import HERE, Spread
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.file.writer import sort_rows
@@ -49,6 +49,7 @@ from tonlake.lake.schema import (
     TRACES,
     TRANSACTION_TRACES,
     TRANSACTIONS,
+    Table,
 )
 
 if TYPE_CHECKING:
@@ -57,9 +58,7 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.settings import IngestSections
     from tonlake.ingest.span import Scope
-    from tonlake.ingest.spread import Spread
     from tonlake.lake.log.state import Commit, DataFile, LogState
-    from tonlake.lake.schema import Table
 
 
 _SYSTEM_WORKCHAIN = pa.scalar(MASTERCHAIN, pa.int32())

@@ -17,8 +17,8 @@ import ssl
 import threading
 import time
 from importlib.metadata import version
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import TYPE_CHECKING, NamedTuple
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import httpcore
 import httpx
@@ -29,8 +29,6 @@ from tonlake.lake.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from ipaddress import IPv4Network
-    from typing import TypeAlias
 
     from httpcore import SOCKET_OPTION
 

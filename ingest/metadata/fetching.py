@@ -29,14 +29,13 @@ from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock
 from tonlake.lake.log.place import Derivation, NewFile, Place, list_places, read_place
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import read_state
+from tonlake.lake.log.state import DataFile, read_state
 from tonlake.lake.process import run_child
 from tonlake.lake.schema import OFFCHAIN_METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from tonlake.lake.log.state import DataFile
     from tonlake.lake.settings import LakeSettings
 
 CONNECTIONS = 8

@@ -20,7 +20,7 @@ from tonlake.ingest.command.ingest import EXIT_DATA, EXIT_PARTIAL, print_report
 from tonlake.ingest.command.node import choose_node, keep_apart, node_option
 from tonlake.ingest.decode.piece import Hole, Piece
 from tonlake.ingest.errors import IngestError
-from tonlake.ingest.run.pipeline import Pipeline
+from tonlake.ingest.run.pipeline import IngestReport, Pipeline
 from tonlake.ingest.run.workers import cut_span, read_pieces
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tonlake.ingest.blocks import BlockSource
-    from tonlake.ingest.run.pipeline import IngestReport
 
 SCHEMA = pa.schema([("first", pa.int64()), ("size", pa.int64()), ("outcome", pa.binary())])
 """A pickled piece or hole, compressed, its size before, and its first masterchain block."""

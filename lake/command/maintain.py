@@ -27,7 +27,14 @@ from tonlake.lake.command.status import (
 )
 from tonlake.lake.commit.commit import is_day
 from tonlake.lake.commit.delta import publish, remove_logs
-from tonlake.lake.duck.own import OwnTable, list_own_tables, read_definitions, read_own_state
+from tonlake.lake.duck.own import (
+    OwnState,
+    OwnTable,
+    Per,
+    list_own_tables,
+    read_definitions,
+    read_own_state,
+)
 from tonlake.lake.duck.views import write_views
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.reader import LogReader
@@ -42,7 +49,6 @@ from tonlake.lake.settings import LakeSections
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tonlake.lake.duck.own import OwnState, Per
     from tonlake.lake.log.state import Commit
 
 

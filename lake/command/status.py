@@ -8,20 +8,17 @@ from typing import TYPE_CHECKING
 import msgspec
 from rich.table import Table
 
-from tonlake.lake.duck.own import read_definitions, read_own_state
+from tonlake.lake.duck.own import OwnState, read_definitions, read_own_state
 from tonlake.lake.index.builder.plan import is_current, is_readable, range_of
 from tonlake.lake.log.following import Lag, measure_lag
 from tonlake.lake.log.ranges import Range, subtract_ranges
-from tonlake.lake.log.snapshot import WHOLE, Selection, read_selection
+from tonlake.lake.log.snapshot import WHOLE, Selection, Snapshot, read_selection
 from tonlake.lake.log.state import Baseline, Commit, Network, Undoing
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES, TRANSACTIONS
 from tonlake.lake.unanswered import Unanswered, count_unanswered
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from tonlake.lake.duck.own import OwnState
-    from tonlake.lake.log.snapshot import Snapshot
 
 
 class OwnTableStatus(msgspec.Struct, frozen=True):

@@ -5,28 +5,22 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from tonlake.lake.commit.delta import publish
-from tonlake.lake.copy.pull import open_pull
+from tonlake.lake.copy.pull import Puller, PullReport, open_pull
 from tonlake.lake.errors import LakeError, LakeFull, StorageError
 from tonlake.lake.log.following import Following, write_following
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.snapshot import WHOLE
+from tonlake.lake.log.snapshot import WHOLE, Selection
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.own import Refresher
 from tonlake.lake.process import run_child
 from tonlake.lake.settings import LakeSections
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonlake.lake.copy.pull import Puller, PullReport
-    from tonlake.lake.log.snapshot import Selection
 
 POLL_S = 0.2
 """Seconds between two requests for the next commit."""

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
-from pyarrow.fs import FileType
+from pyarrow.fs import FileInfo, FileType
 
 from tonlake.lake.commit.commit import CHECKPOINT_COMMITS, list_surplus
 from tonlake.lake.copy.source import ANOTHER, ORIGIN, Entry, SourceLog, Start, fetch_body
@@ -47,6 +48,7 @@ from tonlake.lake.log.state import (
     LOG_FOLDER,
     SEGMENT_FOLDER,
     Commit,
+    DataFile,
     FirstEntry,
     LogState,
     checkpoint_name,
@@ -55,17 +57,16 @@ from tonlake.lake.log.state import (
     read_commit,
     read_state,
 )
-from tonlake.lake.storage.storage import fetch_log, list_log_names, open_storage, work_through
+from tonlake.lake.storage.storage import (
+    Source,
+    Storage,
+    fetch_log,
+    list_log_names,
+    open_storage,
+    work_through,
+)
 from tonlake.lake.storage.web import WebFolder, is_web
 from tonlake.lake.system import sync
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from pyarrow.fs import FileInfo
-
-    from tonlake.lake.log.state import DataFile
-    from tonlake.lake.storage.storage import Source, Storage
 
 STAGING_FOLDER = "_pull"
 """Holds the entries that are not yet part of the copy's log; its presence marks a copy."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -15,7 +16,7 @@ from tonlake.lake.errors import (
 )
 from tonlake.lake.index.builder.plan import range_of, segment_path
 from tonlake.lake.log.envelope import encode_entry, parse_body
-from tonlake.lake.log.place import path_at, read_place
+from tonlake.lake.log.place import Place, path_at, read_place
 from tonlake.lake.log.ranges import Range, merge_ranges, overlaps, subtract_ranges
 from tonlake.lake.log.snapshot import WHOLE, Selection
 from tonlake.lake.log.state import (
@@ -23,6 +24,7 @@ from tonlake.lake.log.state import (
     LOG_FOLDER,
     SEGMENT_FOLDER,
     Commit,
+    DataFile,
     FirstEntry,
     LogState,
     checkpoint_name,
@@ -30,14 +32,7 @@ from tonlake.lake.log.state import (
     join_networks,
 )
 from tonlake.lake.schema import BLOCKS, TABLES
-from tonlake.lake.storage.storage import work_through
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonlake.lake.log.place import Place
-    from tonlake.lake.log.state import DataFile
-    from tonlake.lake.storage.storage import Source
+from tonlake.lake.storage.storage import Source, work_through
 
 ORIGIN = "pull"
 """Key in the ``source`` of a partial copy's commit: the digest of the source's entry."""

@@ -17,27 +17,24 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.lake.duck.body_table import MESSAGE_COLUMNS, MISFITS, Misfits, add_table
+from tonlake.lake.duck.body_table import MESSAGE_COLUMNS, MISFITS, BodyTable, Misfits, add_table
 from tonlake.lake.duck.connection import read_macros, render_rows
 from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.remote import describe_files
 from tonlake.lake.duck.statement import join_scripts, name_root, quote, quote_name
 from tonlake.lake.errors import BlocksLacking, CursorRefused, LakeCorrupt, LakeError, QueryError
 from tonlake.lake.log.place import list_files_between, read_place
-from tonlake.lake.log.state import read_commit
+from tonlake.lake.log.state import DataFile, read_commit
 from tonlake.lake.scan.plan import HEIGHT, HELD_HEIGHT, ScannedTable
-from tonlake.lake.schema import MESSAGES, TABLES
+from tonlake.lake.schema import MESSAGES, TABLES, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from duckdb import DuckDBPyConnection
 
-    from tonlake.lake.duck.body_table import BodyTable
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.log.state import DataFile
-    from tonlake.lake.schema import Table
     from tonlake.lake.settings import LakeSettings
     from tonlake.lake.storage.storage import Storage
 

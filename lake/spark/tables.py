@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tonlake.lake.errors import EngineError, LakeNotFound
-from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.schema import TABLES
 from tonlake.lake.storage.storage import (
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from tonlake.lake.log.snapshot import Snapshot
 
 _ADVICE = "install it with: pip install 'tonlake[spark]', and install Java 17"
 _LOCAL = {

@@ -6,10 +6,11 @@ import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 from pyarrow import fs
@@ -30,10 +31,6 @@ from tonlake.lake.log.state import (
     number_names,
     read_state,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
 _NO_BUCKET = (
     "there is no such bucket at {endpoint}: create it, or correct the URL or AWS_ENDPOINT_URL"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,6 @@ from tonlake.lake.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
-    from contextlib import AbstractContextManager
 
     import httpx
 

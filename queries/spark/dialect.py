@@ -7,7 +7,7 @@ list of constants, which Spark pushes down into the scan of Parquet files. The m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,8 +20,6 @@ from tonlake.lake.duck.connection import read_sql
 from tonlake.queries.errors import QueryMalformed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from tonlake.queries.loader import Query
 
 

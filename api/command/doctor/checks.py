@@ -30,7 +30,7 @@ from tonlake.ingest.derive.tvm.worker import HOW_TO_INSTALL
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-from tonlake.lake.command.status import read_status
+from tonlake.lake.command.status import Status, read_status
 from tonlake.lake.duck.statement import name_root
 from tonlake.lake.errors import PERMIT, LakeError, LakeMisplaced, LakeNotFound
 from tonlake.lake.log.following import find_lateness
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from tonlake.api.settings import Settings
     from tonlake.ingest.blocks import BlockSource
-    from tonlake.lake.command.status import Status
     from tonlake.lake.unanswered import Unanswered
 
 Level = Literal["ok", "warning", "problem"]

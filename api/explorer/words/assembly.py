@@ -7,7 +7,7 @@ nesting of the listing are bounded, because a few cells can encode endless code.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
@@ -24,7 +24,6 @@ from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import TypeAlias
 
     Block: TypeAlias = Callable[[int], None]
     """Writes the block below an instruction, indented to a level."""

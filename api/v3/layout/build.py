@@ -6,8 +6,9 @@ a table for the extension.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -25,11 +26,6 @@ from tonlake.api.v3.layout.field import HEX, Field, Inner, Kind, list_fields
 from tonlake.api.v3.layout.transaction import EXTERNAL, MessageContent
 from tonlake.ingest.derive.body.body import NOTHING, decode_message_body, name_opcode
 from tonlake.ingest.derive.body.scheme import load_scheme
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeAlias
-
 
 CACHED_BODIES = 8192
 """How many written bodies are cached: each occurs twice, where it is sent and received."""

@@ -5,16 +5,14 @@ Without an annotation the format follows from the type, and the column has the f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from itertools import chain
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
 
 import msgspec
 from msgspec import NODEFAULT, UNSET, UnsetType
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Kind(StrEnum):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -16,10 +17,6 @@ from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import Base64, Column, Decimal, Kind, Omitted
 from tonlake.ingest.derive.action.body import read_body, read_comment
 from tonlake.ingest.errors import BocError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 
 Row = dict[str, Any]
 

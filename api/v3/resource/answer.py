@@ -5,7 +5,8 @@ A field whose default is ``UNSET`` is left out of the JSON; a None is written as
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -15,14 +16,9 @@ from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import Base64, Column, Currencies, Decimal, Kind, Omitted, Read
 from tonlake.api.v3.layout.transaction import Block, Message, Transaction
 from tonlake.api.v3.resource.action import Action
-from tonlake.lake.index.segment.declared import MESSAGE_COLUMNS, RECORD_COLUMNS
+from tonlake.lake.index.segment.declared import MESSAGE_COLUMNS, RECORD_COLUMNS, Record
 from tonlake.lake.index.segment.file import HASH_BYTES
 from tonlake.lake.index.segment.segment import PARTS_AT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tonlake.lake.index.segment.declared import Record
 
 
 class AddressBookRow(msgspec.Struct):

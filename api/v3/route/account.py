@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec import UNSET
 
@@ -11,6 +12,7 @@ from tonlake.api.chain.cells import read_cell_trees, write_depth_first
 from tonlake.api.errors import AnswerConflict, CredentialMissing, NotCovered, RequestInvalid
 from tonlake.api.request.call import (
     Addresses,
+    Call,
     ConversionError,
     Flag,
     Hashes,
@@ -49,12 +51,6 @@ from tonlake.api.v3.resource.answer import (
     WalletState,
     WalletStates,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tonlake.api.request.call import Call
-
 
 Row = dict[str, Any]
 MAX_ACCOUNTS = 1000

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from tonlake.api.errors import AnswerNotFound, ParameterMissing, RequestInvalid
-from tonlake.api.request.call import Hash, Query
+from tonlake.api.request.call import Call, Hash, Query
 from tonlake.api.text.encoding import Address, render_raw
 from tonlake.api.v3.page.book import pair_addresses
 from tonlake.api.v3.page.history import check_derived, name_addresses
@@ -23,7 +23,6 @@ from tonlake.lake.schema.contract import JETTON_WALLETS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tonlake.api.request.call import Call
     from tonlake.ingest.decode.cell.slice import CellSlice
 
 Row = dict[str, Any]

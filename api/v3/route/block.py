@@ -9,6 +9,7 @@ from tonlake.api.chain.block import find_masterchain_ends, list_block_keys
 from tonlake.api.errors import AnswerNotFound, NotCovered, RequestInvalid
 from tonlake.api.request.call import (
     AddressOrNull,
+    Call,
     Flag,
     Hash,
     Hashes,
@@ -39,14 +40,18 @@ from tonlake.api.v3.page.transaction_page import (
     find_keys,
     write_transactions,
 )
-from tonlake.api.v3.resource.answer import Blocks, MasterchainInfo, Messages, ShardState
+from tonlake.api.v3.resource.answer import (
+    Blocks,
+    MasterchainInfo,
+    Messages,
+    ShardState,
+    Transactions,
+)
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from tonlake.api.request.call import Call
-    from tonlake.api.v3.resource.answer import Transactions
     from tonlake.queries.reader import Reader
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import msgspec
 
 from tonlake.api.chain.cells import write_depth_first
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.request.call import Addresses, Flag, Int32, OneAddress, Text
+from tonlake.api.request.call import Addresses, Call, Flag, Int32, OneAddress, Text
 from tonlake.api.text.encoding import Address, parse_address
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import (
@@ -27,12 +28,6 @@ from tonlake.api.v3.page.listed import find_addresses, list_addresses, render_ro
 from tonlake.api.v3.page.operation import Page, SortedPage, operation
 from tonlake.api.v3.resource.answer import AddressBook
 from tonlake.api.v3.resource.order import OrderAction, read_order
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tonlake.api.request.call import Call
-
 
 DOMAIN = re.compile(r"[^\s/]+\.[^\s/.]+")
 """Text that may be a domain and is not an address."""

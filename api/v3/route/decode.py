@@ -17,6 +17,7 @@ from tonlake.api.request.call import (
     SHARED_PARAMETERS,
     Addresses,
     ApiRequest,
+    Call,
     ConversionError,
     Converter,
     Hashes,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
     from litestar.params import RawBody
 
-    from tonlake.api.request.call import Call
     from tonlake.api.settings import HttpSettings
 
 DECODE_LIMIT = 1000

@@ -6,7 +6,7 @@ this service that an upstream accepted.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
@@ -22,8 +22,8 @@ from tonlake.api.errors import (
     SendingUnavailable,
     StackTypeUnknown,
 )
-from tonlake.api.request.call import Addresses, Flag, Hashes, OneAddress, Query, Texts
-from tonlake.api.text.encoding import encode_bytes
+from tonlake.api.request.call import Addresses, Call, Flag, Hashes, OneAddress, Query, Texts
+from tonlake.api.text.encoding import Address, encode_bytes
 from tonlake.api.text.stack import encode_v3
 from tonlake.api.v3.layout.field import Omitted
 from tonlake.api.v3.page.book import read_address_book
@@ -36,10 +36,6 @@ from tonlake.api.v3.resource.action import Action
 from tonlake.api.v3.resource.answer import AddressBook, Metadata, Traces, Transactions
 from tonlake.api.v3.route.decode import read_cells
 from tonlake.api.v3.route.trace import list_addresses as list_action_addresses
-
-if TYPE_CHECKING:
-    from tonlake.api.request.call import Call
-    from tonlake.api.text.encoding import Address
 
 
 class RunRequest(msgspec.Struct, frozen=True):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.request.call import Addresses, Flag, Int32, OneAddress, Query, Text, Texts
+from tonlake.api.request.call import Addresses, Call, Flag, Int32, OneAddress, Query, Text, Texts
 from tonlake.api.text.encoding import Address
 from tonlake.api.v3.layout.build import Payload, decode_content, decode_payload
 from tonlake.api.v3.layout.field import (
@@ -40,9 +40,6 @@ from tonlake.api.v3.page.nft import (
 )
 from tonlake.api.v3.page.operation import Page, SortedPage, SpanPage, operation
 from tonlake.api.v3.resource.answer import AddressBook, Metadata
-
-if TYPE_CHECKING:
-    from tonlake.api.request.call import Call
 
 
 class MastersQuery(Page, frozen=True, kw_only=True):

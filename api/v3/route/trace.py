@@ -15,6 +15,7 @@ from tonlake.api.chain.block import find_trace_ids
 from tonlake.api.errors import AddressInvalid, RequestInvalid
 from tonlake.api.request.call import (
     INT64_MAX,
+    Call,
     ConversionError,
     Converter,
     Flag,
@@ -27,7 +28,7 @@ from tonlake.api.text.encoding import Address, parse_address, render_raw
 from tonlake.api.v3.page.classified import check_classified, choose_types, read_trace_actions
 from tonlake.api.v3.page.listed import describe, write_description
 from tonlake.api.v3.page.operation import SpanPage, check_mc_seqno, operation
-from tonlake.api.v3.page.trace_page import answer_page, write_page
+from tonlake.api.v3.page.trace_page import TracePage, answer_page, write_page
 from tonlake.api.v3.page.transaction_page import answer_transactions
 from tonlake.api.v3.resource.action import Action, render_action
 from tonlake.api.v3.resource.answer import (
@@ -36,15 +37,13 @@ from tonlake.api.v3.resource.answer import (
     AddressBook,
     Events,
     Metadata,
+    Trace,
     Traces,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from tonlake.api.request.call import Call
-    from tonlake.api.v3.page.trace_page import TracePage
-    from tonlake.api.v3.resource.answer import Trace
     from tonlake.queries.reader import Reader
 
     Show = Callable[

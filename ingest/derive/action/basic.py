@@ -19,8 +19,8 @@ from tonlake.ingest.derive.action.body import (
     TEXT_OPCODE,
     read_comment,
 )
-from tonlake.ingest.derive.action.interface import show_address
-from tonlake.ingest.derive.action.model import CELL_COLUMNS, Message, Node
+from tonlake.ingest.derive.action.interface import Interfaces, show_address
+from tonlake.ingest.derive.action.model import CELL_COLUMNS, Message, Node, Trace, Transaction
 from tonlake.ingest.derive.action.pattern import NEW_BOUNCE_OPCODE, UNREADABLE
 from tonlake.ingest.derive.action.protocol import jetton, telegram
 from tonlake.ingest.derive.action.row import Action, make_action, name_action
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tonlake.ingest.decode.cell.tree import CellTree
-    from tonlake.ingest.derive.action.interface import Interfaces
-    from tonlake.ingest.derive.action.model import Trace, Transaction
 
 
 _TRANSFER_OPCODES = {None, TEXT_OPCODE, ENCRYPTED_OPCODE}

@@ -10,21 +10,28 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.derive.action.basic import build_blocks, make_ghosts
-from tonlake.ingest.derive.action.model import build_nodes
-from tonlake.ingest.derive.action.pattern import UNREADABLE
+from tonlake.ingest.derive.action.model import Trace, build_nodes
+from tonlake.ingest.derive.action.pattern import UNREADABLE, Match
 from tonlake.ingest.derive.action.precedence import RULES
 from tonlake.ingest.derive.action.protocol import dedust, dedust_v2
 from tonlake.ingest.derive.action.row import Action, make_actions, make_unknown
-from tonlake.ingest.derive.action.rule import DEPLOY, GASLESS, MARKERS, Block, unlink, walk
+from tonlake.ingest.derive.action.rule import (
+    DEPLOY,
+    GASLESS,
+    MARKERS,
+    Block,
+    Draft,
+    Head,
+    Rule,
+    unlink,
+    walk,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
     from tonlake.ingest.derive.action.interface import Interfaces
-    from tonlake.ingest.derive.action.model import Trace
-    from tonlake.ingest.derive.action.pattern import Match
-    from tonlake.ingest.derive.action.rule import Draft, Head, Rule
 
 
 class Index:

@@ -24,7 +24,7 @@ from tonlake.ingest.derive.action.gathering import KnownContracts, find_nothing,
 from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
 from tonlake.ingest.derive.action.row import ActionRows
 from tonlake.ingest.derive.action.stored import Rows, read_stored
-from tonlake.ingest.spread import HERE
+from tonlake.ingest.spread import HERE, Shared, Spread
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import (
     Derivation,
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.model import Trace
     from tonlake.ingest.settings import IngestSections
     from tonlake.ingest.span import Scope
-    from tonlake.ingest.spread import Shared, Spread
     from tonlake.lake.log.state import DataFile, LogState
     from tonlake.lake.settings import LakeSettings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.action.classifier import find_blocks
-from tonlake.ingest.derive.action.model import build_nodes
+from tonlake.ingest.derive.action.model import Message, Node, Trace, build_nodes
 from tonlake.ingest.derive.action.protocol.telegram import is_gasless, read_opcode
 from tonlake.ingest.derive.action.rule import MARKERS, Block
 from tonlake.ingest.derive.body.body import decode_message_body, name_opcode, name_request
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tonlake.ingest.derive.action.interface import Interfaces
-    from tonlake.ingest.derive.action.model import Message, Node, Trace
 
 Key = tuple[bytes, int, bool]
 Claims = dict[Key, list[Block]]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.ingest.derive.action.interface import READERS, show_address
+from tonlake.ingest.derive.action.interface import READERS, Facts, show_address
 from tonlake.ingest.derive.action.stored import (
     INIT_STATE_COLUMNS,
     INIT_STATES,
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tonlake.ingest.derive.action.interface import Facts
     from tonlake.lake.account import AccountId
     from tonlake.lake.log.state import DataFile, LogState
     from tonlake.lake.settings import LakeSettings

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tonlake.ingest.derive.action.body import Body, read_body
 from tonlake.lake.schema.contract import (
@@ -20,10 +21,6 @@ from tonlake.lake.schema.contract import (
     NFT_SALES,
 )
 from tonlake.lake.schema.transaction import ACCOUNT_STATES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 
 Facts = dict[str, Any]
 

@@ -19,14 +19,13 @@ from __future__ import annotations
 
 import copy
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tonlake.ingest.derive.action.rule import CALL, JETTON_TRANSFER, TRANSFER, Block, Head
 from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Self
 
     from tonlake.ingest.derive.action.interface import Interfaces
 

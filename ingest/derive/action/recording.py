@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -14,10 +16,6 @@ from tonlake.ingest.derive.action.body import read_body
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.model import Message, Trace, Transaction
 from tonlake.ingest.errors import IngestError, RecordingMalformed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _UNRECORDED = 1 << 32
 """In place of an opcode: it is that of the body."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,9 +34,6 @@ from tonlake.lake.schema.contract import (
     NFT_SALES,
 )
 from tonlake.lake.schema.transaction import ACCOUNT_STATES, STATE_CELLS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 Row = dict[str, Any]
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.rows import without_collector
 from tonlake.ingest.derive.contract.detection import ContractDetection
-from tonlake.ingest.derive.contract.known import KnownLake
+from tonlake.ingest.derive.contract.known import AccountState, KnownLake
 from tonlake.ingest.derive.contract.program import AnswerCache
 from tonlake.ingest.derive.contract.record import keep_first_codes, make_history, make_interfaces
 from tonlake.ingest.derive.contract.session import GetMethodSession
@@ -29,11 +29,12 @@ from tonlake.ingest.derive.contract.transfer import (
 )
 from tonlake.ingest.derive.contract.world import CellCache, Network, World
 from tonlake.ingest.derive.tvm.pool import TvmPool
-from tonlake.ingest.spread import HERE
+from tonlake.ingest.spread import HERE, Shared, Spread
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import (
     Derivation,
     NewFile,
+    Place,
     list_baseline_files,
     list_files_between,
     list_places,
@@ -56,11 +57,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tonlake.ingest.derive.contract.known import AccountState
     from tonlake.ingest.settings import IngestSections
     from tonlake.ingest.span import Scope
-    from tonlake.ingest.spread import Shared, Spread
-    from tonlake.lake.log.place import Place
     from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
 
 WALL_MS = 10_000

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.derive.contract.session import NotRun
-from tonlake.ingest.derive.contract.stack import Finding, Mismatch, address_fields
+from tonlake.ingest.derive.contract.session import GetMethodSession, NotRun
+from tonlake.ingest.derive.contract.stack import (
+    Address,
+    Detection,
+    Detector,
+    Finding,
+    Mismatch,
+    Question,
+    Value,
+    address_fields,
+)
 from tonlake.ingest.derive.contract.standard.multisig import (
     VESTING_CODE,
     detect_multisig,
@@ -27,7 +36,7 @@ from tonlake.ingest.derive.contract.standard.token import (
     detect_wallet,
 )
 from tonlake.ingest.derive.contract.standard.wallet import read_wallet
-from tonlake.ingest.derive.contract.world import NotLoaded
+from tonlake.ingest.derive.contract.world import NotLoaded, World
 from tonlake.ingest.errors import BocError
 from tonlake.lake.schema.contract import (
     DEX_POOLS,
@@ -47,9 +56,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tonlake.ingest.derive.contract.known import AccountState
-    from tonlake.ingest.derive.contract.session import GetMethodSession
-    from tonlake.ingest.derive.contract.stack import Address, Detection, Detector, Question, Value
-    from tonlake.ingest.derive.contract.world import World
     from tonlake.lake.schema import Table
 
 _ROUNDS = 20

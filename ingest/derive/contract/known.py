@@ -17,7 +17,7 @@ from tonlake.lake.file.rows import iter_tuples, read_rows
 from tonlake.lake.index.newest import NewestStates
 from tonlake.lake.log.place import list_files, list_files_between, read_place
 from tonlake.lake.log.ranges import subtract_ranges
-from tonlake.lake.log.state import LogState
+from tonlake.lake.log.state import Commit, DataFile, LogState
 from tonlake.lake.schema import ACCOUNT_STATES
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from tonlake.ingest.settings import IngestSections
-    from tonlake.lake.log.state import Commit, DataFile
     from tonlake.lake.settings import LakeSettings
 
 STATE_COLUMNS = (

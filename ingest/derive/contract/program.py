@@ -13,25 +13,20 @@ about data that are new each time.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
 
 from tonlake.ingest.decode.cell.build import graft_cell
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.stack import Cell as TreeCell
-from tonlake.ingest.derive.contract.stack import Mismatch, make_slice
-from tonlake.ingest.derive.tvm.call import SUCCESS, make_context, method_id
+from tonlake.ingest.derive.contract.stack import Mismatch, Question, Value, make_slice
+from tonlake.ingest.derive.tvm.call import SUCCESS, Context, make_context, method_id
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice, Source, plant
 from tonlake.ingest.derive.tvm.machine.info import take_slice
 from tonlake.ingest.derive.tvm.machine.run import VERSION, Ended, close_slice, execute
 from tonlake.ingest.derive.tvm.stack import TvmOpaque
 from tonlake.ingest.errors import BocError
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from tonlake.ingest.derive.contract.stack import Question, Value
-    from tonlake.ingest.derive.tvm.call import Context
 
 _MAX_NESTING = 100
 """Nesting of tuples in a result that detectors read."""

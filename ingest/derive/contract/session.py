@@ -15,8 +15,8 @@ from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import LIBRARY
 from tonlake.ingest.derive.contract.program import GAS_LIMIT, AnswerCache
 from tonlake.ingest.derive.contract.record import find_method_ids
-from tonlake.ingest.derive.contract.stack import Cell, Mismatch, from_tvm, to_tvm
-from tonlake.ingest.derive.contract.world import NotLoaded
+from tonlake.ingest.derive.contract.stack import Cell, Mismatch, Question, Value, from_tvm, to_tvm
+from tonlake.ingest.derive.contract.world import Network, NotLoaded, World
 from tonlake.ingest.derive.tvm.call import (
     SUCCESS,
     Context,
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from tonlake.ingest.derive.contract.known import AccountState
-    from tonlake.ingest.derive.contract.stack import Question, Value
-    from tonlake.ingest.derive.contract.world import Network, World
     from tonlake.ingest.derive.tvm.pool import TvmPool
 
 

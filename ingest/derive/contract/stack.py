@@ -10,7 +10,7 @@ such contract. The detector reads sequentially, while its driver may batch the q
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.ingest.decode.cell.boc import parse_boc
@@ -21,8 +21,6 @@ from tonlake.ingest.derive.tvm.stack import StackValue, TvmCell, TvmSlice
 from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tonlake.ingest.decode.cell.tree import CellTree
 
 _NONE, _EXTERN, _STD, _VAR = range(4)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.contract.record import make_table
+from tonlake.ingest.derive.contract.record import Row, make_table
 from tonlake.ingest.derive.contract.stack import (
     Address,
     Mismatch,
@@ -24,7 +24,7 @@ from tonlake.ingest.derive.contract.stack import (
 )
 from tonlake.ingest.errors import BocError
 from tonlake.lake.file.rows import iter_dicts, iter_tuples, list_values
-from tonlake.lake.schema import MESSAGES, TRANSACTIONS
+from tonlake.lake.schema import MESSAGES, TRANSACTIONS, Table
 from tonlake.lake.schema.contract import (
     JETTON_BURNS,
     JETTON_TRANSFERS,
@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.ingest.derive.contract.record import Row
     from tonlake.lake.account import AccountId
-    from tonlake.lake.schema import Table
 
 _COLUMNS = (
     *("tx_workchain", "tx_account", "tx_lt", "tx_hash", "mc_seqno", "now"),

@@ -15,7 +15,7 @@ from msgspec import UnsetType
 
 from tonlake.ingest.decode.cell.packed import append_packed
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.derive.contract.known import STATE_COLUMNS, AccountState
+from tonlake.ingest.derive.contract.known import STATE_COLUMNS, AccountState, KnownLake
 from tonlake.ingest.derive.contract.stack import Address, Cell
 from tonlake.ingest.derive.tvm.call import (
     VERSION_PARAM,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tonlake.ingest.assemble.statecell import CellFinder
-    from tonlake.ingest.derive.contract.known import KnownLake
     from tonlake.lake.log.state import LogState
 
 _BLOCK_SEQNO = "block_seqno"

@@ -20,14 +20,13 @@ from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BocError, DecodeError
-from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.account import MASTERCHAIN, AccountId
 from tonlake.lake.schema import MESSAGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tonlake.ingest.derive.tvm.call import Emulated
-    from tonlake.lake.account import AccountId
 
 _OUT_KEY_BITS = 15
 _EXT_IN = 0b10

@@ -12,8 +12,9 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -37,9 +38,6 @@ from tonlake.ingest.errors import (
     TvmTimeout,
 )
 from tonlake.lake.system import limit_address_space
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 START_S = 30.0
 """Timeout for a new process to load the machine, even on a busy computer."""

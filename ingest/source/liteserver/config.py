@@ -8,15 +8,12 @@ from __future__ import annotations
 import base64
 import binascii
 import ipaddress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.errors import SourceError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KEY_BYTES = HASH_BYTES = 32
 

@@ -13,14 +13,13 @@ from pytoniq.liteclient.client import LiteClient, LiteClientError
 from pytoniq_core.tl.generator import TlError
 
 from tonlake.ingest.errors import ServerFault, ServerRefusal
-from tonlake.ingest.source.liteserver.config import read_config
+from tonlake.ingest.source.liteserver.config import LiteServer, NetworkConfig, read_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
     from concurrent.futures import Future
     from pathlib import Path
 
-    from tonlake.ingest.source.liteserver.config import LiteServer, NetworkConfig
 
 LOG = logging.getLogger("tonlake.liteserver")
 PACKET_BYTES_LIMIT = 1 << 25

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -26,19 +28,16 @@ from tonlake.ingest.decode.block.proof import (
 )
 from tonlake.ingest.decode.block.state import find_account, read_config, read_state
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.cell.tree import MERKLE_PROOF
+from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, CellTree
 from tonlake.ingest.errors import BocError, DecodeError, ServerFault, SourceError
-from tonlake.ingest.source.liteserver.config import read_config as read_network_config
-from tonlake.ingest.source.liteserver.pool import Background, ServerPool
+from tonlake.ingest.source.liteserver.config import (
+    NetworkConfig,
+)
+from tonlake.ingest.source.liteserver.config import (
+    read_config as read_network_config,
+)
+from tonlake.ingest.source.liteserver.pool import Answer, Background, Connection, ServerPool
 from tonlake.lake.account import MASTERCHAIN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from tonlake.ingest.decode.cell.tree import CellTree
-    from tonlake.ingest.source.liteserver.config import NetworkConfig
-    from tonlake.ingest.source.liteserver.pool import Answer, Connection
 
 FORWARD = "liteServer.blockLinkForward"
 ORDINARY, SIMPLEX = "liteServer.signatureSet.ordinary", "liteServer.signatureSet.simplex"

@@ -28,8 +28,20 @@ from tonlake.ingest.errors import (
     EntryFlaw,
     SourceError,
 )
-from tonlake.ingest.source.node.package import FILE_HEADER_BYTES, read_block_entry, read_proof_entry
-from tonlake.ingest.source.node.slice import Slice, SliceCache, name_index, name_package_folder
+from tonlake.ingest.source.node.package import (
+    FILE_HEADER_BYTES,
+    EntryPlace,
+    read_block_entry,
+    read_proof_entry,
+)
+from tonlake.ingest.source.node.slice import (
+    GlobalIndex,
+    Slice,
+    SliceCache,
+    SliceRecord,
+    name_index,
+    name_package_folder,
+)
 from tonlake.ingest.source.node.statefile import read_zero_block
 from tonlake.lake.account import MASTERCHAIN
 
@@ -37,9 +49,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from collections.abc import Set as AbstractSet
     from pathlib import Path
-
-    from tonlake.ingest.source.node.package import EntryPlace
-    from tonlake.ingest.source.node.slice import GlobalIndex, SliceRecord
 
 
 def make_missing_error(block_id: BlockId, mc_seqno: int, opened: Slice) -> BlockNeverHad:

@@ -27,6 +27,7 @@ from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockUnavailable, SourceError
 from tonlake.ingest.source.node.archive import (
+    Archive,
     check_signed,
     collect_committed,
     naming_corrupt,
@@ -34,7 +35,7 @@ from tonlake.ingest.source.node.archive import (
     read_proven_block,
     read_tops,
 )
-from tonlake.ingest.source.node.rocks import CURRENT
+from tonlake.ingest.source.node.rocks import CURRENT, Scratch
 from tonlake.ingest.source.node.slice import Slice, pack_handle_prefix, unpack_handle_key
 from tonlake.lake.account import MASTERCHAIN
 
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
-    from tonlake.ingest.source.node.archive import Archive
-    from tonlake.ingest.source.node.rocks import Scratch
 
 TEMPORARY_FOLDER = "files/packages"
 FOLLOWED = 2

@@ -15,9 +15,10 @@ import re
 import shutil
 import tempfile
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from rocksdict import AccessType, DBPath, DBRecoveryMode, Options, Rdict
@@ -25,9 +26,6 @@ from rocksdict import AccessType, DBPath, DBRecoveryMode, Options, Rdict
 from tonlake.ingest.errors import SourceError
 from tonlake.lake.errors import advise
 from tonlake.lake.file.regular import check_regular, read_regular
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 PREFIX = "tonlake-node-"
 

@@ -6,13 +6,13 @@ of the state after it (Merkle update); other sources about a state need not be t
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tonlake.ingest.decode.block.block import decode_bundle
 from tonlake.ingest.decode.cell.packed import CellStore
-from tonlake.ingest.decode.wholestate import WholeState
+from tonlake.ingest.decode.wholestate import Branch, WholeState
 from tonlake.ingest.errors import BlockUnavailable, SourceError
 from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.lake.account import MASTERCHAIN
@@ -20,10 +20,8 @@ from tonlake.lake.file.rows import iter_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from tonlake.ingest.blocks import BlockSource
-    from tonlake.ingest.decode.wholestate import Branch
 
 SHARDS_BEHIND = 1_000
 """Masterchain blocks before a state that are searched for the newest blocks of its shards."""

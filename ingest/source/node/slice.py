@@ -18,8 +18,9 @@ import hashlib
 import re
 import struct
 from collections import OrderedDict
+from collections.abc import Iterator
 from enum import IntFlag
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
@@ -27,14 +28,8 @@ from tonlake.ingest.blocks import MASTERCHAIN_SHARD, BlockId
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.source.node import tl
 from tonlake.ingest.source.node.package import EntryPlace
-from tonlake.ingest.source.node.rocks import FollowedStore
+from tonlake.ingest.source.node.rocks import FollowedStore, Scratch
 from tonlake.lake.account import MASTERCHAIN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tonlake.ingest.source.node.rocks import Scratch
 
 HANDLE_PREFIX = tl.pack_constructor(tl.BLOCK_HANDLE_KEY)
 

@@ -9,9 +9,16 @@ make a follower undo them, so its block is compared with the archive's.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from tonlake.ingest.blocks import MASTERCHAIN_SHARD, name_mc_block
+from tonlake.ingest.blocks import (
+    MASTERCHAIN_SHARD,
+    BlockId,
+    McBundle,
+    McHead,
+    ZeroState,
+    name_mc_block,
+)
 from tonlake.ingest.errors import (
     BlockCorrupt,
     BlockNeverHad,
@@ -25,16 +32,10 @@ from tonlake.ingest.source.node import tl
 from tonlake.ingest.source.node.archive import Archive
 from tonlake.ingest.source.node.packs import OPEN_INDEXES, find_newest_mc_block
 from tonlake.ingest.source.node.recent import RecentBlocks
-from tonlake.ingest.source.node.rocks import FollowedStore, Scratch
+from tonlake.ingest.source.node.rocks import FollowedStore, Scratch, Store
 from tonlake.ingest.source.node.slice import PACKAGES_FOLDER, GlobalIndex, SliceCache
 from tonlake.ingest.source.node.statefile import read_zero_states
 from tonlake.lake.account import MASTERCHAIN
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import BlockId, McBundle, McHead, ZeroState
-    from tonlake.ingest.source.node.rocks import Store
 
 SUPPORTED_VERSION = 2
 SHARD_CLIENT_KEY = bytes.fromhex("268b010df1816f1f95c85343e3b35dfa0dc1176486a549e08c177ae151277fae")

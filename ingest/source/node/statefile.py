@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import mmap
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial, reduce
 from hashlib import sha256
 from operator import or_
+from pathlib import Path
 from struct import Struct
-from typing import TYPE_CHECKING
 
 from tonlake.ingest.blocks import MASTERCHAIN_SHARD, BlockId, RawBlock, ZeroState
 from tonlake.ingest.decode.cell.boc import parse_boc
@@ -37,16 +38,10 @@ from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, CellTree, exotic_mask,
 from tonlake.ingest.decode.wholestate import Branch, WholeState, list_pruned
 from tonlake.ingest.errors import BocError, IngestError, SourceError
 from tonlake.ingest.source.node.rocks import Scratch
-from tonlake.ingest.source.node.shardstate import OpenState, StatePart
+from tonlake.ingest.source.node.shardstate import NamedState, NamedStates, OpenState, StatePart
 from tonlake.ingest.source.node.tl import ZERO_STATE_FILE_KEY, pack_block_id, pack_constructor
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.regular import check_regular, read_regular
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from tonlake.ingest.source.node.shardstate import NamedState, NamedStates
 
 STATES_FOLDER = "archive/states"
 STATIC_FOLDER = "static"

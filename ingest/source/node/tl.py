@@ -7,15 +7,13 @@ the schema). A boxed object starts with its constructor, a bare one does not.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 from msgspec.structs import astuple
 
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.errors import SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 T = TypeVar("T")
 

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.rule import Columns
 from tonlake.ingest.derive.action.pattern import jettons
-from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block
+from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns
 
 _NATIVE, _JETTON, _EXTRA = range(3)
 

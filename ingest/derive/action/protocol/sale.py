@@ -7,7 +7,8 @@ StateInit``. The contract's get-method tells them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.action.interface import (
@@ -30,10 +31,6 @@ from tonlake.ingest.derive.contract.standard.sale import (
     detect_sale_v4,
 )
 from tonlake.ingest.errors import BocError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _PREFIX_BITS, _TICK_TOCK_BITS = 5, 2
 _DETECTORS = (detect_sale, detect_sale_v4, detect_auction_v4)

@@ -5,13 +5,10 @@ Nominators deposit with the comment "d", and withdraw with the comment "w".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from tonlake.ingest.derive.action.pattern import Match, built, call, comment
 from tonlake.ingest.derive.action.rule import TRANSFER, Block, Draft, rule
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 NEW_STAKE, STAKE_ACCEPTED = 0x4E73744B, 0xF374484C
 RECOVER_STAKE, STAKE_RETURNED = 0x47657424, 0xF96F7324

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.derive.contract.stack import (
     Address,
     Cell,
+    Detection,
     Finding,
     Mismatch,
     Question,
@@ -16,9 +17,6 @@ from tonlake.ingest.derive.contract.stack import (
     load_address,
 )
 from tonlake.lake.schema.contract import MULTISIG_ORDERS, MULTISIG_WALLETS, VESTING_CONTRACTS
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.contract.stack import Detection
 
 _INDEX_BITS = 8
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.derive.contract.stack import (
     Address,
+    Detection,
     Finding,
     Mismatch,
     Question,
     Results,
+    Value,
     address_fields,
     raw_text,
 )
 from tonlake.ingest.derive.contract.standard.token import read_text
 from tonlake.lake.schema.contract import DEX_POOLS, NFT_SALES
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.contract.stack import Detection, Value
 
 SALE, AUCTION, TELEMINT = "getgems_sale", "getgems_auction", "telemint"
 _SALE_MAGIC, _AUCTION_MAGIC = 0x46495850, 0x415543  # "FIXP", "AUC"

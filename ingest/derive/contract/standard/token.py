@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
@@ -11,6 +12,7 @@ from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.derive.contract.stack import (
     Address,
     Cell,
+    Detection,
     Finding,
     Mismatch,
     Question,
@@ -18,7 +20,7 @@ from tonlake.ingest.derive.contract.stack import (
     address_fields,
     load_address,
 )
-from tonlake.ingest.derive.contract.standard.content import load_snake, read_content
+from tonlake.ingest.derive.contract.standard.content import Content, load_snake, read_content
 from tonlake.ingest.errors import BocError
 from tonlake.lake.schema.contract import (
     DNS_RECORDS,
@@ -27,12 +29,6 @@ from tonlake.lake.schema.contract import (
     NFT_COLLECTIONS,
     NFT_ITEMS,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from tonlake.ingest.derive.contract.stack import Detection
-    from tonlake.ingest.derive.contract.standard.content import Content
 
 
 def detect_master(me: Address) -> Detection:

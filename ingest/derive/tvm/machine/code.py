@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 from functools import cache, partial
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
 from tonlake.ingest.derive.tvm.machine.continuation import Continuation, Ordinary
 from tonlake.ingest.derive.tvm.machine.fault import INVALID_OPCODE, VmError
 from tonlake.ingest.derive.tvm.machine.state import Machine, Step
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 WINDOW_BITS = 24
 """Length of the longest opcode; a shorter remainder of a cell is padded with zeros."""

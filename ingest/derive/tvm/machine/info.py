@@ -16,6 +16,7 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import (
     VERSION_PARAM,
     VERSION_TAG,
+    Context,
     build_previous,
     join_params,
     make_version_param,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.decode.cell.build import CellBuilder
     from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.ingest.derive.tvm.call import Context
 
 MAGIC = 0x076EF1EA
 _STORAGE_PRICES = 18

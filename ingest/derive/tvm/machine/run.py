@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import find_leaf
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.call import Outcome
+from tonlake.ingest.derive.tvm.call import Context, GetMethodCall, Outcome
 from tonlake.ingest.derive.tvm.machine.cell import (
     EMPTY_CELL,
     Builder,
@@ -43,11 +44,6 @@ from tonlake.ingest.derive.tvm.stack import (
     TvmSlice,
 )
 from tonlake.ingest.errors import TvmStackDeep, TvmStackLarge
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tonlake.ingest.derive.tvm.call import Context, GetMethodCall
 
 VERSION = 15
 """The highest global version whose instructions and rules the machine has."""

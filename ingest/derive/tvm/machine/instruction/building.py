@@ -14,12 +14,10 @@ from tonlake.ingest.derive.tvm.machine.fault import (
     VmError,
 )
 from tonlake.ingest.derive.tvm.machine.instruction.number import fits_signed, fits_unsigned
-from tonlake.ingest.derive.tvm.machine.state import CREATE_GAS, NAN
+from tonlake.ingest.derive.tvm.machine.state import CREATE_GAS, NAN, Machine, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from tonlake.ingest.derive.tvm.machine.state import Machine, Step
 
     Content = tuple[int, int, tuple[Cell, ...]]
 

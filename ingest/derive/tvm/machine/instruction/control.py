@@ -6,9 +6,9 @@ A control step is given ``code``, what follows it in its cell.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, Slice
+from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, Cell, Slice
 from tonlake.ingest.derive.tvm.machine.code import control, maker, step, with_code, with_operands
 from tonlake.ingest.derive.tvm.machine.continuation import (
     Again,
@@ -28,11 +28,7 @@ from tonlake.ingest.derive.tvm.machine.fault import (
     VmError,
 )
 from tonlake.ingest.derive.tvm.machine.instruction.closure import save_alternative, take_top
-from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
-    from tonlake.ingest.derive.tvm.machine.state import Machine, Step
+from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS, Machine, Step
 
 _MAX_ARGUMENTS = 254
 _MAX_REPEATS = (1 << 31) - 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tonlake.ingest.derive.tvm.machine import dictionary as tree
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice
 from tonlake.ingest.derive.tvm.machine.code import maker, step, with_code
-from tonlake.ingest.derive.tvm.machine.continuation import Ordinary
+from tonlake.ingest.derive.tvm.machine.continuation import Continuation, Ordinary
 from tonlake.ingest.derive.tvm.machine.fault import (
     CELL_UNDERFLOW,
     DICTIONARY_ERROR,
@@ -20,12 +20,10 @@ from tonlake.ingest.derive.tvm.machine.fault import (
     VmError,
 )
 from tonlake.ingest.derive.tvm.machine.instruction.number import fits_signed, fits_unsigned
-from tonlake.ingest.derive.tvm.machine.state import NAN
+from tonlake.ingest.derive.tvm.machine.state import NAN, Machine
 
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.tvm.machine.continuation import Continuation
     from tonlake.ingest.derive.tvm.machine.dictionary import Content
-    from tonlake.ingest.derive.tvm.machine.state import Machine
 
 _MAX_BITS = 1023
 _SIGNED_BITS, _UNSIGNED_BITS = 257, 256

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from hashlib import sha256, sha512
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
 from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step, with_operands
@@ -18,10 +18,7 @@ from tonlake.ingest.derive.tvm.machine.fault import (
     VmError,
 )
 from tonlake.ingest.derive.tvm.machine.instruction.shuffle import extend_tuple
-from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS, NAN
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.tvm.machine.state import Machine, Step
+from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS, NAN, Machine, Step
 
 _NOW, _SEED, _BALANCE, _ADDRESS, _CONFIG, _CODE = 3, 6, 7, 8, 9, 10
 _PREVIOUS, _UNPACKED, _MESSAGE = 13, 14, 17

@@ -7,9 +7,10 @@ use them.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from functools import partial, reduce
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from py_arkworks_bls12381 import GT, G1Point, G2Point
 
@@ -24,12 +25,7 @@ from tonlake.ingest.derive.tvm.machine.fault import (
     VmError,
 )
 from tonlake.ingest.derive.tvm.machine.secp256k1 import recover, tweak
-from tonlake.ingest.derive.tvm.machine.state import CREATE_GAS, NAN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonlake.ingest.derive.tvm.machine.state import Machine
+from tonlake.ingest.derive.tvm.machine.state import CREATE_GAS, NAN, Machine
 
 _SIGNATURE_GAS = 4000
 _SIGNATURE_GAS_SINCE, _SMALL_KEYS_REFUSED_SINCE, _WIDE_RECOVERY_SINCE = 4, 14, 14

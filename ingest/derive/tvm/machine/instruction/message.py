@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice
 from tonlake.ingest.derive.tvm.machine.code import step
@@ -14,10 +14,7 @@ from tonlake.ingest.derive.tvm.machine.fault import (
     VmError,
 )
 from tonlake.ingest.derive.tvm.machine.instruction.environment import Fields
-from tonlake.ingest.derive.tvm.machine.state import NAN
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.tvm.machine.state import Machine
+from tonlake.ingest.derive.tvm.machine.state import NAN, Machine
 
 _NONE, _EXTERN, _STD, _VAR = range(4)
 _NO_ANYCAST_SINCE = 10

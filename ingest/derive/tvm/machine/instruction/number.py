@@ -14,12 +14,10 @@ from tonlake.ingest.derive.tvm.machine.fault import (
     RANGE_CHECK,
     VmError,
 )
-from tonlake.ingest.derive.tvm.machine.state import INTEGER_LIMIT, NAN, Nan
+from tonlake.ingest.derive.tvm.machine.state import INTEGER_LIMIT, NAN, Machine, Nan, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from tonlake.ingest.derive.tvm.machine.state import Machine, Step
 
     Number = int | Nan
 

@@ -5,7 +5,7 @@ The table names registers of PUXC and the like as Fift does: as they are before 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.ingest.derive.tvm.machine.code import OPCODES, maker, numbered, step
 from tonlake.ingest.derive.tvm.machine.fault import (
@@ -14,10 +14,7 @@ from tonlake.ingest.derive.tvm.machine.fault import (
     TYPE_CHECK,
     VmError,
 )
-from tonlake.ingest.derive.tvm.machine.state import MAX_TUPLE
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.tvm.machine.state import Machine, Step
+from tonlake.ingest.derive.tvm.machine.state import MAX_TUPLE, Machine, Step
 
 _WIDE_SINCE = 4
 """Global version since which depths of the stack may exceed 255."""
