@@ -134,6 +134,7 @@ def _(alt, clock, jetton, lake, mo, scale, unit):
         from v_jetton_transfers
         where
             success
+            and kind = 'transfer'
             and jetton_workchain = ton_workchain($jetton)
             and jetton_id = ton_account($jetton)
         union all

@@ -115,12 +115,14 @@ class View(msgspec.Struct, frozen=True):
         return f"{self.name}({self.parameters})" if self.parameters else self.name
 
 
+_TRACE_ID = hash_column("trace_id", "Hash of the root transaction of the trace")
 _TRANSACTION = (
     hash_column("tx_hash", "Hash of the transaction"),
     number("lt", "Logical time of the transaction"),
+    _TRACE_ID,
 )
 _ACTION = (
-    hash_column("trace_id", "Hash of the root transaction of the trace"),
+    _TRACE_ID,
     hash_column("action_id", "Id of the action in actions"),
     number("lt", "Greatest logical time of its transactions"),
     *(MC_SEQNO, DAY),
@@ -187,7 +189,10 @@ V_JETTONS = View(
 V_ACCOUNTS = View(
     name="v_accounts",
     doc="The newest state of every account, with its interfaces, name and label.",
-    bases=("latest_account_states", "latest_dns_records", "interfaces"),
+    bases=(
+        *("latest_account_states", "latest_dns_records", "interfaces"),
+        *("transactions", "messages"),
+    ),
     columns=(
         *account("Account"),
         text("label", "Label of the account, from labels, or of its code, from code_labels"),
@@ -199,6 +204,9 @@ V_ACCOUNTS = View(
         hash_column("code_hash", "active: hash of the code cell"),
         number("last_lt", "Logical time of its last transaction"),
         hash_column("last_tx_hash", "Hash of its last transaction"),
+        Column("deployed_at", "time", "When its code first came, UTC, in the lake", nullable=True),
+        *address("first_funded_by", "Sender of the message that first made it exist, in the lake"),
+        Column("first_funded_at", "time", "When that was, UTC", nullable=True),
         *(time("Time of the block"), MC_SEQNO),
     ),
 )
@@ -206,7 +214,7 @@ V_ACCOUNTS = View(
 V_TRANSACTIONS = View(
     name="v_transactions",
     doc="Transactions, with the reason of a failure in words.",
-    bases=("transactions",),
+    bases=("transactions", "transaction_traces", "account_states"),
     columns=(
         time("Time of the transaction"),
         *_TRANSACTION,
@@ -229,6 +237,13 @@ V_TRANSACTIONS = View(
         Column("out_messages", "int32", "Number of out messages", nullable=True),
         hash_column("in_msg_hash", "Hash of the in message"),
         hash_column("prev_tx_hash", "Previous transaction of the account"),
+        *amount(
+            "balance_after",
+            "Balance in TON after it; NULL if a later one of the block changed it",
+            "nanoton",
+            exact="int64",
+        ),
+        hash_column("code_hash_after", "active: hash of its code after it, where known, too"),
         *(MC_SEQNO, DAY),
     ),
 )
@@ -247,13 +262,14 @@ V_COMMENTS = View(
 V_MESSAGES = View(
     name="v_messages",
     doc="Messages, one row each: at the transaction that consumed it, else at its sender.",
-    bases=("messages", "message_bodies"),
+    bases=("messages", "message_bodies", "transaction_traces"),
     columns=(
         time("Time of the transaction"),
         choice("kind", *MESSAGE_KINDS),
         hash_column("msg_hash", "Hash of the message"),
         hash_column("tx_hash", "Transaction that consumed it, or that sent it if none is known"),
         number("tx_lt", "Logical time of that transaction"),
+        _TRACE_ID,
         *labelled("sender", "Sender; NULL: from outside"),
         *labelled("recipient", "Recipient; NULL: to outside"),
         *amount("amount", "TON that it carries", "nanoton", exact="int64"),
@@ -272,12 +288,16 @@ V_MESSAGES = View(
 
 V_JETTON_TRANSFERS = View(
     name="v_jetton_transfers",
-    doc="Transfers of jettons (TEP-74), failed ones included.",
-    bases=("jetton_transfers", "messages", "message_bodies", "v_jettons", "dex_prices"),
+    doc="Transfers and mints of jettons (TEP-74), failed ones included.",
+    bases=(
+        *("jetton_transfers", "transaction_traces", "messages", "message_bodies"),
+        *("jetton_wallets", "transactions", "v_jettons", "dex_prices"),
+    ),
     columns=(
         time("Time of the transaction"),
+        choice("kind", "transfer", "mint"),
         Column("success", "bool", "Whether the jetton wallet did not abort", nullable=True),
-        *labelled("sender", "Owner that sent the jettons"),
+        *labelled("sender", "Owner that sent the jettons; NULL: minted"),
         *labelled("recipient", "New owner"),
         *address("jetton", "Jetton master"),
         text("symbol", "Symbol of the jetton"),
@@ -285,7 +305,7 @@ V_JETTON_TRANSFERS = View(
         VALUE_TON,
         COMMENT,
         Column("forward_amount", "scaled", "TON forwarded to the new owner", nullable=True),
-        *address("jetton_wallet", "Jetton wallet of the sender"),
+        *address("jetton_wallet", "Jetton wallet of the sender; minted: of the new owner"),
         Column("query_id", "amount", "Query id of the message", nullable=True),
         *_TRANSACTION,
         *(MC_SEQNO, DAY),
@@ -299,8 +319,8 @@ V_TRANSFERS = View(
         "(bounced ones too), jettons and NFTs by transfers that were not aborted."
     ),
     bases=(
-        *("messages", "message_bodies", "v_jetton_transfers"),
-        *("nft_transfers", "latest_nft_collections"),
+        *("messages", "message_bodies", "transaction_traces", "jetton_transfers"),
+        *("v_jettons", "dex_prices", "nft_transfers", "latest_nft_collections"),
     ),
     columns=(
         time("Time of the transaction"),

@@ -18,6 +18,7 @@ from v_jetton_transfers
 where
     comment is not null
     and success
+    and kind = 'transfer'
     and ($jetton is null or (
         jetton_id = ton_account($jetton) and jetton_workchain = ton_workchain($jetton)
     ))

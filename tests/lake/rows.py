@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tonlake.lake.commit.commit import Commit, Network, commit_range
+from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import TABLES, Column
 
 SHARD = -(2**63)
@@ -115,3 +117,15 @@ def commit_days(lake: Path) -> None:
     names = tuple(TABLES.keys() - {"traces", "open_edges", "transaction_traces", "action_ranges"})
     for day, first in enumerate((1, 6, 11, 21, 26, 31, 36, 41, 46), 1):
         commit_rows(lake, first, first + 4, tables=names, day=f"2024-01-{day:02}")
+
+
+def write_old_file(lake: Path, lacking: str) -> tuple[DataFile, DataFile]:
+    """Write a file of an older schema, without one column, and a file of the current one."""
+    files = []
+    for version in (0, 1):
+        rows = make_table("shard_blocks", 1, 9, rows=3)
+        path = f"shard_blocks/day=2024-01-0{version + 1}/{version}.parquet"
+        (lake / path).parent.mkdir(parents=True)
+        pq.write_table(rows if version else rows.drop_columns([lacking]), lake / path)
+        files.append(DataFile(path, "shard_blocks", 3, 1, "", version))
+    return files[0], files[1]

@@ -13,6 +13,11 @@ select
     states.code_hash,
     states.last_trans_lt as last_lt,
     states.last_trans_hash as last_tx_hash,
+    begun.deployed_at,
+    ton_address(funded.workchain, funded.account) as first_funded_by,
+    funded.workchain as first_funded_by_workchain,
+    funded.account as first_funded_by_id,
+    funded.time as first_funded_at,
     ton_time(states.utime) as time,
     states.mc_seqno
 from latest_account_states as states
@@ -28,5 +33,26 @@ left join (
     group by wallet_workchain, wallet
 ) as domains
     on states.account = domains.wallet and states.workchain = domains.wallet_workchain
+left join (
+    select
+        transactions.workchain,
+        transactions.account,
+        min(time) filter (where end_status = 'active') as deployed_at,
+        arg_min(
+            {'workchain': source_workchain, 'account': source, 'time': time},
+            lt
+        ) filter (where orig_status = 'nonexist') as funded
+    from transactions
+    left join messages
+        on transactions.hash = messages.tx_hash
+        and transactions.lt = messages.tx_lt
+        and messages.direction = 'in'
+        and messages.kind = 'int'
+    where
+        (orig_status = 'nonexist' and end_status in ('uninit', 'active'))
+        or (orig_status = 'uninit' and end_status = 'active')
+    group by transactions.workchain, transactions.account
+) as begun
+    on states.account = begun.account and states.workchain = begun.workchain
 left join known_codes('interfaces') as codes
     on states.code_hash = codes.code_hash;

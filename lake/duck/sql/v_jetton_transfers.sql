@@ -1,52 +1,42 @@
 create or replace view v_jetton_transfers as
-with named as not materialized (
+with moved as not materialized (
+    from transferred_jettons('jetton_transfers', 'messages', 'message_bodies')
+    union all by name
     select
-        transfers.*,
-        ton_time(now) as time,
-        symbol,
-        ton_scaled(amount, decimals) as scaled,
-        comment
-    from each_move('jetton_transfers') as transfers
-    left join v_jettons
-        on transfers.jetton = v_jettons.account
-        and transfers.jetton_workchain = v_jettons.workchain
-    -- 0f8a7ea5, transfer of TEP-74.
-    left join comments_of(260734629, 'messages', 'message_bodies') as commented
-        on transfers.tx_hash = commented.tx_hash and transfers.lt = commented.tx_lt
+        'mint' as kind,
+        wallets.owner_workchain as destination_workchain,
+        wallets.owner as destination,
+        jetton_workchain,
+        jetton,
+        try_cast(decoded ->> '$.amount.value' as decimal(38, 0)) as amount,
+        body_comment(decoded_opcode, decoded) as comment,
+        try_cast(decoded ->> '$.forward_ton_amount.value' as decimal(38, 0)) as forward_ton_amount,
+        wallets.workchain,
+        wallets.account,
+        try_cast(decoded ->> '$.query_id' as decimal(38, 0)) as query_id,
+        coalesce(aborted, false) as aborted,
+        received.now,
+        received.tx_hash,
+        received.tx_lt as lt,
+        received.mc_seqno,
+        received.day
+    from each_message('messages') as received
+    join jetton_wallets as wallets
+        on received.destination = wallets.account
+        and received.destination_workchain = wallets.workchain
+        and received.source = wallets.jetton
+        and received.source_workchain = wallets.jetton_workchain
+        and received.mc_seqno = wallets.mc_seqno
+    join transactions
+        on received.tx_hash = transactions.hash and received.tx_lt = transactions.lt
+    join message_bodies as bodies
+        on received.body_hash = bodies.body_hash and received.mc_seqno = bodies.mc_seqno
+    -- 178d4519, internal transfer of TEP-74, which the master itself sends to mint.
+    where
+        received.direction = 'in'
+        and received.kind = 'int'
+        and received.opcode = 395134233
+        and not external_in
+        and decoded_opcode = 'jetton_internal_transfer'
 )
-select
-    named.time,
-    not aborted as success,
-    sender,
-    sender_workchain,
-    sender_id,
-    sender_label,
-    recipient,
-    recipient_workchain,
-    recipient_id,
-    recipient_label,
-    ton_address(jetton_workchain, jetton) as jetton,
-    jetton_workchain,
-    jetton as jetton_id,
-    named.symbol,
-    scaled as amount,
-    amount as amount_units,
-    case
-        when named.time < prices.time + interval 1 day
-            then try_cast(scaled::double * prices.close as decimal(38, 9))
-    end as value_ton,
-    comment,
-    ton_coins(forward_ton_amount)::decimal(38, 9) as forward_amount,
-    ton_address(named.workchain, named.account) as jetton_wallet,
-    named.workchain as jetton_wallet_workchain,
-    named.account as jetton_wallet_id,
-    query_id,
-    tx_hash,
-    lt,
-    mc_seqno,
-    day
-from with_ends('named') as named
-asof left join dex_prices as prices
-    on named.jetton = prices.account
-    and named.jetton_workchain = prices.workchain
-    and named.time >= prices.time;
+from shown_jettons('moved', 'transaction_traces', 'v_jettons', 'dex_prices');

@@ -21,6 +21,7 @@ select
     msg_hash,
     tx_hash,
     tx_lt,
+    trace_id,
     sender,
     sender_workchain,
     sender_id,
@@ -43,6 +44,8 @@ select
     messages.mc_seqno,
     messages.day
 from each_message('moved') as messages
+left join transaction_traces as traced
+    on messages.tx_hash = traced.hash and messages.tx_lt = traced.lt
 left join message_bodies as bodies
     on messages.body_hash = bodies.body_hash
     and messages.mc_seqno = bodies.mc_seqno

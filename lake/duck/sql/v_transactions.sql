@@ -1,8 +1,9 @@
 create or replace view v_transactions as
 select
     transactions.time,
-    hash as tx_hash,
-    lt,
+    transactions.hash as tx_hash,
+    transactions.lt,
+    trace_id,
     ton_address(transactions.workchain, transactions.account) as address,
     transactions.workchain,
     transactions.account,
@@ -31,8 +32,47 @@ select
     outmsg_cnt as out_messages,
     in_msg_hash,
     prev_trans_hash as prev_tx_hash,
-    mc_seqno,
-    day
+    ton_coins(known.balance)::decimal(38, 9) as balance_after,
+    known.balance as balance_after_units,
+    known.code_hash as code_hash_after,
+    transactions.mc_seqno,
+    transactions.day
 from transactions
+-- Grouped by keys of both sides, whose filters prune it too: DuckDB leaves out one such join, if no
+-- column of it is asked for.
+left join (
+    select
+        hash,
+        lt,
+        account,
+        mc_seqno,
+        any_value(trace_id) as trace_id,
+        any_value(balance) as balance,
+        any_value(code_hash) as code_hash
+    from (
+        select
+            hash,
+            lt,
+            account,
+            mc_seqno,
+            trace_id
+        from transaction_traces
+        union all by name
+        -- The states of a block are those after the last transactions of its accounts.
+        select
+            last_trans_hash as hash,
+            last_trans_lt as lt,
+            account,
+            mc_seqno,
+            balance,
+            code_hash
+        from account_states
+    )
+    group by hash, lt, account, mc_seqno
+) as known
+    on transactions.hash = known.hash
+    and transactions.lt = known.lt
+    and transactions.account = known.account
+    and transactions.mc_seqno = known.mc_seqno
 left join labels
     on transactions.account = labels.account and transactions.workchain = labels.workchain;

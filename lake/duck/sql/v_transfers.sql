@@ -11,9 +11,12 @@ with valued as not materialized (
         body_comment(decoded_opcode, decoded) as comment,
         tx_hash,
         tx_lt as lt,
+        trace_id,
         messages.mc_seqno,
         messages.day
     from messages
+    left join transaction_traces as traced
+        on messages.tx_hash = traced.hash and messages.tx_lt = traced.lt
     left join (
         from message_bodies
         where
@@ -29,6 +32,9 @@ with valued as not materialized (
     ) as bodies
         on messages.body_hash = bodies.body_hash and messages.mc_seqno = bodies.mc_seqno
     where direction = 'in' and kind = 'int'
+),
+transferred as not materialized (
+    from transferred_jettons('jetton_transfers', 'messages', 'message_bodies')
 ),
 moved as not materialized (
     select
@@ -61,6 +67,7 @@ moved as not materialized (
         comment,
         tx_hash,
         lt,
+        trace_id,
         mc_seqno,
         day,
         'jetton' as kind,
@@ -71,7 +78,7 @@ moved as not materialized (
         amount,
         amount_units,
         value_ton
-    from v_jetton_transfers
+    from shown_jettons('transferred', 'transaction_traces', 'v_jettons', 'dex_prices')
     where success
     union all by name
     select
@@ -83,6 +90,7 @@ moved as not materialized (
         comment,
         transfers.tx_hash,
         transfers.lt,
+        trace_id,
         transfers.mc_seqno,
         transfers.day,
         'nft' as kind,
@@ -93,6 +101,8 @@ moved as not materialized (
         1 as amount,
         1 as amount_units
     from each_move('nft_transfers') as transfers
+    left join transaction_traces as traced
+        on transfers.tx_hash = traced.hash and transfers.lt = traced.lt
     left join latest_nft_collections as collections
         on transfers.collection = collections.account
         and transfers.collection_workchain = collections.workchain
@@ -122,6 +132,7 @@ select
     comment,
     tx_hash,
     lt,
+    trace_id,
     mc_seqno,
     day
 from with_ends('moved');

@@ -152,3 +152,86 @@ create or replace macro balances_of(states, wallets, jettons) as table
         on wallets.jetton = jettons.account and wallets.jetton_workchain = jettons.workchain
     left join labels
         on wallets.owner = labels.account and owner_workchain = labels.workchain;
+
+-- The transfers of jettons, to be shown; the relations are `jetton_transfers`, `messages` and
+-- `message_bodies`.
+create or replace macro transferred_jettons(relation, messages, bodies) as table
+    select
+        'transfer' as kind,
+        source_workchain,
+        source,
+        destination_workchain,
+        destination,
+        jetton_workchain,
+        jetton,
+        amount,
+        comment,
+        forward_ton_amount,
+        transfers.workchain,
+        transfers.account,
+        query_id,
+        aborted,
+        now,
+        transfers.tx_hash,
+        transfers.lt,
+        transfers.mc_seqno,
+        transfers.day
+    from each_move(relation) as transfers
+    -- 0f8a7ea5, transfer of TEP-74.
+    left join comments_of(260734629, messages, bodies) as commented
+        on transfers.tx_hash = commented.tx_hash and transfers.lt = commented.tx_lt;
+
+-- Movements of jettons as shown; the relations have the columns of `transferred_jettons`, and are
+-- `transaction_traces`, `v_jettons` and `dex_prices`.
+create or replace macro shown_jettons(relation, traces, jettons, price_list) as table
+    with named as not materialized (
+        select
+            moved.*,
+            ton_time(now) as time,
+            symbol,
+            ton_scaled(amount, decimals) as scaled,
+            trace_id
+        from query_table(relation) as moved
+        left join query_table(traces) as traced
+            on moved.tx_hash = traced.hash and moved.lt = traced.lt
+        left join query_table(jettons) as jettons
+            on moved.jetton = jettons.account and moved.jetton_workchain = jettons.workchain
+    )
+    select
+        named.time,
+        kind,
+        not aborted as success,
+        sender,
+        sender_workchain,
+        sender_id,
+        sender_label,
+        recipient,
+        recipient_workchain,
+        recipient_id,
+        recipient_label,
+        ton_address(jetton_workchain, jetton) as jetton,
+        jetton_workchain,
+        jetton as jetton_id,
+        named.symbol,
+        scaled as amount,
+        amount as amount_units,
+        case
+            when named.time < prices.time + interval 1 day
+                then try_cast(scaled::double * prices.close as decimal(38, 9))
+        end as value_ton,
+        comment,
+        ton_coins(forward_ton_amount)::decimal(38, 9) as forward_amount,
+        ton_address(named.workchain, named.account) as jetton_wallet,
+        named.workchain as jetton_wallet_workchain,
+        named.account as jetton_wallet_id,
+        query_id,
+        tx_hash,
+        lt,
+        trace_id,
+        mc_seqno,
+        day
+    from with_ends('named') as named
+    asof left join query_table(price_list) as prices
+        on named.jetton = prices.account
+        and named.jetton_workchain = prices.workchain
+        and named.time >= prices.time;

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -54,29 +55,28 @@ def answer(snapshot: Snapshot, query: str) -> pa.RecordBatchReader:
     return ask(open_views(snapshot).cursor(), snapshot, query)
 
 
-def test_json(snapshot: Snapshot) -> None:
+def shown(write: Callable[..., object], snapshot: Snapshot, query: str, *limit: int) -> str:
+    """Return the text of an answer."""
     stream = io.StringIO()
-    write_json(answer(snapshot, EVERYTHING), stream)
-    assert '"huge":922337203685477580700,"coins":12345678901.000000001,' in stream.getvalue()
-    (row,) = json.loads(stream.getvalue())
-    assert row["bytes"] == "4161"
-    assert row["hashes"] == ["62"]
-    assert row["nested"] == {"at": "63"}
-    assert row["nothing"] is None
-    assert row["yes"] is True
-    assert row["day"] == "2024-02-29"
-    assert row["time"] == "2024-02-29T01:02:03.000004"
+    write(answer(snapshot, query), stream, *limit)
+    return stream.getvalue()
+
+
+def test_json(snapshot: Snapshot) -> None:
+    text = shown(write_json, snapshot, EVERYTHING)
+    assert '"huge":922337203685477580700,"coins":12345678901.000000001,' in text
+    (row,) = json.loads(text)
+    assert (row["bytes"], row["hashes"], row["nested"]) == ("4161", ["62"], {"at": "63"})
+    assert (row["nothing"], row["yes"]) == (None, True)
+    assert (row["day"], row["time"]) == ("2024-02-29", "2024-02-29T01:02:03.000004")
+    assert json.loads(shown(write_json, snapshot, "from blocks where false")) == []
 
 
 def test_small_amounts_have_no_exponent(snapshot: Snapshot) -> None:
     query = "select ton_coins(0) as none, ton_coins(1) as least, [ton_coins(0)] as listed"
-    text, table, document = io.StringIO(), io.StringIO(), io.StringIO()
-    write_csv(answer(snapshot, query), text)
-    assert text.getvalue() == "none,least,listed\n0,0.000000001,[0]\n"
-    write_table(answer(snapshot, query), table, 5)
-    assert table.getvalue().split()[-3:] == ["0", "0.000000001", "[0]"]
-    write_json(answer(snapshot, query), document)
-    assert '"none":0,' in document.getvalue()
+    assert shown(write_csv, snapshot, query) == "none,least,listed\n0,0.000000001,[0]\n"
+    assert shown(write_table, snapshot, query, 5).split()[-3:] == ["0", "0.000000001", "[0]"]
+    assert '"none":0,' in shown(write_json, snapshot, query)
 
 
 def test_intervals_and_bits_are_text_in_every_format(snapshot: Snapshot) -> None:
@@ -86,27 +86,22 @@ def test_intervals_and_bits_are_text_in_every_format(snapshot: Snapshot) -> None
         select null, 4, null, 5
         order by twice
     """
-    text, document, file = io.StringIO(), io.StringIO(), io.BytesIO()
-    write_csv(answer(snapshot, query), text)
-    assert text.getvalue() == '"a""b",twice,bits,twice\n01:30:00,2,101,3\n,4,,5\n'
-    write_json(answer(snapshot, "select interval 1 month as span"), document)
-    assert json.loads(document.getvalue()) == [{"span": "1 month"}]
+    expected = '"a""b",twice,bits,twice\n01:30:00,2,101,3\n,4,,5\n'
+    assert shown(write_csv, snapshot, query) == expected
+    month = shown(write_json, snapshot, "select interval 1 month as span")
+    assert json.loads(month) == [{"span": "1 month"}]
+    file = io.BytesIO()
     write_parquet(answer(snapshot, "select time - time as span from (select now() as time)"), file)
     assert pq.read_table(file).to_pylist() == [{"span": "00:00:00"}]
 
 
 def test_a_table_has_nothing_that_a_terminal_obeys(snapshot: Snapshot) -> None:
-    stream = io.StringIO()
-    write_table(
-        answer(snapshot, "select chr(27) || '[31m' || chr(7) || chr(8238) as name"), stream, 5
-    )
-    assert stream.getvalue().split() == ["name", "[U+001B][31m[U+0007][U+202E]"]
+    query = "select chr(27) || '[31m' || chr(7) || chr(8238) as name"
+    assert shown(write_table, snapshot, query, 5).split()[1:] == ["[U+001B][31m[U+0007][U+202E]"]
 
 
 def test_csv(snapshot: Snapshot) -> None:
-    stream = io.StringIO()
-    write_csv(answer(snapshot, EVERYTHING), stream)
-    names, values = csv.reader(io.StringIO(stream.getvalue()))
+    names, values = csv.reader(io.StringIO(shown(write_csv, snapshot, EVERYTHING)))
     assert dict(zip(names, values, strict=True)) == {
         "huge": "922337203685477580700",
         "coins": "12345678901.000000001",
@@ -141,12 +136,6 @@ def test_parquet_keeps_types(snapshot: Snapshot) -> None:
     assert table.schema.field("huge").type == pa.decimal128(38, 0)
     assert table["bytes"].to_pylist() == [b"Aa"]
     assert str(table["coins"][0]) == "12345678901.000000001"
-
-
-def test_no_rows(snapshot: Snapshot) -> None:
-    stream = io.StringIO()
-    write_json(answer(snapshot, "from blocks where false"), stream)
-    assert json.loads(stream.getvalue()) == []
 
 
 @pytest.mark.parametrize(

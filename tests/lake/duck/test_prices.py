@@ -93,15 +93,13 @@ def trade(prices: list[float], first: int = 0, **changes: object) -> list[Row]:
 
 
 PRICES = [0.5, 0.52, 0.47, 0.51, 0.49]
-COLUMNS = "open, high, low, close, volume_ton, trades, pools"
+HOURS = "select open, high, low, close, volume_ton, trades, pools from dex_prices"
 
 
 def test_an_hour_by_hand(tmp_path: Path) -> None:
     lake = open_lake(tmp_path, trade(PRICES))
-    ((first, high, low, last, volume, trades, pools),) = lake.execute(
-        "select open, high, low, close, volume_ton, trades, pools from dex_prices"
-    ).fetchall()
-    assert (first, high, low, last) == pytest.approx((0.5, 0.52, 0.47, 0.49), rel=1e-6)
+    ((*prices, volume, trades, pools),) = lake.execute(HOURS).fetchall()
+    assert prices == pytest.approx([0.5, 0.52, 0.47, 0.49], rel=1e-6)
     assert (volume, trades, pools) == (50, 5, 1)
     bought = lake.execute("select volume from dex_prices").fetchall()[0][0]
     assert bought == pytest.approx(sum(10 / price for price in PRICES), rel=1e-6)
@@ -132,9 +130,7 @@ def test_pools_directions_and_wrapped_ton_count_alike(tmp_path: Path) -> None:
     sold = [sell(10 + at, 30, 10**10, 20_000_000, pool=OTHER_POOL) for at in range(3)]
     wrapped = [swap(20, 40, 10**10, 20_000_000, asset_in=WRAPPED, pool=OTHER_POOL)]
     lake = open_lake(tmp_path, bought + sold + wrapped)
-    assert lake.execute("select volume_ton, trades, pools from dex_prices").fetchall() == [
-        (90, 9, 2)
-    ]
+    assert lake.execute(HOURS).fetchall()[0][4:] == (90, 9, 2)
 
 
 def test_a_true_move_is_followed(tmp_path: Path) -> None:
@@ -187,14 +183,8 @@ def recorded(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = ActionRows()
     for _key, trace, interfaces in read_traces(shared / "data/classifier/traces.jsonl.zst"):
         rows.add(trace, classify(trace, interfaces).actions)
-    commit_range(
-        lake,
-        rows.tables(),
-        first_mc_seqno=1,
-        last_mc_seqno=10**8,
-        day="2023-11-14",
-        source={},
-    )
+    place: Row = {"first_mc_seqno": 1, "last_mc_seqno": 10**8, "day": "2023-11-14"}
+    commit_range(lake, rows.tables(), **place, source={})
     return lake
 
 

@@ -274,6 +274,67 @@ def test_a_message_has_one_row(snapshot: Snapshot, lake: DuckDBPyConnection) -> 
     assert dict(ask(lake, question)) == comments
 
 
+@pytest.mark.parametrize(
+    "view", ["v_transactions", "v_messages", "v_jetton_transfers", "v_transfers"]
+)
+def test_a_row_names_its_trace(snapshot: Snapshot, lake: DuckDBPyConnection, view: str) -> None:
+    traces = {row["hash"]: row["trace_id"] for row in read(snapshot, "transaction_traces")}
+    found = ask(lake, f"select tx_hash, trace_id from {view}")  # noqa: S608 - ours
+    assert found == [(tx_hash, traces[tx_hash]) for tx_hash, _ in found]
+    assert len(found) > 10
+
+
+def test_the_state_after_a_transaction(snapshot: Snapshot, lake: DuckDBPyConnection) -> None:
+    states = {
+        (row["account"], row["hash"], row["last_trans_lt"]): (row["balance"], row["code_hash"])
+        for row in read(snapshot, "account_states")
+    }
+    expected = {}
+    for row in read(snapshot, "transactions"):
+        state = row["account"], row["account_state_hash_after"], row["lt"]
+        expected[row["hash"]] = states.get(state, (None, None))
+    question = "select tx_hash, balance_after_units, code_hash_after from v_transactions"
+    assert {tx_hash: tuple(after) for tx_hash, *after in ask(lake, question)} == expected
+    assert 0 < sum(balance is None for balance, _ in expected.values()) < len(expected) / 2
+
+
+def test_mints_of_jettons(snapshot: Snapshot, lake: DuckDBPyConnection) -> None:
+    """Compared with those that the classifier finds."""
+    columns = ("trace_id", "asset", "destination", "destination_secondary", "amount", "success")
+    expected = [
+        tuple(row[name] for name in columns)
+        for row in read(snapshot, "actions")
+        if row["type"] == "jetton_mint" and row["destination_secondary"]
+    ]
+    question = """select trace_id, jetton, recipient, jetton_wallet, amount_units, success
+        from v_jetton_transfers where kind = 'mint' and sender is null"""
+    assert sorted(ask(lake, question)) == sorted(expected)
+    assert len(expected) > 1
+
+
+def test_how_accounts_began(snapshot: Snapshot, lake: DuckDBPyConnection) -> None:
+    sources = {
+        row["tx_hash"]: row["source"] and raw(row["source_workchain"], row["source"])
+        for row in read(snapshot, "messages")
+        if row["direction"] == "in"
+    }
+    deployed: dict[str, datetime] = {}
+    funded: dict[str, tuple[str | None, datetime]] = {}
+    for row in sorted(read(snapshot, "transactions"), key=lambda row: row["lt"]):
+        address = raw(row["workchain"], row["account"])
+        before, after = row["orig_status"], row["end_status"]
+        if after == "active" and before in {"nonexist", "uninit"}:
+            deployed.setdefault(address, row["time"])
+        if before == "nonexist" and after in {"uninit", "active"}:
+            funded.setdefault(address, (sources[row["hash"]], row["time"]))
+    question = "select address, deployed_at from v_accounts where deployed_at is not null"
+    assert dict(ask(lake, question)) == deployed
+    question = """select address, first_funded_by, first_funded_at from v_accounts
+        where first_funded_at is not null"""
+    assert {address: tuple(rest) for address, *rest in ask(lake, question)} == funded
+    assert min(len(deployed), len(funded)) > 10
+
+
 SHOWN_TYPES = {
     name: pa.binary() if kind == pa.binary(32) else kind for name, kind in ARROW_TYPES.items()
 }

@@ -11,13 +11,13 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from tests.lake.rows import commit_rows, make_table
+from tests.lake.rows import commit_rows, write_old_file
 from tonlake.lake.duck.connection import ALL_VIEWS, VIEW_NAMES, connect
 from tonlake.lake.duck.statement import quote
 from tonlake.lake.duck.views import render_script, write_views
 from tonlake.lake.errors import LakeCorrupt, LakeMisplaced
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
-from tonlake.lake.log.state import DataFile, LogState
+from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.view import REFERENCE_TABLES
 from tonlake.lake.schema.view_catalogue import MACROS
@@ -160,13 +160,8 @@ def test_new_files_take_the_place_of_old_ones(lake: Path) -> None:
 
 @pytest.mark.parametrize("versions", [(), (0,), (0, 1)])
 def test_empty_tables_and_old_files(tmp_path: Path, versions: tuple[int, ...]) -> None:
-    files = []
-    for version in versions:
-        rows = make_table("shard_blocks", 1, 9, rows=3)
-        path = f"shard_blocks/day=2024-01-01/{version}.parquet"
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(rows if version else rows.drop_columns(["end_lt"]), tmp_path / path)
-        files.append(DataFile(path, "shard_blocks", 3, 1, "", version))
+    both = write_old_file(tmp_path, "end_lt")
+    files = [both[version] for version in versions]
     snapshot = Snapshot(tmp_path, LogState(number=1, files=tuple(files), ranges=((1, 9),)))
     with duckdb.connect() as connection:
         connection.execute(render_script(snapshot, str(tmp_path)))
