@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -11,10 +13,6 @@ from tests.lake.chain import FIRST_UTIME, LT_STEP, Chain, commit_made
 from tests.lake.rows import make_value
 from tonlake.lake.index.segment.declared import CONTRACTS, TRANSFERS
 from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 Row = dict[str, Any]
 WORKCHAIN = "_workchain"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import gc
 from contextlib import closing
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,9 +21,6 @@ from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OF_MESSAGES = ("v3/messages", "v3/transaction_keys_by_message")
 NAMES = (*sorted(KEYS), *OF_MESSAGES)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -23,13 +24,8 @@ from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.settings import LakeSettings
 from tonlake.queries.composed import find_composed
 from tonlake.queries.errors import QueryNeeded
-from tonlake.queries.loader import load_queries
+from tonlake.queries.loader import Query, load_queries
 from tonlake.queries.reader import Reader
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.queries.loader import Query
 
 Row = dict[str, Any]
 SETTINGS = LakeSettings()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,13 +23,8 @@ from tonlake.queries.errors import (
     QueryTooLarge,
     QueryUnknown,
 )
-from tonlake.queries.loader import REQUIRED, load_queries, parse_query
+from tonlake.queries.loader import REQUIRED, Query, load_queries, parse_query
 from tonlake.queries.reader import Reader
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.queries.loader import Query
 
 SAMPLES: dict[str, Any] = {
     "boolean": True,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,14 +18,9 @@ from tests.queries.test_door import show
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_index, open_segments
-from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.settings import LakeSettings
 from tonlake.queries.reader import Reader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonlake.lake.log.snapshot import Snapshot
 
 SETTINGS = LakeSettings()
 PAGES = [(0, 5), (3, 1000)]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tonlake
-from tests.api.scan.selections import draw
+from tests.api.scan.selections import Asked, draw
 from tests.conftest import unpack
 from tests.lake.rows import commit_rows
 from tonlake.api.settings import Settings
@@ -27,7 +27,6 @@ from tonlake.lake.scan.scanner import cut_span
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.api.scan.selections import Asked
     from tonlake.api.python.lake import Lake
 
 

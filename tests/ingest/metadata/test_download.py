@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ingest.metadata.conftest import be_silent, drip, redirect, send
+from tests.ingest.metadata.conftest import Answer, Host, be_silent, drip, redirect, send
 from tonlake.ingest.errors import ContentInvalid, FetchError, FetchFailed, FetchRefused
 from tonlake.ingest.metadata import download
 from tonlake.ingest.metadata.download import (
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable
 
-    from tests.ingest.metadata.conftest import Answer, Host
 
 HERE = "127.0.0.1/32"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from litestar.testing import TestClient
 
 from tests.api.v3.scene import Scene, make_raw
-from tests.ingest.metadata.conftest import redirect, send
+from tests.ingest.metadata.conftest import Host, redirect, send
 from tests.patience import compose
 from tonlake.api.app import create_app
 from tonlake.api.command.main import main
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     import trustme
 
-    from tests.ingest.metadata.conftest import Host
 
 SETTINGS = compose(metadata={"networks": "127.0.0.1/32"})
 GET_JETTON_DATA, GET_COLLECTION_DATA, GET_NFT_DATA = 106029, 102491, 102351

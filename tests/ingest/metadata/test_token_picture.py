@@ -10,7 +10,7 @@ import pytest
 from litestar.testing import TestClient
 
 from tests.api.v3.scene import Scene, make_raw
-from tests.ingest.metadata.conftest import be_silent, send
+from tests.ingest.metadata.conftest import Host, be_silent, send
 from tests.ingest.metadata.test_download import make_png
 from tests.ingest.metadata.test_fetching import GET_JETTON_DATA, _put
 from tests.patience import compose
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     import trustme
 
-    from tests.ingest.metadata.conftest import Host
 
 GOLD = make_png(64, 64)
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tests.made.chain import WHOLE_SHARD, Moulds
+from tests.made.chain import WHOLE_SHARD, Chain, Moulds
 from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
 
 if TYPE_CHECKING:
-    from tests.made.chain import Chain
     from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
     from tonlake.ingest.decode.cell.tree import CellTree
 

@@ -13,14 +13,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.ingest.simulator.service import list_children
+from tests.ingest.simulator.service import Service, list_children
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Sequence
 
     from tests.ingest.simulator.process import NodeProcess
-    from tests.ingest.simulator.service import Service
 
 DAY_S = 86_400
 PAUSE_S = 0.2

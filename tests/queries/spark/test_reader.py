@@ -12,7 +12,7 @@ from tests.queries.spark.questions import Questions
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.spark.tables import open_lake
-from tonlake.queries.loader import load_queries
+from tonlake.queries.loader import Query, load_queries
 from tonlake.queries.reader import Reader
 from tonlake.queries.spark.scope import needs_duckdb
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from tonlake.queries.loader import Query
 
 pytestmark = pytest.mark.long
 

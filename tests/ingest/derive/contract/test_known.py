@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,10 +19,6 @@ from tonlake.lake.index.newest import NewestStates
 from tonlake.lake.log.ranges import subtract_ranges
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SETTINGS = IngestSections()
 ASKED_BY_SQL = IngestSections(ingest=IngestSettings(cached_rows=1))

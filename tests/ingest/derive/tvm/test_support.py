@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -20,9 +20,6 @@ from tonlake.ingest.derive.tvm.support import (
 )
 from tonlake.ingest.settings import TvmSettings
 from tonlake.lake.log.snapshot import open_snapshot
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ENGINE = Engine("get-methods", "old", 11)
 

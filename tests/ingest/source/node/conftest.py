@@ -5,16 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from tonlake.ingest.blocks import BlockId
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import BlockSource
+from tonlake.ingest.blocks import BlockId, BlockSource
 
 
 def read_expected(facts: Path) -> dict[BlockId, int]:
