@@ -12,12 +12,13 @@ from tonlake.api.settings import Settings
 from tonlake.ingest.decode.cell.packed import assemble_boc
 from tonlake.ingest.derive.tvm.call import (
     Context,
+    EmulationCall,
     GetMethodCall,
     NetworkConfig,
     PreviousBlocks,
     method_id,
 )
-from tonlake.ingest.derive.tvm.worker import WorkerSettings, load_engine, pack_call
+from tonlake.ingest.derive.tvm.worker import Answer, Call, WorkerSettings, load_engine
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
@@ -34,13 +35,13 @@ def measure_tvm(scratch: Path, *, quick: bool) -> list[Figure]:
         return []
     replay = Replay(_make_lake(scratch))
     seconds = 0.5 if quick else 5.0
-    runs = {
-        "seqno of wallets": ("get-methods/s", [pack_call(call) for call in list_calls(replay)]),
+    runs: dict[str, tuple[str, Sequence[Call]]] = {
+        "seqno of wallets": ("get-methods/s", list_calls(replay)),
         "transactions of a node": ("emulations/s", _list_emulations(replay)),
     }
     return [
-        Figure(area="tvm", name=name, unit=unit, value=_measure(answer, messages, seconds))
-        for name, (unit, messages) in runs.items()
+        Figure(area="tvm", name=name, unit=unit, value=_measure(answer, calls, seconds))
+        for name, (unit, calls) in runs.items()
     ]
 
 
@@ -75,21 +76,19 @@ def _describe(account: bytes, now: int, config: NetworkConfig) -> Context:
     return Context(0, account, now, 10**9, {}, config.root, config.version, PreviousBlocks())
 
 
-def _list_emulations(replay: Replay) -> list[list[object]]:
+def _list_emulations(replay: Replay) -> list[EmulationCall]:
     asked = [replay.describe(row) for row in replay.transactions("workchain = 0")[:CALLS]]
-    return [pack_call(one[0]) for one in asked if one is not None]
+    return [one[0] for one in asked if one is not None]
 
 
-def _measure(
-    answer: Callable[[object], list[object]], messages: Sequence[object], seconds: float
-) -> float:
+def _measure(answer: Callable[[Call], Answer], calls: Sequence[Call], seconds: float) -> float:
     """Return answers a second of CPU; no call may be refused, as that would flatter the figure."""
-    for message in messages:
-        if answer(message)[0] not in ("ended", "made"):
+    for call in calls:
+        if answer(call)[0] not in ("ended", "made"):
             raise RuntimeError("a call that is measured was refused")
     count, start_s = 0, time.process_time()
     while time.process_time() - start_s < seconds:
-        for message in messages:
-            answer(message)
-        count += len(messages)
+        for call in calls:
+            answer(call)
+        count += len(calls)
     return count / (time.process_time() - start_s)

@@ -17,7 +17,7 @@ from tonlake.ingest.derive.tvm.call import (
     Outcome,
 )
 from tonlake.ingest.derive.tvm.stack import unpack_value
-from tonlake.ingest.derive.tvm.worker import WorkerProcess, WorkerSettings, pack_call
+from tonlake.ingest.derive.tvm.worker import Answer, Call, WorkerProcess, WorkerSettings
 from tonlake.ingest.errors import (
     TvmBusy,
     TvmCrash,
@@ -98,7 +98,7 @@ class TvmPool:
         """
         if call.gas_limit is None:
             call = msgspec.structs.replace(call, gas_limit=self.settings.gas_limit)
-        return _read_outcome(self._ask(pack_call(call)))
+        return _read_outcome(self._ask(call))
 
     def emulate(self, call: EmulationCall) -> Emulated | NotAccepted:
         """Emulate a transaction; return NotAccepted if the contract does not accept the message.
@@ -106,7 +106,7 @@ class TvmPool:
         Raises:
             TvmMissing, TvmBusy, TvmTimeout, TvmCrash, TvmRefusal: as ``run_get_method``.
         """
-        return _read_emulated(self._ask(pack_call(call)))
+        return _read_emulated(self._ask(call))
 
     def measure(self) -> PoolLoad:
         """Return the current load."""
@@ -119,15 +119,15 @@ class TvmPool:
             restarts=sum(max(0, worker.starts - 1) for worker in workers),
         )
 
-    def _ask(self, message: object) -> list[Any]:
-        """Send a message to a worker and return its answer.
+    def _ask(self, call: Call) -> Answer:
+        """Send a call to a worker and return its answer.
 
         Raises:
             TvmError: no worker is free, or it does not answer, or it rejects the call.
         """
         worker = self._acquire()
         try:
-            answer = worker.ask(message, self.settings.wall_ms)
+            answer = worker.ask(call, self.settings.wall_ms)
         finally:
             self._release(worker)
         with _reject_malformed():

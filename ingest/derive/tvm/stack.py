@@ -3,8 +3,8 @@
 An integer is an ``int``, null is None, a tuple is a ``tuple``, and a Lisp-style list (pairs that
 end in null, never empty) is a ``list``. Cells, slices and builders are bags of cells.
 
-In the encoding, null stays null, an integer is decimal text, and all else is a list that begins
-with the number of its kind. Decoding yields nothing but data, whatever a broken process sends.
+In the encoding of results null stays null, an integer is decimal text, and all else is a list that
+begins with the number of its kind. Decoding yields only data, whatever a broken process sends.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """The worker process of the TVM: reads calls from a socket and answers them in order.
 
 Started as ``python -m tonlake.ingest.derive.tvm.worker FD SETTINGS``. A call may crash it; the pool
-then starts a new one. The first item of a call is run or emulate; that of an answer is ready,
-missing, ended, made, unaccepted, refused, deep or large.
+then starts a new one. A call is pickled; an answer, which a broken process may have written, is
+MessagePack, and its first item is ready, missing, ended, made, unaccepted, refused, deep or large.
 """
 
 from __future__ import annotations
 
+import pickle
 import resource
 import socket
 import subprocess
@@ -19,7 +20,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tonlake.ingest.derive.tvm.call import (
-    Context,
     Emulated,
     EmulationCall,
     GetMethodCall,
@@ -28,7 +28,7 @@ from tonlake.ingest.derive.tvm.call import (
 )
 from tonlake.ingest.derive.tvm.libemulator import LibraryEmulator, LibraryFault
 from tonlake.ingest.derive.tvm.machine.run import run_call
-from tonlake.ingest.derive.tvm.stack import StackLimits, pack_value, unpack_value
+from tonlake.ingest.derive.tvm.stack import StackLimits, pack_value
 from tonlake.ingest.errors import (
     BocError,
     TvmCrash,
@@ -69,8 +69,8 @@ class WorkerProcess:
         """Process id; None if there is no process."""
         return None if self._process is None else self._process.pid
 
-    def ask(self, message: object, limit_ms: int) -> list[Any]:
-        """Send one message and return the answer; kill the process if it does not answer.
+    def ask(self, call: Call, limit_ms: int) -> Answer:
+        """Send a call and return the answer; kill the process if it does not answer.
 
         Raises:
             TvmMissing: no TVM is installed.
@@ -81,8 +81,8 @@ class WorkerProcess:
         deadline_s = time.monotonic() + limit_ms / 1000
         is_answered = False
         try:
-            channel.send(message, deadline_s)
-            answer: list[Any] = channel.receive(deadline_s)
+            channel.send(pickle.dumps(call, protocol=5), deadline_s)
+            answer: Answer = msgspec.msgpack.decode(channel.receive(deadline_s))
             is_answered = True
         except TvmTimeout:
             raise TvmTimeout(f"the get-method did not end within {limit_ms} ms") from None
@@ -128,7 +128,7 @@ class WorkerProcess:
     def _await_ready(self, channel: Channel) -> None:
         """Wait until the new process has loaded the machine."""
         try:
-            word, *rest = channel.receive(time.monotonic() + START_S)
+            word, *rest = msgspec.msgpack.decode(channel.receive(time.monotonic() + START_S))
         except (EOFError, OSError, TvmTimeout, msgspec.DecodeError) as error:
             self.stop()
             raise TvmCrash("the TVM process did not start") from error
@@ -154,30 +154,28 @@ class Channel:
         """Close this end; the other one reads end of file."""
         self._end.close()
 
-    def send(self, message: object, deadline_s: float | None = None) -> None:
+    def send(self, body: bytes, deadline_s: float | None = None) -> None:
         """Send one message.
 
         Raises:
             OSError: the other end is closed.
             TvmTimeout: it was not sent before the deadline (of the monotonic clock).
         """
-        body = msgspec.msgpack.encode(message)
         self._limit(deadline_s)
         try:
             self._end.sendall(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
         except TimeoutError as error:
             raise TvmTimeout("the worker did not read the call in time") from error
 
-    def receive(self, deadline_s: float | None = None) -> Any:  # noqa: ANN401 - plain data
+    def receive(self, deadline_s: float | None = None) -> bytes:
         """Return the next message.
 
         Raises:
             EOFError, OSError: the other end is closed.
             TvmTimeout: no complete message arrived before the deadline.
-            msgspec.DecodeError: the received bytes are not a message.
         """
         length = int.from_bytes(self._read(_LENGTH_BYTES, deadline_s), "big")
-        return msgspec.msgpack.decode(self._read(length, deadline_s))
+        return self._read(length, deadline_s)
 
     def _read(self, count: int, deadline_s: float | None) -> bytes:
         parts = []
@@ -206,10 +204,6 @@ class Channel:
 
 Answer = list[Any]
 Call = GetMethodCall | EmulationCall
-_CALLS: dict[str, type[Call]] = {"run": GetMethodCall, "emulate": EmulationCall}
-_STACKED = frozenset({"stack", "previous"})
-"""Fields of calls that hold stack values."""
-
 _NO_MEMORY = "std::bad_alloc"
 _RECURSION = 5000
 """Frames of Python: lists in arguments and results nest thousands of pairs deep."""
@@ -231,18 +225,18 @@ def serve(channel: Channel, settings: WorkerSettings) -> None:
     try:
         answer = load_engine(settings)
     except (ImportError, OSError) as error:
-        channel.send(["missing", str(error)])
+        channel.send(msgspec.msgpack.encode(["missing", str(error)]))
         return
-    channel.send(["ready"])
+    channel.send(msgspec.msgpack.encode(["ready"]))
     while True:
         try:
-            message = channel.receive()
+            call = pickle.loads(channel.receive())  # noqa: S301 - the process that started this one
         except EOFError:
             return
-        channel.send(answer(message))
+        channel.send(msgspec.msgpack.encode(answer(call)))
 
 
-def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
+def load_engine(settings: WorkerSettings) -> Callable[[Call], Answer]:
     """Return a function that answers one call.
 
     Raises:
@@ -256,9 +250,8 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
     library = settings.library
     engine = _load_library(library, limits) if library else _load_own(limits)
 
-    def answer(message: Any) -> Answer:  # noqa: ANN401 - plain data
+    def answer(call: Call) -> Answer:
         try:
-            call = unpack_call(message)
             if isinstance(call, GetMethodCall):
                 return _pack_ended(engine.run_call(call))
             return _pack_emulated(engine.run_emulation(call))
@@ -306,33 +299,6 @@ def _refuse_emulation(_call: EmulationCall) -> Emulated:
 def _load_library(path: str, limits: StackLimits) -> _Engine:
     library = LibraryEmulator(path, limits)
     return _Engine(library.run_call, library.run_emulation, (LibraryFault, BocError, TypeError))
-
-
-def pack_call(call: Call) -> list[Any]:
-    """Return a call as plain data: its word and its fields, in order."""
-    word = next(word for word, kind in _CALLS.items() if isinstance(call, kind))
-    fields = msgspec.structs.asdict(call).items()
-    return [word, *(_pack_field(name, value) for name, value in fields)]
-
-
-def _pack_field(name: str, value: Any) -> Any:  # noqa: ANN401 - plain data
-    if isinstance(value, Context):
-        return msgspec.to_builtins(value, builtin_types=(bytes,))
-    return pack_value(value) if name in _STACKED else value
-
-
-def _unpack_field(name: str, value: Any) -> Any:  # noqa: ANN401 - plain data
-    if name == "context":
-        return msgspec.convert(value, Context)
-    return unpack_value(value) if name in _STACKED else value
-
-
-def unpack_call(message: list[Any]) -> Call:
-    """Return the call encoded by ``pack_call``."""
-    word, *values = message
-    kind = _CALLS[word]
-    fields = zip(kind.__struct_fields__, values, strict=True)
-    return kind(*(_unpack_field(name, value) for name, value in fields))
 
 
 def _pack_ended(ended: Outcome) -> Answer:
