@@ -471,6 +471,19 @@ class Rest(Codec):
         return text
 
 
+class RawCell(Rest):
+    """The rest of the cell, which is no payload whatever it begins with: code, data."""
+
+    def decode(self, source: CellSlice, work: Work) -> str:
+        """Read the rest of the cell."""
+        if not (source.bits_left or source.refs_left):
+            return EMPTY_CELL
+        text = _show_rest(source, work)
+        source.bits_left = 0
+        source.ref += source.refs_left
+        return text
+
+
 class End(Codec):
     """The end of the cell, in place of a rest of it."""
 
@@ -482,11 +495,7 @@ class End(Codec):
 
 
 class LinkedRaw(Reference):
-    """``^Cell``: a referenced cell of any kind."""
-
-    def __init__(self) -> None:
-        """Create the codec, whose value is the rest of the cell."""
-        super().__init__(Rest())
+    """``^Cell``: a referenced cell of any kind; ``inner`` reads the rest of it."""
 
     def _read(self, tree: CellTree, cell: int, work: Work) -> str:
         if tree.kind(cell) != ORDINARY:

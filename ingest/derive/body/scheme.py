@@ -52,6 +52,7 @@ from tonlake.ingest.derive.body.record import (
     End,
     LinkedRaw,
     Part,
+    RawCell,
     Record,
     Rest,
     Union,
@@ -64,10 +65,9 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.body.codec import Codec
 
 _SCHEME_FILE = "layouts.tlb"
-OWN_BODY, SHORT_BODY = "OwnBody", "ShortBody"
-"""Result types of the bodies that a user defines, and of those that end early, of which nothing may
-be left."""
-BODY_TYPES = (OWN_BODY, "InternalBody", "ExternalOutBody", "ForwardPayload", SHORT_BODY)
+OWN_BODY, WHOLE_BODY = "OwnBody", "WholeBody"
+"""Result types of the bodies that a user defines, and of those of which nothing may be left."""
+BODY_TYPES = (OWN_BODY, "InternalBody", "ExternalOutBody", "ForwardPayload", WHOLE_BODY)
 """Result types of the statements that are selected by opcode, in the order they are tried."""
 MIN_HASHED, _MIN_OWN = 1 << 16, 1 << 8
 """Lower opcodes are not hashes of a name but numbers, which contracts share: a body has their
@@ -77,6 +77,7 @@ _SIMPLE: dict[str, Codec] = {
     "Bit": Unsigned(1),
     "Cell": Rest(),
     "Any": Rest(),
+    "RawCell": RawCell(),
     "End": End(),
     "MsgAddress": Address(),
     "SnakeText": SnakeText(),
@@ -92,7 +93,7 @@ _WIDTHS: dict[str, type[Unsigned | Signed | Bits]] = {
     "int": Signed,
     "bits": Bits,
 }
-_RAW_NAME, _LIST = "Cell", "Chunks"
+_RAW_NAMES, _LIST = ("Cell", "RawCell"), "Chunks"
 
 
 class Scheme:
@@ -135,7 +136,7 @@ class Scheme:
             return self._record(constructor)
         if constructor.tag < _MIN_OWN:
             constructor = constructor._replace(fields=_without_rest(constructor.fields))
-        is_whole = constructor.tag < MIN_HASHED or constructor.result == SHORT_BODY
+        is_whole = constructor.tag < MIN_HASHED or constructor.result == WHOLE_BODY
         return self._record(constructor, is_whole=is_whole)
 
     def _record(self, constructor: Constructor, *, is_whole: bool = False) -> Record:
@@ -163,8 +164,8 @@ class Scheme:
     def _codec(self, of: Type) -> Codec:
         """Compile a type."""
         if isinstance(of, Linked):
-            is_raw = isinstance(of.of, Named) and isinstance(_SIMPLE.get(of.of.name), Rest)
-            return LinkedRaw() if is_raw else Reference(self._codec(of.of))
+            inner = self._codec(of.of)
+            return LinkedRaw(inner) if isinstance(inner, Rest) else Reference(inner)
         if isinstance(of, Group):
             return Record("", [self._part(field) for field in of.fields])
         if isinstance(of, Named):
@@ -201,7 +202,7 @@ class Scheme:
     def _argument(self, of: Type) -> Codec:
         """Compile an argument: a reference is shown as such, unless it is a plain ``^Cell``."""
         codec = self._codec(of)
-        is_plain = of == Linked(Named(_RAW_NAME))
+        is_plain = of in [Linked(Named(name)) for name in _RAW_NAMES]
         return Wrapped(codec) if isinstance(of, Linked) and not is_plain else codec
 
 

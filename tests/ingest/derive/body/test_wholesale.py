@@ -13,7 +13,7 @@ from ton_core.contrib.contracts.telegram import tlb as telegram
 from ton_core.contrib.contracts.wallet import tlb as wallets
 
 from tests.ingest.derive.body.encode import rebuild
-from tests.ingest.derive.body.test_reports import list_actions, request_w5, send
+from tests.ingest.derive.body.test_reports import list_actions, send
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.derive.body.body import decode_body
@@ -109,19 +109,6 @@ def test_requests_of_wallets(version: str, parts: list[tuple[int, int]], count: 
     for number in range(count):
         cell = cell.store_uint(3, 8).store_ref(send(10**9 + number))
     assert check(cell.end_cell().to_boc(), external_in=True) == version
-
-
-@pytest.mark.parametrize(
-    ("opcode", "name"),
-    [
-        (0x7369676E, "w5_external_signed_request"),
-        (0x73696E74, "w5_internal_signed_request"),
-        (0x6578746E, "w5_extension_action_request"),
-    ],
-)
-def test_requests_of_wallets_v5(opcode: int, name: str) -> None:
-    body = request_w5(opcode, list_actions([send(number) for number in range(3)]))
-    assert check(body.to_boc(), external_in=opcode == 0x7369676E) == name
 
 
 def test_requests_of_highload_wallets() -> None:
