@@ -18,7 +18,7 @@ import msgspec
 from tonlake.api.errors import AddressInvalid, RequestInvalid
 from tonlake.api.request.call import ConversionError, Converter, Query, converters_of
 from tonlake.api.text.encoding import WrittenAddress, read_address
-from tonlake.ingest.decode.cell.build import MAX_BITS, CellBuilder
+from tonlake.api.text.stack import spell_cell
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import method_id
@@ -93,37 +93,11 @@ def parse_bag(text: str) -> bytes:
 
 def parse_cell_object(value: object) -> bytes:
     """Return the bag of a cell given as ``{"data": {"b64", "len"}, "refs": [...]}``."""
+    tree = CellTree()
     try:
-        tree = CellTree()
-        root = _append_object(tree, msgspec.convert(value, _CellObject))
-        return serialize_boc(tree, [root])
-    except (msgspec.ValidationError, RecursionError, BocError) as error:
+        return serialize_boc(tree, [spell_cell(tree, value)])
+    except (ValueError, RecursionError, BocError) as error:
         raise ConversionError(f"the object is not a cell: {error}") from error
-
-
-def _append_object(tree: CellTree, cell: _CellObject) -> int:
-    data = int.from_bytes(parse_bag(cell.data.b64), "big")
-    left = len(parse_bag(cell.data.b64)) * 8 - cell.data.len
-    builder = CellBuilder(tree)
-    kids = [_append_object(tree, kid) for kid in cell.refs]
-    builder.store_uint(data >> left if left >= 0 else data << -left, cell.data.len)
-    for kid in kids:
-        builder.store_ref(kid)
-    return builder.end()
-
-
-class _CellData(msgspec.Struct, frozen=True):
-    """Bits: the first ``len`` bits of the decoded bytes."""
-
-    b64: str
-    len: Annotated[int, msgspec.Meta(ge=0, le=MAX_BITS)]
-
-
-class _CellObject(msgspec.Struct, frozen=True):
-    """A cell in the format of the Python server of TON Center."""
-
-    data: _CellData
-    refs: list[_CellObject] = []
 
 
 def parse_list(value: object) -> tuple[Any, ...]:

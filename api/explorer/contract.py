@@ -20,7 +20,7 @@ from tonlake.api.explorer.words.form import write_count, write_hex, write_moment
 from tonlake.api.explorer.words.outcome import explain_exit_code
 from tonlake.api.request.call import parse_any_address
 from tonlake.api.text.encoding import Address, encode_bytes, parse_address
-from tonlake.api.text.stack import encode_v3
+from tonlake.api.text.stack import encode_v3, read_argument
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.history import read_contracts
 from tonlake.api.v3.page.listed import list_addresses, render_rows
@@ -28,8 +28,6 @@ from tonlake.api.v3.route import contract, token
 from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
 from tonlake.api.v3.route.contract import DNSRecord
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract.record import find_method_ids, load_interfaces
 from tonlake.ingest.derive.tvm.call import NO_CODE, SUCCESS, Outcome, method_id
 from tonlake.ingest.derive.tvm.stack import TvmCell
@@ -365,7 +363,6 @@ MAX_CHARACTERS = 20_000
 CODE = b""
 """Key of the account's own code, next to libraries by hash."""
 
-_ADDR_STD = 0b100  # addr_std$10 without anycast
 _NUMBER = re.compile(r"-?(0x[0-9a-fA-F]{1,64}|[0-9]{1,78})")
 _CELL = re.compile(r"(cell|slice):([A-Za-z0-9+/_=-]+)")
 
@@ -487,7 +484,5 @@ def _read_argument(text: str) -> dict[str, str]:
     if match := _CELL.fullmatch(text):
         return {"type": match[1], "value": match[2]}
     refusal = f"{text[:80]!r} is not a number, an address, cell:BASE64 or slice:BASE64"
-    address = convert(text, parse_any_address, refusal)
-    builder = CellBuilder().store_uint(_ADDR_STD, 3).store_int(address.workchain, 8)
-    root = builder.store_bytes(address.account).end()
-    return {"type": "slice", "value": encode_bytes(serialize_boc(builder.tree, [root]))}
+    address = read_argument(str(convert(text, parse_any_address, refusal)))
+    return {"type": "slice", "value": encode_bytes(address.boc)}

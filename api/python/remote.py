@@ -16,6 +16,7 @@ from tonlake.api.python.result import Result
 from tonlake.api.python.scan import ScanBatch
 from tonlake.api.request.table_format import ARROW, MEDIA_TYPES
 from tonlake.api.scan.query import Scan, Where, convert_scan
+from tonlake.lake.storage.web import Body
 from tonlake.queries.loader import find_query
 from tonlake.queries.parameter import fill_query, put_values, read_values
 
@@ -127,7 +128,7 @@ class RemoteLake:
             if answer.is_error:
                 answer.read()
             _check(answer)
-            reader = pa.ipc.open_stream(_Incoming(answer.iter_raw()))
+            reader = pa.ipc.open_stream(Body(answer.iter_raw()))
             parts: list[pa.RecordBatch] = []
             while True:
                 try:
@@ -196,28 +197,6 @@ def connect(url: str, *, key: str = "", timeout_s: float = TIMEOUT_S) -> RemoteL
         raise RequestInvalid(f"{url!r} is not the URL of a service, as https://lake.example.org")
     headers = {"X-API-Key": key} if key else {}
     return RemoteLake(httpx.Client(base_url=parsed, headers=headers, timeout=timeout_s))
-
-
-class _Incoming:
-    """A response body as a file that Arrow reads while it arrives."""
-
-    closed = False
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces, self._left = pieces, b""
-
-    def read(self, size: int = -1) -> bytes:
-        """Return ``size`` bytes, fewer only at the end."""
-        parts, have = [self._left], len(self._left)
-        while have < size:
-            piece = next(self._pieces, None)
-            if piece is None:
-                break
-            parts.append(piece)
-            have += len(piece)
-        data = b"".join(parts)
-        self._left = data[size:]
-        return data[:size]
 
 
 def _read_batch(rows: pa.Table, metadata: dict[bytes, bytes]) -> ScanBatch:

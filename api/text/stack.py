@@ -146,7 +146,7 @@ def _read_tree(value: object) -> CellTree:
     if isinstance(text, str):
         return parse_boc(_decode_base64(text))
     tree = CellTree()
-    tree.roots = [_spell_cell(tree, value)]
+    tree.roots = [spell_cell(tree, value)]
     return tree
 
 
@@ -156,8 +156,12 @@ def _decode_base64(text: str) -> bytes:
     return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
 
 
-def _spell_cell(tree: CellTree, value: object) -> int:
-    """Append a cell given as ``{"data": {"b64", "len"}, "refs": [...], "special"}``."""
+def spell_cell(tree: CellTree, value: object) -> int:
+    """Append a cell given as ``{"data": {"b64", "len"}, "refs": [...], "special"}``.
+
+    Raises:
+        ValueError, BocError: it is not such an object, or not a cell.
+    """
     data = value.get("data") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(data, dict):
         raise ValueError("it is neither base64 nor an object")  # noqa: TRY004 - one kind of error
@@ -165,7 +169,7 @@ def _spell_cell(tree: CellTree, value: object) -> int:
     raw = _decode_base64(str(data.get("b64", "")))
     if type(bits) is not int or not 0 <= bits <= len(raw) * 8 or not isinstance(refs, list):
         raise ValueError("its length or its references are wrong")
-    kids = [_spell_cell(tree, kid) for kid in refs]
+    kids = [spell_cell(tree, kid) for kid in refs]
     builder = CellBuilder(tree)
     builder.store_uint(int.from_bytes(raw, "big") >> len(raw) * 8 - bits, bits)
     for kid in kids:

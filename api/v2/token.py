@@ -18,6 +18,7 @@ from tonlake.api.chain.run import run_on_state
 from tonlake.api.errors import AnswerConflict, LiteServerError
 from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import Address, WrittenAddress, render_friendly
+from tonlake.api.text.stack import read_argument
 from tonlake.api.v2.value import render_account, render_base64, render_boc
 from tonlake.ingest.decode.block.message import read_address
 from tonlake.ingest.decode.cell.boc import parse_boc
@@ -312,7 +313,7 @@ def _read_wallet(asker: Asker) -> Found:
     balance, owner, master, code = _expect(asker.ask("get_wallet_data"), "iaac")
     if owner is None or master is None:
         raise NoSuchToken
-    answer = asker.ask("get_wallet_address", _write_address(owner), of=master)
+    answer = asker.ask("get_wallet_address", read_argument(str(owner)), of=master)
     if _expect(answer, "a") != [asker.address.address]:
         raise NoSuchToken
     return {
@@ -408,11 +409,6 @@ def _read_value(value: StackValue, kind: str) -> Any:  # noqa: ANN401 - one of t
         workchain, account = load_account(tree.slice(tree.roots[0]))
         return None if workchain is None or account is None else Address(workchain, account)
     raise NoSuchToken
-
-
-def _write_address(address: Address) -> TvmSlice:
-    builder = CellBuilder().store_uint(0b100, 3).store_int(address.workchain, 8)
-    return TvmSlice(serialize_boc(builder.tree, [builder.store_bytes(address.account).end()]))
 
 
 def _optional(name: str, address: Address | None) -> Found:

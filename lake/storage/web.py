@@ -75,7 +75,7 @@ class WebFolder:
         self._client.close()
 
     @contextmanager
-    def open(self, path: str) -> Iterator[_Body]:
+    def open(self, path: str) -> Iterator[Body]:
         """Open a file for reading.
 
         Raises:
@@ -84,7 +84,7 @@ class WebFolder:
         """
         parts = self._download(path)
         try:
-            yield _Body(parts)
+            yield Body(parts)
         finally:
             parts.close()
 
@@ -152,14 +152,17 @@ class WebFolder:
         raise StorageError(f"{self.name} responds with {status} for {path}")
 
 
-class _Body:
-    """The body of a response, read in chunks of any size."""
+class Body:
+    """The body of a response as a file, read in chunks of any size while it arrives."""
+
+    closed = False
 
     def __init__(self, parts: Iterator[bytes]) -> None:
+        """Take the pieces of the body."""
         self._parts, self._held = parts, bytearray()
 
     def read(self, size: int, /) -> bytes:
-        """Return at most ``size`` bytes; empty at the end."""
+        """Return ``size`` bytes, fewer only at the end."""
         while len(self._held) < size:
             part = next(self._parts, None)
             if part is None:
