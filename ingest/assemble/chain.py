@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.ingest.blocks import McHead
+from tonlake.ingest.blocks import BlockSource, McHead
 from tonlake.ingest.errors import SourceError, SourceForeign
 from tonlake.ingest.span import Span, missing_spans
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.rows import iter_tuples, read_rows
-from tonlake.lake.log.place import list_files_between, read_place
+from tonlake.lake.log.place import Place, list_files_between, read_place
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.schema import BLOCKS
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tonlake.ingest.blocks import BlockSource
-    from tonlake.lake.log.place import Place
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.state import LogState
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow.compute as pc
 
-from tonlake.ingest.blocks import KeyMark
+from tonlake.ingest.blocks import BlockSource, KeyMark, McBundle
 from tonlake.ingest.decode.block.config import VERSION_PARAM, find_zero_version, read_version
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.piece import Hole
@@ -25,7 +25,6 @@ from tonlake.lake.schema import BLOCKS, CONFIG_PARAMS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tonlake.ingest.blocks import BlockSource, McBundle
     from tonlake.ingest.settings import IngestSettings
     from tonlake.ingest.span import Span
     from tonlake.lake.log.reader import LogReader

@@ -24,7 +24,7 @@ from tonlake.lake.index.builder.plan import range_of
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock
 from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
 from tonlake.lake.log.ranges import overlaps
-from tonlake.lake.log.state import read_state
+from tonlake.lake.log.state import Commit, DataFile, read_state
 from tonlake.lake.schema import ACCOUNT_STATES, STATE_CELLS
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.assemble.statecell import CellFinder, Cells
     from tonlake.ingest.span import Span
-    from tonlake.lake.log.state import Commit, DataFile
     from tonlake.lake.settings import LakeSettings
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.rows import iter_tuples
-from tonlake.lake.log.ranges import merge_ranges, subtract_ranges
+from tonlake.lake.log.ranges import Range, merge_ranges, subtract_ranges
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema import STATE_CELLS
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from tonlake.ingest.settings import IngestSections
-    from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
     from tonlake.lake.settings import LakeSettings
 

@@ -12,7 +12,7 @@ is old), its messages are counted, provided that the block's update shows the co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -21,7 +21,7 @@ from tonlake.ingest.decode.block.block import decode_bundles
 from tonlake.ingest.decode.block.header import read_parts
 from tonlake.ingest.decode.block.state import read_state
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.cell.envelope import BagIndex
+from tonlake.ingest.decode.cell.envelope import BagIndex, IndexedCell
 from tonlake.ingest.decode.cell.tree import MERKLE_UPDATE, ORDINARY
 from tonlake.ingest.decode.rows import Row, make_table
 from tonlake.ingest.errors import BocError, IngestError
@@ -29,10 +29,8 @@ from tonlake.lake.schema import BLOCK_PROOFS, QUEUE_SIZES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import TypeAlias
 
     from tonlake.ingest.blocks import McBundle, RawBlock
-    from tonlake.ingest.decode.cell.envelope import IndexedCell
 
     Links: TypeAlias = Sequence[int] | None
     """Children of an ordinary cell; None for a pruned branch."""

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.errors import DecodeError
-from tonlake.lake.schema import BASE_TABLES, TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonlake.lake.schema import Table
+from tonlake.lake.schema import BASE_TABLES, TABLES, Table
 
 
 def give_arrow_its_heap() -> None:

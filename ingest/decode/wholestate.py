@@ -31,6 +31,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap, read_label
 from tonlake.ingest.decode.cell.packed import (
     HASH_BYTES,
+    CellStore,
     Loaded,
     append_packed,
     naming,
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tonlake.ingest.blocks import ZeroState
-    from tonlake.ingest.decode.cell.packed import CellStore
 
 TABLES = ("account_states", "state_cells", "config_params", "libraries")
 """The tables filled from a complete state."""

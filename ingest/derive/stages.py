@@ -6,7 +6,7 @@ A stage turns the base rows of a commit, and the files of earlier stages, into d
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.derive.action.derivation import rederive_actions
@@ -21,7 +21,6 @@ from tonlake.lake.schema import contract
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from concurrent.futures import Future
     from pathlib import Path
 
     import pyarrow as pa

@@ -16,20 +16,32 @@ import msgspec
 from tonlake.ingest.assemble.chain import check_origin, masterchain_links
 from tonlake.ingest.assemble.currency import complete_states
 from tonlake.ingest.assemble.statecell import CellFinder
-from tonlake.ingest.decode.wholestate import cut_branches, decode_accounts, load_branch
+from tonlake.ingest.decode.wholestate import (
+    Branch,
+    WholeState,
+    cut_branches,
+    decode_accounts,
+    load_branch,
+)
 from tonlake.ingest.derive.stages import STAGES, rebuild
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.run.process import AT_END
-from tonlake.ingest.source.node.shardstate import find_states
+from tonlake.ingest.source.node.shardstate import (
+    ClosableStore,
+    NamedStates,
+    OpenState,
+    StateStore,
+    find_states,
+)
 from tonlake.ingest.span import Scope, Span
-from tonlake.ingest.spread import HERE
+from tonlake.ingest.spread import HERE, Spread
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.commit.baseline import commit_baseline, open_parts
+from tonlake.lake.commit.baseline import Part, PartFolder, commit_baseline, open_parts
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import list_baseline_files, list_files_between
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.lake.log.state import Baseline, read_state
+from tonlake.lake.log.state import Baseline, LogState, read_state
 from tonlake.lake.schema import ACCOUNT_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES, TABLES
 
 if TYPE_CHECKING:
@@ -42,18 +54,8 @@ if TYPE_CHECKING:
     from tonlake.ingest.blocks import BlockSource
     from tonlake.ingest.decode.block.state import StateAt
     from tonlake.ingest.decode.cell.packed import CellStore
-    from tonlake.ingest.decode.wholestate import Branch, WholeState
     from tonlake.ingest.run.workers import Workers
     from tonlake.ingest.settings import IngestSections
-    from tonlake.ingest.source.node.shardstate import (
-        ClosableStore,
-        NamedStates,
-        OpenState,
-        StateStore,
-    )
-    from tonlake.ingest.spread import Spread
-    from tonlake.lake.commit.baseline import Part, PartFolder
-    from tonlake.lake.log.state import LogState
 
 
 class StateTask(NamedTuple):

@@ -22,6 +22,7 @@ from tonlake.ingest.decode.block.header import (
 )
 from tonlake.ingest.decode.block.proof import (
     ProofInvalid,
+    SignatureSet,
     Validator,
     check_proof,
     check_signature_set,
@@ -32,7 +33,7 @@ from tonlake.ingest.errors import BocError, ChainUnproven, DecodeError
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.ranges import cut_ranges
-from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import BLOCK_PROOFS, BLOCKS
 
@@ -40,9 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tonlake.ingest.decode.block.proof import SignatureSet
     from tonlake.ingest.decode.cell.tree import CellTree
-    from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.settings import LakeSettings
 
 ROWS_TOGETHER = 256

@@ -12,13 +12,13 @@ import os
 import signal
 import threading
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -36,8 +36,6 @@ from tonlake.lake.process import raise_file_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from concurrent.futures import Future
-    from typing import TypeVar
 
     from tonlake.ingest.blocks import BlockSource
     from tonlake.ingest.settings import IngestSections, IngestSettings

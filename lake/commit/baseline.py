@@ -30,7 +30,7 @@ from tonlake.lake.log.disk import (
     write_file,
 )
 from tonlake.lake.log.place import NewFile, Place, list_places
-from tonlake.lake.log.state import LOG_FOLDER, DataFile, read_state
+from tonlake.lake.log.state import LOG_FOLDER, Baseline, Commit, DataFile, LogState, read_state
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tonlake.lake.log.state import Baseline, Commit, LogState
     from tonlake.lake.settings import LakeSettings
 
 _PREFIX = ".state-"

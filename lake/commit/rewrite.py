@@ -26,15 +26,13 @@ from tonlake.lake.log.place import (
     read_place,
 )
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import LOG_FOLDER, Commit, read_state
+from tonlake.lake.log.state import LOG_FOLDER, Baseline, Commit, DataFile, LogState, read_state
 from tonlake.lake.schema import FETCHED_ACCOUNTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from tonlake.lake.log.place import Place
-    from tonlake.lake.log.state import Baseline, DataFile, LogState
     from tonlake.lake.settings import LakeSettings
 
 

@@ -6,13 +6,11 @@ DuckDB takes parameters neither as names of schemas and views nor in the definit
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
 
 from tonlake.lake.errors import LakeMisplaced
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 
 class Name(NamedTuple):

@@ -25,11 +25,11 @@ from tonlake.lake.index.builder.plan import (
 )
 from tonlake.lake.index.cells import CellStore, open_cells
 from tonlake.lake.index.page import Declined, Hit, Listed, order_ties
-from tonlake.lake.index.segment.declared import ACCOUNT_STATES, RECORD_COLUMNS, TRACES
+from tonlake.lake.index.segment.declared import ACCOUNT_STATES, RECORD_COLUMNS, TRACES, Record
 from tonlake.lake.index.segment.file import SegmentFile, map_segment
-from tonlake.lake.index.segment.segment import Segment
+from tonlake.lake.index.segment.segment import Segment, SegmentTable
 from tonlake.lake.log.place import is_open
-from tonlake.lake.log.ranges import subtract_ranges
+from tonlake.lake.log.ranges import Range, subtract_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.log.state import DataFile
     from tonlake.lake.settings import LakeSettings
@@ -46,8 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tonlake.lake.account import AccountId
-    from tonlake.lake.index.segment.declared import Record
-    from tonlake.lake.index.segment.segment import SegmentTable
 
 
 AT_ONCE = 32

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from tonlake.lake.errors import LakeCorrupt, LakeTooNew
 from tonlake.lake.schema import SCHEMA_VERSION
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LOG_FORMAT = 3
 """Raised when earlier versions of this program could not read entries, or would misread them.

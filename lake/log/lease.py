@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Self
 
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.system import find_shared, share_byte
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LEASE_FILE = f"{LOG_FOLDER}/leases"
 

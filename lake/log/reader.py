@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from os.path import exists
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.state import LOG_FOLDER, LogState, entry_name, read_on, read_state
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class LogReader:

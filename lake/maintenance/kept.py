@@ -25,7 +25,7 @@ the last, in the folder of the last one's day: queries find them as if all other
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial, reduce
 from itertools import chain
@@ -43,9 +43,9 @@ from tonlake.lake.file.rows import read_rows, stream_rows
 from tonlake.lake.file.writer import merge_rows
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.disk import TEMPORARY_PREFIX, sync_folders
-from tonlake.lake.log.place import NewFile, is_open, list_files, read_place
+from tonlake.lake.log.place import NewFile, Place, is_open, list_files, read_place
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.lake.log.state import LOG_FOLDER, LogState
+from tonlake.lake.log.state import LOG_FOLDER, DataFile, LogState
 from tonlake.lake.maintenance.compact import (
     MEMORY_ROWS,
     keep_first,
@@ -65,15 +65,11 @@ from tonlake.lake.schema import (
     TRACES,
     TRANSACTION_TRACES,
     TRANSACTIONS,
+    Table,
 )
 from tonlake.lake.schema.contract import HISTORY_TABLES, INTERFACES, UNANSWERED_METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tonlake.lake.log.place import Place
-    from tonlake.lake.log.state import DataFile
-    from tonlake.lake.schema import Table
     from tonlake.lake.settings import LakeSettings
 
 

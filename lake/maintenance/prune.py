@@ -31,7 +31,7 @@ from tonlake.lake.log.place import (
 )
 from tonlake.lake.log.ranges import Range, merge_ranges, overlaps
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import Commit
+from tonlake.lake.log.state import Commit, DataFile, LogState
 from tonlake.lake.maintenance.compact import remove_unless_live
 from tonlake.lake.maintenance.kept import KeptRows, drop_dead_traces
 from tonlake.lake.maintenance.undo import cut_files
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from tonlake.lake.log.state import DataFile, LogState
     from tonlake.lake.settings import LakeSettings
 
 

@@ -7,7 +7,7 @@ Earlier snapshots stay readable for the grace period.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,9 @@ from tonlake.lake.file.rows import read_rows, stream_rows
 from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.index.builder.plan import range_of
 from tonlake.lake.log.disk import LOCK_FILE, begin_grace, hold_lock, sync_folders
-from tonlake.lake.log.place import Derivation, is_open, list_places, read_place
+from tonlake.lake.log.place import Derivation, NewFile, is_open, list_places, read_place
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import Commit, read_state
+from tonlake.lake.log.state import Commit, DataFile, LogState, read_state
 from tonlake.lake.maintenance.compact import write_stream
 from tonlake.lake.schema import TABLES, TRACES
 from tonlake.lake.schema.action import ACTION_RANGES, ACTIONS
@@ -32,12 +32,9 @@ from tonlake.lake.schema.contract import INTERFACES
 from tonlake.lake.schema.transaction import ACCOUNT_STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tonlake.lake.log.place import NewFile
     from tonlake.lake.log.ranges import Range
-    from tonlake.lake.log.state import DataFile, LogState
     from tonlake.lake.settings import LakeSettings
 
 Reopen = Callable[["LogState", int], Iterable["NewFile"]]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from tonlake.api.errors import NotDerived
-from tonlake.api.text.encoding import name_ranges
+from tonlake.api.text.encoding import Address, name_ranges
 from tonlake.api.v3.page.book import pair_addresses, read_accounts
-from tonlake.api.v3.page.operation import check_mc_seqno, check_no_contract_missing
+from tonlake.api.v3.page.operation import SpanPage, check_mc_seqno, check_no_contract_missing
 from tonlake.ingest.derive.tvm.support import compare_versions, find_detector, name_remedy
 from tonlake.lake.log.place import read_place
 from tonlake.lake.schema.contract import INTERFACES, UNANSWERED_METHODS
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tonlake.api.request.call import Call
-    from tonlake.api.text.encoding import Address
-    from tonlake.api.v3.page.operation import SpanPage
     from tonlake.lake.log.snapshot import Snapshot
 
 Row = dict[str, Any]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import UNSET
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.request.call import ConversionError, Query, Texts, parse_any_address
+from tonlake.api.request.call import Call, ConversionError, Query, Texts, parse_any_address
 from tonlake.api.text.encoding import Address, encode_account, render_raw
 from tonlake.api.v3.layout.build import decode_content
 from tonlake.api.v3.page.book import list_codes, pair_addresses, read_codes
@@ -18,9 +18,6 @@ from tonlake.api.v3.resource.answer import AddressMetadata, Metadata, TokenInfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import TypeAlias
-
-    from tonlake.api.request.call import Call
 
     Content: TypeAlias = dict[str, object] | None
 

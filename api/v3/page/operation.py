@@ -44,13 +44,12 @@ from tonlake.api.request.table_format import (
     name_media_type,
     tabulate,
 )
-from tonlake.api.text.encoding import name_ranges
+from tonlake.api.text.encoding import Address, name_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tonlake.api.settings import HttpSettings
-    from tonlake.api.text.encoding import Address
     from tonlake.queries.reader import Reader
 
 

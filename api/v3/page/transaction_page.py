@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from tonlake.api.chain.block import find_block_row, list_block_keys
-from tonlake.api.request.call import Addresses, Flag, Hashes, Int32, Lt, Shard
+from tonlake.api.request.call import Addresses, Call, Flag, Hashes, Int32, Lt, Shard
 from tonlake.api.text.encoding import Address, parse_address
 from tonlake.api.v3.page.book import pair_addresses, read_address_book, write_address_book
 from tonlake.api.v3.page.operation import (
@@ -27,7 +27,6 @@ from tonlake.queries.errors import QueryNeeded
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tonlake.api.request.call import Call
     from tonlake.api.v3.layout.transaction import Transaction
 
 Row = dict[str, Any]

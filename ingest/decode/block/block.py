@@ -10,6 +10,7 @@ from msgspec.structs import astuple
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.config import config_rows
 from tonlake.ingest.decode.block.header import (
+    BlockHeader,
     read_extra,
     read_header,
     read_parts,
@@ -20,7 +21,7 @@ from tonlake.ingest.decode.block.state import StateCells, Touched, decode_update
 from tonlake.ingest.decode.block.transaction import BlockPlace, TransactionDecoder
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap, iter_hashmap_slice
-from tonlake.ingest.decode.rows import RowSet, without_collector
+from tonlake.ingest.decode.rows import Row, RowSet, without_collector
 from tonlake.ingest.errors import BlockCorrupt, BocError, DecodeError
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.schema import BLOCKS
@@ -31,9 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
-    from tonlake.ingest.decode.block.header import BlockHeader
     from tonlake.ingest.decode.cell.tree import CellTree
-    from tonlake.ingest.decode.rows import Row
 
 _ACCOUNT_BLOCK_TAG = 5
 _MICROSECONDS = 1_000_000

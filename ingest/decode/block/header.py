@@ -17,14 +17,13 @@ import msgspec
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.block.message import sign_int32
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.decode.cell.tree import MERKLE_UPDATE
+from tonlake.ingest.decode.cell.tree import MERKLE_UPDATE, CellTree
 from tonlake.ingest.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.ingest.decode.cell.tree import CellTree
 
 SHARD_PREFIX_MAX_BITS = 60
 """ShardIdent.shard_pfx_bits:(#<= 60)."""

@@ -22,7 +22,7 @@ import msgspec
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
-from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.blocks import BlockId, RawBlock
 from tonlake.ingest.decode.block.header import (
     check_tag,
     read_mc_extra,
@@ -42,7 +42,6 @@ from tonlake.ingest.errors import BocError, DecodeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from tonlake.ingest.blocks import RawBlock
     from tonlake.ingest.decode.cell.slice import CellSlice
 
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from tonlake.ingest.decode.block.header import (
+    BlockHeader,
     check_tag,
     read_parts,
     read_shard_ident,
@@ -40,16 +41,14 @@ from tonlake.ingest.decode.cell.dictionary import (
     load_label,
 )
 from tonlake.ingest.decode.cell.packed import pack_cell
-from tonlake.ingest.decode.cell.tree import MAX_LEVEL, ORDINARY, PRUNED
+from tonlake.ingest.decode.cell.tree import MAX_LEVEL, ORDINARY, PRUNED, CellTree
 from tonlake.ingest.errors import BocError, DecodeError, IngestError
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tonlake.ingest.decode.block.header import BlockHeader
     from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.ingest.decode.rows import Row, RowSet
 
 ACCOUNT_BITS = 256

@@ -23,13 +23,12 @@ from tonlake.ingest.decode.block.message import (
 )
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.decode.cell.tree import read_bits
+from tonlake.ingest.decode.cell.tree import CellTree, read_bits
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS
 
 if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.ingest.decode.rows import Row
 
     Phase = tuple[Any, ...]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from tonlake.ingest.decode.cell.tree import CellTree, exotic_mask, hash_plain
 from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from tonlake.ingest.decode.cell.slice import CellSlice
 
 MAX_BITS = 1023

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.slice import CellSlice
-from tonlake.ingest.decode.cell.tree import ORDINARY, PRUNED
+from tonlake.ingest.decode.cell.tree import ORDINARY, PRUNED, CellTree
 from tonlake.ingest.errors import BocError, CellUnderflow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tonlake.ingest.decode.cell.tree import CellTree
-
 
 _FORK_REFS = 2
 _EXOTIC_BIT = 8

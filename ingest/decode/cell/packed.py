@@ -6,16 +6,14 @@ are loaded level by level. The rows of ``state_cells`` are packed cells, one per
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from tonlake.ingest.decode.cell.envelope import NATIVE
 from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, MERKLE_UPDATE, CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BocError, IngestError, MissingCell, SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 _core = NATIVE if hasattr(NATIVE, "decode_branch") else None
 HASH_BYTES = 32

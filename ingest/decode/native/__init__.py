@@ -16,21 +16,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import astuple
 
-from tonlake.ingest.blocks import BlockId, McBundle
+from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode.rows import keep_first_cells
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.native import load_extension
-from tonlake.lake.schema import BASE_TABLES
+from tonlake.lake.schema import BASE_TABLES, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from tonlake.ingest.blocks import RawBlock
     from tonlake.ingest.decode.cell.packed import Loaded
 
     Tables = dict[str, pa.Table]
     Reference = Callable[[Sequence[McBundle], Collection[BlockId]], Tables]
-    from tonlake.lake.schema import Table
 
 
 class _Filled:

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.derive.body.body import Decoded, decode_message_body
-from tonlake.ingest.spread import HERE
+from tonlake.ingest.spread import HERE, Spread
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
+from tonlake.lake.log.place import Derivation, NewFile, Place, list_files, read_place
 from tonlake.lake.schema import MESSAGE_BODIES, MESSAGES
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.settings import IngestSections
     from tonlake.ingest.span import Scope
-    from tonlake.ingest.spread import Spread
-    from tonlake.lake.log.place import Place
     from tonlake.lake.log.state import DataFile, LogState
 
 COLUMNS = ("body_hash", "kind", "mc_seqno", "body")

@@ -5,8 +5,9 @@ A statement asks for the fields of a body one after another, so the last decoded
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -37,12 +38,7 @@ from tonlake.ingest.derive.body.record import OPCODE_BITS, Condition, Part, Reco
 from tonlake.ingest.derive.body.scheme import load_scheme
 from tonlake.ingest.derive.body.signature import Layout, parse_signature
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
-from tonlake.lake.duck.body_table import BodyField, BodyLayout, BodyTable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from tonlake.lake.duck.body_table import FieldKind
+from tonlake.lake.duck.body_table import BodyField, BodyLayout, BodyTable, FieldKind
 
 _INT64_BITS, _DECIMAL_BITS = 63, 126
 """Bits of numbers that fit int64 and decimal(38), without the sign."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from tonlake.ingest.derive.body.grammar import (
     Conditional,
@@ -15,9 +15,6 @@ from tonlake.ingest.derive.body.grammar import (
     Type,
 )
 from tonlake.ingest.errors import BodyError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 OF_BLOCK = {
     "MsgAddressInt": "MsgAddress",

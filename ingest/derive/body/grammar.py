@@ -16,12 +16,10 @@ from __future__ import annotations
 
 import re
 import zlib
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
 
 from tonlake.ingest.errors import BodyError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Named(NamedTuple):

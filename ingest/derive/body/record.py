@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import operator
 from base64 import b64encode
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.slice import CellSlice
-from tonlake.ingest.decode.cell.tree import ORDINARY
+from tonlake.ingest.decode.cell.tree import ORDINARY, CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body.codec import MAX_ITEMS, Codec, Object, Sized, Work
 from tonlake.ingest.derive.body.composite import Chunks, Reference, Repeat, check_end
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from tonlake.ingest.decode.cell.tree import CellTree
 
 OPCODE_BITS = 32
 _MAX_KNOWN = 8

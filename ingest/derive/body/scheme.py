@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.body.codec import (
     Address,
     Bits,
     Bounded,
     ChunkedText,
+    Codec,
     CommentText,
     Flag,
     ShortText,
@@ -58,11 +59,6 @@ from tonlake.ingest.derive.body.record import (
     Union,
 )
 from tonlake.ingest.errors import BodyError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tonlake.ingest.derive.body.codec import Codec
 
 _SCHEME_FILE = "layouts.tlb"
 OWN_BODY, WHOLE_BODY = "OwnBody", "WholeBody"

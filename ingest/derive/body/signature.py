@@ -6,7 +6,8 @@ Untrusted input is checked before it is compiled, so that decoding a body takes 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from tonlake.ingest.derive.body.abi import read_abi
 from tonlake.ingest.derive.body.generic import instantiate
@@ -28,9 +29,6 @@ from tonlake.ingest.derive.body.record import OPCODE_BITS, Record
 from tonlake.ingest.derive.body.scheme import BODY_TYPES, OWN_BODY, Scheme, load_scheme
 from tonlake.ingest.derive.body.tolk import is_tolk, read_tolk_abi
 from tonlake.ingest.errors import BodyError, SignatureInvalid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 MAX_CHARACTERS = 65_536
 """Maximum length of a signature."""

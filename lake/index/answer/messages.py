@@ -26,13 +26,12 @@ from tonlake.lake.index.segment.declared import (
     Message,
     make_row,
 )
-from tonlake.lake.index.segment.segment import ENDS
+from tonlake.lake.index.segment.segment import ENDS, Segment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tonlake.lake.index.index import Index, Segments
-    from tonlake.lake.index.segment.segment import Segment
 
 Row = dict[str, Any]
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tonlake.lake.index.answer.messages import list_ends
 from tonlake.lake.index.page import (
     Declined,
+    Hit,
+    Listed,
     bound,
     merge_walks,
     read_first,
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tonlake.lake.index.index import Index, Segments
-    from tonlake.lake.index.page import Hit, Listed
 
 Row = dict[str, Any]
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import merge
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tonlake.lake.index.index import AT_ONCE
+from tonlake.lake.index.index import AT_ONCE, Index, Segments
 from tonlake.lake.index.page import Declined, Hit, bound, cut_account_page, cut_hits, order_ties
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from tonlake.lake.index.index import Index, Segments
     from tonlake.lake.index.segment.declared import Record
     from tonlake.lake.index.segment.segment import Segment
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, groupby, pairwise
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +24,7 @@ from tonlake.lake.index.segment.declared import (
     NO_LT,
     STATE_COLUMNS,
     TRANSACTIONS,
+    Indexed,
     workchain_of,
 )
 from tonlake.lake.index.segment.file import SegmentWriter
@@ -44,10 +45,8 @@ from tonlake.lake.index.segment.segment import (
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from tonlake.lake.index.segment.declared import Indexed
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.state import DataFile
 

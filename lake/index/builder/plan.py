@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
@@ -16,15 +16,8 @@ from tonlake.lake.index.builder.compose import SOURCES
 from tonlake.lake.index.segment.declared import CONTRACTS, TRANSFERS
 from tonlake.lake.index.segment.file import SEGMENT_FORMAT
 from tonlake.lake.log.place import list_files_between, read_place
-from tonlake.lake.log.ranges import subtract_ranges
-from tonlake.lake.log.state import SEGMENT_FOLDER
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from tonlake.lake.log.ranges import Range
-    from tonlake.lake.log.state import DataFile, LogState
-
+from tonlake.lake.log.ranges import Range, subtract_ranges
+from tonlake.lake.log.state import SEGMENT_FOLDER, DataFile, LogState
 
 _DIGEST_LETTERS = 16
 _DERIVED = frozenset(

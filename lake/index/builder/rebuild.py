@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.file.rows import read_rows
@@ -30,15 +31,9 @@ from tonlake.lake.log.disk import (
     sync_folder,
 )
 from tonlake.lake.log.lease import Lease
-from tonlake.lake.log.ranges import overlaps
+from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import SEGMENT_FOLDER, DataFile
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.lake.log.ranges import Range
-    from tonlake.lake.log.state import Commit, LogState
+from tonlake.lake.log.state import SEGMENT_FOLDER, Commit, DataFile, LogState
 
 MAX_ROWS = 200_000
 """Default number of transactions at which a segment ends, with the commit that reaches it. All of

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 LT, UTIME = "q", "I"
 """Types of columns of numbers: signed 64-bit and unsigned 32-bit, by their codes in ``array``."""

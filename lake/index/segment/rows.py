@@ -8,22 +8,17 @@ which has each once: the hash of the transaction in each row, then all others. A
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 import zstandard
 
 from tonlake.lake.file.rows import list_values
-from tonlake.lake.index.segment.file import HASH_BYTES
+from tonlake.lake.index.segment.file import HASH_BYTES, SegmentFile, SegmentWriter
 from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from tonlake.lake.index.segment.file import SegmentFile, SegmentWriter
-
 
 BAGS = "transactions.bags"
 

@@ -23,6 +23,7 @@ from tonlake.lake.index.segment.declared import (
     RECORD_COLUMNS,
     TRANSACTIONS,
     Facts,
+    Indexed,
     Message,
     Record,
     State,
@@ -30,15 +31,13 @@ from tonlake.lake.index.segment.declared import (
     make_row,
     make_row_type,
 )
-from tonlake.lake.index.segment.file import HASH_BYTES
+from tonlake.lake.index.segment.file import HASH_BYTES, SegmentFile, SegmentWriter
 from tonlake.lake.index.segment.rows import SegmentBags, SegmentRows, places_of, read_amounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tonlake.lake.account import AccountId
-    from tonlake.lake.index.segment.declared import Indexed
-    from tonlake.lake.index.segment.file import SegmentFile, SegmentWriter
 
 
 KEY_BYTES = 4

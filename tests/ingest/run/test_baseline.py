@@ -29,7 +29,7 @@ from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.run.workers import start_workers
 from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.ingest.source.node.rocks import Store
-from tonlake.ingest.source.node.shardstate import CellDbStates, name_states
+from tonlake.ingest.source.node.shardstate import CellDbStates, NamedStates, StateStore, name_states
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.node.statefile import StateFiles
 from tonlake.ingest.source.origin import Origin
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tonlake.ingest.decode.cell.packed import CellStore
-    from tonlake.ingest.source.node.shardstate import NamedStates, StateStore
 
 ROOT = Path(__file__).resolve().parents[3]
 FIRST_BLOCKS = (100, 180)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import msgspec
@@ -25,23 +27,16 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.index.index import open_segments
+from tonlake.lake.index.index import KeptRows, open_segments
 from tonlake.lake.log.disk import POINTS
 from tonlake.lake.log.place import list_places
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import DataFile, LogState, read_state
 from tonlake.lake.maintenance import compact
-from tonlake.lake.maintenance.compact import compact_lake, plan_merges
+from tonlake.lake.maintenance.compact import Merge, compact_lake, plan_merges
 from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tonlake.lake.index.index import KeptRows
-    from tonlake.lake.maintenance.compact import Merge
 
 DAY = "2024-01-01"
 OPTIONS = LakeSettings(compact_rows=38, row_group_rows=16)

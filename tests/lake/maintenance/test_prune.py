@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -23,7 +24,7 @@ from tonlake.lake.errors import LakeCorrupt, PruneRefused, RangeOverlap, UndoRef
 from tonlake.lake.index.index import open_index
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import read_commit, read_state
+from tonlake.lake.log.state import LogState, read_commit, read_state
 from tonlake.lake.maintenance import prune
 from tonlake.lake.maintenance.kept import keep_ends, keep_newest
 from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
@@ -34,12 +35,6 @@ from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.contract import HISTORY_TABLES
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from tonlake.lake.log.state import LogState
 
 SETTINGS = LakeSettings()
 BORDERS = (12, 111, 137)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tests.lake.chain import Chain, commit_chain
-from tonlake.lake.command.status import read_status
+from tonlake.lake.command.status import IndexStatus, read_status
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.place import list_places
 from tonlake.lake.log.reader import LogReader
@@ -27,7 +27,6 @@ from tonlake.lake.settings import LakeSettings
 if TYPE_CHECKING:
     import pytest
 
-    from tonlake.lake.command.status import IndexStatus
 
 OPTIONS = LakeSettings(maintenance_commits=4, compact_commits=4, compact_rows=1000)
 

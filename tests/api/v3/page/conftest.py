@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.patience import compose
 from tonlake.api.request.call import Arguments, Call
 from tonlake.api.request.snapshot import SnapshotHolder
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module", params=[50_000, 0], ids=["look-ups", "queries"])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pytoniq_core import HashMap
@@ -19,9 +20,6 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.derive.body.body import decode_body
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OWNER = Address("0:" + "11" * 32)
 SIGNATURE = bytes(range(64))

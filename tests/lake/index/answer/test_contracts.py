@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.lake.holdings import commit_holdings
 from tonlake.lake.index.answer.contracts import _read_ends, _read_states, address_of
@@ -10,9 +10,6 @@ from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_ends_give_the_states_of_all_rows(tmp_path: Path) -> None:

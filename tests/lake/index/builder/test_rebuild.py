@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import random
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 from unittest import mock
 
 import msgspec
@@ -27,9 +27,6 @@ from tonlake.lake.log.state import SEGMENT_FOLDER, read_commit, read_state
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NO_MEMORY = LakeSettings(index_memory_rows=0)
 SETTINGS = LakeSettings()
