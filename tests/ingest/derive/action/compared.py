@@ -1,14 +1,13 @@
-"""Compares the actions of two classifiers by type.
+"""Compares the actions of two classifiers.
 
-A file of classified traces is what ``tonlake classify`` prints (a JSON object a line, or the same
-compressed), or one JSON object from ``trace_key`` to the rest of such a line.
+A file of classified traces is what ``tonlake classify`` prints: a JSON object a line, or the same
+compressed.
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,62 +23,28 @@ EMPTY = "value_extra_currencies"
 """A column that recordings hold as an empty object or not at all, which is the same."""
 
 
-class Difference(msgspec.Struct, frozen=True):
-    """One action that differs: the differing columns, or none if one side does not have it."""
+class Comparison(NamedTuple):
+    """The share of their actions that equal ours; trace, type and differing columns of the others.
 
-    trace_key: str
-    type: str
-    outcome: str
-    columns: tuple[str, ...] = ()
+    An action that we lack differs in its ``action_id``.
+    """
 
-
-class Comparison:
-    """Counts of equal and unequal actions by type, the differences and unequal states."""
-
-    def __init__(self) -> None:
-        """Begin without any."""
-        self.counts: Counter[tuple[str, str]] = Counter()
-        self.differences: list[Difference] = []
-        self.states: list[str] = []
-
-    def add(self, key: str, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
-        """Compare the actions of one trace."""
-        if mine.get("state") != theirs.get("state"):
-            self.states.append(f"{key}: mine {mine.get('state')}, theirs {theirs.get('state')}")
-        left = {each["action_id"]: each for each in mine.get("actions", ())}
-        for their in theirs.get("actions", ()):
-            my = left.pop(their["action_id"], None)
-            columns = () if my is None else tuple(sorted(list_differences(my, their)))
-            if my is not None and not columns:
-                self.counts[their["type"], "equal"] += 1
-                continue
-            outcome = "only theirs" if my is None else "different"
-            self._note(Difference(key, their["type"], outcome, columns))
-        for my in left.values():
-            self._note(Difference(key, my["type"], "only mine"))
-
-    def _note(self, difference: Difference) -> None:
-        self.counts[difference.type, difference.outcome] += 1
-        self.differences.append(difference)
-
-    def total(self, outcome: str) -> int:
-        """Return the number of actions with an outcome."""
-        return sum(count for (_, each), count in self.counts.items() if each == outcome)
-
-    @property
-    def share(self) -> float:
-        """Share of their actions that equal ours."""
-        theirs = self.total("equal") + self.total("different") + self.total("only theirs")
-        return self.total("equal") / theirs if theirs else 1.0
+    share: float
+    differences: list[tuple[str, str, list[str]]]
 
 
 def compare(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Comparison:
-    """Compare classified traces, by ``trace_key``; a trace missing on one side has no actions."""
-    found = Comparison()
-    for key in theirs.keys() | mine.keys():
-        found.add(key, mine.get(key, {}), theirs.get(key, {}))
-    found.differences.sort(key=lambda each: (each.type, each.outcome, each.columns))
-    return found
+    """Compare classified traces, by ``trace_key``; a trace that we lack has no actions."""
+    count, differences = 0, []
+    for key, answer in theirs.items():
+        ours = {each["action_id"]: each for each in mine.get(key, {}).get("actions", ())}
+        for their in answer.get("actions", ()):
+            count += 1
+            my = ours.get(their["action_id"])
+            columns = {"action_id"} if my is None else list_differences(my, their)
+            if columns:
+                differences.append((key, their["type"], sorted(columns)))
+    return Comparison(1 - len(differences) / max(1, count), differences)
 
 
 def list_differences(mine: Shown, theirs: Shown) -> set[str]:
@@ -107,9 +72,6 @@ def equal(left: Any, right: Any, name: str = "") -> bool:
 
 def read_classified(path: Path) -> dict[str, Any]:
     """Return classified traces of a file by ``trace_key``; recorded traces are classified now."""
-    if path.suffix == ".json":
-        found: dict[str, Any] = msgspec.json.decode(path.read_bytes())
-        return found
     lines = read_lines(path)
     first = msgspec.json.decode(next(iter(lines), b"{}"))
     source = read_lines(path) if "actions" in first else classify_recording(path)
