@@ -1,8 +1,11 @@
 """Collects the commands of ``tonlake`` and those shown in the documentation."""
 
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -10,6 +13,18 @@ from tonlake.api.command.main import main
 
 COMMAND = [sys.executable, "-c", "from tonlake.api.command.start import start; start()"]
 """Runs ``tonlake`` in a process of its own."""
+
+
+@contextmanager
+def serving(*words: object, **options: Any) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Run ``tonlake serve`` while the block runs; yield its address and the process."""
+    command = [*COMMAND, "serve", *map(str, words), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options) as server:
+        try:
+            assert server.stdout is not None
+            yield server.stdout.readline().split("/  ")[0], server
+        finally:
+            server.terminate()
 
 
 def list_commands() -> dict[str, click.Command]:

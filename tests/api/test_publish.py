@@ -11,7 +11,7 @@ import httpx
 import pytest
 from litestar.testing import TestClient
 
-from tests.commands import COMMAND
+from tests.commands import serving
 from tests.patience import patient
 from tonlake.api.access import add_key
 from tonlake.api.app import create_app
@@ -155,44 +155,23 @@ def test_an_explorer_without_a_node(
     monkeypatch.setenv("TONLAKE_ACCESS_KEYS_FILE", str(keys))
     monkeypatch.setenv("TONLAKE_ACCESS_RATE_LIMITS", "on")
     monkeypatch.setenv("TONLAKE_ACCESS_KEYS_REQUIRED", "true")
-    command = [*COMMAND, "serve", "--lake", str(demo_lake), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as source:
-        try:
-            assert source.stdout is not None
-            base = source.stdout.readline().split()[0].rstrip("/")
-            wait_for(f"{base}/readyz", source)
-            with (
-                pytest.raises(StorageError, match=r"requires an API key: set \[pull\] key"),
-                open_pull(f"{base}/lake", tmp_path / "refused"),
-            ):
-                pass
-            for name in ("PUBLISH", "KEYS_FILE", "RATE_LIMITS", "KEYS_REQUIRED"):
-                monkeypatch.delenv(f"TONLAKE_ACCESS_{name}")
-            monkeypatch.setenv("TONLAKE_PULL_KEY", key)
-            command = [
-                *COMMAND,
-                "serve",
-                "--lake",
-                str(copy),
-                "--port",
-                "0",
-                "--pull",
-                f"{base}/lake",
-            ]
-            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-                try:
-                    assert server.stdout is not None
-                    ours = server.stdout.readline().split()[0].rstrip("/")
-                    ready = wait_for(f"{ours}/readyz", server).json()
-                    assert ready["snapshot"] == read_state(demo_lake).number
-                    assert ready["lag"]["lag_s"] < GIVE_UP_S
-                    found = wait_for(f"{ours}/api/v3/transactions?limit=2", server).json()
-                    assert len(found["transactions"]) == 2
-                    assert wait_for(f"{ours}/", server).text.startswith("<!doctype html>")
-                finally:
-                    server.terminate()
-        finally:
-            source.terminate()
+    with serving("--lake", demo_lake) as (base, source):
+        wait_for(f"{base}/readyz", source)
+        with (
+            pytest.raises(StorageError, match=r"requires an API key: set \[pull\] key"),
+            open_pull(f"{base}/lake", tmp_path / "refused"),
+        ):
+            pass
+        for name in ("PUBLISH", "KEYS_FILE", "RATE_LIMITS", "KEYS_REQUIRED"):
+            monkeypatch.delenv(f"TONLAKE_ACCESS_{name}")
+        monkeypatch.setenv("TONLAKE_PULL_KEY", key)
+        with serving("--lake", copy, "--pull", f"{base}/lake") as (ours, server):
+            ready = wait_for(f"{ours}/readyz", server).json()
+            assert ready["snapshot"] == read_state(demo_lake).number
+            assert ready["lag"]["lag_s"] < GIVE_UP_S
+            found = wait_for(f"{ours}/api/v3/transactions?limit=2", server).json()
+            assert len(found["transactions"]) == 2
+            assert wait_for(f"{ours}/", server).text.startswith("<!doctype html>")
     assert read_state(copy) == read_state(demo_lake)
     assert verify_lake(copy).damage == []
 

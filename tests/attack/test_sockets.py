@@ -1,7 +1,6 @@
 """Thousands of hostile sockets against a service that answers others: `make attack`."""
 
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.attack.crowd import Crowd, ask
+from tests.commands import serving
 from tonlake.lake.process import raise_file_limit
 
 pytestmark = pytest.mark.attack
@@ -52,20 +52,11 @@ def server(demo_lake: Path) -> Iterator[Server]:
 @contextmanager
 def serve(lake: Path) -> Iterator[Server]:
     """Serve a lake until the block ends."""
-    command = [
-        *(sys.executable, "-c", "from tonlake.api.command.start import start; start()"),
-        *("serve", "--lake", str(lake), "--port", "0"),
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        port = int(line.split("/  ")[0].rpartition(":")[2])
-        try:
-            while ask(port, PATHS[0])[0] != 200:
-                time.sleep(0.1)
-            yield Server(process, port)
-        finally:
-            process.kill()
+    with serving("--lake", lake) as (address, process):
+        port = int(address.rpartition(":")[2])
+        while ask(port, PATHS[0])[0] != 200:
+            time.sleep(0.1)
+        yield Server(process, port)
 
 
 @contextmanager

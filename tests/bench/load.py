@@ -10,9 +10,7 @@ import argparse
 import asyncio
 import json
 import os
-import re
 import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -25,6 +23,7 @@ from typing import Any
 from tests.bench.clock import Machine, cpu_clock_of
 from tests.bench.mixture import Mixture
 from tests.bench.traffic import Outcome, Traffic, describe
+from tests.commands import serving
 from tests.conftest import unpack
 from tests.ingest.simulator.node import SimulatedNode
 from tests.made.blocks import ROOT
@@ -61,26 +60,6 @@ class Memory:
         if len(later) < 2:
             return 0.0
         return linear_regression(*zip(*later, strict=True)).slope * 60
-
-
-@contextmanager
-def serving(db_dir: Path, lake: Path) -> Iterator[tuple[int, int]]:
-    """Serve a lake that follows a node, as the product does; yield port and process id."""
-    start = "from tonlake.api.command.start import start; start()"
-    command = [sys.executable, "-c", start, "serve", "--port", "0", "--follow"]
-    with subprocess.Popen(
-        [*command, "--node", str(db_dir), "--lake", str(lake)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
-        try:
-            line = server.stdout.readline() if server.stdout else ""
-            found = re.match(r"http://127\.0\.0\.1:(\d+)/", line)
-            assert found is not None, line
-            yield int(found[1]), server.pid
-        finally:
-            server.terminate()
 
 
 def wait_for(lake: Path, seqno: int) -> None:
@@ -141,7 +120,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     with closing(SimulatedNode(options.folder / "db")) as node:
         for bundle in bundles[: first + 1]:
             node.write(bundle)
-        with serving(node.db_dir, lake) as (port, pid):
+        words = ("--follow", "--node", node.db_dir, "--lake", lake)
+        with serving(*words, cwd=ROOT) as (address, server):
+            port, pid = int(address.rpartition(":")[2]), server.pid
             wait_for(lake, first + 1)
             began_s, commits = time.clock_gettime(cpu_clock_of(pid)), read_state(lake).number
             memory, machine = Memory(pid), Machine()

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 import urllib.request
 from base64 import b64encode
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 from tests.bench.arguments import Draw
 from tests.bench.clock import cpu_clock_of
 from tests.bench.figure import Figure, Target, at_most
+from tests.commands import serving as run_service
 from tests.made.blocks import ROOT, unpack_demo
 from tests.patience import LIMITS
 from tonlake.api.settings import Settings
@@ -46,16 +46,8 @@ def serving(lake_dir: Path, cache_mib: int) -> Iterator[tuple[str, int]]:
     """Serve a lake as the product does; yield its address and the server's process id."""
     patience = {f"TONLAKE_HTTP_{name.upper()}": str(ms) for name, ms in LIMITS["http"].items()}
     environment = {**os.environ, **patience, "TONLAKE_HTTP_CACHE_MIB": str(cache_mib)}
-    start = "from tonlake.api.command.start import start; start()"
-    command = [sys.executable, "-c", start, "serve", "--lake", str(lake_dir), "--port", "0"]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment
-    ) as server:
-        try:
-            line = server.stdout.readline() if server.stdout else ""
-            yield line.split("/  ")[0], server.pid
-        finally:
-            server.terminate()
+    with run_service("--lake", lake_dir, cwd=ROOT, env=environment) as (address, server):
+        yield address, server.pid
 
 
 def list_pages(draw: Draw) -> list[Page]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.commands import COMMAND
+from tests.commands import COMMAND, serving
 
 TAKEN_AWAY = """
 import builtins, ctypes, fcntl, io, os, resource
@@ -98,14 +98,13 @@ def test_a_lake_is_the_same(lake: Path, demo_lake: Path, elsewhere: dict[str, st
 
 
 def test_a_service_answers_and_refuses_sql(lake: Path, elsewhere: dict[str, str]) -> None:
-    command = [*COMMAND, "serve", "--lake", str(lake), "--port", "0"]
-    with subprocess.Popen(command, env=elsewhere, text=True, stdout=subprocess.PIPE) as service:
-        assert service.stdout is not None
-        with httpx.Client(base_url=service.stdout.readline().split()[0], timeout=120) as client:
-            assert client.get("api/v3/masterchainInfo").json()["last"]["seqno"] == 238
-            [master] = client.get("api/v3/jetton/masters?limit=1").json()["jetton_masters"]
-            called = {"address": master["address"], "method": "get_jetton_data", "stack": []}
-            assert client.post("api/v3/runGetMethod", json=called).json()["exit_code"] == 0
-            refused = client.get("sql?query=select+1")
-            assert "cannot prevent a statement from writing" in refused.text
-        service.terminate()
+    with (
+        serving("--lake", lake, env=elsewhere) as (address, _service),
+        httpx.Client(base_url=address, timeout=120) as client,
+    ):
+        assert client.get("api/v3/masterchainInfo").json()["last"]["seqno"] == 238
+        [master] = client.get("api/v3/jetton/masters?limit=1").json()["jetton_masters"]
+        called = {"address": master["address"], "method": "get_jetton_data", "stack": []}
+        assert client.post("api/v3/runGetMethod", json=called).json()["exit_code"] == 0
+        refused = client.get("sql?query=select+1")
+        assert "cannot prevent a statement from writing" in refused.text

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.commands import COMMAND, list_commands
+from tests.commands import list_commands, serving
 from tonlake.api.command.main import main
 from tonlake.ingest.source.node.source import open_node
 
@@ -182,49 +182,40 @@ def test_a_bad_line_does_not_stop_the_others(block_files: list[Path], tmp_path: 
 
 
 def test_serve_prints_its_address_and_stops_on_sigterm(demo_lake: Path) -> None:
-    command = [*COMMAND, "serve", "--lake", str(demo_lake), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            assert server.stdout is not None
-            banner = [server.stdout.readline() for _ in range(4)]
-            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/  explorer\n", banner[0])
-            connection = HTTPConnection(banner[0].split("/")[2], timeout=120)
-            for line in banner:
-                connection.request("GET", line.split()[0])
-                answer = connection.getresponse()
-                assert (answer.status, bool(answer.read())) == (200, True), line
-            connection.request("GET", "/api/v3/masterchainInfo")
-            assert json.load(connection.getresponse())["last"]["seqno"] == 238
-            long = "&".join(f"address=0:{number:064x}" for number in range(2000))
-            connection.request("GET", f"/api/v3/addressBook?{long}")
-            assert len(json.load(connection.getresponse())) == 2000
-            connection.close()
-            server.send_signal(signal.SIGINT)
-            assert server.wait(120) == 0
-        finally:
-            server.kill()
+    with serving("--lake", demo_lake) as (address, server):
+        assert server.stdout is not None
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+", address)
+        banner = [server.stdout.readline() for _ in range(3)]
+        assert banner[0] == f"{address}/docs  API reference\n"
+        connection = HTTPConnection(address.split("/")[2], timeout=120)
+        for line in (address, *banner):
+            connection.request("GET", line.split()[0])
+            answer = connection.getresponse()
+            assert (answer.status, bool(answer.read())) == (200, True), line
+        connection.request("GET", "/api/v3/masterchainInfo")
+        assert json.load(connection.getresponse())["last"]["seqno"] == 238
+        long = "&".join(f"address=0:{number:064x}" for number in range(2000))
+        connection.request("GET", f"/api/v3/addressBook?{long}")
+        assert len(json.load(connection.getresponse())) == 2000
+        connection.close()
+        server.send_signal(signal.SIGINT)
+        assert server.wait(120) == 0
 
 
 def test_a_second_ctrl_c_drops_clients_without_a_traceback(demo_lake: Path) -> None:
-    command = [*COMMAND, "serve", "--lake", str(demo_lake), "--port", "0"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, text=True, stdout=pipe, stderr=pipe) as server:
-        try:
-            assert server.stdout is not None
-            port = int(server.stdout.readline().split("/")[2].rpartition(":")[2])
-            with socket.create_connection(("127.0.0.1", port), timeout=120) as client:
-                # A request whose body does not come keeps a stopping server waiting.
-                client.sendall(b"POST /api/v3/message HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n")
-                client.sendall(b"Expect: 100-continue\r\n\r\n")
-                assert client.recv(99).startswith(b"HTTP/1.1 100 ")
-                server.send_signal(signal.SIGINT)
-                with suppress(ConnectionRefusedError, ConnectionResetError):
-                    while True:
-                        socket.create_connection(("127.0.0.1", port)).close()
-                server.send_signal(signal.SIGINT)
-                _, stderr = server.communicate(timeout=120)
-        finally:
-            server.kill()
+    with serving("--lake", demo_lake, stderr=subprocess.PIPE) as (address, server):
+        port = int(address.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=120) as client:
+            # A request whose body does not come keeps a stopping server waiting.
+            client.sendall(b"POST /api/v3/message HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n")
+            client.sendall(b"Expect: 100-continue\r\n\r\n")
+            assert client.recv(99).startswith(b"HTTP/1.1 100 ")
+            server.send_signal(signal.SIGINT)
+            with suppress(ConnectionRefusedError, ConnectionResetError):
+                while True:
+                    socket.create_connection(("127.0.0.1", port)).close()
+            server.send_signal(signal.SIGINT)
+            _, stderr = server.communicate(timeout=120)
     assert server.returncode == 0
     assert "Traceback" not in stderr
 
@@ -305,20 +296,14 @@ def test_a_lake_with_a_damaged_log_is_not_served(demo_lake: Path, tmp_path: Path
 
 
 def test_a_lake_that_is_to_come_is_waited_for(tmp_path: Path) -> None:
-    command = [*COMMAND, "serve", "--lake", str(tmp_path), "--port", "0", "--wait"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as server:
-        try:
-            assert server.stdout is not None
-            assert server.stderr is not None
-            assert "waiting for the first commit" in server.stderr.readline()
-            connection = HTTPConnection(server.stdout.readline().split("/")[2], timeout=120)
-            connection.request("GET", "/api/v3/masterchainInfo")
-            assert connection.getresponse().status == 503
-            connection.close()
-        finally:
-            server.kill()
+    words = ("--lake", tmp_path, "--wait")
+    with serving(*words, stderr=subprocess.PIPE) as (address, server):
+        assert server.stderr is not None
+        assert "waiting for the first commit" in server.stderr.readline()
+        connection = HTTPConnection(address.split("/")[2], timeout=120)
+        connection.request("GET", "/api/v3/masterchainInfo")
+        assert connection.getresponse().status == 503
+        connection.close()
 
 
 def test_the_environment_names_lake_and_node(

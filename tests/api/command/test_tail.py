@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +12,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
+from tests.commands import serving
 from tonlake.api.command.serve import serve_command
 from tonlake.lake.log.following import Following, Lag, find_lateness, measure_lag, write_following
 from tonlake.lake.log.state import LogState
@@ -34,47 +33,36 @@ def _wait_for(ask: Callable[[], Any]) -> Any:
 
 def test_the_whole_product_in_one_command(demo_node: Path, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
-    command = [
-        sys.executable,
-        "-c",
-        "from tonlake.api.command.start import start; start()",
-        "serve",
-    ]
-    command += ["--lake", str(lake), "--port", "0", "--node", str(demo_node), "--follow"]
     env = os.environ | {"TONLAKE_INGEST_DETECT_CONTRACTS": "false"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as server:
-        try:
-            assert server.stdout is not None
-            base = server.stdout.readline().split("/  ")[0]
+    words = ("--lake", lake, "--node", demo_node, "--follow")
+    with serving(*words, env=env) as (base, server):
 
-            def read_ready() -> dict[str, Any] | None:
-                answer = httpx.get(f"{base}/readyz", timeout=GIVE_UP_S)
-                found: dict[str, Any] = answer.json()
-                assert answer.status_code == (503 if "error" in found else 200)
-                return found if found.get("lag", {}).get("last_mc_seqno") == 238 else None
+        def read_ready() -> dict[str, Any] | None:
+            answer = httpx.get(f"{base}/readyz", timeout=GIVE_UP_S)
+            found: dict[str, Any] = answer.json()
+            assert answer.status_code == (503 if "error" in found else 200)
+            return found if found.get("lag", {}).get("last_mc_seqno") == 238 else None
 
-            def read_pid() -> int | None:
-                try:
-                    return int(json.loads((lake / "_follow.json").read_bytes())["pid"])
-                except FileNotFoundError:
-                    return None
+        def read_pid() -> int | None:
+            try:
+                return int(json.loads((lake / "_follow.json").read_bytes())["pid"])
+            except FileNotFoundError:
+                return None
 
-            ready = _wait_for(read_ready)
-            assert ready["lag"]["node_last_mc_seqno"] == 238
-            assert ready["lag"]["holes"] == 0
-            first = read_pid()
-            assert first is not None
-            os.kill(first, signal.SIGKILL)
-            second = _wait_for(lambda: (pid := read_pid()) != first and pid)
-            assert read_ready() is not None
-            environment = Path(f"/proc/{second}/environ").read_bytes().split(b"\0")
-            assert b"ARROW_DEFAULT_MEMORY_POOL=system" in environment
-            server.send_signal(signal.SIGTERM)
-            assert server.wait(GIVE_UP_S) == 0
-            with pytest.raises(ProcessLookupError):
-                os.kill(second, 0)
-        finally:
-            server.kill()
+        ready = _wait_for(read_ready)
+        assert ready["lag"]["node_last_mc_seqno"] == 238
+        assert ready["lag"]["holes"] == 0
+        first = read_pid()
+        assert first is not None
+        os.kill(first, signal.SIGKILL)
+        second = _wait_for(lambda: (pid := read_pid()) != first and pid)
+        assert read_ready() is not None
+        environment = Path(f"/proc/{second}/environ").read_bytes().split(b"\0")
+        assert b"ARROW_DEFAULT_MEMORY_POOL=system" in environment
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(GIVE_UP_S) == 0
+        with pytest.raises(ProcessLookupError):
+            os.kill(second, 0)
 
 
 def test_node_and_follow_go_together(tmp_path: Path) -> None:

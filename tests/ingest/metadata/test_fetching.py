@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -15,6 +13,7 @@ from click.testing import CliRunner
 from litestar.testing import TestClient
 
 from tests.api.v3.scene import Scene, make_raw
+from tests.commands import serving
 from tests.ingest.metadata.conftest import Host, redirect, send
 from tests.patience import compose
 from tonlake.api.app import create_app
@@ -270,20 +269,13 @@ def test_beside_a_server(lake: Path, host: Host, authority: trustme.CA, tmp_path
         "TONLAKE_METADATA_ENABLED": "true",
         "TONLAKE_METADATA_NETWORKS": "127.0.0.1",
     }
-    code = "import sys; from tonlake.api.command.main import main; sys.argv[0] = 'tonlake'; main()"
-    command = [sys.executable, "-c", code, "serve", "--lake", str(lake), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as server:
-        try:
-            assert server.stdout is not None
-            base = server.stdout.readline().split("/  ")[0]
-            raw = make_raw("silver")
-            found: dict[str, Any] = {"is_indexed": False}
-            while not found["is_indexed"]:
-                answer = httpx.get(f"{base}/api/v3/metadata", params={"address": raw}, timeout=240)
-                found = answer.json()[raw]
-            page = httpx.get(f"{base}/jetton/{raw}", timeout=240).text
-        finally:
-            server.terminate()
+    with serving("--lake", lake, env=env) as (base, _server):
+        raw = make_raw("silver")
+        found: dict[str, Any] = {"is_indexed": False}
+        while not found["is_indexed"]:
+            answer = httpx.get(f"{base}/api/v3/metadata", params={"address": raw}, timeout=240)
+            found = answer.json()[raw]
+        page = httpx.get(f"{base}/jetton/{raw}", timeout=240).text
     assert found["token_info"][0]["name"] == "Silver"
     assert host.count["/silver"] == 1
     assert "Fetched from the URI" in page

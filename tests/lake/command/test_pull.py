@@ -2,13 +2,13 @@
 
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.commands import COMMAND
 from tests.lake.rows import commit_rows
 from tests.lake.web import plain_server
 from tonlake.api.command.main import main
@@ -102,10 +102,8 @@ def test_no_source(tmp_path: Path) -> None:
 
 def test_following(lake: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
-    start = "from tonlake.api.command.start import start; start()"
     with plain_server(lake) as url:
-        command = [sys.executable, "-c", start, "pull", url, "--lake", str(copy)]
-        command += ["--follow", "--json"]
+        command = [*COMMAND, "pull", url, "--lake", str(copy), "--follow", "--json"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             try:
                 assert process.stdout is not None
