@@ -188,7 +188,7 @@ def test_serve_prints_its_address_and_stops_on_sigterm(demo_lake: Path) -> None:
         banner = [server.stdout.readline() for _ in range(3)]
         assert banner[0] == f"{address}/docs  API reference\n"
         connection = HTTPConnection(address.split("/")[2], timeout=120)
-        for line in (address, *banner):
+        for line in (f"{address}/", *banner):
             connection.request("GET", line.split()[0])
             answer = connection.getresponse()
             assert (answer.status, bool(answer.read())) == (200, True), line
