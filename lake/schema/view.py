@@ -365,21 +365,53 @@ V_SWAPS = View(
     ),
 )
 
+_NFT = (
+    *address("item", "NFT item"),
+    *address("collection", "Collection of the item"),
+    text("collection_name", "Name of the collection, if it is on the chain"),
+    *labelled("seller", "Seller; minted: who deployed it"),
+    *labelled("buyer", "New owner, or bidder"),
+    *amount("price", "Price or bid in TON", "nanoton"),
+    *amount("marketplace_fee", "sold, listed: part of the price for the marketplace", "nanoton"),
+    *amount("royalty", "sold, listed: part of the price for the author", "nanoton"),
+    text("marketplace", "Name of the marketplace"),
+    *address("sale_contract", "Contract of the sale or auction"),
+    *_ACTION[:1],
+    hash_column("action_id", "Id of the action in actions; NULL: seen by the contract's state"),
+    number("lt", "Greatest logical time of its transactions"),
+    *(MC_SEQNO, DAY),
+)
+
+V_NFT_EVENTS = View(
+    name="v_nft_events",
+    doc=(
+        "What happened to NFTs and domains, by successful actions; and transfers to and from a "
+        "contract of a sale, by its state, where no action says so: out of a completed sale to "
+        "someone other than the owner, the item is sold."
+    ),
+    bases=(
+        *("nft_sales_events", "actions", "nft_items", "nft_sales", "nft_transfers"),
+        *("transaction_traces", "latest_nft_collections"),
+    ),
+    columns=(
+        time("Time of its last transaction"),
+        choice(
+            "event",
+            *("minted", "listed", "auctioned", "changed", "cancelled", "bid", "outbid", "sold"),
+            *("ended", "released"),
+        ),
+        text("action_type", "Type of the action; NULL: seen by the contract's state"),
+        *_NFT,
+    ),
+)
+
 V_NFT_SALES = View(
     name="v_nft_sales",
     doc="Purchases of NFTs and domains, at a fixed price or by auction.",
-    bases=("nft_sales_events", "latest_nft_collections"),
+    bases=("v_nft_events",),
     columns=(
         time("Time of its last transaction"),
         choice("event", "nft_purchase", "dns_purchase"),
-        *address("item", "NFT item"),
-        *address("collection", "Collection of the item"),
-        text("collection_name", "Name of the collection, if it is on the chain"),
-        *labelled("seller", "Seller"),
-        *labelled("buyer", "New owner"),
-        *amount("price", "Price in TON", "nanoton"),
-        text("marketplace", "Name of the marketplace"),
-        *address("sale_contract", "Contract of the sale or auction"),
-        *_ACTION,
+        *_NFT,
     ),
 )

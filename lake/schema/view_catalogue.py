@@ -14,6 +14,7 @@ from tonlake.lake.schema.view import (
     V_JETTON_TRANSFERS,
     V_JETTONS,
     V_MESSAGES,
+    V_NFT_EVENTS,
     V_NFT_SALES,
     V_SWAPS,
     V_TRANSACTIONS,
@@ -170,7 +171,8 @@ VIEWS: dict[str, View] = {
     view.name: view
     for view in (
         *(V_JETTONS, V_ACCOUNTS, V_TRANSACTIONS, V_COMMENTS, V_MESSAGES, V_NEW_CONTRACTS),
-        *(DEX_PRICES, TON_PRICES, V_JETTON_TRANSFERS, V_TRANSFERS, V_SWAPS, V_NFT_SALES),
+        *(DEX_PRICES, TON_PRICES, V_JETTON_TRANSFERS, V_TRANSFERS, V_SWAPS),
+        *(V_NFT_EVENTS, V_NFT_SALES),
         *(V_BALANCES, V_DAILY, BALANCES_AT, JETTON_HOLDERS),
     )
 }

@@ -66,13 +66,17 @@ group by opcode order by count(*) desc, opcode limit least($1, 50)
 """
 BLOCKS = "from blocks order by root_hash limit $1"
 MASTERCHAIN = "select distinct mc_seqno from transactions order by hash(mc_seqno) limit $1"
-
-
 OWNERS = """
 select peer_address({end}_workchain, {end}) as {name} from {table} where {end} is not null
 group by {end}_workchain, {end} order by count(*) desc, {end} limit $1
 """
 ACTIONS = "from actions order by action_id limit $1"
+
+
+def _by_owner(path: str, table: str, end: str, name: str) -> tuple[str, str]:
+    return path, OWNERS.format(table=table, end=end, name=name)
+
+
 IN_ACTIONS = """
 select peer_address(workchain, account) as account from action_accounts
 group by workchain, account order by count(*) desc, account limit $1
@@ -130,32 +134,22 @@ DERIVED = {
     "actions by id": ("actions", f"select action_id {ACTIONS}"),
     "actions by time": ("actions", SPAN),
     "actions by trace": ("actions", f"select trace_id {ACTIONS}"),
-    "jetton transfers by owner": (
-        "jetton/transfers",
-        OWNERS.format(table="jetton_transfers", end="destination", name="owner_address"),
+    "jetton transfers by owner": _by_owner(
+        "jetton/transfers", "jetton_transfers", "destination", "owner_address"
     ),
-    "jetton transfers by jetton": (
-        "jetton/transfers",
-        OWNERS.format(table="jetton_transfers", end="jetton", name="jetton_master"),
+    "jetton transfers by jetton": _by_owner(
+        "jetton/transfers", "jetton_transfers", "jetton", "jetton_master"
     ),
     "jetton transfers by time": ("jetton/transfers", MOVED.format(table="jetton_transfers")),
-    "jetton wallets by owner": (
-        "jetton/wallets",
-        OWNERS.format(table="jetton_wallets", end="owner", name="owner_address"),
+    "jetton wallets by owner": _by_owner(
+        "jetton/wallets", "jetton_wallets", "owner", "owner_address"
     ),
     "NFT transfers by time": ("nft/transfers", MOVED.format(table="nft_transfers")),
-    "NFT items by owner": (
-        "nft/items",
-        OWNERS.format(table="nft_items", end="owner", name="owner_address"),
+    "NFT items by owner": _by_owner("nft/items", "nft_items", "owner", "owner_address"),
+    "NFT items by collection": _by_owner(
+        "nft/items", "nft_items", "collection", "collection_address"
     ),
-    "NFT items by collection": (
-        "nft/items",
-        OWNERS.format(table="nft_items", end="collection", name="collection_address"),
-    ),
-    "DNS records by wallet": (
-        "dns/records",
-        OWNERS.format(table="dns_records", end="wallet", name="wallet"),
-    ),
+    "DNS records by wallet": _by_owner("dns/records", "dns_records", "wallet", "wallet"),
     "multisig wallet by address": (
         "multisig/wallets",
         """

@@ -235,3 +235,10 @@ create or replace macro shown_jettons(relation, traces, jettons, price_list) as 
         on named.jetton = prices.account
         and named.jetton_workchain = prices.workchain
         and named.time >= prices.time;
+
+-- The part of a price that a contract pays out, by the names of two fields of its terms.
+create or replace macro nft_share(price, terms, factor, base) as
+    try_cast(
+        price::hugeint * (terms ->> factor)::hugeint
+        // nullif((terms ->> base)::hugeint, 0) as decimal(38, 0)
+    );

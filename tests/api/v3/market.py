@@ -159,6 +159,12 @@ def _put_jettons(scene: Scene) -> None:
         )
 
 
+def _put_bird(scene: Scene, item: str, owner: str, mc_seqno: int) -> None:
+    places = {"owner": owner, "item_index": item.split()[1], "collection": "birds"}
+    values = places | {"code": "item code", "init": True, "content": '{"name":"A bird"}'}
+    scene.put_state("nft_items", item, mc_seqno, **values)
+
+
 def _put_nfts(scene: Scene) -> None:
     scene.put_state(
         "nft_collections",
@@ -169,18 +175,8 @@ def _put_nfts(scene: Scene) -> None:
         owner="boss",
         content='{"name":"Birds"}',
     )
-    for index in (9, 10):
-        scene.put_state(
-            "nft_items",
-            f"bird {index}",
-            2,
-            code="item code",
-            init=True,
-            owner="ann",
-            item_index=str(index),
-            collection="birds",
-            content='{"name":"A bird"}',
-        )
+    for item in ("bird 9", "bird 10"):
+        _put_bird(scene, item, "ann", 2)
     scene.put_state(
         "nft_items",
         "lone",
@@ -207,28 +203,8 @@ def _put_nfts(scene: Scene) -> None:
             created_at=77,
             details=json.dumps({"full_price": "5", "royalty_address": make_raw("artist")}),
         )
-        scene.put_state(
-            "nft_items",
-            item,
-            4,
-            code="item code",
-            init=True,
-            owner=contract,
-            item_index=item.split()[1],
-            collection="birds",
-            content='{"name":"A bird"}',
-        )
-    scene.put_state(
-        "nft_items",
-        "bird 9",
-        5,
-        code="item code",
-        init=True,
-        owner="bob",
-        item_index="9",
-        collection="birds",
-        content='{"name":"A bird"}',
-    )
+        _put_bird(scene, item, contract, 4)
+    _put_bird(scene, "bird 9", "bob", 5)
     for lt, item, source, target in (
         (405, "bird 9", "ann", "shop"),
         (505, "bird 9", "shop", "bob"),

@@ -63,20 +63,15 @@ def test_a_flipped_bit_is_named(
     watch.check("of no files")
 
 
-def test_the_same_bytes_written_again_are_sound(
-    tmp_path: Path, files: tuple[DataFile, ...]
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_a_file_written_again_or_removed_by_maintenance_is_no_damage(
+    tmp_path: Path, files: tuple[DataFile, ...], *, is_removed: bool
 ) -> None:
     path = tmp_path / files[0].path
-    path.write_bytes(path.read_bytes())
-    watch = FileWatch(tmp_path, {GROUP: files})
-    watch.check(GROUP)
-    assert not watch.damaged
-
-
-def test_a_file_that_maintenance_removed_is_no_damage(
-    tmp_path: Path, files: tuple[DataFile, ...]
-) -> None:
-    (tmp_path / files[0].path).unlink()
+    data = path.read_bytes()
+    path.unlink()
+    if not is_removed:
+        path.write_bytes(data)
     watch = FileWatch(tmp_path, {GROUP: files})
     watch.check(GROUP)
     assert not watch.damaged

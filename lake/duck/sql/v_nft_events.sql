@@ -1,0 +1,174 @@
+create or replace view v_nft_events as
+with contracts as (
+    select
+        workchain,
+        account,
+        nft_workchain,
+        nft,
+        arg_max(ton_address(nft_owner_workchain, nft_owner), mc_seqno) as owner,
+        arg_max(ton_address(marketplace_workchain, marketplace), mc_seqno) as market,
+        arg_max(details, mc_seqno) as terms
+    from nft_sales
+    where nft is not null
+    group by workchain, account, nft_workchain, nft
+),
+classified as not materialized (
+    select
+        case
+            when event in ('nft_purchase', 'dns_purchase') then 'sold'
+            when event = 'auction_bid' then 'bid'
+            when event = 'auction_outbid' then 'outbid'
+            when event = 'nft_put_on_sale' then 'listed'
+            when event in ('nft_put_on_auction', 'teleitem_start_auction') then 'auctioned'
+            when event = 'nft_update_sale' then 'changed'
+            when event = 'nft_finish_auction' then 'ended'
+            when event = 'dns_release' then 'released'
+            else 'cancelled'
+        end as event,
+        event as action_type,
+        item,
+        collection,
+        seller,
+        buyer,
+        price,
+        marketplace,
+        marketplace_address,
+        sale,
+        trace_id,
+        action_id,
+        end_utime as utime,
+        end_lt as lt,
+        mc_seqno,
+        day
+    from nft_sales_events
+    where success
+),
+minted as not materialized (
+    select
+        'minted' as event,
+        type as action_type,
+        asset_secondary as item,
+        asset as collection,
+        source as seller,
+        ton_address(items.owner_workchain, items.owner) as buyer,
+        trace_id,
+        action_id,
+        end_utime as utime,
+        end_lt as lt,
+        minting.mc_seqno,
+        minting.day
+    from actions as minting
+    asof left join nft_items as items
+        on ton_raw_account(asset_secondary) = items.account
+        and ton_raw_workchain(asset_secondary) = items.workchain
+        and minting.mc_seqno >= items.mc_seqno
+    where type = 'nft_mint' and success
+),
+-- Transfers to and from a contract of a sale. The classifier takes those of buyers who send an
+-- op-code for mere transfers.
+moved as not materialized (
+    select
+        case
+            when transfers.new_owner = contracts.account
+                then case when terms ->> '$.full_price' is null then 'auctioned' else 'listed' end
+            when ton_address(new_owner_workchain, new_owner) = contracts.owner then 'cancelled'
+            when 'true' in (terms ->> '$.is_complete', terms ->> '$.end_flag') then 'sold'
+        end as event,
+        ton_address(transfers.workchain, transfers.account) as item,
+        ton_address(collection_workchain, collection) as collection,
+        contracts.owner as seller,
+        case when event = 'sold' then ton_address(new_owner_workchain, new_owner) end as buyer,
+        case
+            when event = 'sold' then coalesce(terms ->> '$.full_price', terms ->> '$.last_bid')
+            when event = 'listed' then terms ->> '$.full_price'
+        end::decimal(38, 0) as price,
+        market as marketplace_address,
+        ton_address(contracts.workchain, contracts.account) as sale,
+        trace_id,
+        now as utime,
+        transfers.lt,
+        transfers.mc_seqno,
+        transfers.day
+    from each_move('nft_transfers') as transfers
+    join contracts
+        on transfers.account = nft
+        and transfers.workchain = nft_workchain
+        and (
+            (new_owner = contracts.account and new_owner_workchain = contracts.workchain)
+            or (old_owner = contracts.account and old_owner_workchain = contracts.workchain)
+        )
+    left join transaction_traces as traced
+        on transfers.tx_hash = traced.hash and transfers.lt = traced.lt
+    where not aborted
+),
+happened as not materialized (
+    from classified
+    union all by name
+    from minted
+    union all by name
+    select moved.*
+    from moved
+    anti join classified using (trace_id, item, event)
+    where event is not null
+),
+events as not materialized (
+    select
+        happened.*,
+        case when event in ('sold', 'listed') then terms end as paid,
+        coalesce(
+            (paid ->> '$.marketplace_fee')::decimal(38, 0),
+            nft_share(price, paid, 'mp_fee_factor', 'mp_fee_base')
+        ) as marketplace_fee,
+        coalesce(
+            (paid ->> '$.royalty_amount')::decimal(38, 0),
+            nft_share(price, paid, 'royalty_fee_factor', 'royalty_fee_base'),
+            nft_share(price, paid, 'royalty_numerator', 'royalty_denominator')
+        ) as royalty
+    from happened
+    left join contracts
+        on ton_raw_account(sale) = contracts.account
+        and ton_raw_workchain(sale) = contracts.workchain
+        and ton_raw_account(item) = nft
+        and ton_raw_workchain(item) = nft_workchain
+)
+select
+    ton_time(events.utime) as time,
+    event,
+    action_type,
+    item,
+    ton_raw_workchain(item) as item_workchain,
+    ton_raw_account(item) as item_id,
+    events.collection,
+    ton_raw_workchain(events.collection) as collection_workchain,
+    ton_raw_account(events.collection) as collection_id,
+    collections.content ->> '$.name' as collection_name,
+    seller,
+    ton_raw_workchain(seller) as seller_workchain,
+    ton_raw_account(seller) as seller_id,
+    sellers.label as seller_label,
+    buyer,
+    ton_raw_workchain(buyer) as buyer_workchain,
+    ton_raw_account(buyer) as buyer_id,
+    buyers.label as buyer_label,
+    ton_scaled(price, 9) as price,
+    price as price_units,
+    ton_scaled(marketplace_fee, 9) as marketplace_fee,
+    marketplace_fee as marketplace_fee_units,
+    ton_scaled(royalty, 9) as royalty,
+    royalty as royalty_units,
+    coalesce(marketplace, markets.label) as marketplace,
+    sale as sale_contract,
+    ton_raw_workchain(sale) as sale_contract_workchain,
+    ton_raw_account(sale) as sale_contract_id,
+    trace_id,
+    action_id,
+    events.lt,
+    events.mc_seqno,
+    events.day
+from events
+left join latest_nft_collections as collections
+    on ton_raw_account(events.collection) = collections.account
+    and ton_raw_workchain(events.collection) = collections.workchain
+left join labels as sellers on seller = sellers.address
+left join labels as buyers on buyer = buyers.address
+left join labels as markets on marketplace_address = markets.address;
