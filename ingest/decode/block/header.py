@@ -10,6 +10,7 @@ other types of cells, and BocError for cells that end too early or are pruned.
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -33,16 +34,18 @@ _INFO_TAG = 0x9BC7A987
 _EXTRA_TAG = 0x4A33F6FD
 _GLOBAL_VERSION_TAG = 0xC4
 _HAS_GEN_SOFTWARE = 1
-_INFO_BITS = (
-    "after_merge",
-    "before_split",
-    "after_split",
-    "want_split",
-    "want_merge",
-    "key_block",
-    "vert_seqno_incr",
+_INFO_START, _INFO_REST = Struct(">IBBII"), Struct(">IQQi3I")
+"""BlockInfo after its tag, and after its shard."""
+_INFO_START_NAMES = ("version", "bits", "flags", "seqno", "vert_seqno")
+_INFO_REST_NAMES = (
+    *("gen_utime", "start_lt", "end_lt", "validator_list_hash_short"),
+    *("gen_catchain_seqno", "min_ref_mc_seqno", "prev_key_block_seqno"),
 )
-_INFO_SEQNOS = ("gen_catchain_seqno", "min_ref_mc_seqno", "prev_key_block_seqno")
+_INFO_BITS = (
+    *("vert_seqno_incr", "key_block", "want_merge", "want_split"),
+    *("after_split", "before_split", "after_merge", "not_master"),
+)
+"""From the lowest bit up."""
 
 
 class BlockParts(msgspec.Struct, frozen=True):
@@ -179,16 +182,12 @@ def read_own_info(tree: CellTree, cell: int) -> tuple[dict[str, Any], CellSlice]
     """
     info = tree.slice(cell)
     check_tag(info, 32, _INFO_TAG, "block info")
-    row: dict[str, Any] = {"version": info.load_uint(32)}
-    row["not_master"] = info.load_bit()
-    row |= {name: info.load_bit() for name in _INFO_BITS}
-    row["flags"] = info.load_uint(8)
-    row["seqno"], row["vert_seqno"] = info.load_uint(32), info.load_uint(32)
+    start = info.load_bytes(_INFO_START.size)
+    row: dict[str, Any] = dict(zip(_INFO_START_NAMES, _INFO_START.unpack(start), strict=True))
+    bits = row.pop("bits")
+    row |= {name: bits >> at & 1 == 1 for at, name in enumerate(_INFO_BITS)}
     row["workchain"], row["shard"] = read_shard_ident(info)
-    row["gen_utime"] = info.load_uint(32)
-    row["start_lt"], row["end_lt"] = info.load_uint(64), info.load_uint(64)
-    row["validator_list_hash_short"] = info.load_int(32)
-    row |= {name: info.load_uint(32) for name in _INFO_SEQNOS}
+    row |= zip(_INFO_REST_NAMES, _INFO_REST.unpack(info.load_bytes(_INFO_REST.size)), strict=True)
     row |= {"gen_software_version": None, "gen_software_capabilities": None}
     if row["flags"] & _HAS_GEN_SOFTWARE:
         check_tag(info, 8, _GLOBAL_VERSION_TAG, "gen_software")

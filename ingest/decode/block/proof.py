@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import binascii
 import hashlib
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -161,6 +162,7 @@ def read_snake(tree: CellTree, cell: int) -> bytes:
 _PROOF_TAG, _SIGNATURES_TAG, _SIMPLEX_TAG, _ED25519_TAG = 0xC3, 0x11, 0x12, 0x5
 _SHARD_IDENT_BITS, _SHARD_MASK = 104, (1 << 64) - 1
 _KEY_BITS = 16
+SHAPES_KEPT = 64
 _PAIR_BITS = 256 + 4 + 512
 _MERKLE_BITS = 280
 _SHARD_HASHES_BIT = 17  # after the tag and key_block of McBlockExtra
@@ -241,8 +243,8 @@ def _read_signature_set(tree: CellTree, cell: int) -> SignatureSet:
     pairs = [] if root is None else list(iter_hashmap(tree, root, _KEY_BITS))
     if len(pairs) != count or any(at != index for at, (index, _pair) in enumerate(pairs)):
         raise DecodeError(f"the block has {len(pairs)} signatures, but declares {count}")
-    if root is not None:
-        _check_form(tree, root, [pair.peek_uint(_PAIR_BITS) for _index, pair in pairs])
+    if root is not None and _list_parts(tree, root, count) != _shape_signatures(count):
+        raise DecodeError("the signatures of the block are malformed")
     signatures = []
     for _index, pair in pairs:
         node_id_short = pair.load_bytes(32)
@@ -259,17 +261,27 @@ def _read_vote(tree: CellTree, start: CellSlice) -> SimplexVote:
     return SimplexVote(session_id, slot, read_snake(tree, start.load_ref()))
 
 
-def _check_form(tree: CellTree, root: int, pairs: list[int]) -> None:
-    """Verify that a dictionary of signatures is encoded as in the node, since no hash covers it."""
-    copy = CellTree()
-    rebuilt = build_hashmap(
-        copy,
-        list(enumerate(pairs)),
-        _KEY_BITS,
-        lambda node, pair: node.store_uint(pair, _PAIR_BITS),
+@lru_cache(maxsize=SHAPES_KEPT)
+def _shape_signatures(count: int) -> list[tuple[int, int, int]]:
+    """Return the parts of a dictionary of signatures, as the node encodes it."""
+    tree = CellTree()
+    pairs = [(index, 0) for index in range(count)]
+    root = build_hashmap(
+        tree, pairs, _KEY_BITS, lambda node, pair: node.store_uint(pair, _PAIR_BITS)
     )
-    if copy.hash(rebuilt) != tree.hash(root):
-        raise DecodeError("the signatures of the block are malformed")
+    return _list_parts(tree, root, count)
+
+
+def _list_parts(tree: CellTree, root: int, count: int) -> list[tuple[int, int, int]]:
+    """Return number of references, bits, and label of each node; no hash covers signatures."""
+    parts: list[tuple[int, int, int]] = []
+    todo = [root]
+    while todo and len(parts) < 2 * count:  # one more than there should be
+        cell = todo.pop()
+        links, (value, bits) = tree.links[cell], tree.bits(cell)
+        parts.append((len(links), bits, value if links else value >> _PAIR_BITS))
+        todo += links
+    return parts
 
 
 def _check_merkle(tree: CellTree, cell: int, root_hash: bytes, *, is_hashed: bool) -> int:

@@ -15,6 +15,7 @@ import os
 import re
 import struct
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,11 +24,16 @@ from tonlake.ingest.errors import EntryFlaw
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.regular import open_regular
 
+if TYPE_CHECKING:
+    from io import FileIO
+
 FILE_MAGIC = 0xAE8FDD01
 FILE_HEADER_BYTES = 4
 ENTRY_MAGIC = 0x1E8B
 ENTRY_HEADER = struct.Struct("<HHI")
 DATA_BYTES_LIMIT = (1 << 31) - 1
+NAME_BYTES = 256
+"""Bytes read after the header of an entry, more than the name of a genuine one has."""
 
 BLOCK_KIND, PROOF_KIND, PROOF_LINK_KIND = "block", "proof", "prooflink"
 OTHER_KINDS = frozenset(
@@ -37,17 +43,38 @@ _NAME = re.compile(r"([a-z]+)_\((-?\d+),([0-9a-f]{16}),(\d+)\):([0-9A-F]{64}):([
 _LATER_ENTRY = re.compile(rb"\x8b\x1e..[\x00-\xff]{4}(?:block|proof|prooflink)_\(-?\d", re.DOTALL)
 
 
+class OpenFiles(dict[Path, "FileIO"]):
+    """At most ``FILES_KEPT`` open packages; all are closed when one more is opened."""
+
+    def open(self, path: Path) -> FileIO:
+        """Return an open package, opening it if necessary."""
+        if path not in self:
+            if len(self) >= FILES_KEPT:
+                self.close()
+            self[path] = open_regular(path)
+        return self[path]
+
+    def close(self) -> None:
+        """Close all packages."""
+        while self:
+            self.popitem()[1].close()
+
+
+FILES_KEPT = 16
+
+
 class EntryPlace(msgspec.Struct, frozen=True):
     """The position of an entry according to an index: file, offset, and end of the valid part.
 
     ``name`` is the file name for errors, relative to the source's folder. ``bound`` is None if no
-    index limits the valid part.
+    index limits the valid part. ``files`` keeps the file open; without it, each read opens it.
     """
 
     path: Path
     name: str
     offset: int
     bound: int | None
+    files: OpenFiles | None = None
 
 
 def format_entry_name(block_id: BlockId, kind: str = BLOCK_KIND) -> str:
@@ -88,8 +115,11 @@ def _read_named_entry(place: EntryPlace, expected: str) -> bytes:
         reason = f"the index puts it there, but only the first {place.bound} bytes are valid"
         raise _flaw(place, position, reason)
     try:
-        with open_regular(place.path) as file:
-            name, data = _read_entry(file.fileno(), position, place)
+        if place.files is not None:
+            name, data = _read_entry(place.files.open(place.path).fileno(), position, place)
+        else:
+            with open_regular(place.path) as file:
+                name, data = _read_entry(file.fileno(), position, place)
     except OSError as error:
         raise _flaw(place, position, explain_unreadable(error)) from error
     if name != expected.encode():
@@ -113,25 +143,27 @@ def check_file_hash(data: bytes, block_id: BlockId, *, file: str, offset: int) -
 
 
 def _read_entry(descriptor: int, position: int, place: EntryPlace) -> tuple[bytes, bytes]:
-    name_bytes, data_bytes = _read_entry_header(descriptor, position, place)
+    head = os.pread(descriptor, ENTRY_HEADER.size + NAME_BYTES, position)
+    name_bytes, data_bytes = _read_entry_header(head, position, place)
     start = position + ENTRY_HEADER.size
     end = start + name_bytes + data_bytes
     if place.bound is not None and end > FILE_HEADER_BYTES + place.bound:
         reason = f"the entry ends at {end}, but the index declares only {place.bound} bytes valid"
         raise _flaw(place, position, reason)
     # Two reads: slicing the name off one buffer would copy the data.
-    name = os.pread(descriptor, name_bytes, start)
+    name = head[ENTRY_HEADER.size :][:name_bytes]
+    if name_bytes > NAME_BYTES:
+        name = os.pread(descriptor, name_bytes, start)
     data = os.pread(descriptor, data_bytes, start + name_bytes)
     if len(name) + len(data) < name_bytes + data_bytes:
         raise _flaw(place, position, f"the file ends inside the entry, before {end}", cut=True)
     return name, data
 
 
-def _read_entry_header(descriptor: int, position: int, place: EntryPlace) -> tuple[int, int]:
-    header = os.pread(descriptor, ENTRY_HEADER.size, position)
-    if len(header) < ENTRY_HEADER.size:
+def _read_entry_header(head: bytes, position: int, place: EntryPlace) -> tuple[int, int]:
+    if len(head) < ENTRY_HEADER.size:
         raise _flaw(place, position, "the file ends before or inside the entry", cut=True)
-    magic, name_bytes, data_bytes = ENTRY_HEADER.unpack(header)
+    magic, name_bytes, data_bytes = ENTRY_HEADER.unpack_from(head)
     if magic != ENTRY_MAGIC:
         raise _flaw(place, position, f"no entry begins here: {magic:04x}, not {ENTRY_MAGIC:04x}")
     if data_bytes > DATA_BYTES_LIMIT:

@@ -121,8 +121,11 @@ class Store:
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a key; None if it is absent."""
-        with self._named_errors():
+        try:
             value: bytes | None = self._opened().get(key)
+        except Exception:  # else no context is entered, which costs more than the look-up
+            with self._named_errors():
+                raise
         return value
 
     def get_many(self, keys: Iterable[bytes]) -> list[bytes | None]:

@@ -19,7 +19,7 @@ import re
 import struct
 from collections import OrderedDict
 from collections.abc import Iterator
-from enum import IntFlag
+from enum import IntEnum
 from pathlib import Path
 
 import msgspec
@@ -27,14 +27,14 @@ import msgspec
 from tonlake.ingest.blocks import MASTERCHAIN_SHARD, BlockId
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.source.node import tl
-from tonlake.ingest.source.node.package import EntryPlace
+from tonlake.ingest.source.node.package import EntryPlace, OpenFiles
 from tonlake.ingest.source.node.rocks import FollowedStore, Scratch
 from tonlake.lake.account import MASTERCHAIN
 
 HANDLE_PREFIX = tl.pack_constructor(tl.BLOCK_HANDLE_KEY)
 
 
-class HandleFlag(IntFlag):
+class HandleFlag(IntEnum):
     """The bits of ``db.block.info.flags`` (``validator/block-handle.hpp``) used here."""
 
     PREV_LEFT = 1 << 1
@@ -48,11 +48,12 @@ class HandleFlag(IntFlag):
     MASTERCHAIN_REF_KNOWN = 1 << 23
 
 
-_SKIPPED = {
-    HandleFlag.NEXT_LEFT: tl.BLOCK_ID_BYTES,
-    HandleFlag.NEXT_RIGHT: tl.BLOCK_ID_BYTES,
-    HandleFlag.LT_KNOWN: 8,
-}
+_PREV = (HandleFlag.PREV_LEFT, HandleFlag.PREV_RIGHT)
+_SKIPPED = (
+    (HandleFlag.NEXT_LEFT, tl.BLOCK_ID_BYTES),
+    (HandleFlag.NEXT_RIGHT, tl.BLOCK_ID_BYTES),
+    (HandleFlag.LT_KNOWN, 8),
+)
 """Sizes of fields that are not used, between ``prev`` and ``unixtime``."""
 
 
@@ -64,7 +65,7 @@ class BlockHandle(msgspec.Struct, frozen=True):
     """
 
     id: BlockId
-    flags: HandleFlag
+    flags: int
     prev: tuple[BlockId, ...]
     unixtime: int | None
     masterchain_ref: int | None
@@ -94,15 +95,13 @@ def read_handle(data: bytes, what: str) -> BlockHandle:
     reader = tl.TlReader(data, what)
     reader.read_constructor(tl.BLOCK_INFO)
     block_id = reader.read_block_id()
-    flags = HandleFlag(reader.read_uint())
-
-    prev = (HandleFlag.PREV_LEFT, HandleFlag.PREV_RIGHT)
-    before = tuple(reader.read_block_id() for flag in prev if flag in flags)
-    reader.read_bytes(sum(size for flag, size in _SKIPPED.items() if flag in flags))
-    unixtime = reader.read_uint() if HandleFlag.TIME_KNOWN in flags else None
-    if HandleFlag.STATE_HASH_KNOWN in flags:
+    flags = reader.read_uint()
+    before = tuple([reader.read_block_id() for flag in _PREV if flag & flags])
+    reader.read_bytes(sum([size for flag, size in _SKIPPED if flag & flags]))
+    unixtime = reader.read_uint() if flags & HandleFlag.TIME_KNOWN else None
+    if flags & HandleFlag.STATE_HASH_KNOWN:
         reader.read_bytes(32)
-    committed_by = reader.read_uint() if HandleFlag.MASTERCHAIN_REF_KNOWN in flags else None
+    committed_by = reader.read_uint() if flags & HandleFlag.MASTERCHAIN_REF_KNOWN else None
     reader.expect_end()
     is_master = block_id.workchain == MASTERCHAIN
     return BlockHandle(
@@ -146,19 +145,25 @@ class Slice:
         self._packages: dict[PackageKey, int] = {}
         self._found: dict[PackageKey, EntryPlace] = {}
         """Where the first entries of packages are."""
+        self._files = OpenFiles()
         self._read_layout()
 
     def catch_up(self) -> bool:
         """Make the node's new writes visible; return False if its files did not change."""
-        self._found.clear()
+        self._forget_packages()
         changed = self.store.catch_up()
         if changed:
             self._read_layout()
         return changed
 
     def close(self) -> None:
-        """Close the index."""
+        """Close the index and the packages."""
+        self._forget_packages()
         self.store.close()
+
+    def _forget_packages(self) -> None:
+        self._found.clear()
+        self._files.close()
 
     def find_handle(self, block_id: BlockId) -> BlockHandle | None:
         """Return the handle of a block; None if this slice has none."""
@@ -172,7 +177,7 @@ class Slice:
             self._read_handle(unpack_handle_key(key, self.store.name), value)
             for key, value in self.store.scan(prefix)
         ]
-        archived = [one for one in handles if HandleFlag.ARCHIVED in one.flags] or handles
+        archived = [one for one in handles if one.flags & HandleFlag.ARCHIVED] or handles
         return archived[0] if archived else None
 
     def list_mc_seqnos(self) -> Iterator[int]:
@@ -214,7 +219,7 @@ class Slice:
                 f"{self.store.name}: has an offset for block {block_id}, but lists no package"
                 f" {package} for it"
             )
-        return EntryPlace(found.path, found.name, offset, found.bound)
+        return EntryPlace(found.path, found.name, offset, found.bound, self._files)
 
     def _find_package(self, key: PackageKey) -> EntryPlace | None:
         found = self._found.get(key)

@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.errors import EntryFlaw
 from tonlake.ingest.source.node.package import (
     EntryPlace,
+    OpenFiles,
     PackageScan,
     format_entry_name,
     parse_entry_name,
@@ -171,11 +173,9 @@ def test_flipped_bits_are_found_by_scanning(tmp_path: Path) -> None:
 
 
 def _is_right(place: EntryPlace, block_id: BlockId) -> bool:
-    try:
-        read_block_entry(place, block_id)
-    except EntryFlaw:
-        return False
-    return True
+    with suppress(EntryFlaw):
+        return bool(read_block_entry(place, block_id))
+    return False
 
 
 def test_the_index_bounds_what_is_read(tmp_path: Path) -> None:
@@ -186,6 +186,10 @@ def test_the_index_bounds_what_is_read(tmp_path: Path) -> None:
     assert read_block_entry(EntryPlace(path, "p.pack", 0, size), block_id) == data
     with pytest.raises(EntryFlaw, match=r"the index declares only .* bytes valid"):
         read_block_entry(EntryPlace(path, "p.pack", 0, size - 1), block_id)
+    with closing(OpenFiles()) as files:
+        for _ in range(2):  # the second time from the file that is still open
+            assert read_block_entry(EntryPlace(path, "p.pack", 0, size, files), block_id) == data
+            path.unlink(missing_ok=True)
 
 
 def test_a_missing_file_and_a_file_that_is_no_package(tmp_path: Path) -> None:
@@ -195,5 +199,4 @@ def test_a_missing_file_and_a_file_that_is_no_package(tmp_path: Path) -> None:
     (tmp_path / "y.pack").write_bytes(b"not a package at all")
     scan = PackageScan(tmp_path / "y.pack", "y.pack")
     scan.advance()
-    assert scan.tail is not None
-    assert "not a package" in scan.tail.reason
+    assert "not a package" in str(scan.tail)

@@ -111,12 +111,13 @@ def test_packages_of_a_slice_may_lie_in_the_next_folder(
         writer.write_block(99980, 99999, bundles[0].blocks[0])
         writer.write_block(99980, 100080, bundles[1].blocks[0])
     opened = Slice(tmp_path, 99980, scratch)
-    first = opened.locate(bundles[0].blocks[0].id, 99999)
-    second = opened.locate(bundles[1].blocks[0].id, 100080)
-    assert first is not None
-    assert second is not None
-    assert first.name == "archive/packages/arch0000/archive.99980.pack"
-    assert second.name == "archive/packages/arch0001/archive.100080.pack"
+    for bundle, mc_seqno, name in (
+        (bundles[0], 99999, "arch0000/archive.99980"),
+        (bundles[1], 100080, "arch0001/archive.100080"),
+    ):
+        place = opened.locate(bundle.blocks[0].id, mc_seqno)
+        assert place is not None
+        assert place.name == f"archive/packages/{name}.pack"
     opened.close()
 
 
