@@ -8,11 +8,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
+from click.testing import CliRunner, Result
 
 from tonlake.api.command.main import main
 
 COMMAND = [sys.executable, "-c", "from tonlake.api.command.start import start; start()"]
 """Runs ``tonlake`` in a process of its own."""
+
+
+def run(*words: object, **options: Any) -> Result:
+    """Run ``tonlake`` in this process."""
+    return CliRunner().invoke(main, [*map(str, words)], **options)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import tarfile
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -132,14 +131,10 @@ def make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
 
 def ingest_all(node: Path, lake_dir: Path, *ends: int) -> None:
     """Ingest all blocks of a node, or those from one to another, with its proofs."""
+    from tests.ingest.whole import ingest_node
     from tonlake.api.settings import Settings
-    from tonlake.ingest.run.pipeline import ingest
-    from tonlake.ingest.source.node.source import open_node
-    from tonlake.ingest.span import Span
 
-    with closing(open_node(node, proofs=True)) as source:
-        span = Span(*(ends or (source.first_mc_seqno(), source.last_mc_seqno())))
-        ingest(source, lake_dir, span, Settings())
+    ingest_node(node, lake_dir, Settings(), *ends, proofs=True)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,8 @@
 Tests of limits set their own limits.
 """
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -37,3 +39,12 @@ def patient(**sections: dict[str, Any]) -> Settings:
 
 
 PATIENT = patient()
+
+
+def wait_for(ask: Callable[[], Any], limit_s: float = 240.0) -> Any:
+    """Return the first true value of a function; the limit only keeps a fault from hanging."""
+    until_s = time.monotonic() + limit_s
+    while not (found := ask()):
+        assert time.monotonic() < until_s, "it did not come about"
+        time.sleep(0.01)
+    return found

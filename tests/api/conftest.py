@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -33,10 +32,8 @@ def client(demo_lake: Path) -> Iterator[TestClient[Any]]:
 @pytest.fixture(scope="session")
 def many_commits(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The first blocks of the demo node in small commits."""
+    from tests.ingest.whole import ingest_node
     from tests.patience import compose
-    from tonlake.ingest.run.pipeline import ingest
-    from tonlake.ingest.source.node.source import open_node
-    from tonlake.ingest.span import Span
 
     lake_dir = tmp_path_factory.mktemp("many-commits")
     settings = compose(
@@ -46,8 +43,7 @@ def many_commits(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> P
         },
         lake={"build_index": False},
     )
-    with closing(open_node(demo_node)) as source:
-        ingest(source, lake_dir, Span(source.first_mc_seqno(), LAST_BLOCK), settings)
+    ingest_node(demo_node, lake_dir, settings, last=LAST_BLOCK)
     return lake_dir
 
 

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.clock import Clock
 from tonlake.api.access import (
     LOOK_EVERY_S,
     KeyRecord,
@@ -146,17 +147,8 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
         add_key(tmp_path / "no" / "keys.json", "a", 1)
 
 
-class Clock:
-    """A manual clock."""
-
-    now_s = 1000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 def test_changes_of_the_file_are_seen(tmp_path: Path) -> None:
-    path, clock = tmp_path / "keys.json", Clock()
+    path, clock = tmp_path / "keys.json", Clock(1000.0)
     ring = Keyring(path, clock)
     key = add_key(path, "late", 10)
     assert ring.find(key) is None
@@ -176,7 +168,7 @@ def test_changes_of_the_file_are_seen(tmp_path: Path) -> None:
 def test_a_file_that_breaks_later_changes_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path, clock = tmp_path / "keys.json", Clock()
+    path, clock = tmp_path / "keys.json", Clock(1000.0)
     key = add_key(path, "one", 10)
     ring = Keyring(path, clock)
     path.write_text("oops")
@@ -190,7 +182,7 @@ def test_a_file_that_breaks_later_changes_nothing(
 
 
 def test_a_missing_file_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path, clock = tmp_path / "keys.json", Clock()
+    path, clock = tmp_path / "keys.json", Clock(1000.0)
     ring = Keyring(path, clock)
     warning = f"the key file {path} does not exist: no key is valid until it does"
     assert caplog.messages == [warning]
@@ -210,4 +202,4 @@ def test_a_broken_file_stops_the_start(tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
     path.write_text("oops")
     with pytest.raises(KeyFileInvalid):
-        Keyring(path, Clock())
+        Keyring(path, Clock(1000.0))

@@ -13,6 +13,7 @@ from tests.conftest import Facts
 from tests.ingest.source.liteserver.server import SimulatedServer, make_chain
 from tests.ingest.source.liteserver.states import ProvenStates
 from tests.ingest.source.liteserver.test_source import write_config
+from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT, patient
 from tonlake.api.app import create_app
 from tonlake.ingest.run.pipeline import ingest
@@ -43,8 +44,7 @@ def states(demo_node: Path) -> Iterator[ProvenStates]:
 def late(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake of the last blocks, without a baseline; only for reading."""
     lake = tmp_path_factory.mktemp("late") / "lake"
-    with closing(open_node(demo_node)) as source:
-        ingest(source, lake, Span(FIRST, LAST), PATIENT)
+    ingest_node(demo_node, lake, PATIENT, FIRST, LAST)
     return lake
 
 

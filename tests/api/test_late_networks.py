@@ -12,15 +12,14 @@ from tests.api.test_pruned import OF_ACCOUNTS
 from tests.conftest import unpack
 from tests.ingest.facts import read_facts
 from tests.ingest.statefiles import Split, write_states
+from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.ingest.run.baseline import ingest_state
-from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.ingest.source.node.shardstate import CellDbStates, StateStore
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.node.statefile import StateFiles
-from tonlake.ingest.span import Span
 from tonlake.lake.index.builder.rebuild import rebuild_index
 
 pytestmark = pytest.mark.long
@@ -79,8 +78,7 @@ def ask(lake: Path, questions: list[tuple[str, dict[str, Any] | None]]) -> list[
 
 
 def bring_blocks(node: Path, lake: Path, first: int) -> None:
-    with closing(open_node(node)) as source:
-        ingest(source, lake, Span(first, source.last_mc_seqno()), PATIENT)
+    ingest_node(node, lake, PATIENT, first)
 
 
 @pytest.fixture(scope="module")

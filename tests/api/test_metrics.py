@@ -14,6 +14,7 @@ import pytest
 from litestar.testing import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.clock import Clock
 from tests.patience import PATIENT, compose
 from tonlake.api.app import create_app
 from tonlake.api.metrics import REQUESTS, Meter, configure_logs
@@ -131,15 +132,6 @@ def test_others_than_this_machine_need_a_key(demo_lake: Path) -> None:
     )
     with TestClient(create_app(demo_lake, public)) as client:
         assert client.get("/metrics").status_code == 200
-
-
-class Clock:
-    """A manual clock."""
-
-    now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 def test_times_fall_into_their_buckets() -> None:

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,12 +10,10 @@ import pytest
 from litestar.testing import TestClient
 
 from tests.conftest import unpack
+from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.api.settings import Settings
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import open_snapshot
@@ -91,9 +89,9 @@ class Pair(NamedTuple):
 def localnet(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A larger network, with libraries, multisigs and vesting, and with its index."""
     folder = tmp_path_factory.mktemp("localnet")
-    with closing(open_node(unpack(shared / "node" / "localnet-db.tar.zst", folder))) as source:
-        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        ingest(source, folder / "lake", span, Settings())
+    ingest_node(
+        unpack(shared / "node" / "localnet-db.tar.zst", folder), folder / "lake", Settings()
+    )
     rebuild_index(folder / "lake")
     return folder / "lake"
 

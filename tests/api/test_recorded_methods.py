@@ -5,7 +5,6 @@ long``.
 """
 
 import json
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,9 @@ from litestar.testing import TestClient
 
 from tests.api.recorded import RecordedCall, list_calls, read_recorded, read_typed
 from tests.conftest import unpack
+from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 
 pytestmark = pytest.mark.usefixtures("tvm")
 
@@ -28,9 +25,7 @@ NETWORKS = [("", "localnet-db.tar.zst", 705), SECOND]
 
 def make_lake(archive: Path, target: Path, first: int | None = None) -> Path:
     """Ingest the whole of a packed node database, or what comes from a block on."""
-    with closing(open_node(unpack(archive, target / "node"))) as source:
-        span = Span(first or source.first_mc_seqno(), source.last_mc_seqno())
-        ingest(source, target / "lake", span, PATIENT)
+    ingest_node(unpack(archive, target / "node"), target / "lake", PATIENT, first)
     return target / "lake"
 
 

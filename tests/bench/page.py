@@ -18,12 +18,10 @@ from tests.bench.arguments import Draw
 from tests.bench.clock import cpu_clock_of
 from tests.bench.figure import Figure, Target, at_most
 from tests.commands import serving as run_service
+from tests.ingest.whole import ingest_node
 from tests.made.blocks import ROOT, unpack_demo
 from tests.patience import LIMITS
 from tonlake.api.settings import Settings
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
@@ -93,8 +91,7 @@ def _ingest_demo(scratch: Path) -> Path:
     """Create a lake of the demo node once and return its folder."""
     lake = scratch / "lake-demo"
     if not lake.exists():
-        with closing(open_node(unpack_demo(scratch))) as source:
-            ingest(source, lake, Span(1, source.last_mc_seqno()), Settings())
+        ingest_node(unpack_demo(scratch), lake, Settings(), 1)
     return lake
 
 

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 
 from tests.bench.figure import Figure
 from tests.conftest import DEMO, unpack
 from tests.ingest.derive.tvm.replay import Replay
+from tests.ingest.whole import ingest_node
 from tonlake.api.settings import Settings
 from tonlake.ingest.decode.cell.packed import assemble_boc
 from tonlake.ingest.derive.tvm.call import (
@@ -19,9 +19,6 @@ from tonlake.ingest.derive.tvm.call import (
     method_id,
 )
 from tonlake.ingest.derive.tvm.worker import Answer, Call, WorkerSettings, load_engine
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 
 LIMITS = WorkerSettings(1 << 30, 8000, 100, 16 << 20)
 CALLS = 200
@@ -47,9 +44,7 @@ def measure_tvm(scratch: Path, *, quick: bool) -> list[Figure]:
 
 def _make_lake(scratch: Path) -> Path:
     lake_dir = scratch / "tvm.lake"
-    with closing(open_node(unpack(DEMO / "demo-node.tar.zst", scratch / "tvm.node"))) as source:
-        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        ingest(source, lake_dir, span, Settings())
+    ingest_node(unpack(DEMO / "demo-node.tar.zst", scratch / "tvm.node"), lake_dir, Settings())
     return lake_dir
 
 

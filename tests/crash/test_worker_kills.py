@@ -9,7 +9,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.test_ingest_kills import list_live
+from tests.patience import wait_for
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.verify import verify_lake
@@ -106,10 +106,7 @@ def test_any_process_may_be_killed(demo_node: Path, tmp_path: Path) -> None:
         errors = process.communicate(timeout=60)[1].decode()
         if process.returncode not in {0, -signal.SIGKILL}:
             assert "ended with signal 9" in errors or "TVM" in errors, errors
-        deadline_s = time.monotonic() + 20
-        while any(map(is_alive, tree)):
-            assert time.monotonic() < deadline_s, "a process was left behind"
-            time.sleep(0.02)
+        wait_for(lambda tree=tree: not any(map(is_alive, tree)), 20)  # type: ignore[misc]
         undisturbed.check_prefix(lake)
         if process.returncode == 0:
             assert list_live(lake) == reference

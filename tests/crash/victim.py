@@ -9,11 +9,11 @@ started for each of the many kills.
 """
 
 import sys
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from unittest import mock
 
+from tests.ingest.whole import ingest_node
 from tests.lake.killed import serve_orders
 from tests.patience import compose
 from tonlake.ingest.derive.contract import derivation
@@ -21,9 +21,6 @@ from tonlake.ingest.derive.contract.program import AnswerCache
 from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.world import Network, World
 from tonlake.ingest.derive.tvm.pool import TvmPool
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 from tonlake.lake.commit import commit
 
 SETTINGS = compose(
@@ -44,8 +41,7 @@ def ask_data_alone(
 
 def bring(node: Path, lake: Path) -> None:
     """Ingest the node's first masterchain blocks in small commits."""
-    with closing(open_node(node)) as source:
-        ingest(source, lake, Span(1, 32), SETTINGS)
+    ingest_node(node, lake, SETTINGS, 1, 32)
 
 
 def main() -> None:

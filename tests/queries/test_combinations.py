@@ -6,19 +6,16 @@
 from __future__ import annotations
 
 import gc
-from contextlib import closing
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from tests.ingest.whole import ingest_node
 from tests.made.blocks import NETWORK_NODE, unpack_node
 from tests.queries.test_message_pages import compare
 from tests.queries.test_span import KEYS, MOVES, compare_pages, list_moves
 from tonlake.api.settings import Settings
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
@@ -36,8 +33,7 @@ pytestmark = [
 def network_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the lake of a whole network."""
     folder = tmp_path_factory.mktemp("network")
-    with closing(open_node(unpack_node(NETWORK_NODE, folder / "node"))) as source:
-        ingest(source, folder / "lake", Span(1, source.last_mc_seqno()), Settings())
+    ingest_node(unpack_node(NETWORK_NODE, folder / "node"), folder / "lake", Settings(), 1)
     return folder / "lake"
 
 

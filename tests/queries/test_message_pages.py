@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from tests.ingest.whole import ingest_node
 from tests.lake.chain import Chain, commit_made
 from tests.queries.asking import ask_both
 from tonlake.api.settings import Settings
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index import page
 from tonlake.lake.index.index import open_index
@@ -121,9 +118,8 @@ def test_pages_of_several_segments(
 ) -> None:
     monkeypatch.setattr(page, "_MIN_READ", 1)  # so that a few are many
     monkeypatch.setattr(page, "MAX_SORTED", 2)
-    with closing(open_node(demo_node)) as source:
-        for first, last in ((20, 59), (60, 149), (150, 200)):
-            ingest(source, tmp_path, Span(first, last), Settings())
+    for ends in ((20, 59), (60, 149), (150, 200)):
+        ingest_node(demo_node, tmp_path, Settings(), *ends)
     index = open_index(open_snapshot(tmp_path), LakeSettings())
     assert index is not None
     assert len(index.segments.segments) == 3

@@ -18,15 +18,10 @@ from typing import Any
 import click
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from tests.commands import list_commands, serving
-from tonlake.api.command.main import main
+from tests.commands import list_commands, run, serving
 from tonlake.ingest.source.node.source import open_node
-
-
-def _run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(item) for item in arguments])
 
 
 def _lines(result: Result) -> list[dict[str, Any]]:
@@ -47,13 +42,13 @@ def block_files(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> li
 
 
 def test_every_package_has_its_commands() -> None:
-    result = _run("--help")
+    result = run("--help")
     assert result.exit_code == 0
     for name in ("ingest", "status", "verify", "sql", "serve", "decode", "demo", "config"):
         assert re.search(rf"^  {name} ", result.output, re.MULTILINE)
     for name in list_commands():
-        assert _run(name, "--help").exit_code == 0
-    assert re.fullmatch(r"tonlake, version \d+\.\d+\.\d+\n", _run("--version").output)
+        assert run(name, "--help").exit_code == 0
+    assert re.fullmatch(r"tonlake, version \d+\.\d+\.\d+\n", run("--version").output)
 
 
 def test_every_option_is_explained() -> None:
@@ -89,7 +84,7 @@ def test_a_demo_of_no_node_says_so(tmp_path: Path) -> None:
             "cannot be unpacked as .tar.zst: link is neither file nor folder",
         ),
     ):
-        result = _run("demo", "--archive", archive, "--lake", tmp_path / "lake", "--once")
+        result = run("demo", "--archive", archive, "--lake", tmp_path / "lake", "--once")
         assert result.exit_code == 1
         assert f"{archive.name} {complaint}" in result.stderr
 
@@ -100,7 +95,7 @@ def test_a_block_gives_its_rows(block_files: list[Path], demo_facts: Path) -> No
         for line in (demo_facts / "expected-transactions.jsonl").read_text().splitlines()
     ]
     for file in block_files:
-        result = _run("decode", "block", file)
+        result = run("decode", "block", file)
         assert (result.exit_code, result.stderr) == (0, "")
         rows = _lines(result)
         (block,) = [row for row in rows if row["table"] == "blocks"]
@@ -124,7 +119,7 @@ def test_a_block_gives_its_rows(block_files: list[Path], demo_facts: Path) -> No
 def test_what_is_no_block_is_refused(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "x.boc"
     file.write_bytes(data)
-    result = _run("decode", "block", file)
+    result = run("decode", "block", file)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("error: x.boc: ")
 
@@ -133,13 +128,13 @@ def test_what_is_no_block_is_refused(tmp_path: Path, data: bytes) -> None:
 def test_transactions_decode_line_by_line(
     block_files: list[Path], tmp_path: Path, compression: str | None, ask_v3: Any
 ) -> None:
-    rows = [row for file in block_files for row in _lines(_run("decode", "block", file))]
+    rows = [row for file in block_files for row in _lines(run("decode", "block", file))]
     transactions = [row for row in rows if row["table"] == "transactions"]
     lines = [json.dumps({"boc": row["boc"], "more": 1}) for row in transactions]
     file = tmp_path / "tx.jsonl"
     with pa.output_stream(str(file), compression=compression) as stream:
         stream.write("\n".join(lines).encode())
-    result = _run("decode", "tx", file, "--global-version", 11)
+    result = run("decode", "tx", file, "--global-version", 11)
     assert (result.exit_code, result.stderr) == (0, "")
     for row, ours in zip(transactions, _lines(result), strict=True):
         (served,) = ask_v3(f"/api/v3/transactions?hash={row['hash']}").json()["transactions"]
@@ -158,7 +153,7 @@ def ask_v3(client: Any) -> Any:
 
 
 def test_a_bad_line_does_not_stop_the_others(block_files: list[Path], tmp_path: Path) -> None:
-    rows = [row for file in block_files for row in _lines(_run("decode", "block", file))]
+    rows = [row for file in block_files for row in _lines(run("decode", "block", file))]
     good = json.dumps({"boc": next(row["boc"] for row in rows if row["table"] == "transactions")})
     bad = [
         "nonsense",
@@ -172,7 +167,7 @@ def test_a_bad_line_does_not_stop_the_others(block_files: list[Path], tmp_path: 
     ]
     file = tmp_path / "tx.jsonl"
     file.write_text("\n".join([good, *bad, "", good]))
-    result = _run("decode", "tx", file)
+    result = run("decode", "tx", file)
     assert result.exit_code == 3
     found = _lines(result)
     assert found[0] == found[-1]
@@ -223,35 +218,35 @@ def test_a_second_ctrl_c_drops_clients_without_a_traceback(demo_lake: Path) -> N
 def test_a_file_is_no_lake_to_serve_or_to_make(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    served = _run("serve", "--lake", file, "--port", 0)
+    served = run("serve", "--lake", file, "--port", 0)
     assert (served.exit_code, "is a file" in served.stderr) == (2, True)
 
 
 def test_a_port_in_use_is_named(demo_lake: Path, tmp_path: Path) -> None:
-    result = _run("serve", "--lake", demo_lake, "--host", "203.0.113.1", "--port", "1")
+    result = run("serve", "--lake", demo_lake, "--host", "203.0.113.1", "--port", "1")
     assert result.exit_code == 1
     assert "cannot listen on 203.0.113.1, port 1" in result.stderr
     assert "--host is an address of this machine" in result.stderr
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         for arguments in (("serve", "--lake", demo_lake), ("demo", "--lake", tmp_path / "demo")):
-            result = _run(*arguments, "--port", port)
+            result = run(*arguments, "--port", port)
             assert (result.exit_code, result.stdout) == (1, "")
             assert f"port {port}: Address already in use; stop the process" in result.stderr
     assert not (tmp_path / "demo").exists()
-    assert _run("serve", "--lake", demo_lake, "--port", "70000").exit_code == 2
+    assert run("serve", "--lake", demo_lake, "--port", "70000").exit_code == 2
 
 
 def test_transactions_are_read_from_a_pipe_as_well(block_files: list[Path], tmp_path: Path) -> None:
-    rows = [row for file in block_files for row in _lines(_run("decode", "block", file))]
+    rows = [row for file in block_files for row in _lines(run("decode", "block", file))]
     lines = [json.dumps({"boc": row["boc"]}) for row in rows if row["table"] == "transactions"]
     file, pipe = tmp_path / "tx.jsonl", tmp_path / "pipe"
     file.write_text("\n".join(lines))
     os.mkfifo(pipe)
     writer = Thread(target=pipe.write_bytes, args=[file.read_bytes()], daemon=True)
     writer.start()
-    result = _run("decode", "tx", pipe)
-    assert (result.exit_code, result.stdout) == (0, _run("decode", "tx", file).stdout)
+    result = run("decode", "tx", pipe)
+    assert (result.exit_code, result.stdout) == (0, run("decode", "tx", file).stdout)
 
 
 def test_a_bad_setting_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +254,7 @@ def test_a_bad_setting_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.Monk
     file.write_text("")
     monkeypatch.setenv("TONLAKE_HTTP_PORT", "x")
     for arguments in (("decode", "tx", file), ("serve", "--lake", tmp_path)):
-        result = _run(*arguments)
+        result = run(*arguments)
         assert result.exit_code == 2
         assert "TONLAKE_HTTP_PORT" in result.stderr
 
@@ -268,7 +263,7 @@ def test_a_bad_setting_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.Monk
 def test_serving_as_root_warns(demo_lake: Path, monkeypatch: pytest.MonkeyPatch, user: int) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: user)
     monkeypatch.setenv("TONLAKE_ACCESS_KEYS_REQUIRED", "true")  # ends the command after this
-    result = _run("serve", "--lake", demo_lake, "--port", "0")
+    result = run("serve", "--lake", demo_lake, "--port", "0")
     assert result.exit_code == 1
     assert ("runs as root" in result.output) is (user == 0)
 
@@ -277,7 +272,7 @@ def test_a_folder_without_a_lake_is_not_served(demo_lake: Path, tmp_path: Path) 
     (tmp_path / "main.lake").symlink_to(demo_lake, target_is_directory=True)
     for name in ("mian.lake", "empty"):
         (tmp_path / "empty").mkdir(exist_ok=True)
-        result = _run("serve", "--lake", tmp_path / name, "--port", "0")
+        result = run("serve", "--lake", tmp_path / name, "--port", "0")
         assert (result.exit_code, result.stdout) == (1, "")
         assert f"error: {tmp_path / name} holds no lake" in result.stderr
         assert "--wait" in result.stderr
@@ -290,7 +285,7 @@ def test_a_lake_with_a_damaged_log_is_not_served(demo_lake: Path, tmp_path: Path
     shutil.copytree(demo_lake / "_log", lake / "_log")
     (lake / "_log" / "1.json").write_text("{")
     for more in ((), ("--wait",), ("--pull", str(demo_lake))):
-        result = _run("serve", "--lake", lake, "--port", "0", *more)
+        result = run("serve", "--lake", lake, "--port", "0", *more)
         assert (result.exit_code, result.stdout) == (1, "")
         assert "error: lake file _log/1.json: it is not a log entry" in result.stderr
 
@@ -311,22 +306,22 @@ def test_the_environment_names_lake_and_node(
 ) -> None:
     monkeypatch.setenv("TONLAKE_LAKE", str(demo_lake))
     monkeypatch.setenv("TONLAKE_NODE", str(demo_node))
-    status = json.loads(_run("status", "--json").stdout)
+    status = json.loads(run("status", "--json").stdout)
     assert status["ranges"] == [[1, 238]]
-    assert "238" in _run("sql", "select max(mc_seqno) from blocks").stdout
-    found = {each["subject"] for each in json.loads(_run("doctor", "--json").stdout)["findings"]}
+    assert "238" in run("sql", "select max(mc_seqno) from blocks").stdout
+    found = {each["subject"] for each in json.loads(run("doctor", "--json").stdout)["findings"]}
     assert {"node", "lake"} <= found
-    made = _run("ingest", "--lake", tmp_path / "lake", "--range", "1:2")
+    made = run("ingest", "--lake", tmp_path / "lake", "--range", "1:2")
     assert (made.exit_code, "masterchain 1:2" in made.stdout) == (0, True)
     # A source on the command line counts, not the node of the environment; and serve needs none.
-    packs = _run("ingest", "--packs", tmp_path, "--lake", tmp_path / "other")
+    packs = run("ingest", "--packs", tmp_path, "--lake", tmp_path / "other")
     assert "name one source" not in packs.stderr
     monkeypatch.setenv("TONLAKE_ACCESS_KEYS_REQUIRED", "true")  # ends the command after this
-    assert _run("serve", "--port", "0").exit_code == 1
+    assert run("serve", "--port", "0").exit_code == 1
 
 
 def test_a_reported_transaction_has_the_destination_of_its_message(shared: Path) -> None:
     folder = shared / "data" / "reports" / "11-extin-addr-var"
-    result = _run("decode", "tx", folder / "tx.jsonl")
+    result = run("decode", "tx", folder / "tx.jsonl")
     expected = (folder / "README.txt").read_text().split("in_msg.destination ")[1].split()[0]
     assert json.loads(result.stdout)["in_msg"]["destination"] == expected

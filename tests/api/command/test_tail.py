@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from tests.commands import serving
+from tests.patience import wait_for
 from tonlake.api.command.serve import serve_command
 from tonlake.lake.log.following import Following, Lag, find_lateness, measure_lag, write_following
 from tonlake.lake.log.state import LogState
 
 GIVE_UP_S = 240.0
 """Only so that a fault does not hang the suite."""
-
-
-def _wait_for(ask: Callable[[], Any]) -> Any:
-    deadline_s = time.monotonic() + GIVE_UP_S
-    while time.monotonic() < deadline_s:
-        found = ask()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError("it did not come about")
 
 
 def test_the_whole_product_in_one_command(demo_node: Path, tmp_path: Path) -> None:
@@ -49,13 +38,13 @@ def test_the_whole_product_in_one_command(demo_node: Path, tmp_path: Path) -> No
             except FileNotFoundError:
                 return None
 
-        ready = _wait_for(read_ready)
+        ready = wait_for(read_ready)
         assert ready["lag"]["node_last_mc_seqno"] == 238
         assert ready["lag"]["holes"] == 0
         first = read_pid()
         assert first is not None
         os.kill(first, signal.SIGKILL)
-        second = _wait_for(lambda: (pid := read_pid()) != first and pid)
+        second = wait_for(lambda: (pid := read_pid()) != first and pid)
         assert read_ready() is not None
         environment = Path(f"/proc/{second}/environ").read_bytes().split(b"\0")
         assert b"ARROW_DEFAULT_MEMORY_POOL=system" in environment

@@ -4,7 +4,6 @@ import base64
 import json
 import re
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,8 @@ from tests.api.explorer.chrome import Chrome, find_chrome
 from tests.api.growth import WAIT_S, Growth, serve
 from tests.clients.packages import NODE, provide_packages
 from tests.conftest import unpack
+from tests.ingest.whole import ingest_node
 from tonlake.api.settings import Settings
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 
 pytestmark = pytest.mark.long
 
@@ -68,9 +65,7 @@ def local_lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake of the reference data: split shards, key blocks, contracts of many kinds."""
     folder = tmp_path_factory.mktemp("local")
     node = unpack(shared / "node" / "localnet-db.tar.zst", folder)
-    with closing(open_node(node, proofs=True)) as source:
-        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        ingest(source, folder / "lake", span, Settings())
+    ingest_node(node, folder / "lake", Settings(), proofs=True)
     return folder / "lake"
 
 

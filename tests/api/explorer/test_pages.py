@@ -1,7 +1,6 @@
 """Every page over the demo lake by HTTP: its text, its links, and its resources."""
 
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,10 @@ import pytest
 from litestar.testing import TestClient
 
 from tests.api.explorer.page import Walker, to_hex
+from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.api.settings import Settings
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 
 
 def test_the_start_page_leads_everywhere(walk: Walker, client: TestClient[Any]) -> None:
@@ -138,8 +135,7 @@ def test_an_account_that_never_existed_differs_from_an_unknown_one(
 ) -> None:
     path = f"/account/0:{'AB' * 32}"
     assert "does not exist" in walk(path).words
-    with closing(open_node(demo_node)) as source:
-        ingest(source, tmp_path, Span(100, 110), Settings())
+    ingest_node(demo_node, tmp_path, Settings(), 100, 110)
     with TestClient(create_app(tmp_path, PATIENT)) as client:
         later = Walker(client)
         assert "This account is not in the lake" in later(path).words

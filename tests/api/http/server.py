@@ -8,19 +8,11 @@ from typing import Any
 
 import uvicorn
 
+from tests.clock import Clock
 from tonlake.api.http.connection import Connections, limit_stalls
 from tonlake.api.http.server import configure_server
 
 REQUEST = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n"
-
-
-class Clock:
-    """A manual clock."""
-
-    now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 def make_connections(

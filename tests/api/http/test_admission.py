@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from litestar.testing import TestClient
 
+from tests.clock import Clock
 from tests.patience import compose
 from tonlake.api.app import create_app
 from tonlake.api.errors import LakeUnavailable, ServiceBusy, ShareExceeded
@@ -146,15 +147,6 @@ def test_a_loop_that_falls_behind_is_seen_at_once_and_until_it_is_back() -> None
     loop.now_s += 5
     assert pulse.measure_s() == 0  # there is no beat, so nothing is late
     Pulse().stop()
-
-
-class Clock:
-    """A manual clock."""
-
-    now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 @pytest.fixture

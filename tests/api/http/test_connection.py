@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.api.http.server import REQUEST, Clock, make_connections, read, serving
+from tests.api.http.server import REQUEST, make_connections, read, serving
+from tests.clock import Clock
 from tonlake.api.http import connection
 from tonlake.api.http.connection import CONNECTION, HEAD_S, PRESSED_S
 

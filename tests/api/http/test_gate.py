@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from litestar.exceptions import WebSocketDisconnect
 from litestar.testing import TestClient
 
+from tests.clock import Clock
 from tests.patience import compose
 from tonlake.api.access import add_key
 from tonlake.api.app import create_app
@@ -41,15 +42,6 @@ WAYS = [
     ("GET", "/", None),
     ("GET", "/api/streaming/v2/sse?types=blocks", None),
 ]
-
-
-class Clock:
-    """A manual clock."""
-
-    now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 @contextmanager

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.api.http.server import REQUEST, Clock, make_connections, read, serving
+from tests.api.http.server import REQUEST, make_connections, read, serving
+from tests.clock import Clock
 from tonlake.api.errors import BodyLate, ServiceBusy
 from tonlake.api.http import transit
 from tonlake.api.http.connection import PRESSED_S

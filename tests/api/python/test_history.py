@@ -1,21 +1,18 @@
 """Get-methods over time, compared with single runs on the same states."""
 
 import json
-from contextlib import closing
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
 import tonlake
+from tests.ingest.whole import ingest_node
 from tonlake.api.chain.run import run_on_state
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.python import history
 from tonlake.api.settings import Settings
 from tonlake.api.text.stack import encode_v3
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 from tonlake.lake.errors import QueryError
 
 pytestmark = pytest.mark.usefixtures("tvm")
@@ -65,9 +62,8 @@ def test_a_time_in_a_hole_has_no_state(
     """The last block before a hole may not be the last one up to a time."""
     last = lake.sql("select max(mc_seqno) from blocks").fetchall()[0][0]
     before, after = last // 2, last // 2 + 9
-    with closing(open_node(demo_node)) as source:
-        for span in (Span(1, before), Span(after, last)):
-            ingest(source, tmp_path, span, Settings())
+    for ends in ((1, before), (after, last)):
+        ingest_node(demo_node, tmp_path, Settings(), *ends)
     every = {"every": "1 second"}
     whole = lake.account(masters[0]).history("get_jetton_data", **every).arrow().to_pylist()
     account = tonlake.open(tmp_path).account(masters[0])

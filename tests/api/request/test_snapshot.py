@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,11 @@ import pytest
 from litestar.testing import TestClient
 
 import tonlake.api.request.snapshot
+from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.settings import Settings
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.digest import Recheck
@@ -29,8 +26,7 @@ def grow(demo_node: Path, tmp_path: Path) -> Callable[[int, int], None]:
     """Ingest a range of the demo node's masterchain blocks into ``tmp_path``, as one commit."""
 
     def add(first: int, last: int) -> None:
-        with closing(open_node(demo_node)) as source:
-            ingest(source, tmp_path, Span(first, last), Settings())
+        ingest_node(demo_node, tmp_path, Settings(), first, last)
 
     return add
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,11 +13,9 @@ from hypothesis import strategies as st
 import tonlake
 from tests.api.scan.selections import Asked, draw
 from tests.conftest import unpack
+from tests.ingest.whole import ingest_node
 from tests.lake.rows import commit_rows
 from tonlake.api.settings import Settings
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.log.state import DataFile
 from tonlake.lake.scan import scanner
@@ -53,9 +50,7 @@ def test_500_random_scans_of_the_shared_networks_equal_sql(
     shared: Path, tmp_path: Path, name: str
 ) -> None:
     """Half of them on each network."""
-    with closing(open_node(unpack(shared / "node" / name, tmp_path / "node"))) as source:
-        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        ingest(source, tmp_path / "lake", span, Settings())
+    ingest_node(unpack(shared / "node" / name, tmp_path / "node"), tmp_path / "lake", Settings())
     lake, chance = tonlake.open(tmp_path / "lake"), random.Random(4)  # noqa: S311 - no secret
     found = [compare(lake, draw(chance, lake)) for _ in range(250)]
     assert sum(1 for count in found if count) > 80, "filters leave something to compare"

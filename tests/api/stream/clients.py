@@ -29,11 +29,9 @@ import msgspec
 
 from tests.api.growth import Growth, list_events
 from tests.conftest import unpack
+from tests.ingest.whole import ingest_node
 from tests.patience import compose
 from tonlake.api.stream.event import Event, make_subscription, read_json_query
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 
 GIVE_UP_S = 600
 AFTER_RESTART = 30
@@ -47,8 +45,7 @@ def make_lake(node: Path, lake_dir: Path, last_block: int) -> Path:
     settings = compose(
         ingest={"mc_blocks_per_commit": 1, "mc_blocks_per_chunk": 1}, lake={"build_index": False}
     )
-    with closing(open_node(node)) as source:
-        ingest(source, lake_dir, Span(source.first_mc_seqno(), last_block), settings)
+    ingest_node(node, lake_dir, settings, last=last_block)
     return lake_dir
 
 

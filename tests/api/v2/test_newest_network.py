@@ -4,13 +4,13 @@ import base64
 import gzip
 import json
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from litestar.testing import TestClient
 
 from tests.api.v2.conftest import Asker
+from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.api.settings import Settings
@@ -18,9 +18,6 @@ from tonlake.api.text.stack import encode_legacy
 from tonlake.ingest.decode.block.proof import write_candidate
 from tonlake.ingest.derive.tvm.machine.vmstack import read_stack
 from tonlake.ingest.derive.tvm.stack import StackLimits
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 
 WHERE = {"workchain": -1, "shard": -(1 << 63)}
 
@@ -55,8 +52,7 @@ def test_the_first_block_of_a_second(
     for seqno in range(second - 3, second + 9):
         first = min(each for each in times if times[each] >= times[seqno])
         assert ask("lookupBlock", **WHERE, unixtime=times[seqno])["seqno"] == first
-    with closing(open_node(newest_node, proofs=True)) as source:
-        ingest(source, tmp_path, Span(second, second + 20), Settings())
+    ingest_node(newest_node, tmp_path, Settings(), second, second + 20, proofs=True)
     with TestClient(create_app(tmp_path, PATIENT)) as client:
         part = asker(client)
         refused = part.refused("lookupBlock", **WHERE, unixtime=times[second])

@@ -1,7 +1,6 @@
 """A lake with holes and without a beginning claims nothing that it cannot know."""
 
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,11 +8,10 @@ from litestar.testing import TestClient
 
 from tests.api.v2.conftest import Asker
 from tests.conftest import Facts
+from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.api.settings import Settings
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 
 MASTER = -(1 << 63)
@@ -30,9 +28,8 @@ def part(
 ) -> Iterator[Asker]:
     """Ask the API over a lake of two ranges of the demo node, neither with the zero state."""
     lake_dir = tmp_path_factory.mktemp("partial-lake")
-    with closing(open_node(demo_node)) as source:
-        for span in SPANS:
-            ingest(source, lake_dir, span, Settings())
+    for span in SPANS:
+        ingest_node(demo_node, lake_dir, Settings(), span.first, span.last)
     with TestClient(create_app(lake_dir, PATIENT)) as client:
         yield asker(client)
 
@@ -138,9 +135,8 @@ def test_a_history_does_not_begin_before_the_hole(
     demo_node: Path, asker: type[Asker], facts: Facts, tmp_path: Path
 ) -> None:
     older, newest = Span(60, 90), Span(220, 238)
-    with closing(open_node(demo_node)) as source:
-        for span in (older, newest):
-            ingest(source, tmp_path, span, Settings())
+    for span in (older, newest):
+        ingest_node(demo_node, tmp_path, Settings(), span.first, span.last)
     refused = 0
     with TestClient(create_app(tmp_path, PATIENT)) as client:
         for account in facts.accounts:

@@ -1,7 +1,6 @@
 """Lists of genuine nodes' contracts agree with their get-methods, now and in the past."""
 
 import json
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,10 @@ from litestar.testing import TestClient
 from tests.api.v3.conftest import Asker, Facts
 from tests.api.v3.genuine import compare_contract, to_raw
 from tests.conftest import unpack
+from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.api.settings import Settings
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 
 PAST = 150
 
@@ -83,9 +80,7 @@ def test_moves_of_a_trace_equal_its_balances(ask: Asker) -> None:
 def test_contracts_of_a_larger_node(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("larger")
     node = unpack(shared / "node" / "localnet-db.tar.zst", folder / "node")
-    with closing(open_node(node)) as source:
-        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        ingest(source, folder / "lake", span, Settings())
+    ingest_node(node, folder / "lake", Settings())
     contracts = json.loads((shared / "node" / "expected.json").read_bytes())["contracts"]
     with TestClient(create_app(folder / "lake", PATIENT)) as client:
         compared = {item["kind"] for item in contracts if compare_contract(Asker(client), item)}

@@ -3,7 +3,6 @@
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from litestar.testing import TestClient
 
+from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT, compose
 from tonlake.api.app import create_app
 from tonlake.api.request import snapshot
 from tonlake.api.request.call import Query, converters_of
 from tonlake.api.v3.routes import routes
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 
 BLOCKS, COMMITS, BEFORE = 16, 6, 4
 """Masterchain blocks of a commit; commits in all, and those that are there at the start."""
@@ -52,8 +49,7 @@ def written(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake of many commits."""
     lake_dir = tmp_path_factory.mktemp("written")
     sizes = {"mc_blocks_per_commit": BLOCKS, "mc_blocks_per_chunk": BLOCKS}
-    with closing(open_node(demo_node)) as source:
-        ingest(source, lake_dir, Span(1, BLOCKS * COMMITS), compose(ingest=sizes))
+    ingest_node(demo_node, lake_dir, compose(ingest=sizes), 1, BLOCKS * COMMITS)
     return lake_dir
 
 

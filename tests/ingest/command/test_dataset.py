@@ -4,22 +4,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from click.testing import CliRunner, Result
 from litestar.testing import TestClient
 
+from tests.commands import run
 from tests.ingest.dataset.generate import write_dataset
 from tonlake.api.app import create_app
-from tonlake.api.command.main import main
 from tonlake.api.settings import Settings
 
 
 @pytest.fixture(scope="module")
 def dataset(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_dataset(demo_lake, tmp_path_factory.mktemp("dataset"))
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(each) for each in arguments])
 
 
 def test_days_become_a_lake(dataset: Path, tmp_path: Path) -> None:

@@ -1,17 +1,14 @@
 """The lakes of the shared networks, in the form of the data set and back."""
 
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.ingest.dataset.generate import write_dataset
 from tests.ingest.dataset.test_pipeline import bring, compare, list_holes
+from tests.ingest.whole import ingest_node
 from tonlake.api.settings import Settings
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 
 pytestmark = pytest.mark.long
 
@@ -21,9 +18,7 @@ CURRENCIES = dict.fromkeys(("actions", "action_accounts"), ("type", "value_extra
 
 def check(node: Path, scratch: Path) -> None:
     lake, imported = scratch / "lake", scratch / "imported"
-    with closing(open_node(node)) as source:
-        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        ingest(source, lake, span, Settings())
+    ingest_node(node, lake, Settings())
     reports = bring(write_dataset(lake, scratch / "dataset"), imported)
     assert list_holes(reports) == {}
     compare(lake, imported, more=CURRENCIES)

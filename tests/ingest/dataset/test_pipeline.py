@@ -14,14 +14,12 @@ from hypothesis import strategies as st
 
 from tests.ingest.dataset.generate import TABLES as GENERATED
 from tests.ingest.dataset.generate import Row, read_table, write_dataset, write_rows
+from tests.ingest.whole import ingest_node
 from tests.lake.killed import run_killed
 from tonlake.api.settings import Settings
 from tonlake.ingest.dataset.files import FORM, TIMES, DataSet
 from tonlake.ingest.dataset.pipeline import DayReport, Tops, find_child, find_parent, ingest_days
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import BASE_TABLES, BLOCKS, DERIVED_TABLES, SHARD_BLOCKS, TABLES
@@ -360,8 +358,7 @@ def test_a_node_goes_on_where_the_data_set_ends(
 
     lake = tmp_path / "lake"
     bring(write_changed(rows, tmp_path / "first", cut), lake)
-    with closing(open_node(demo_node, proofs=True)) as source:
-        ingest(source, lake, Span(1, LAST), Settings())
+    ingest_node(demo_node, lake, Settings(), 1, LAST, proofs=True)
     state = read_state(lake)
     assert (state.ranges, state.reported_ranges) == (((1, LAST),), ((1, BORDER - 1),))
     assert index_rows(lake, "actions") == index_rows(demo_lake, "actions")

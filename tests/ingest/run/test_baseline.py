@@ -19,13 +19,13 @@ import pytest
 
 from tests.crash.test_worker_kills import iter_tree
 from tests.ingest.statefiles import Split, write_states
+from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT, compose
 from tonlake.ingest.command.rebuild import upgrade_lake
 from tonlake.ingest.decode import wholestate
 from tonlake.ingest.decode.wholestate import cut_branches, decode_accounts, load_branch
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.run.baseline import BaselineReport, StateReader, StateTask, ingest_state
-from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.run.workers import start_workers
 from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.ingest.source.node.rocks import Store
@@ -33,7 +33,6 @@ from tonlake.ingest.source.node.shardstate import CellDbStates, NamedStates, Sta
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.node.statefile import StateFiles
 from tonlake.ingest.source.origin import Origin
-from tonlake.ingest.span import Span
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder.rebuild import rebuild_index
@@ -74,8 +73,7 @@ OF_THE_MOMENT = ("mc_seqno", "utime")
 
 
 def bring_blocks(node: Path, lake: Path, first: int) -> None:
-    with closing(open_node(node)) as source:
-        ingest(source, lake, Span(first, source.last_mc_seqno()), PATIENT)
+    ingest_node(node, lake, PATIENT, first)
 
 
 def bring_state(
@@ -247,8 +245,7 @@ def test_blocks_before_the_baseline_can_be_added(
 ) -> None:
     bring_state(demo_node, late_lake)
     rebuild_index(late_lake)
-    with closing(open_node(demo_node)) as source:
-        ingest(source, late_lake, Span(80, 99), PATIENT)
+    ingest_node(demo_node, late_lake, PATIENT, 80, 99)
     assert read_newest(late_lake) == expected
     with connect(open_snapshot(late_lake)) as lake_sql:
         rows = lake_sql.execute(
@@ -588,8 +585,7 @@ OF_TRACES = {
 
 
 def bring(node: Path, lake: Path, first: int, last: int) -> Any:
-    with closing(open_node(node)) as source:
-        return ingest(source, lake, Span(first, last), SETTINGS)
+    return ingest_node(node, lake, SETTINGS, first, last)
 
 
 def read_all(lake: Path) -> dict[str, list[tuple[Any, ...]]]:

@@ -8,6 +8,7 @@ from unittest import mock
 import pytest
 
 from tests.ingest.run.test_pipeline import BLOCKS_ALONE, tree_digest
+from tests.ingest.whole import ingest_node
 from tonlake.ingest.run.pipeline import Indexing, ingest
 from tonlake.ingest.run.workers import Workers
 from tonlake.ingest.source.node.source import open_node
@@ -65,8 +66,7 @@ def test_a_later_run_goes_on_with_the_same_segments(
 ) -> None:
     """As after a run that was killed: its segments that were not named are built again."""
     again = tmp_path / "again"
-    with closing(open_node(demo_node)) as source:
-        ingest(source, again, Span(1, 200), BLOCKS_ALONE)
+    ingest_node(demo_node, again, BLOCKS_ALONE, 1, 200)
     bring(demo_node, again)
     assert {segment.path for segment in read_state(again).segments} == {
         segment.path for segment in read_state(lake).segments

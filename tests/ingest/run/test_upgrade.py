@@ -4,7 +4,6 @@ import hashlib
 import json
 import tarfile
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,10 @@ from click.testing import CliRunner
 
 from tests.ingest.bags import read_bags
 from tests.ingest.facts import ask
+from tests.ingest.whole import ingest_node
 from tests.patience import compose
 from tonlake.api.command.loading import compose_settings
 from tonlake.ingest.command.rebuild import upgrade_command, upgrade_lake
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt, LakeTooNew
 from tonlake.lake.log.envelope import LOG_FORMAT
@@ -52,8 +49,7 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def current(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same blocks as written by this version."""
     lake = tmp_path_factory.mktemp("current") / "lake"
-    with closing(open_node(demo_node)) as source:
-        ingest(source, lake, Span(1, 8), SETTINGS)
+    ingest_node(demo_node, lake, SETTINGS, 1, 8)
     list(upgrade_lake(lake, SETTINGS))
     return lake
 
@@ -92,16 +88,14 @@ def test_an_old_lake_becomes_as_one_of_today(old: Path, current: Path) -> None:
 def bags(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[bytes, bytes]:
     """The bags of some more blocks, as this version writes them."""
     lake = tmp_path_factory.mktemp("new") / "lake"
-    with closing(open_node(demo_node)) as source:
-        ingest(source, lake, Span(1, 12), SETTINGS)
+    ingest_node(demo_node, lake, SETTINGS, 1, 12)
     return bags_of(lake)
 
 
 def test_bags_of_an_old_lake_that_goes_on(
     old: Path, demo_node: Path, bags: dict[bytes, bytes]
 ) -> None:
-    with closing(open_node(demo_node)) as source:
-        ingest(source, old, Span(1, 12), SETTINGS)
+    ingest_node(demo_node, old, SETTINGS, 1, 12)
     assert bags_of(old) == bags
     compact_lake(old, SETTINGS.lake)
     assert bags_of(old) == bags

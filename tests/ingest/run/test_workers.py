@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
@@ -17,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ingest.run.test_pipeline import SMALL
+from tests.patience import wait_for
 from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.decode.piece import Piece
 from tonlake.ingest.errors import SourceError, WorkerLost
@@ -143,10 +143,7 @@ def test_workers_end_with_their_parent(tmp_path: Path) -> None:
         assert pids
         parent.kill()
         parent.wait()
-    deadline_s = time.monotonic() + 20
-    while any(map(is_alive, pids)):
-        assert time.monotonic() < deadline_s, "a worker outlives its parent"
-        time.sleep(0.02)
+    wait_for(lambda: not any(map(is_alive, pids)), 20)
 
 
 def is_alive(pid: int) -> bool:

@@ -14,10 +14,8 @@ from tests.bench.figure import percentile
 from tests.bench.load import SLOPE_MIB
 from tests.ingest.facts import ask
 from tests.ingest.simulator.node import SimulatedNode
+from tests.ingest.whole import ingest_node
 from tests.patience import compose
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 from tonlake.lake.log.state import LogState, read_commit
 
 if TYPE_CHECKING:
@@ -121,8 +119,7 @@ def compare_with_node(lake: Path, db_dir: Path, folder: Path) -> list[str]:
     """Return the tables whose rows differ from those of a lake ingested at once from a node."""
     settings = compose(ingest={"detect_contracts": False}, lake={"build_index": False})
     reference = folder / "reference"
-    with closing(open_node(db_dir)) as source:
-        ingest(source, reference, Span(1, source.last_mc_seqno()), settings)
+    ingest_node(db_dir, reference, settings, 1)
     rows = "select * exclude (day) from {} order by all"
     return [
         name for name in TABLES if ask(lake, rows.format(name)) != ask(reference, rows.format(name))

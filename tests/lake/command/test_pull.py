@@ -6,21 +6,15 @@ import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from tests.commands import COMMAND
+from tests.commands import COMMAND, run
 from tests.lake.rows import commit_rows
 from tests.lake.web import plain_server
-from tonlake.api.command.main import main
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
 
 GIVE_UP_S = 60.0
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(each) for each in arguments])
 
 
 def test_for_people_and_machines(read_lake: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.lake.rows import commit_rows, make_tables
+from tests.patience import wait_for
 from tonlake.api.command.main import main
 from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.copy.pull import copy_lake
@@ -188,13 +189,6 @@ def test_one_that_fails_keeps_its_rows_and_stops_nothing(lake: Path) -> None:
     listed = CliRunner().invoke(main, ["status", "--lake", str(lake)])
     assert "User-defined table broken" in listed.output
     assert "failed since" in listed.output
-
-
-def wait_for(is_so: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
 
 
 def running(kept: Refresher) -> int:

@@ -1,18 +1,16 @@
 """Lakes with a hole and without a beginning: data that may be in a gap is never called empty."""
 
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from litestar.testing import TestClient
 
 from tests.api.v3.conftest import Asker, Facts
+from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.api.settings import Settings
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 
 NEVER_SEEN = "0:" + "ab" * 32
@@ -24,9 +22,8 @@ def _open_part(
     spans: tuple[Span, ...], demo_node: Path, factory: pytest.TempPathFactory
 ) -> Iterator[Asker]:
     lake_dir = factory.mktemp("part")
-    with closing(open_node(demo_node)) as source:
-        for span in spans:
-            ingest(source, lake_dir, span, Settings())
+    for span in spans:
+        ingest_node(demo_node, lake_dir, Settings(), span.first, span.last)
     with TestClient(create_app(lake_dir, PATIENT)) as client:
         yield Asker(client)
 

@@ -7,7 +7,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -17,6 +16,7 @@ import pytest
 from litestar.testing import TestClient
 
 from tests.api.v3.conftest import Asker, Facts
+from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT, compose
 from tonlake.api.app import create_app
 from tonlake.api.request.call import parse_shard
@@ -27,9 +27,6 @@ from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.derive.action.version import NAMES, V1, expand_names
 from tonlake.ingest.derive.stages import derive_in_order, rebuild
 from tonlake.ingest.derive.trace import TraceFiles
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS
 
@@ -441,8 +438,7 @@ def test_details_of_actions_without_any(kind: str) -> None:
 
 def test_unclassified_is_not_empty(demo_node: Path, tmp_path: Path) -> None:
     settings = compose(ingest={"classify_actions": False, "detect_contracts": False})
-    with closing(open_node(demo_node)) as source:
-        ingest(source, tmp_path, Span(1, 60), settings)
+    ingest_node(demo_node, tmp_path, settings, 1, 60)
     with TestClient(create_app(tmp_path, PATIENT)) as service:
         answer = service.get("/api/v3/actions")
         assert answer.status_code == 503

@@ -6,7 +6,6 @@ The requests are read with another library, from the messages that the facts lis
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,8 @@ import pytest
 from pytoniq_core import Address, Cell, MessageAny
 
 from tests.conftest import unpack
-from tonlake.ingest.run.pipeline import ingest
+from tests.ingest.whole import ingest_node
 from tonlake.ingest.settings import IngestSections
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
@@ -265,9 +262,7 @@ def test_parties_and_amounts_of_a_larger_network(
     """Includes multisig wallets, vesting and sales; approvals by comment are payments."""
     folder = tmp_path_factory.mktemp("network")
     node = unpack(shared / "node" / "localnet-db.tar.zst", folder)
-    with closing(open_node(node)) as source:
-        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        ingest(source, folder / "lake", span, IngestSections())
+    ingest_node(node, folder / "lake", IngestSections())
     chain = Chain(folder / "lake", shared / "node")
     seen = Counter(check_activity(chain, activity) for activity in chain.activities)
     check_larger(chain, seen)

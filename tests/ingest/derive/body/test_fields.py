@@ -1,7 +1,6 @@
 """Columns of layouts against the decoded bodies of the lake."""
 
 import json
-from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from tests.conftest import unpack
 from tests.ingest.derive.body.encode import encode, read
 from tests.ingest.derive.body.values import records
+from tests.ingest.whole import ingest_node
 from tonlake.api.settings import Settings
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
@@ -24,9 +24,6 @@ from tonlake.ingest.derive.body.record import OPCODE_BITS
 from tonlake.ingest.derive.body.scheme import load_scheme
 from tonlake.ingest.derive.body.signature import Layout
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 from tonlake.lake.duck.body_table import BodyTable, add_tables
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
@@ -102,9 +99,7 @@ def test_shipped_layouts_give_the_decoded_bodies(demo_lake: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["localnet-db.tar.zst", "celldb-v2/localnet-celldbv2.tar.zst"])
 def test_shipped_layouts_on_the_shared_networks(shared: Path, tmp_path: Path, name: str) -> None:
-    with closing(open_node(unpack(shared / "node" / name, tmp_path / "node"))) as source:
-        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        ingest(source, tmp_path / "lake", span, Settings())
+    ingest_node(unpack(shared / "node" / name, tmp_path / "node"), tmp_path / "lake", Settings())
     assert compare(tmp_path / "lake") > 1000
 
 

@@ -1,7 +1,6 @@
 """Rows of transfers and burns against actions: where there is one, there is the other."""
 
 import json
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from pytoniq_core import Address, Cell, begin_cell
 
 from tests.conftest import unpack
+from tests.ingest.whole import ingest_node
 from tonlake.api.settings import Settings
 from tonlake.ingest.command.action import classify_recording
 from tonlake.ingest.derive.action.model import Message
@@ -18,9 +18,6 @@ from tonlake.ingest.derive.action.recording import read_traces
 from tonlake.ingest.derive.body.body import decode_message_body
 from tonlake.ingest.derive.contract.transfer import read_move
 from tonlake.ingest.errors import ActionUnreadable, BocError
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
@@ -84,9 +81,9 @@ def test_the_demo_has_no_contradiction(demo_lake: Path) -> None:
     ],
 )
 def test_networks_have_no_contradiction(shared: Path, tmp_path: Path, name: str) -> None:
-    with closing(open_node(unpack(shared / f"{name}.tar.zst", tmp_path / "node"))) as source:
-        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        ingest(source, tmp_path / "lake", span, Settings())
+    ingest_node(
+        unpack(shared / f"{name}.tar.zst", tmp_path / "node"), tmp_path / "lake", Settings()
+    )
     assert count_contradictions(tmp_path / "lake")[1] == []
 
 

@@ -7,13 +7,12 @@ import msgspec
 import pyarrow as pa
 import pytest
 
+from tests.ingest.whole import ingest_node
 from tests.patience import compose
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.derive.contract.derivation import ContractFinder, open_finder
 from tonlake.ingest.derive.stages import rebuild
-from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import IngestSections
-from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Scope, Span
 from tonlake.ingest.spread import OneProcess
 from tonlake.lake.errors import LakeNotFound
@@ -35,9 +34,8 @@ def list_files(lake_dir: Path) -> set[str]:
 
 def bring(node: Path, lake_dir: Path, *spans: Span, settings: IngestSections = SMALL) -> None:
     """Ingest ranges of a node into a lake, one run each."""
-    with closing(open_node(node)) as source:
-        for span in spans:
-            ingest(source, lake_dir, span, settings)
+    for span in spans:
+        ingest_node(node, lake_dir, settings, span.first, span.last)
 
 
 @pytest.fixture(scope="module")

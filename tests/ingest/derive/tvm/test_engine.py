@@ -1,6 +1,5 @@
 """Values survive a round trip through the machine, and runs end with the right exit code."""
 
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -14,6 +13,7 @@ from tests.conftest import unpack
 from tests.ingest.derive.tvm.programs import CONTINUATION, ENDLESS_LOOP, assemble, make_call, repeat
 from tests.ingest.derive.tvm.replay import Replay, is_external, replay_all
 from tests.ingest.derive.tvm.values import VALUES, normalize
+from tests.ingest.whole import ingest_node
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
 from tonlake.ingest.decode.cell.dictionary import build_hashmap
@@ -25,10 +25,7 @@ from tonlake.ingest.derive.tvm.message import build_external_message, read_desti
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.derive.tvm.stack import TvmBuilder, TvmCell, TvmNan, TvmOpaque, TvmSlice
 from tonlake.ingest.errors import TvmRefusal, TvmStackDeep, TvmStackLarge
-from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import IngestSections, TvmSettings
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 
 
 @settings(max_examples=150, deadline=None)
@@ -165,9 +162,7 @@ def test_transactions_of_other_nodes(
     shared: Path, pool: TvmPool, tmp_path: Path, archive: str, count: int
 ) -> None:
     """Every transaction, including those of all external messages, with its fees."""
-    with closing(open_node(unpack(shared / archive, tmp_path / "node"))) as source:
-        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        ingest(source, tmp_path / "lake", span, IngestSections())
+    ingest_node(unpack(shared / archive, tmp_path / "node"), tmp_path / "lake", IngestSections())
     verdict = replay_all(Replay(tmp_path / "lake"), pool.emulate)
     assert verdict.others == []
     assert verdict.equal.total() == count

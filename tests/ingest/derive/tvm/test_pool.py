@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from tests.ingest.derive.tvm.programs import DEEPEN_CELL, ENDLESS_LOOP, make_call
+from tests.patience import wait_for
 from tonlake.ingest.derive.tvm import pool as pools
 from tonlake.ingest.derive.tvm.call import EmulationCall
 from tonlake.ingest.derive.tvm.pool import TvmPool
@@ -33,14 +34,6 @@ def make_pool(**settings: int) -> Iterator[TvmPool]:
         yield pool
     finally:
         pool.close()
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until a condition holds."""
-    deadline_s = time.monotonic() + HANGS_S
-    while not condition():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.005)
 
 
 def read_pid(pool: TvmPool) -> int:
