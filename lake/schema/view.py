@@ -341,7 +341,7 @@ V_TRANSFERS = View(
 V_SWAPS = View(
     name="v_swaps",
     doc="Swaps on decentralised exchanges.",
-    bases=("dex_swaps", "v_jettons", "dex_prices"),
+    bases=("dex_swaps", "v_jettons", "dex_prices", "ton_prices"),
     columns=(
         time("Time of its last transaction"),
         choice("dex", *EXCHANGES),
@@ -358,6 +358,12 @@ V_SWAPS = View(
             "value_ton",
             "scaled",
             "The TON of the swap; without TON, asset_in at its last price within a day",
+            nullable=True,
+        ),
+        Column(
+            "value_usd",
+            "scaled",
+            "value_ton in US dollars, at the last price of TON within a day (ton_prices)",
             nullable=True,
         ),
         Column("hops", "int32", "Number of pools on the route", nullable=True),

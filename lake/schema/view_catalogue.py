@@ -23,6 +23,7 @@ from tonlake.lake.schema.view import (
     account,
     address,
     amount,
+    choice,
     hash_column,
     number,
     text,
@@ -91,6 +92,25 @@ TON_PRICES = View(
         _double("usd", "US dollars for one TON, at the last prices of the hour"),
         _double("volume_ton", "TON of the swaps that count"),
         number("stablecoins", "Number of stablecoins with a price"),
+    ),
+)
+
+PRICES_DAILY = View(
+    name="prices_daily",
+    doc=(
+        "TON and jettons by UTC day: the last price in dex_prices, or, of a token of liquid "
+        "staking without one, TON for a token in the day's deposits of at least one TON."
+    ),
+    bases=("dex_prices", "ton_prices", "actions", "v_jettons"),
+    columns=(
+        Column("date", "date", "UTC day of the swaps or deposits", nullable=True),
+        *ASSET,
+        text("symbol", "TON, or symbol of the jetton"),
+        _double("price_ton", "TON for one"),
+        _double("price_usd", "US dollars for one, by the last price of TON that day"),
+        _double("volume_ton", "TON of the swaps or deposits that count"),
+        number("trades", "Their number; NULL: TON"),
+        choice("source", "swaps", "staking"),
     ),
 )
 
@@ -171,7 +191,7 @@ VIEWS: dict[str, View] = {
     view.name: view
     for view in (
         *(V_JETTONS, V_ACCOUNTS, V_TRANSACTIONS, V_COMMENTS, V_MESSAGES, V_NEW_CONTRACTS),
-        *(DEX_PRICES, TON_PRICES, V_JETTON_TRANSFERS, V_TRANSFERS, V_SWAPS),
+        *(DEX_PRICES, TON_PRICES, PRICES_DAILY, V_JETTON_TRANSFERS, V_TRANSFERS, V_SWAPS),
         *(V_NFT_EVENTS, V_NFT_SALES),
         *(V_BALANCES, V_DAILY, BALANCES_AT, JETTON_HOLDERS),
     )

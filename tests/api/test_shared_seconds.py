@@ -15,18 +15,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.lake.chain import commit_made
 from tests.lake.rows import SHARD, make_table
 from tests.patience import PATIENT
 from tonlake.api.chain.block import find_block_at_utime
 from tonlake.api.errors import LiteServerError, NotCovered
 from tonlake.api.python.account import find_seqno
 from tonlake.api.v3.page.operation import check_no_gap, read_extents
-from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.index import open_index
 from tonlake.lake.log.following import Following, measure_lag, write_following
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import Network
 from tonlake.lake.schema import BLOCKS, SHARD_BLOCKS
 from tonlake.queries.reader import Reader
 
@@ -95,15 +94,7 @@ def write_lake(lake_dir: Path, chain: Chain) -> None:
             BLOCKS.name: _fill(BLOCKS.name, [(block.mc_seqno, block) for block in mine]),
             SHARD_BLOCKS.name: _fill(SHARD_BLOCKS.name, tops),
         }
-        commit_range(
-            lake_dir,
-            tables,
-            first_mc_seqno=first,
-            last_mc_seqno=last,
-            day="2027-01-15",
-            source={"kind": "drawn"},
-            network=Network(-239),
-        )
+        commit_made(lake_dir, first, last, tables, day="2027-01-15")
 
 
 def _fill(name: str, blocks: list[tuple[int, Made]]) -> pa.Table:

@@ -48,6 +48,10 @@ select
                     ton_scaled(amount_in, decimals_in)::double * prices.close as decimal(38, 9)
                 )
     end as value_ton,
+    case
+        when named.time < dollars.time + interval 1 day
+            then try_cast(value_ton::double * dollars.usd as decimal(38, 9))
+    end as value_usd,
     hops,
     trace_id,
     action_id,
@@ -57,5 +61,6 @@ select
 from named
 asof left join dex_prices as prices
     on named.asset_in = prices.address and named.time >= prices.time
+asof left join ton_prices as dollars on named.time >= dollars.time
 left join labels as senders on sender = senders.address
 left join labels as pools on pool = pools.address;

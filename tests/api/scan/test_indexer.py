@@ -12,10 +12,10 @@ import pytest
 
 import tonlake
 from tests.conftest import ROOT
+from tests.lake.chain import commit_made
 from tests.lake.rows import make_tables
 from tonlake.api.python.lake import Lake
 from tonlake.api.python.scan import ScanBatch
-from tonlake.lake.commit.commit import Network, commit_range
 
 PAGE = (ROOT / "docs" / "indexer.md").read_text(encoding="utf-8")
 VOLUME, NOTES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[:2]
@@ -47,15 +47,7 @@ def test_volume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         utimes = pa.array(range(1_795_000_000, 1_795_000_000 + 9 * 20, 9), pa.int64())
         at = swaps.schema.get_field_index("end_utime")
         made["dex_swaps"] = swaps.set_column(at, swaps.schema.field(at), utimes)
-        commit_range(
-            tmp_path / "lake",
-            made,
-            first_mc_seqno=first,
-            last_mc_seqno=first + 4,
-            day=day,
-            source={"kind": "random"},
-            network=Network(-239),
-        )
+        commit_made(tmp_path / "lake", first, first + 4, made, day=day)
         _run(VOLUME, tonlake.open(tmp_path / "lake"), monkeypatch)
     _run(VOLUME, tonlake.open(tmp_path / "lake"), monkeypatch)
     statement = "select count(*), sum(amount_in::double) from dex_swaps where success"

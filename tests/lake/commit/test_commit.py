@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from tests.lake.chain import commit_made
 from tests.lake.rows import commit_rows, file_bytes, make_table, make_tables
 from tonlake.lake.commit import commit
 from tonlake.lake.commit.commit import Network, check_tables, commit_range
@@ -116,14 +117,7 @@ def test_shards_of_a_split(tmp_path: Path) -> None:
     }
     for name, values in columns.items():
         blocks = blocks.set_column(blocks.column_names.index(name), name, values)
-    made = commit_range(
-        tmp_path,
-        {"blocks": blocks},
-        first_mc_seqno=1,
-        last_mc_seqno=1,
-        day="2024-01-01",
-        source={},
-    )
+    made = commit_made(tmp_path, 1, 1, {"blocks": blocks})
     assert made.shards == {"0:4000000000000000": (7, 9), "0:c000000000000000": (4, 4)}
 
 

@@ -19,6 +19,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from pytoniq_core.boc.address import Address
 
+from tests.lake.chain import commit_made
 from tests.lake.rows import commit_rows, make_table, write_old_file
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import (
@@ -115,9 +116,7 @@ def commit_states(lake: Path, accounts: int) -> list[tuple[bytes, tuple[int, int
         cells = make_table("state_cells", first, last, rows=5, seed=0)
         shared = pa.array([bytes([at]) * 32 for at in range(5)], pa.binary(32))
         cells = cells.set_column(0, "hash", shared)
-        tables = {"account_states": rows, "state_cells": cells}
-        place: Any = {"first_mc_seqno": first, "last_mc_seqno": last, "day": "2024-01-01"}
-        commit_range(lake, tables, **place, source={})
+        commit_made(lake, first, last, {"account_states": rows, "state_cells": cells})
         keys += rows.select(["account", "mc_seqno", "block_seqno", "balance"]).to_pylist()
     return [(row["account"], (row["mc_seqno"], row["block_seqno"], row["balance"])) for row in keys]
 

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.lake.chain import commit_made
 from tests.lake.rows import make_table
-from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import TABLES
@@ -79,7 +79,7 @@ def test_events(tmp_path: Path, rows: tuple[Row, ...], expected: list[tuple[Any,
         table: pa.Table.from_pylist([row for own, row in rows if own == table], each.arrow)
         for table, each in TABLES.items()
     }
-    commit_range(tmp_path, tables, first_mc_seqno=1, last_mc_seqno=2, day="2023-11-14", source={})
+    commit_made(tmp_path, 1, 2, tables, day="2023-11-14")
     lake = connect(open_snapshot(tmp_path))
     question = f"""select event, buyer_id, price, marketplace_fee, royalty from v_nft_events
         where item_id = unhex('{ITEM.hex()}') order by lt"""  # noqa: S608 - ours

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 from duckdb import DuckDBPyConnection
 
+from tests.lake.chain import commit_made
+from tests.lake.rows import make_table
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.recording import read_traces
 from tonlake.ingest.derive.action.row import ActionRows
-from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import TABLES
@@ -73,14 +74,18 @@ def master(address: str, decimals: int) -> Row:
 
 
 def open_lake(
-    folder: Path, swaps: list[Row], jettons: Sequence[str] = (CAT, DOLLAR)
+    folder: Path,
+    swaps: list[Row],
+    jettons: Sequence[str] = (CAT, DOLLAR),
+    actions: Sequence[Row] = (),
 ) -> DuckDBPyConnection:
     """Commit swaps of jettons with six decimals, and return a connection."""
-    rows = {"dex_swaps": swaps, "jetton_masters": [master(jetton, 6) for jetton in jettons]}
+    masters = [master(jetton, 6) for jetton in jettons]
+    rows = {"dex_swaps": swaps, "jetton_masters": masters, "actions": [*actions]}
     tables = {
         name: pa.Table.from_pylist(each, schema=TABLES[name].arrow) for name, each in rows.items()
     }
-    commit_range(folder, tables, first_mc_seqno=1, last_mc_seqno=2, day="2023-11-14", source={})
+    commit_made(folder, 1, 2, tables, day="2023-11-14")
     return connect(open_snapshot(folder), SETTINGS, tables=[*rows, "offchain_metadata"])
 
 
@@ -159,6 +164,35 @@ def test_values_in_ton_and_dollars(tmp_path: Path) -> None:
     assert values[1][2] is None
     ton = "select sum(value_ton) from v_swaps where asset_in is null"
     assert lake.execute(ton).fetchall() == [(80,)]
+    usd = lake.execute("select value_usd / value_ton from v_swaps where lt < 9000").fetchall()
+    assert usd == [(pytest.approx(2.9),)] * 9
+
+
+def test_prices_of_a_day(tmp_path: Path) -> None:
+    staked, made = "0:" + "57" * 32, make_table("actions", 1, 1, rows=1).to_pylist()[0]
+    paid = [(staked, 20, 9_000_000, True), (staked, 40, 19_000_000, True), (staked, 1, 1, True)]
+    paid += [(staked, 99, 1, False), (CAT, 20, 1, True)]
+    deposits = [
+        made
+        | {"type": "stake_deposit", "success": success, "asset": asset, "asset2": None}
+        | {"amount": ton * 10**9 // 2, "action_id": bytes([at]) * 32, "end_utime": HOUR}
+        | {"details": json.dumps({"staking_data": {"tokens_minted": tokens}})}
+        for at, (asset, ton, tokens, success) in enumerate(paid)
+    ]
+    later = [swap(40 + at, 3600 + at, 10**10, 40_000_000) for at in range(3)]
+    lake = open_lake(tmp_path, trade(PRICES) + later, (CAT, DOLLAR, staked), deposits)
+    question = "select asset, price_ton, trades, source from prices_daily order by source"
+    assert lake.execute(question).fetchall() == [
+        (staked, pytest.approx(30 / 28), 2, "staking"),
+        (CAT, pytest.approx(0.25, rel=1e-6), 8, "swaps"),
+    ]
+    dollars = trade([1 / 3] * 3, first=60, asset_out=DOLLAR)
+    lake = open_lake(tmp_path / "paid", trade(PRICES) + dollars)
+    question = (
+        "select asset, price_usd from prices_daily where asset is distinct from $1 order by 2"
+    )
+    found = lake.execute(question, [DOLLAR]).fetchall()
+    assert found == [(CAT, pytest.approx(3 * 0.49)), (None, pytest.approx(3))]
 
 
 def test_the_median_is_of_the_trades_around(tmp_path: Path) -> None:
@@ -183,8 +217,7 @@ def recorded(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = ActionRows()
     for _key, trace, interfaces in read_traces(shared / "data/classifier/traces.jsonl.zst"):
         rows.add(trace, classify(trace, interfaces).actions)
-    place: Row = {"first_mc_seqno": 1, "last_mc_seqno": 10**8, "day": "2023-11-14"}
-    commit_range(lake, rows.tables(), **place, source={})
+    commit_made(lake, 1, 10**8, rows.tables(), day="2023-11-14")
     return lake
 
 

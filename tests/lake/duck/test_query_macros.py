@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from duckdb import DuckDBPyConnection
 
+from tests.lake.chain import commit_made
 from tests.lake.rows import make_table
-from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
@@ -24,9 +24,7 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> DuckDBPyConnection:
     lake = tmp_path_factory.mktemp("histories")
     for first, last in ((1, 20), (21, 40)):
         tables = {name: _make_history(name, first, last) for name in _ORDERS}
-        commit_range(
-            lake, tables, first_mc_seqno=first, last_mc_seqno=last, day="2024-01-01", source={}
-        )
+        commit_made(lake, first, last, tables)
     return connect(open_snapshot(lake))
 
 

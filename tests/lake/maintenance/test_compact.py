@@ -109,13 +109,9 @@ def test_merged_files_are_those_of_one_commit(tmp_path: Path) -> None:
     names = [name for name in BASE if name != "state_cells"]
     parts = [make_tables(at, at, rows=9, names=names) for at in (1, 2, 3)]
     for at, tables in enumerate(parts, 1):
-        commit_range(
-            lake, tables, first_mc_seqno=at, last_mc_seqno=at, day=DAY, source={}, settings=OPTIONS
-        )
+        commit_made(lake, at, at, tables, OPTIONS, day=DAY)
     joined = {name: pa.concat_tables([part[name] for part in parts]) for name in names}
-    commit_range(
-        whole, joined, first_mc_seqno=1, last_mc_seqno=3, day=DAY, source={}, settings=OPTIONS
-    )
+    commit_made(whole, 1, 3, joined, OPTIONS, day=DAY)
     compact_lake(lake, OPTIONS)
     made, wanted = (
         {file.path: file.sha256 for file in read_state(folder).files} for folder in (lake, whole)

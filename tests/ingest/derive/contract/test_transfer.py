@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from tests.lake.chain import commit_made
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract.derivation import ContractFinder
 from tonlake.ingest.derive.contract.transfer import make_moves
 from tonlake.ingest.settings import IngestSections
-from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.log.place import Place
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.schema import ACCOUNT_STATES, MESSAGES
@@ -127,10 +127,7 @@ def test_the_last_transfer_of_a_wallet_does_not_depend_on_commits(
     assert transfer in together
     day = str(rows["blocks"]["time"][0].as_py().date())
     for first, last in ((1, at - 5), (at - 4, at - 1)):
-        commit_range(
-            tmp_path, cut(rows, first, last), first_mc_seqno=first, last_mc_seqno=last,
-            day=day, source={},
-        )  # fmt: skip
+        commit_made(tmp_path, first, last, cut(rows, first, last), day=day)
     alone = derive(tmp_path, cut(rows, at, at), at)[JETTON_TRANSFERS.name].to_pylist()
     assert alone == [row for row in together if row["mc_seqno"] == at]
     # Messages to an account that no longer exists move nothing.
