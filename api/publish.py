@@ -18,9 +18,9 @@ from tonlake.api.http.gate import check_key
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 from tonlake.lake.duck.own import DEFINITIONS_FILE
 from tonlake.lake.index.builder.plan import range_of
-from tonlake.lake.log.place import read_place
+from tonlake.lake.log.place import describe_pack, read_place
 from tonlake.lake.log.snapshot import SELECTION_FILE
-from tonlake.lake.log.state import FIRST_FILE, LOG_FOLDER, SEGMENT_FOLDER, DataFile
+from tonlake.lake.log.state import FIRST_FILE, LOG_FOLDER, PACK_FOLDER, SEGMENT_FOLDER, DataFile
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
@@ -79,13 +79,15 @@ def is_published(name: str) -> bool:
         return True
     folder = name.partition("/")[0]
     try:
-        if folder == SEGMENT_FOLDER:
+        if folder == PACK_FOLDER:
+            describe_pack(name)
+        elif folder == SEGMENT_FOLDER:
             range_of(DataFile(name, folder, 0, 0, "", 0))
         else:
             read_place(name)
     except ValueError:
         return False
-    return folder in TABLES or folder == SEGMENT_FOLDER
+    return folder in TABLES or folder in {SEGMENT_FOLDER, PACK_FOLDER}
 
 
 def _name_version(name: str, file: Path) -> str:

@@ -39,10 +39,10 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int,
         Meta(
             description="While following, segments are built and small files merged at the first"
-            " commit and after every this many commits; 0: never",
+            " commit and after every this many commits, at most a minute later; 0: never",
             ge=0,
         ),
-    ] = 16
+    ] = 64
     compact_rows: Annotated[
         int, Meta(description="Most rows of one table that compaction puts into one file", ge=1)
     ] = 1_000_000

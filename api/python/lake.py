@@ -24,10 +24,10 @@ from tonlake.api.python.trace import Trace, open_trace
 from tonlake.api.request.call import ConversionError, parse_hash
 from tonlake.api.scan.query import Where, convert_scan
 from tonlake.api.v3.route.decode import decode_text
-from tonlake.lake.duck.connection import PARTITION
 from tonlake.lake.duck.remote import describe_files
 from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.errors import SnapshotNotFound
+from tonlake.lake.file.rows import PARTITION, PackedRows
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import LOG_FOLDER, Commit, read_commit
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES, Table
@@ -60,21 +60,26 @@ def scan_table(opened: Opened, table: Table) -> pl.LazyFrame:
     if table.name in snapshot.damaged:
         raise snapshot.damaged[table.name]
     files = snapshot.files[table.name]
+    packed = [file for file in files if file.pack]
     if storage is not None:
         return pl.scan_pyarrow_dataset(describe_files(storage, table, files))
     schema = pl.DataFrame(pa.table(table.arrow.empty_table())).schema
     day = {PARTITION: pl.Date()}
-    if not files:
-        return pl.LazyFrame(schema={**schema, **day})
     root = snapshot.lake_dir.absolute()
-    return pl.scan_parquet(
-        [root / file.path for file in files],
-        glob=False,
-        schema=schema,
-        missing_columns="insert",
-        hive_partitioning=True,
-        hive_schema=day,
-    )
+    frames = [pl.LazyFrame(schema={**schema, **day})]
+    if len(packed) < len(files):
+        parquet = pl.scan_parquet(
+            [root / file.path for file in files if not file.pack],
+            glob=False,
+            schema=schema,
+            missing_columns="insert",
+            hive_partitioning=True,
+            hive_schema=day,
+        )
+        frames = [parquet]
+    if packed:
+        frames.append(pl.LazyFrame(PackedRows(root).read(table.name, packed)))
+    return pl.concat(frames)
 
 
 class Lake:

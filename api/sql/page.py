@@ -18,12 +18,12 @@ from tonlake.api.sql.chart import KINDS, ChartUnfit, Drawing, draw_chart, is_num
 from tonlake.api.text.encoding import name_workchain, parse_address
 from tonlake.lake.duck.connection import (
     DERIVED_VIEWS,
-    PARTITION,
     VIEWED_TABLES,
     read_macros,
     read_sql,
 )
 from tonlake.lake.duck.own import list_own_tables
+from tonlake.lake.file.rows import PARTITION
 from tonlake.lake.schema.view import REFERENCE_TABLES
 from tonlake.lake.schema.view_catalogue import VIEWS
 from tonlake.queries.loader import REQUIRED, Chart, Parameter, Query, load_queries

@@ -137,7 +137,8 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     if job.signatures:  # what they need reads files, so before confinement
         load_scheme()
         pa.array([])  # looks for pandas
-    paths = (files[0].path for files in snapshot.files.values() if files)
+    parquet = ([file for file in files if not file.pack] for files in snapshot.files.values())
+    paths = (files[0].path for files in parquet if files)
     # DuckDB opens a file by its real path, which an unprivileged user may not reach.
     confine(job.bounds, [(lake_dir / path).resolve() for path in paths])
     _send(READY)

@@ -132,7 +132,7 @@ class CommitRows:
 
     def _read_table(self, chunk: Chunk, table: str) -> list[Row]:
         own = _list_own(self._find_commit(chunk.commit), table)
-        if all((self._lake_dir / file.path).exists() for file in own):
+        if all((self._lake_dir / file.stored).exists() for file in own):
             try:
                 return list(self._read_files(own, chunk))
             except LakeCorrupt:

@@ -166,6 +166,9 @@ NEAR_MC_BLOCKS = 100
 MANY_MC_BLOCKS = 500
 """Maintenance is due after a span of this many masterchain blocks."""
 
+PACK_ROWS = 1_000
+"""Commits with at most this many rows in each table become one file until maintenance."""
+
 SLOWEST_S = 1.0
 """Longest pause in seconds between failing steps."""
 
@@ -364,7 +367,8 @@ class Follower:
             self._notify("holes were filled")
 
     def _maintain(self, state: LogState) -> None:
-        """Remove files that two sweeps find orphaned: the clock may jump."""
+        """Start maintenance that is due, and sweep; the clock may jump between two sweeps."""
+        self._maintenance.count(0)
         lake = self._settings.lake
         grace_s = min(lake.replaced_grace_s, lake.orphan_grace_s)
         if time.monotonic() - self._swept_s > grace_s:
@@ -381,6 +385,8 @@ class Follower:
     def _open_pipeline(self, source: BlockSource) -> Pipeline:
         if self._pipeline is None:
             self._pipeline = Pipeline(source, self._lake_dir, self._settings, log=self._log)
+            if self._settings.lake.maintenance_commits:
+                self._pipeline.pack_rows = PACK_ROWS
         return self._pipeline
 
     def _close_pipeline(self) -> None:

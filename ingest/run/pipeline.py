@@ -184,6 +184,8 @@ class Pipeline:
         self.versions = VersionRegistry(source, self.log)
         self.zero_states = source.zero_states()
         self.newest: McHead | None = None
+        self.pack_rows = 0
+        """Commits of tables with at most this many rows each become one file; see ``DataFile``."""
         self._borders: Borders = {}
         self.chain = Chain([], {})
         self.on_progress: Callable[[Progress], None] = _ignore
@@ -291,6 +293,7 @@ class Pipeline:
             derive=self._derive_files(),
             log=self.log,
             submit=self.workers.submit if self.workers else None,
+            pack_rows=self.pack_rows,
         )
         self._learn(tables, commit)
         self.report.commits += 1

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tonlake.lake.duck.connection import PARTITION, VIEWED_TABLES
+from tonlake.lake.duck.connection import VIEWED_TABLES
+from tonlake.lake.file.rows import PARTITION
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.schema.column import Column
 from tonlake.lake.schema.view import REFERENCE_TABLES

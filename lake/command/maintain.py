@@ -39,6 +39,7 @@ from tonlake.lake.duck.views import write_views
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.own import add_table, refresh_tables, remove_table
@@ -99,6 +100,8 @@ def views_command(*, lake_dir: Path, root: str | None) -> None:
     """Write views.sql and catalog.duckdb of the newest snapshot, for DuckDB and other tools."""
     with failing_cleanly():
         settings = read_settings(LakeSections).lake
+        if any(file.pack for file in read_state(lake_dir).files):
+            compact_lake(lake_dir, settings, depth="packs")
         for path in write_views(lake_dir, root, settings):
             click.echo(str(path))
 

@@ -25,6 +25,7 @@ from tonlake.lake.file.datafile import open_ahead, remove_files, write_changes
 from tonlake.lake.log.disk import (
     LOCK_FILE,
     QUEUE_FILE,
+    begin_grace,
     hold_lock,
     make_folder,
     naming_full_disk,
@@ -35,7 +36,14 @@ from tonlake.lake.log.disk import (
 )
 from tonlake.lake.log.envelope import encode_entry
 from tonlake.lake.log.lease import Lease
-from tonlake.lake.log.place import Derivation, Derive, NewFile, Place, derive_nothing
+from tonlake.lake.log.place import (
+    Derivation,
+    Derive,
+    NewFile,
+    Place,
+    derive_nothing,
+    list_emptied,
+)
 from tonlake.lake.log.ranges import overlaps
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import (
@@ -154,6 +162,7 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
     derive: Derive = derive_nothing,
     log: LogReader | None = None,
     submit: Submit | None = None,
+    pack_rows: int = 0,
 ) -> Commit:
     """Add all rows of the masterchain blocks ``first_mc_seqno..last_mc_seqno``, both included.
 
@@ -161,7 +170,8 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
     begins at 1. A lake that does not exist is created. ``day`` is the UTC day of the blocks
     (``YYYY-MM-DD``), ``source`` a fingerprint of the source of the rows. ``derive`` yields the
     rows derived from these, stage by stage, ``log`` is a reader of this lake's log, and ``submit``
-    starts calls in other processes, which write large files.
+    starts calls in other processes, which write large files. If no table has more than
+    ``pack_rows`` rows, one file has all of them until the next compaction.
 
     Raises:
         RowsRejected: rows do not fit the schema or the range.
@@ -193,7 +203,8 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
                 state = reader.read()
                 if not still_holds(expected, state):
                     continue
-                changes = write_changes(lake_dir, state, whole, settings, ahead)
+                pack = None if any(len(file.rows) > pack_rows for file in whole.files) else place
+                changes = write_changes(lake_dir, state, whole, settings, ahead, pack)
                 commit = _describe(state, place, rows, changes, source, network)
                 append_commit(lake_dir, state, commit)
                 return commit
@@ -283,6 +294,7 @@ def _has_zero_state(rows: Mapping[str, pa.Table]) -> bool:
 
 def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> None:
     """Append a commit, whose files are written, to the log; the caller holds the lock."""
+    begin_grace(lake_dir, list_emptied(state, commit.removed))
     digest = _write_entry(lake_dir, commit)
     if commit.number % CHECKPOINT_COMMITS == 0:
         # The commit is durable. Without a checkpoint, readers only have to replay more entries.

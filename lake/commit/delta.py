@@ -32,7 +32,7 @@ from tonlake.lake.log.disk import (
     write_file,
 )
 from tonlake.lake.log.envelope import encode_entry, read_body
-from tonlake.lake.log.place import find_newest_day, read_place
+from tonlake.lake.log.place import PACKED_ENDING, find_last_parquet, find_newest_day, read_place
 from tonlake.lake.log.state import (
     LOG_FOLDER,
     DataFile,
@@ -222,7 +222,7 @@ def find_differences(lake_dir: Path) -> Iterator[tuple[str, str]]:
         return
     state = read_state(lake_dir, known.commit)
     for name in sorted(state.by_table.keys() | known.versions.keys()):
-        mine = {file.path: file.bytes for file in state.by_table.get(name, ())}
+        mine = {file.path: file.bytes for file in _list_parquet(state, name)}
         try:
             listed = _replay(lake_dir, name, known.versions.get(name, 0))
         except LakeCorrupt as error:
@@ -272,12 +272,17 @@ def _plan(lake_dir: Path, known: Position, state: LogState) -> list[_Version]:
             number = -1
         if number < 0 or not (lake_dir / _name(name, number)).exists():
             shutil.rmtree(lake_dir / name / FOLDER, ignore_errors=True)
-            found.append(_Version(name, 0, schema=True, added=state.by_table.get(name, ())))
+            found.append(_Version(name, 0, schema=True, added=_list_parquet(state, name)))
         elif gone or more or restates:
             found.append(_Version(name, number + 1, restates, tuple(more), tuple(sorted(gone))))
         else:
             found.append(_Version(name, number))
     return found
+
+
+def _list_parquet(state: LogState, name: str) -> tuple[DataFile, ...]:
+    """Return the files of a table that are not in packs."""
+    return tuple(file for file in state.by_table.get(name, ()) if not file.pack)
 
 
 def _group_changes(
@@ -289,9 +294,10 @@ def _group_changes(
     gone: defaultdict[str, set[str]] = defaultdict(set)
     more: defaultdict[str, list[DataFile]] = defaultdict(list)
     for path in removed - again:
-        gone[name_table(path)].add(path)
+        if not path.endswith(PACKED_ENDING):
+            gone[name_table(path)].add(path)
     for file in added:
-        if file.path not in again:
+        if file.path not in again and not file.pack:
             more[file.table].append(file)
     return gone, more
 
@@ -308,7 +314,7 @@ def _write_versions(
         "operation": "WRITE",
         "engineInfo": "tonlake",
         "tonlakeCommit": state.number,
-        "tonlakeMcSeqno": state.ranges[-1][1],
+        "tonlakeMcSeqno": find_last_parquet(state),
     }
     with NewFiles("delta") as files:
         for version in versions:

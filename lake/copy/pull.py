@@ -41,6 +41,7 @@ from tonlake.lake.log.disk import (
     sync_folder,
 )
 from tonlake.lake.log.envelope import encode_entry, parse_body
+from tonlake.lake.log.place import list_stored
 from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.snapshot import SELECTION_FILE, WHOLE, Selection, Snapshot, read_selection
 from tonlake.lake.log.state import (
@@ -204,8 +205,8 @@ class _Copy:
             with self.locate(numbers[0]).open("rb") as stream:
                 sync(stream.fileno())
         reach("pull.synced")
-        live = {file.path for file in (*state.files, *state.segments)}
-        known = (file.path for file in (*before.files, *before.segments))
+        live = {file.stored for file in (*state.files, *state.segments)}
+        known = {file.stored: None for file in (*before.files, *before.segments)}
         replaced = [path for path in known if path not in live]
         begin_grace(self.folder, replaced)
         due = state.number - state.number % CHECKPOINT_COMMITS
@@ -382,10 +383,10 @@ class Puller:
                 )
             files = copied.list_new(after.state)
             try:
-                self._copy_files(files)
+                self._copy_files(list_stored(files))
             except LakeCorrupt as error:
                 newer = self._read_on(after)
-                live = {file.path for file in (*newer.state.files, *newer.state.segments)}
+                live = {file.stored for file in (*newer.state.files, *newer.state.segments)}
                 if newer.state.number == after.state.number or error.file in live:
                     raise SourceRefused(error.file, error.explain()) from error
                 after = newer

@@ -16,7 +16,7 @@ from tonlake.lake.errors import (
 )
 from tonlake.lake.index.builder.plan import range_of, segment_path
 from tonlake.lake.log.envelope import encode_entry, parse_body
-from tonlake.lake.log.place import Place, path_at, read_place
+from tonlake.lake.log.place import PACKED_ENDING, Place, describe_pack, path_at, read_place
 from tonlake.lake.log.ranges import Range, merge_ranges, overlaps, subtract_ranges
 from tonlake.lake.log.snapshot import WHOLE, Selection
 from tonlake.lake.log.state import (
@@ -218,13 +218,25 @@ def _check_file(file: DataFile) -> None:
         except ValueError:
             raise CopyRefused(f"{file.path!r} is not the path of a lake file") from None
     elif file.table in TABLES:
-        expected = path_at(file.table, _check_path(file.path), file.sha256)
+        ending = _check_pack(file) if file.pack else ".parquet"
+        expected = path_at(file.table, _check_path(file.path), file.sha256, ending)
     else:
         raise CopyRefused(f"this version of tonlake does not know the table {file.table!r}")
     if file.path != expected:
         raise CopyRefused(f"{file.path!r} is not the path of a lake file: that is {expected!r}")
     if file.bytes <= 0 or file.rows < 0:
         raise CopyRefused(f"{file.path!r} claims {file.bytes} bytes and {file.rows} rows")
+
+
+def _check_pack(file: DataFile) -> str:
+    """Reject a file outside its pack, or a pack that no lake can have; return the file's ending."""
+    try:
+        pack = describe_pack(file.pack)[1]
+    except ValueError:
+        raise CopyRefused(f"{file.pack!r} is not the path of a lake file") from None
+    if not 0 <= file.offset <= pack.bytes - file.bytes:
+        raise CopyRefused(f"{file.path!r} is not within {file.pack!r}")
+    return PACKED_ENDING
 
 
 def _check_path(path: str) -> Place:

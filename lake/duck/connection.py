@@ -26,6 +26,7 @@ from tonlake.lake.duck.statement import (
     quote,
     quote_name,
 )
+from tonlake.lake.file.rows import PARTITION, PackedRows
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.schema.contract import HISTORY_TABLES
 from tonlake.lake.schema.view_catalogue import VIEWS
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
     from tonlake.lake.schema import Table
     from tonlake.lake.schema.column import ColumnType
     from tonlake.lake.settings import LakeSettings
-
-PARTITION = "day"
-"""Column from the folder's name, last in every view: the UTC day of the commit."""
 
 VIEW_NAMES = {"state_cells": "state_cell_copies"}
 """Tables whose name belongs to a derived view, and the name of the view over their files."""
@@ -95,6 +93,9 @@ connection."""
 _OPTIONS = f"hive_partitioning = true, hive_types = {{'{PARTITION}': date}}"
 """Options for reading the files of a view; without an explicit type, DuckDB reads the day of every
 file to infer one."""
+
+_PACKED = "packed"
+"""Schema of the tables of rows in packs, and their prefix."""
 
 _SEPARATOR = "|"
 """Separates paths; no path in the lake contains it."""
@@ -151,7 +152,10 @@ def connect(
     root = name_root(snapshot.lake_dir)
     connection.execute(read_macros())
     connection.execute(render_labels(settings))
-    for script in render_views(root, chosen, choose_views(statement)):
+    views = choose_views(statement)
+    connection.execute(join_scripts([f"create schema {_PACKED}"]))
+    add_packed(connection, PackedRows(snapshot.lake_dir), chosen, views, _PACKED)
+    for script in render_views(root, chosen, views):
         connection.execute(script)
     if tables is None:
         add_own_views(connection, snapshot.lake_dir, settings, needs_catalogue(statement))
@@ -160,6 +164,24 @@ def connect(
     connection.execute("set allowed_directories = $folders", {"folders": folders})
     lock_database(connection)
     return connection
+
+
+def add_packed(
+    connection: DuckDBPyConnection,
+    packed: PackedRows,
+    tables: Mapping[str, tuple[DataFile, ...]],
+    views: Iterable[str],
+    schema: str,
+) -> None:
+    """Create a table in ``schema`` for the rows in packs of each view; the views read it."""
+    known = {view: VIEWED_TABLES[view].name for view in views if view in VIEWED_TABLES}
+    for name in known.values():
+        files = [file for file in tables.get(name, ()) if file.pack]
+        if files:
+            connection.register(_PACKED, packed.read(name, files))
+            table = f"{quote_name(schema)}.{_name_packed(name)}"
+            connection.execute(join_scripts([f"create table {table} as from {_PACKED}"]))
+            connection.unregister(_PACKED)
 
 
 def choose_views(statement: str | None) -> tuple[str, ...]:
@@ -205,6 +227,7 @@ def render_views(
     tables: Mapping[str, tuple[DataFile, ...]],
     views: Iterable[str],
     bound: int | None = None,
+    schema: str = _PACKED,
 ) -> Iterator[str]:
     """Yield scripts that create the ``views`` whose tables are all in ``tables``.
 
@@ -213,7 +236,8 @@ def render_views(
     so the macros return one file until all views exist. Macros that return thousands of files
     are separate scripts, because DuckDB copies a script for every statement in it.
 
-    Rows after the masterchain block ``bound`` are left out.
+    Rows after the masterchain block ``bound`` are left out. ``schema`` has the tables of rows in
+    packs (``add_packed``).
     """
     paths: dict[str, list[str]] = {}
 
@@ -225,7 +249,8 @@ def render_views(
     texts = []
     for view in views:
         if view in known:
-            texts.append(render_view(known[view], tables[known[view].name], keep_paths, bound))
+            listed = tables[known[view].name]
+            texts.append(render_view(known[view], listed, keep_paths, bound, schema))
         elif known.keys() >= list_bases(view):
             texts.append(read_sql(view))
     short = [_render_files(root, name, listed[:1]) for name, listed in paths.items()]
@@ -249,18 +274,34 @@ to the lake."""
 
 
 def render_view(
-    table: Table, files: tuple[DataFile, ...], show_paths: ShowPaths, bound: int | None = None
+    table: Table,
+    files: tuple[DataFile, ...],
+    show_paths: ShowPaths,
+    bound: int | None = None,
+    schema: str = "",
 ) -> str:
     """Return the SQL of the view over a table's files; see ``render_rows``."""
     name = quote_name(VIEW_NAMES.get(table.name, table.name))
-    return f"create or replace view {name} as\n{render_rows(table, files, show_paths, bound)};\n"
+    rows = render_rows(table, files, show_paths, bound, schema)
+    return f"create or replace view {name} as\n{rows};\n"
 
 
 def render_rows(
-    table: Table, files: tuple[DataFile, ...], show_paths: ShowPaths, bound: int | None = None
+    table: Table,
+    files: tuple[DataFile, ...],
+    show_paths: ShowPaths,
+    bound: int | None = None,
+    schema: str = "",
 ) -> str:
-    """Return the SQL of the rows of a table's files; columns newer than a file are NULL."""
-    sources = list(_render_sources(table, files, show_paths, bound))
+    """Return the SQL of the rows of a table's files; columns newer than a file are NULL.
+
+    ``schema`` has the rows in packs, which are left out if it is empty.
+    """
+    parquet = tuple(file for file in files if not file.pack)
+    sources = list(_render_sources(table, parquet, show_paths, bound))
+    if schema and len(parquet) < len(files):
+        limit = _limit(table, bound)
+        sources.append(f"    from {quote_name(schema)}.{_name_packed(table.name)}{limit}")
     if len(sources) == 1:
         return sources[0]
     columns = ",\n".join(f"    {quote_name(name)}" for name in (*table.names, PARTITION))
@@ -283,9 +324,16 @@ def _render_sources(
     for version in versions:
         paths = [file.path for file in files if file.schema_version == version]
         shown = show_paths(f"{table.name}_{version}", paths)
-        seqno = next(name for name in _SEQNOS if name in table.names)
-        limit = "" if bound is None else f" where {seqno} <= {bound}"
-        yield f"    from read_parquet({shown}, {_OPTIONS}){limit}"
+        yield f"    from read_parquet({shown}, {_OPTIONS}){_limit(table, bound)}"
+
+
+def _limit(table: Table, bound: int | None) -> str:
+    seqno = next(name for name in _SEQNOS if name in table.names)
+    return "" if bound is None else f" where {seqno} <= {bound}"
+
+
+def _name_packed(table: str) -> str:
+    return quote_name(f"{_PACKED}_{table}")
 
 
 FORGOTTEN_KEPT = 40
@@ -329,11 +377,12 @@ class Engine:
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._released: deque[str] = deque()
         self._known: dict[str, set[str]] = {}
+        self._packed = PackedRows(lake_dir)
 
     def count_forgotten(self, snapshot: Snapshot) -> int:
         """Return the number of files read so far that a snapshot no longer has."""
-        known = dict(self._known)
-        return sum(len(paths) - len(snapshot.files[table]) for table, paths in known.items())
+        live = (file for table in list(self._known) for file in snapshot.files[table])
+        return sum(map(len, list(self._known.values()))) - sum(not file.pack for file in live)
 
     def cursor(self, schema: str) -> duckdb.DuckDBPyConnection:
         """Return a connection on which a schema's views are found by their plain names."""
@@ -356,13 +405,17 @@ class Engine:
         """Let the next ``make_schema`` drop this schema; never blocks, as finalizers call it."""
         self._released.append(schema)
 
-    def render(self, snapshot: Snapshot, views: list[str]) -> Iterator[str]:
-        """Return scripts that create views of a snapshot, and note which files they read."""
+    def make_views(
+        self, maker: DuckDBPyConnection, schema: str, snapshot: Snapshot, views: list[str]
+    ) -> None:
+        """Create views of a snapshot in its schema, and note which files they read."""
         sound = snapshot.sound_files()
         for table in (VIEWED_TABLES[view].name for view in views if view in VIEWED_TABLES):
             known = self._known.setdefault(table, set())
-            known.update(file.path for file in sound.get(table, ()))
-        return render_views(self._root, sound, views, snapshot.bound)
+            known.update(file.path for file in sound.get(table, ()) if not file.pack)
+        add_packed(maker, self._packed, sound, views, schema)
+        for script in render_views(self._root, sound, views, snapshot.bound, schema):
+            maker.execute(script)
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
@@ -410,8 +463,7 @@ class SnapshotViews:
         with self._lock:
             maker = self._begin()
             lacking = [view for view in views if view not in self._made]
-            for script in self._engine.render(self._snapshot, lacking):
-                maker.execute(script)
+            self._engine.make_views(maker, self._schema, self._snapshot, lacking)
             self._made.update(lacking)
 
     def _begin(self) -> duckdb.DuckDBPyConnection:

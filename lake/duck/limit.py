@@ -176,6 +176,9 @@ def count_rows(snapshot: Snapshot, table: str, bounds: Mapping[str, Span]) -> in
     """Return the number of rows in row groups of a table that may have rows within bounds."""
     rows = 0
     for file in _list_files(snapshot, table, bounds.get("mc_seqno", (0, _NO_END))):
+        if file.pack:
+            rows += file.rows
+            continue
         try:
             rows += _count_rows(f"{snapshot.lake_dir}/{file.path}", bounds)
         except (OSError, KeyError, pa.ArrowInvalid):

@@ -10,6 +10,7 @@ import weakref
 from collections import deque
 from contextlib import contextmanager
 from datetime import date
+from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tonlake.lake.duck.connection import (
-    PARTITION,
     VIEW_BASES,
     VIEWED_TABLES,
     Database,
@@ -32,15 +32,16 @@ from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.own import OWN_FOLDER, list_own_tables, render_own_views
 from tonlake.lake.duck.statement import join_scripts, quote_name
+from tonlake.lake.file.rows import PARTITION, decode_packed
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
-from tonlake.lake.storage.storage import open_remote, open_storage
+from tonlake.lake.storage.storage import open_remote, open_storage, work_through
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
     from duckdb import DuckDBPyConnection
-    from pyarrow.dataset import FileSystemDataset
+    from pyarrow.dataset import Dataset
 
     from tonlake.lake.duck.own import OwnState, OwnTable
     from tonlake.lake.log.state import DataFile
@@ -133,7 +134,7 @@ Views = SnapshotViews | RemoteViews
 
 def _describe_tables(
     snapshot: Snapshot, storage: Storage, own: list[tuple[OwnTable, OwnState]]
-) -> dict[str, FileSystemDataset]:
+) -> dict[str, Dataset]:
     """Return the files of each view over files; those of user-defined tables, by ``_FILES_OF``."""
     tables = {
         view: describe_files(storage, table, snapshot.files[table.name])
@@ -153,8 +154,11 @@ def _describe_tables(
     }
 
 
-def describe_files(storage: Storage, table: Table, files: Iterable[DataFile]) -> FileSystemDataset:
-    """Return a table's files as a dataset, unopened; columns newer than a file are NULL."""
+def describe_files(storage: Storage, table: Table, files: Sequence[DataFile]) -> Dataset:
+    """Return a table's files as a dataset; columns newer than a file are NULL.
+
+    Only those in packs are read, because they are small.
+    """
     # Importing it with the module would slow the start of every command by half a second.
     import pyarrow.dataset as ds  # noqa: PLC0415
 
@@ -170,8 +174,21 @@ def describe_files(storage: Storage, table: Table, files: Iterable[DataFile]) ->
             file_size=file.bytes,
         )
         for file in files
+        if not file.pack
     ]
-    return ds.FileSystemDataset(fragments, schema, file_format, storage.filesystem)
+    parquet = ds.FileSystemDataset(fragments, schema, file_format, storage.filesystem)
+    packed = [file for file in files if file.pack]
+    if not packed:
+        return parquet
+    packs = work_through(partial(_read_pack, storage), [file.pack for file in packed], storage)
+    rows = [decode_packed(*part) for part in zip(packs, packed, strict=True)]
+    return ds.dataset([parquet, ds.dataset(pa.concat_tables(rows).cast(schema))])
+
+
+@lru_cache(256)
+def _read_pack(storage: Storage, path: str) -> bytes:
+    """Return the bytes of a pack, which never change, for all tables."""
+    return storage.read(path)
 
 
 def _list_own_tables(storage: Storage) -> list[tuple[OwnTable, OwnState]]:

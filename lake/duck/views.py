@@ -16,7 +16,6 @@ import duckdb
 
 from tonlake.lake.duck.connection import (
     DERIVED_VIEWS,
-    PARTITION,
     VIEWED_TABLES,
     read_macros,
     read_sql,
@@ -27,7 +26,9 @@ from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.own import list_own_tables, render_own_views, render_reading
 from tonlake.lake.duck.statement import check_root, join_scripts, name_root, quote, quote_name
 from tonlake.lake.file.regular import read_regular
+from tonlake.lake.file.rows import PARTITION
 from tonlake.lake.log.disk import unfinished
+from tonlake.lake.log.place import find_last_parquet
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema.column import Column
 from tonlake.lake.schema.view import REFERENCE_TABLES
@@ -140,7 +141,8 @@ def _failing_as_system(file: Path) -> Iterator[None]:
 def render_script(snapshot: Snapshot, root: str, settings: LakeSettings = DEFAULTS) -> str:
     """Return the SQL script that creates every view and macro of the snapshot."""
     head = (
-        f"-- Commit {snapshot.number} of a tonlake lake as views, for DuckDB 1.5 and 2.x.\n"
+        f"-- Commit {snapshot.number} of a tonlake lake as views, for DuckDB 1.5 and 2.x:\n"
+        f"-- the rows up to masterchain block {find_last_parquet(snapshot.state)}.\n"
         "-- If the lake has moved, first: set variable lake = '<its folder>';\n"
     )
     place = (

@@ -9,7 +9,9 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.lake.file.writer import PLAIN_ROWS, encode_parquet
+import msgspec
+
+from tonlake.lake.file.writer import PLAIN_ROWS, encode_parquet, encode_stream
 from tonlake.lake.log.disk import (
     NewFiles,
     begin_grace,
@@ -18,7 +20,7 @@ from tonlake.lake.log.disk import (
     sync_folders,
     write_temporary,
 )
-from tonlake.lake.log.place import path_at
+from tonlake.lake.log.place import PACKED_ENDING, pack_path, path_at
 from tonlake.lake.log.state import DataFile, find_paths
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tonlake.lake.log.place import Derivation, NewFile
+    from tonlake.lake.log.place import Derivation, NewFile, Place
     from tonlake.lake.log.state import LogState
     from tonlake.lake.settings import LakeSettings
 
@@ -54,6 +56,27 @@ def encode_file(file: NewFile, settings: LakeSettings) -> tuple[DataFile, pa.Buf
     path = path_at(file.table, file.place, sha256)
     rows = file.rows.num_rows
     return DataFile(path, file.table, rows, data.size, sha256, SCHEMA_VERSION), data
+
+
+def encode_pack(files: Iterable[NewFile], place: Place) -> tuple[list[DataFile], bytes]:
+    """Return the descriptions and the bytes of files in one pack; the place is the commit's."""
+    packed: list[DataFile] = []
+    pieces: list[bytes] = []
+    for file in files:
+        rows, begin = file.rows.num_rows, sum(map(len, pieces))
+        if not rows:
+            continue
+        data = encode_stream(file.rows, TABLES[file.table])
+        sha256 = hashlib.sha256(data).hexdigest()
+        path = path_at(file.table, file.place, sha256, PACKED_ENDING)
+        described = DataFile(
+            path, file.table, rows, len(data), sha256, SCHEMA_VERSION, offset=begin
+        )
+        packed.append(described)
+        pieces.append(data)
+    whole = b"".join(pieces)
+    pack = pack_path(place, len(whole), hashlib.sha256(whole).hexdigest())
+    return [msgspec.structs.replace(file, pack=pack) for file in packed], whole
 
 
 def write_ahead(lake_dir: Path, settings: LakeSettings, file: NewFile) -> Written:
@@ -122,17 +145,25 @@ def write_changes(
     derivation: Derivation,
     settings: LakeSettings,
     ahead: FilesAhead | None = None,
+    pack: Place | None = None,
 ) -> Changes:
     """Write files, and return how they change the live files of ``state``.
 
     A file that is already live is rewritten, which repairs it if it is damaged, but is not a
     change. On any failure the new files are removed. ``ahead`` may have written some already.
+    With the place of a ``pack``, all files are written into one, those that are live again.
     """
     written: list[DataFile] = []
     with ExitStack() as undo:
         undo.callback(lambda: remove_files(lake_dir, _only_new(written, state)))
         with NewFiles("file") as files:
-            for file in derivation.files:
+            if pack:
+                packed, data = encode_pack(derivation.files, pack)
+                for path in {file.pack for file in packed}:
+                    make_folder((lake_dir / path).parent)
+                    files.write(lake_dir / path, data)
+                written += packed
+            for file in () if pack else derivation.files:
                 done = ahead.take(file) if ahead else None
                 if done is not None:
                     temporary, described = done
@@ -146,7 +177,7 @@ def write_changes(
                 written.append(described)
             files.finish()
         reach("commit.files_renamed")
-        sync_folders((lake_dir / file.path).parent for file in written)
+        sync_folders((lake_dir / file.stored).parent for file in written)
         reach("commit.folders_synced")
         undo.pop_all()
     replaced = find_paths(state.by_place, derivation.removed)
@@ -164,4 +195,4 @@ def _only_new(written: Iterable[DataFile], state: LogState) -> list[DataFile]:
 def remove_files(lake_dir: Path, files: Iterable[DataFile]) -> None:
     """Remove the files of a failed commit; no live commit lists them."""
     for file in files:
-        (lake_dir / file.path).unlink(missing_ok=True)
+        (lake_dir / file.stored).unlink(missing_ok=True)

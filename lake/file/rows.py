@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +11,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.log.place import read_place
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     import pyarrow.compute as pc
 
     from tonlake.lake.log.state import DataFile
+
+PARTITION = "day"
+"""Column from the folder's name, last in every view: the UTC day of the commit."""
 
 _FEW_ROWS = 1_000
 _FEW_BYTES = 1 << 20
@@ -39,16 +44,11 @@ def read_rows(
     Raises:
         LakeCorrupt: the file is missing, or its bytes differ from those committed.
     """
-    # Memory of Arrow, not of Python: its threads let go of it late, and one that needs the
-    # interpreter for that while the process ends aborts it.
-    try:
-        with pa.OSFile(str(lake_dir / file.path)) as stream:
-            data = stream.read_buffer()
-    except OSError as error:
-        raise LakeCorrupt.unreadable(file.path, error) from error
-    if hashlib.sha256(data).hexdigest() != file.sha256:
-        raise LakeCorrupt(file.path, "its bytes do not match its digest")
+    data = read_bytes(lake_dir, file)
     fields = _pick_fields(file.table, None if columns is None else tuple(columns))
+    if file.pack:
+        rows = pa.ipc.open_stream(data).read_all()
+        return _fill_fields(rows if where is None else rows.filter(where), fields)
     source = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)  # it is in memory already
     if where is None:
         # Names that the file does not have are ignored.
@@ -60,10 +60,28 @@ def read_rows(
     return _fill_fields(rows, fields)
 
 
+def read_bytes(lake_dir: Path, file: DataFile) -> pa.Buffer:
+    """Return the bytes of a file, which may be a part of a pack, and verify their digest."""
+    # Memory of Arrow, not of Python: its threads let go of it late, and one that needs the
+    # interpreter for that while the process ends aborts it.
+    try:
+        with pa.OSFile(str(lake_dir / file.stored)) as stream:
+            stream.seek(file.offset)
+            data = stream.read_buffer(file.bytes if file.pack else None)
+    except OSError as error:
+        raise LakeCorrupt.unreadable(file.path, error) from error
+    if hashlib.sha256(data).hexdigest() != file.sha256:
+        raise LakeCorrupt(file.path, "its bytes do not match its digest")
+    return data
+
+
 def stream_rows(
     lake_dir: Path, file: DataFile, rows_at_once: int, columns: Sequence[str] | None = None
 ) -> Iterator[pa.Table]:
     """Yield the rows of a file in batches, with all fields of the schema or only ``columns``."""
+    if file.pack:
+        yield read_rows(lake_dir, file, columns)
+        return
     fields = _pick_fields(file.table, None if columns is None else tuple(columns))
     try:
         with pa.OSFile(str(lake_dir / file.path)) as stream:
@@ -81,6 +99,37 @@ def stream_rows(
                 yield _fill_fields(batch, fields)
     except OSError as error:
         raise LakeCorrupt.unreadable(file.path, error) from error
+
+
+class PackedRows:
+    """The rows of a lake that are in packs; those of a table stay as long as its files are read."""
+
+    def __init__(self, lake_dir: Path) -> None:
+        """Read nothing yet."""
+        self._lake_dir = lake_dir
+        self._rows: dict[str, dict[str, pa.Table]] = {}
+
+    def read(self, table: str, files: Iterable[DataFile]) -> pa.Table:
+        """Return the rows of files in packs, with the column ``day`` that Parquet's folder is."""
+        known = self._rows.get(table, {})
+        rows = {file.path: known.get(file.path) or self._read(file) for file in files}
+        self._rows[table] = rows
+        return pa.concat_tables(rows.values()).combine_chunks()  # DuckDB is slow with many chunks
+
+    def _read(self, file: DataFile) -> pa.Table:
+        return _add_day(read_rows(self._lake_dir, file), file)
+
+
+def decode_packed(pack: bytes, file: DataFile) -> pa.Table:
+    """Return the rows of a file in a pack as ``PackedRows`` does, from the bytes of the pack."""
+    data = pa.py_buffer(pack).slice(file.offset, file.bytes)
+    rows = pa.ipc.open_stream(data).read_all()
+    return _add_day(_fill_fields(rows, _pick_fields(file.table, None)), file)
+
+
+def _add_day(rows: pa.Table, file: DataFile) -> pa.Table:
+    day = pa.scalar(date.fromisoformat(read_place(file.path).day), pa.date32())
+    return rows.append_column(PARTITION, pa.repeat(day, rows.num_rows))
 
 
 @lru_cache(maxsize=256)

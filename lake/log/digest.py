@@ -39,17 +39,19 @@ class _Sound:
         self.facts: dict[str, _Facts] = {}
         self._most = 0
 
-    def knows(self, path: str, sha256: str) -> bool:
-        """Whether the file was verified against this digest and has not changed since."""
+    def knows(self, root: str, file: DataFile) -> bool:
+        """Whether the file was verified against its digest and has not changed since."""
+        path = f"{root}/{file.path}"
         known = self.facts.get(path)
         if known is None:
             return False
         try:
-            facts = os.stat(path)  # noqa: PTH116 - called for thousands of files at every commit
+            # Called for thousands of files at every commit.
+            facts = os.stat(f"{root}/{file.stored}")  # noqa: PTH116
         except OSError:
             return False
         self.facts[path] = self.facts.pop(path, known)
-        return known == (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, sha256)
+        return known == (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, file.sha256)
 
     def forget(self, listed: int) -> None:
         """Forget the least recently checked files; keep twice the most checked at once."""
@@ -74,11 +76,11 @@ def find_damage(
     With ``trust_earlier``, skip files that this process has verified and that have not changed
     since. ``on_file`` is called after each file.
     """
-    root = lake_dir.absolute()
+    root = str(lake_dir.absolute())
     listed = list(files)
     todo = []
     for file in listed:
-        if trust_earlier and _sound.knows(f"{root}/{file.path}", file.sha256):
+        if trust_earlier and _sound.knows(root, file):
             on_file(file)
         else:
             todo.append(file)
@@ -91,22 +93,19 @@ def find_damage(
     return damage
 
 
-def find_changed(files: Iterable[tuple[str, DataFile]]) -> list[DataFile]:
-    """Return the files that changed since this process verified them.
+def find_changed(root: str, files: Iterable[DataFile]) -> list[DataFile]:
+    """Return the files below the absolute path ``root`` that changed since they were verified.
 
-    ``files`` are pairs of absolute path and file. Deleted files are not returned: a process that
-    has one open or mapped still reads verified bytes.
+    Deleted files are not returned: a process that has one open or mapped still reads verified
+    bytes.
     """
-    return [
-        file
-        for path, file in files
-        if not _sound.knows(path, file.sha256) and os.path.exists(path)  # noqa: PTH110 - as above
-    ]
+    changed = (file for file in files if not _sound.knows(root, file))
+    return [file for file in changed if os.path.exists(f"{root}/{file.stored}")]  # noqa: PTH110
 
 
-def _check_files(root: Path, files: Sequence[DataFile]) -> Iterator[LakeCorrupt | None]:
+def _check_files(root: str, files: Sequence[DataFile]) -> Iterator[LakeCorrupt | None]:
     """Yield the error of each file, or None; threads read the large ones meanwhile."""
-    check = partial(_check_file, str(root))
+    check = partial(_check_file, root)
     with ThreadPoolExecutor(_THREADS) as pool:  # starts no thread before the first ``submit``
         large = {file.path: pool.submit(check, file) for file in files if file.bytes > _FEW_BYTES}
         for file in files:
@@ -114,14 +113,16 @@ def _check_files(root: Path, files: Sequence[DataFile]) -> Iterator[LakeCorrupt 
 
 
 def _check_file(root: str, file: DataFile) -> LakeCorrupt | None:
-    path = f"{root}/{file.path}"
+    path, stored = f"{root}/{file.path}", f"{root}/{file.stored}"
     try:
-        facts = os.stat(path)  # noqa: PTH116 - building a Path takes as long as reading the file
-        if facts.st_size != file.bytes:
-            return LakeCorrupt(file.path, f"it has {facts.st_size} bytes instead of {file.bytes}")
-        with open(path, "rb", buffering=0) as stream:  # noqa: PTH123 - as above
-            if file.bytes <= _FEW_BYTES:  # at once, without a buffer of 256 KiB
-                digest = hashlib.sha256(stream.read()).hexdigest()
+        facts = os.stat(stored)  # noqa: PTH116 - building a Path takes as long as reading the file
+        size = min(max(0, facts.st_size - file.offset), file.bytes) if file.pack else facts.st_size
+        if size != file.bytes:
+            return LakeCorrupt(file.path, f"it has {size} bytes instead of {file.bytes}")
+        with open(stored, "rb", buffering=0) as stream:  # noqa: PTH123 - as above
+            stream.seek(file.offset)
+            if file.pack or file.bytes <= _FEW_BYTES:  # at once, without a buffer of 256 KiB
+                digest = hashlib.sha256(stream.read(file.bytes)).hexdigest()
             else:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
@@ -201,7 +202,7 @@ class Recheck:
 
 def drop_pages_of(snapshot: Snapshot, file: DataFile) -> None:
     """Drop a file from the kernel's page cache, so that the next read is from disk."""
-    descriptor = os.open(snapshot.lake_dir / file.path, os.O_RDONLY)
+    descriptor = os.open(snapshot.lake_dir / file.stored, os.O_RDONLY)
     try:
         drop_cached_pages(descriptor)
     finally:

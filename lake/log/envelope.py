@@ -16,7 +16,7 @@ import msgspec
 from tonlake.lake.errors import LakeCorrupt, LakeTooNew
 from tonlake.lake.schema import SCHEMA_VERSION
 
-LOG_FORMAT = 3
+LOG_FORMAT = 4
 """Raised when earlier versions of this program could not read entries, or would misread them.
 
 An entry has the lowest format that it needs, so earlier versions can read a lake as long as nothing
@@ -25,6 +25,9 @@ in it is new to them.
 
 _FORMATS = {"pruned": 2, "reported": 3}
 """Fields that bodies may have, each with the first format that has it."""
+
+_PACK_FORMAT = 4
+"""The first format whose files may be in packs; an earlier version would not find their rows."""
 
 
 class _Format(msgspec.Struct, frozen=True):
@@ -50,11 +53,14 @@ def encode_entry(body: msgspec.Struct) -> tuple[bytes, str]:
     """Return the bytes of an entry or a checkpoint, and the digest of its body."""
     raw = msgspec.json.encode(body, order="deterministic")
     digest = hashlib.sha256(raw).hexdigest()
-    used = (
+    used = [
         lowest
         for name, lowest in _FORMATS.items()
         if getattr(body, name, msgspec.UNSET) is not msgspec.UNSET
-    )
+    ]
+    files = (file for name in ("added", "files") for file in getattr(body, name, ()))
+    if any(getattr(file, "pack", "") for file in files):
+        used.append(_PACK_FORMAT)
     envelope = Envelope(digest, msgspec.Raw(raw), max(used, default=1))
     return msgspec.json.encode(envelope) + b"\n", digest
 

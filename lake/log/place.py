@@ -1,4 +1,4 @@
-"""Paths of data files: ``<table>/day=YYYY-MM-DD/<range>-<digest>.parquet``.
+"""Paths of data files: ``<table>/day=YYYY-MM-DD/<range>-<digest>.parquet``; ``.arrow`` in a pack.
 
 The range is the masterchain blocks whose rows the file has, such as ``1-500``. ``open`` instead of
 a range marks derived rows that are not final yet, of any block; there is one such file per table.
@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
+from tonlake.lake.log.state import PACK_FOLDER, DataFile, name_place
+from tonlake.lake.schema import SCHEMA_VERSION
+
 if TYPE_CHECKING:
-    from tonlake.lake.log.state import DataFile, LogState
+    from tonlake.lake.log.state import LogState
 
 _DIGEST_LETTERS = 16
 _NAME = r"day=\d{4}-\d\d-\d\d/(?:open|state-[1-9]\d*|[1-9]\d*-[1-9]\d*)"
-_PATH = re.compile(rf"\w+/({_NAME})-[0-9a-f]+\.parquet")
+_PATH = re.compile(rf"\w+/({_NAME})-[0-9a-f]+\.(?:parquet|arrow)")
 _STATE = "state-"
 _DAY_AT, _RANGE_AT = len("day="), len("day=2026-11-23/")
 
@@ -51,9 +54,49 @@ class Place(NamedTuple):
         return f"day={self.day}/{span}"
 
 
-def path_at(table: str, place: Place, sha256: str) -> str:
+PACKED_ENDING = ".arrow"
+"""Ending of the paths of files in packs."""
+
+
+def path_at(table: str, place: Place, sha256: str, ending: str = ".parquet") -> str:
     """Return the path, relative to the lake, of a table's file with this digest in hex."""
-    return f"{table}/{place.name}-{sha256[:_DIGEST_LETTERS]}.parquet"
+    return f"{table}/{place.name}-{sha256[:_DIGEST_LETTERS]}{ending}"
+
+
+def pack_path(place: Place, size: int, sha256: str) -> str:
+    """Return the path, relative to the lake, of the pack of a commit: with its size and digest."""
+    return f"{PACK_FOLDER}/{place.name}-{size}-{sha256}.arrows"
+
+
+_PACK = re.compile(rf"{PACK_FOLDER}/({_NAME})-([1-9]\d*)-([0-9a-f]{{64}})\.arrows")
+
+
+def describe_pack(path: str) -> tuple[str, DataFile]:
+    """Return the name of a pack's place, and the pack as one file.
+
+    Raises:
+        ValueError: it is not the path of a pack.
+    """
+    match = _PACK.fullmatch(path)
+    if match is None:
+        raise ValueError(f"{path!r} is not the path of a pack")
+    file = DataFile(path, PACK_FOLDER, 0, int(match[2]), match[3], SCHEMA_VERSION)
+    return match[1], file
+
+
+def list_emptied(state: LogState, removed: Iterable[str]) -> set[str]:
+    """Return the packs of ``removed`` paths that have no more live files of their own place."""
+    gone = {path for path in removed if path.endswith(PACKED_ENDING)}
+    listed = (file for path in gone for file in state.by_place.get(name_place(path), ()))
+    packs = {file.pack: describe_pack(file.pack)[0] for file in listed if file.path in gone}
+    own = (file for name in packs.values() for file in state.by_place.get(name, ()))
+    return packs.keys() - {file.pack for file in own if file.path not in gone}
+
+
+def list_stored(files: Iterable[DataFile]) -> list[DataFile]:
+    """Return the files as they are stored: a pack once instead of its parts."""
+    stored = {file.stored: file for file in files}
+    return [describe_pack(at)[1] if file.pack else file for at, file in stored.items()]
 
 
 class NewFile(NamedTuple):
@@ -119,6 +162,13 @@ def list_places(state: LogState) -> list[Place]:
     """
     places = map(_read_name, state.by_place)
     return sorted(place for place in places if not (place.is_open or place.is_baseline))
+
+
+def find_last_parquet(state: LogState) -> int:
+    """Return the last masterchain block whose rows, and those of all before, are not in packs."""
+    packed = (read_place(file.path) for file in state.files if file.pack)
+    fresh = min((place.first for place in packed if not place.is_open), default=None)
+    return state.ranges[-1][1] if fresh is None else fresh - 1
 
 
 def find_newest_day(state: LogState) -> str:

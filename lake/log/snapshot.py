@@ -133,7 +133,6 @@ class FileWatch:
     ) -> None:
         """Take the files by group, all just verified; ``clock`` returns seconds."""
         self._lake_dir, self._groups, self._clock = lake_dir, groups, clock
-        self._paths: dict[str, list[tuple[str, DataFile]]] = {}
         self._due_s: dict[str, float] = {}
         self.damaged = False
         """Whether a file is damaged, so that the snapshot must be reopened."""
@@ -143,10 +142,7 @@ class FileWatch:
         started_s = self._clock()
         if not always and started_s < self._due_s.get(group, 0.0):
             return
-        if group not in self._paths:
-            root, files = self._lake_dir.absolute(), self._groups.get(group, ())
-            self._paths[group] = [(f"{root}/{file.path}", file) for file in files]
-        changed = find_changed(self._paths[group])
+        changed = find_changed(str(self._lake_dir.absolute()), self._groups.get(group, ()))
         if changed:
             damage = find_damage(self._lake_dir, changed)
             if damage:

@@ -124,6 +124,9 @@ REPORTED_KIND = "dataset"
 """``kind`` in the source of a commit whose rows come from the public data set: they are reported by
 others, and not decoded from blocks."""
 
+PACK_FOLDER = "tail"
+"""Folder of files with the rows of all tables; see ``DataFile``."""
+
 SEGMENT_FOLDER = "lookups"
 """Folder of index segments; a segment's file is named ``<first>-<last>-<digest>.arrow``."""
 
@@ -135,6 +138,10 @@ class DataFile(
 
     An index segment is one as well, of the table ``lookups`` and with transactions as its rows. Its
     traces and contracts are valid as long as ``traces`` is the digest of the paths of their files.
+
+    The rows of a small, fresh commit are not in files of their own: ``pack`` is the path of the one
+    file that has those of all tables, an Arrow IPC stream for each, and ``offset`` where this one
+    begins. ``path`` then is the name that no other rows have.
     """
 
     path: str
@@ -144,6 +151,13 @@ class DataFile(
     sha256: str
     schema_version: int
     traces: str | None = None
+    pack: str = ""
+    offset: int = 0
+
+    @property
+    def stored(self) -> str:
+        """The path of the file that has the bytes, relative to the lake."""
+        return self.pack or self.path
 
 
 class Baseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -11,6 +11,7 @@ separate commit. The files it replaces stay for the grace period, for active rea
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -60,6 +61,9 @@ _UNCOUNTED = "state_cells"
 """A merged file may have fewer rows of these tables than its inputs, so they would count twice."""
 
 
+Depth = Literal["all", "tail", "packs"]
+
+
 class Merge(NamedTuple):
     """Files to merge, and the place of the result."""
 
@@ -73,6 +77,13 @@ class _Unit(NamedTuple):
     place: Place
     files: tuple[DataFile, ...]
     rows: Counter[str]
+    is_bare: bool
+    """Whether some of the blocks have no index segment."""
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether some of the files are in a pack."""
+        return any(file.pack for file in self.files)
 
     @property
     def max_rows(self) -> int:
@@ -80,24 +91,42 @@ class _Unit(NamedTuple):
 
 
 def plan_merges(
-    state: LogState, settings: LakeSettings, depth: Literal["all", "tail"]
+    state: LogState,
+    settings: LakeSettings,
+    depth: Depth,
+    last: float = math.inf,
 ) -> list[Merge]:
-    """Return all merges, in order; nothing is left to merge after them."""
+    """Return all merges, in order; nothing is left to merge after them.
+
+    Packs of masterchain blocks after ``last`` are left out.
+    """
     found: list[Merge] = []
-    queues = _list_queues(state)
+    queues = _list_queues(state, last)
     newest = max((queue[-1].place.day for queue in queues), default="")
     for queue in queues:
-        if depth == "all" or queue[-1].place.day != newest:
+        unpacked = _unpack(queue, settings, waits=depth == "tail" and settings.build_index)
+        if depth == "packs":
+            found += unpacked
+        elif depth == "all" or queue[-1].place.day != newest:
             found += _pack(queue, settings.compact_rows)
         else:
-            found += _pack_small(queue, settings)
+            found += unpacked or _pack_small(queue, settings)
+    if _find_last(state) <= last:
+        packed = (file for file in state.files if file.pack and is_open(file.path))
+        found += (Merge(read_place(file.path), (file,)) for file in packed)
     return found
 
 
-def _list_queues(state: LogState) -> list[list[_Unit]]:
+def _find_last(state: LogState) -> int:
+    return state.ranges[-1][1] if state.ranges else 0
+
+
+def _list_queues(state: LogState, last: float) -> list[list[_Unit]]:
     """Return all places, grouped into lists whose members may be merged."""
     by_place: dict[Place, list[DataFile]] = {}
     for file in state.files:
+        if file.pack and read_place(file.path).last > last:
+            continue
         # The place of kept rows, the only one before a pruned lake's border, is never merged.
         if not is_open(file.path) and read_place(file.path).last > state.last_pruned:
             by_place.setdefault(read_place(file.path), []).append(file)
@@ -111,7 +140,7 @@ def _list_queues(state: LogState) -> list[list[_Unit]]:
         for file in by_place[place]:
             if file.table != _UNCOUNTED:
                 rows[file.table] += file.rows
-        unit = _Unit(place, tuple(by_place[place]), rows)
+        unit = _Unit(place, tuple(by_place[place]), rows, is_bare)
         known = _DISTINGUISHING.intersection(rows)
         # Places with and without bodies are not merged: ``rebuild bodies`` looks for the latter.
         mine = MESSAGE_BODIES.name in rows if MESSAGES.name in rows else None
@@ -127,7 +156,7 @@ def _list_queues(state: LogState) -> list[list[_Unit]]:
 
 
 def _pack(units: Iterable[_Unit], max_rows: int) -> Iterator[Merge]:
-    """Yield maximal runs of consecutive places that fit; single places are left out."""
+    """Yield maximal runs of consecutive places that fit; single places without packs are not."""
     held: list[_Unit] = []
     total = Counter[str]()
     for unit in units:
@@ -140,9 +169,19 @@ def _pack(units: Iterable[_Unit], max_rows: int) -> Iterator[Merge]:
 
 
 def _join(units: list[_Unit]) -> Iterator[Merge]:
-    if len(units) > 1:
+    if len(units) > 1 or (units and units[0].is_packed):
         place = units[0].place._replace(last=units[-1].place.last)
         yield Merge(place, tuple(file for unit in units for file in unit.files))
+
+
+def _unpack(units: list[_Unit], settings: LakeSettings, *, waits: bool) -> list[Merge]:
+    """Return merges of the packs; those without an index segment may have to wait for it."""
+    found: list[Merge] = []
+    for is_due, group in groupby(
+        units, key=lambda unit: unit.is_packed and not (unit.is_bare and waits)
+    ):
+        found += _pack(group, settings.compact_rows) if is_due else ()
+    return found
 
 
 def _pack_small(units: list[_Unit], settings: LakeSettings) -> list[Merge]:
@@ -192,7 +231,7 @@ def compact_lake(
     lake_dir: Path,
     settings: LakeSettings,
     *,
-    depth: Literal["all", "tail"] = "all",
+    depth: Depth = "all",
     on_files: Callable[[int, int], None] = lambda _done, _all: None,
     log: LogReader | None = None,
     kept: KeptRows | None = None,
@@ -200,12 +239,14 @@ def compact_lake(
     """Merge small files until nothing is left to merge; readers and writers continue meanwhile.
 
     With ``depth`` ``tail``, merge what a follower's commits leave behind, few rows of many commits
-    at a time, so that each row is written only a few times in total. ``on_files`` is called with
+    at a time, so that each row is written only a few times in total; with ``packs``, only what is
+    in packs, which tools that read Parquet do not see. ``on_files`` is called with
     the number of files merged so far and of all. ``log`` is a reader of the lake's log, and
     ``kept`` caches rows that were read before.
     """
     report, log = CompactReport(), log or LogReader(lake_dir)
-    while merges := plan_merges(state := log.find(), settings, depth):
+    last = _find_last(log.find())  # what arrives meanwhile is left to the next time
+    while merges := plan_merges(state := log.find(), settings, depth, last):
         lease = Lease(lake_dir, state.number)
         todo = report.files_before + sum(len(merge.files) for merge in merges)
         for merge in merges:

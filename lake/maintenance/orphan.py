@@ -25,6 +25,7 @@ from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import (
     FIRST_FILE,
     LOG_FOLDER,
+    PACK_FOLDER,
     SEGMENT_FOLDER,
     FirstEntry,
     checkpoint_name,
@@ -57,28 +58,34 @@ def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
     for number in _list_leased(lake_dir, state):
         with suppress(LakeError):  # that snapshot cannot be read any more
             states.append(read_state(lake_dir, number))
-    live = {lake_dir / file.path for one in states for file in (*one.files, *one.segments)}
+    live = {lake_dir / file.stored for one in states for file in (*one.files, *one.segments)}
     live |= {lake_dir / path for path in list_published(lake_dir, state)}
     data_files = (path for name in TABLES for path in (lake_dir / name).glob("day=*/*.parquet"))
+    packs = lake_dir.glob(f"{PACK_FOLDER}/day=*/*.arrows")
     temporary = (
         path
         for pattern in (
-            *(LOG_FOLDER, SEGMENT_FOLDER),
+            *(LOG_FOLDER, SEGMENT_FOLDER, f"{PACK_FOLDER}/day=*"),
             *(f"{name}/{folder}" for name in TABLES for folder in ("day=*", FOLDER)),
         )
         for path in lake_dir.glob(f"{pattern}/{TEMPORARY_PREFIX}*")
     )
     segments = lake_dir.glob(f"{SEGMENT_FOLDER}/[0-9]*-[0-9]*")
-    return sorted({*data_files, *segments, *temporary} - live)
+    return sorted({*data_files, *packs, *segments, *temporary} - live)
 
 
 class _Segment(msgspec.Struct):
     path: str
 
 
+class _Added(msgspec.Struct):
+    pack: str = ""
+
+
 class _Replaced(msgspec.Struct):
     """What an entry says of files that it or a later one replaces."""
 
+    added: tuple[_Added, ...] = ()
     removed: tuple[str, ...] = ()
     segments: tuple[_Segment, ...] | None = msgspec.field(default=None, name="runs")
 
@@ -88,7 +95,7 @@ class _Entry(msgspec.Struct):
 
 
 def _list_replaced(lake_dir: Path) -> set[str]:
-    """Return the paths that entries of the log removed, and of all index segments they list."""
+    """Return the paths that entries removed, and of all packs and index segments they list."""
     paths: set[str] = set()
     decoder = msgspec.json.Decoder(_Entry)
     for number in list_log(lake_dir)[0]:
@@ -96,6 +103,7 @@ def _list_replaced(lake_dir: Path) -> set[str]:
         with suppress(msgspec.DecodeError, UnicodeDecodeError):  # verify reports damage
             body = decoder.decode(data).body
             paths.update(body.removed, (segment.path for segment in body.segments or ()))
+            paths.update(file.pack for file in body.added)
     return paths
 
 

@@ -31,6 +31,9 @@ from tonlake.lake.system import read_peak_mib
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+WAITS_S = 60.0
+"""Work begins this long after a commit, however few came since."""
+
 LASTS_S = 60.0
 """Work ends after this time, even if more commits arrived meanwhile."""
 
@@ -80,19 +83,26 @@ class Maintenance:
         self._settings = settings
         self._on_failure = on_failure
         self._commits = settings.maintenance_commits
+        self._waits_since_s: float | None = None
         self._thread: threading.Thread | None = None
         self._child: Child | None = None
         self._tables = Refresher(lake_dir, settings, on_failure)
 
     def count(self, commits: int) -> None:
         """Count new commits, and start work if it is due and none is running."""
-        self._tables.wake()
-        self._commits += commits
+        now_s = time.monotonic()
+        if commits:
+            self._tables.wake()
+            self._commits += commits
+            self._waits_since_s = self._waits_since_s or now_s
         due_after = self._settings.maintenance_commits
         busy = self._thread is not None and self._thread.is_alive()
-        if due_after == 0 or self._commits < due_after or busy:
+        if due_after == 0 or self._waits_since_s is None or busy:
             return
-        self._commits = 0
+        due_s = self._waits_since_s + WAITS_S
+        if self._commits < due_after and now_s < due_s:
+            return
+        self._commits, self._waits_since_s = 0, None
         # A daemon thread, as a commit is complete or absent wherever the process ends.
         self._thread = threading.Thread(target=self._work, name="maintenance", daemon=True)
         self._thread.start()

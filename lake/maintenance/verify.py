@@ -19,6 +19,7 @@ from tonlake.lake.commit.delta import find_differences
 from tonlake.lake.duck.own import list_own_files, read_definitions, read_own_state
 from tonlake.lake.duck.views import find_changed
 from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.envelope import read_body
 from tonlake.lake.log.lease import Lease
@@ -216,7 +217,10 @@ def _verify_rows(lake_dir: Path, files: Iterable[DataFile]) -> list[Damage]:
     damage = []
     for file in files:
         try:
-            rows = pq.read_metadata(lake_dir / file.path).num_rows
+            if file.pack:
+                rows = read_rows(lake_dir, file).num_rows
+            else:
+                rows = pq.read_metadata(lake_dir / file.path).num_rows
         except (OSError, pa.ArrowException) as error:
             damage.append(Damage(file.path, f"it is not a Parquet file ({error})"))
             continue

@@ -23,6 +23,7 @@ from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.remote import describe_files
 from tonlake.lake.duck.statement import join_scripts, name_root, quote, quote_name
 from tonlake.lake.errors import BlocksLacking, CursorRefused, LakeCorrupt, LakeError, QueryError
+from tonlake.lake.file.rows import PackedRows
 from tonlake.lake.log.place import list_files_between, read_place
 from tonlake.lake.log.state import DataFile, read_commit
 from tonlake.lake.scan.plan import HEIGHT, HELD_HEIGHT, ScannedTable
@@ -87,6 +88,7 @@ class ScanDatabase:
         self.is_local = isinstance(place, Path)
         self._storage = None if isinstance(place, Path) else place
         self._root = name_root(place) if isinstance(place, Path) else ""
+        self._packed = PackedRows(Path(self._root))
         open_database = _open_database.__wrapped__ if has_bodies else _open_database
         database = open_database(settings, self._root, has_bodies=has_bodies)
         self._connection = database.cursor()
@@ -124,6 +126,11 @@ class ScanDatabase:
         """Let the view of a table have the rows of some files, in their order."""
         name = name or table.name
         rows = render_rows(table, tuple(files), self._list_paths)
+        packed = [file for file in files if file.pack]
+        if packed and self._storage is None:
+            held = f"packed {name}"
+            self._connection.register(held, self._packed.read(held, packed))
+            rows = f"{rows} union all by name from {quote_name(held)}"
         if self._storage is not None and files:
             held = f"files of {name}"
             self._connection.register(held, describe_files(self._storage, table, files))
@@ -192,7 +199,7 @@ class ScanRows:
         """Raise LakeCorrupt if a file that a failed statement read is missing or damaged."""
         for table, files in shown.items():
             for file in files if self._database.is_local else ():
-                if not (snapshot.lake_dir / file.path).exists():
+                if not (snapshot.lake_dir / file.stored).exists():
                     raise LakeCorrupt(file.path, "it is missing")
             snapshot.watch.check(table.name, always=True)
 

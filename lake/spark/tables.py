@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tonlake.lake.errors import EngineError, LakeNotFound
+from tonlake.lake.file.rows import decode_packed
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.schema import TABLES
@@ -26,10 +27,11 @@ from tonlake.lake.storage.storage import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from tonlake.lake.log.state import DataFile
 
 _ADVICE = "install it with: pip install 'tonlake[spark]', and install Java 17"
 _LOCAL = {
@@ -119,14 +121,26 @@ class SparkLake:
         """
         if name in self.snapshot.damaged:
             raise self.snapshot.damaged[name]
-        # As Spark reads the types of Arrow, with the column of the folders.
-        arrow = TABLES[name].arrow.append(pa.field("day", pa.date32()))
-        schema = self.session.createDataFrame(arrow.empty_table()).schema
-        paths = [f"{self._root}/{file.path}" for file in self.snapshot.files[name]]
+        files = self.snapshot.files[name]
+        packed = self.session.createDataFrame(self._read_packed(name, files))
+        schema = packed.schema  # as Spark reads the types of Arrow
+        paths = [f"{self._root}/{file.path}" for file in files if not file.pack]
         if not paths:
-            return self.session.createDataFrame([], schema)
+            return packed
         reader = self.session.read.schema(schema).option("basePath", f"{self._root}/{name}")
-        return reader.parquet(*paths)
+        frame = reader.parquet(*paths)
+        return frame if len(paths) == len(files) else frame.union(packed)
+
+    def _read_packed(self, name: str, files: Sequence[DataFile]) -> pa.Table:
+        """Return the rows of a table's files in packs, with the column of the folders."""
+        rows = [TABLES[name].arrow.append(pa.field("day", pa.date32())).empty_table()]
+        packed = [file for file in files if file.pack]
+        if packed:
+            paths = sorted({f"{self._root}/{file.pack}" for file in packed})
+            packs = self.session.read.format("binaryFile").load(paths).collect()
+            known = {Path(pack.path).name: bytes(pack.content) for pack in packs}
+            rows += (decode_packed(known[Path(file.pack).name], file) for file in packed)
+        return pa.concat_tables(rows)
 
 
 def open_lake(

@@ -17,6 +17,9 @@ from tonlake.lake.settings import LakeSettings
 SETTINGS = LakeSettings(compact_rows=100, orphan_grace_s=0)
 RANGES = ((1, 2), (3, 4), (7, 8), (5, 6))
 DAYS = ("2024-01-01", "2024-01-02")
+PACKED_AFTER = 2
+"""Commits after this block are packs."""
+
 KEPT = 4
 """Newest block that stays when others are undone."""
 
@@ -52,8 +55,9 @@ class History:
     def commit(self, lake: Path, mc_range: tuple[int, int]) -> None:
         """Commit a missing range."""
         if not any(mc_range[0] <= last and first <= mc_range[1] for first, last in ranges_of(lake)):
-            day = DAYS[mc_range == self.rest]
-            commit_made(lake, *mc_range, self.tables[mc_range], SETTINGS, day=day)
+            day, pack_rows = DAYS[mc_range == self.rest], 1000 * (mc_range[0] > PACKED_AFTER)
+            tables = self.tables[mc_range]
+            commit_made(lake, *mc_range, tables, SETTINGS, day=day, pack_rows=pack_rows)
 
     def finish(self, lake: Path) -> None:
         """Bring in everything missing, and tidy up: the end of every run of the history."""

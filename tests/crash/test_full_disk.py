@@ -78,7 +78,7 @@ class Trial:
 def live_bytes(lake: Path) -> dict[str, bytes]:
     """Return the bytes of all live files."""
     state, found = state_of(lake), file_bytes(lake)
-    return {file.path: found[file.path] for file in (*state.files, *state.segments)}
+    return {file.stored: found[file.stored] for file in (*state.files, *state.segments)}
 
 
 def check_sound(lake: Path, least: int) -> None:

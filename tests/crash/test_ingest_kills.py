@@ -1,8 +1,6 @@
 """Ingest killed with SIGKILL: reopening shows the committed prefix, and ingest resumes."""
 
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import count
@@ -10,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.lake.killed import Victim
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.disk import POINTS
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema.contract import CONTRACT_TABLES
 
-ROOT = Path(__file__).resolve().parents[2]
 RANDOM_KILLS, LONG_KILLS = 12, 500
 SEED = 20261121
 AMONG_CONTRACTS = ("file.created:14", "file.renamed:16", "file.renamed:34", "file.written:31")
@@ -29,36 +27,10 @@ SECOND = ("commit.", "log.")
 INGEST_POINTS = [point for point in POINTS if not point.startswith(OTHERS)]
 
 
-class Victim:
-    """The forking process of ``victim.py``, controlled by lines on its stdin."""
-
-    def __init__(self, node: Path, *options: str) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.victim", str(node), *options],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def ingest(self, lake: Path, *, crash_at: str = "-", delay_ms: float = 0) -> str:
-        """Run one ingest and return how it ended: killed or ended."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{lake} {crash_at} {delay_ms}\n")
-        self._process.stdin.flush()
-        return self._process.stdout.readline().strip()
-
-    def close(self) -> None:
-        """Let the process end."""
-        self._process.communicate()
-
-
 @pytest.fixture(scope="module")
 def victim(demo_node: Path) -> Iterator[Victim]:
-    process = Victim(demo_node)
-    yield process
-    process.close()
+    with closing(Victim("tests.crash.victim", demo_node)) as process:
+        yield process
 
 
 def list_live(lake: Path) -> dict[str, str]:
@@ -71,7 +43,7 @@ def list_live(lake: Path) -> dict[str, str]:
 def reference(victim: Victim, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The files of a lake whose ingest was undisturbed."""
     lake = tmp_path_factory.mktemp("reference") / "lake"
-    assert victim.ingest(lake) == "ended"
+    assert victim.order(lake) == "ended"
     return list_live(lake)
 
 
@@ -100,12 +72,12 @@ def test_killed_at_each_commit_point(
     lake, finished = next(lakes), 0
     for point in INGEST_POINTS:
         crash_at = f"{point}:{2 if point.startswith(SECOND) else 1}"
-        if victim.ingest(lake, crash_at=crash_at) != "killed":
+        if victim.order(lake, crash_at) != "killed":
             assert list_live(lake) == reference  # too little was left to pass the point
             lake, finished = next(lakes), finished + 1
-            assert victim.ingest(lake, crash_at=crash_at) == "killed", point
+            assert victim.order(lake, crash_at) == "killed", point
         check_prefix(lake, reference)
-    assert victim.ingest(lake) == "ended"
+    assert victim.order(lake) == "ended"
     assert list_live(lake) == reference
     assert finished < len(INGEST_POINTS) // 2
 
@@ -116,10 +88,10 @@ def test_killed_among_the_files_of_contracts(
     assert any(path.startswith("wallets/") for path in reference)
     lake = tmp_path / "lake"
     for moment in AMONG_CONTRACTS:
-        assert victim.ingest(lake, crash_at=moment) == "killed"
+        assert victim.order(lake, moment) == "killed"
         check_prefix(lake, reference)
         assert {path.parent.name for path in lake.glob("*/day=*")} & CONTRACTS, moment
-    assert victim.ingest(lake) == "ended"
+    assert victim.order(lake) == "ended"
     assert list_live(lake) == reference
 
 
@@ -128,11 +100,11 @@ def test_killed_while_the_machine_runs(
     demo_node: Path, tmp_path: Path, reference: dict[str, str]
 ) -> None:
     """The TVM's processes end with the killed one, and the next one starts its own."""
-    victim, lake = Victim(demo_node, "tvm"), tmp_path / "lake"
+    victim, lake = Victim("tests.crash.victim", demo_node, "tvm"), tmp_path / "lake"
     with closing(victim):
-        assert victim.ingest(lake, crash_at="file.renamed:34") == "killed"
+        assert victim.order(lake, "file.renamed:34") == "killed"
         check_prefix(lake, reference)
-        assert victim.ingest(lake) == "ended"
+        assert victim.order(lake) == "ended"
     assert list_live(lake) == reference
 
 
@@ -145,7 +117,7 @@ def kill_at_random(
     lake_number = 0
     lake = folder / "lake-0"
     while killed < kills:
-        ending = victim.ingest(lake, delay_ms=rng.uniform(20, 300))
+        ending = victim.order(lake, "-", rng.uniform(20, 300))
         assert ending in {"killed", "ended"}
         killed += ending == "killed"
         check_prefix(lake, reference)
@@ -153,7 +125,7 @@ def kill_at_random(
             assert list_live(lake) == reference
             lake_number += 1
             lake = folder / f"lake-{lake_number}"
-    assert victim.ingest(lake) == "ended"
+    assert victim.order(lake) == "ended"
     assert list_live(lake) == reference
 
 

@@ -92,7 +92,7 @@ def test_operations_are_complete(recorded: Recorded) -> None:
 def test_the_end_is_durable(recorded: Recorded) -> None:
     """Whatever was not synced at the end of the last step is irrelevant."""
     kept = files_of(replay(recorded.operations).lose(WORST))
-    live = {f"lake/{file.path}" for file in state_of(recorded.lake).files}
+    live = {f"lake/{file.stored}" for file in state_of(recorded.lake).files}
     assert live <= kept.keys()
 
 

@@ -197,6 +197,7 @@ def commit_made(
     settings: LakeSettings = _DEFAULTS,
     *,
     day: str = "2024-01-01",
+    pack_rows: int = 0,
 ) -> Commit:
     """Commit rows generated earlier."""
     return commit_range(
@@ -208,4 +209,5 @@ def commit_made(
         source={"kind": "random"},
         network=Network(-239),
         settings=settings,
+        pack_rows=pack_rows,
     )

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from unittest import mock
 from tonlake.lake.log.disk import VARIABLE
 
 KILLED = "killed"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def run_killed(work: Callable[[], object], point: str) -> bool:
@@ -48,3 +50,25 @@ def serve_orders(work: Callable[[Path], object]) -> None:
         for line in sys.stdin:
             lake, crash_at, delay_ms = line.split()
             print(run_child(partial(work, Path(lake)), crash_at, float(delay_ms)), flush=True)  # noqa: T201
+
+
+class Victim:
+    """A process of a module that serves orders, so that imports are paid once for many kills."""
+
+    def __init__(self, module: str, *options: object) -> None:
+        """Start it."""
+        command = [sys.executable, "-m", module, *map(str, options)]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
+
+    def order(self, lake: Path, crash_at: str = "-", delay_ms: float = 0) -> str:
+        """Run the work until it ends or is killed, and return which."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{lake} {crash_at} {delay_ms}\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline().strip()
+
+    def close(self) -> None:
+        """Let the process end."""
+        self._process.communicate()

@@ -1,16 +1,14 @@
 """Kill -9 at every point of a commit: the lake is in the state before the commit or after it."""
 
 import os
-import random
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.lake.killed import Victim
 from tests.lake.rows import file_bytes
 from tests.lake.victim import RANGES, commit_ranges
 from tonlake.lake.errors import LakeNotFound
@@ -20,47 +18,14 @@ from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
 
-ROOT = Path(__file__).resolve().parents[2]
 LATER = ("sweep", "delta", "segment", "merge", "compact", "pull", "prune")
 COMMIT_POINTS = [point for point in POINTS if not point.startswith(LATER)]
-RANDOM_KILLS = 12
-
-
-class Victim:
-    """The process of ``victim.py``, which forks a writer for every order."""
-
-    def __init__(self) -> None:
-        """Start it, once for all tests of the module."""
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.lake.victim"],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def order(self, lake: Path, crash_at: str = "-", delay_ms: float = 0) -> str:
-        """Run a writer until it ends or is killed, and return which."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(f"{lake} {crash_at} {delay_ms}\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
-
-    def close(self) -> None:
-        """Let the process end."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
 
 
 @pytest.fixture(scope="module")
 def victim() -> Iterator[Victim]:
-    started = Victim()
-    yield started
-    started.close()
+    with closing(Victim("tests.lake.victim")) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -115,22 +80,6 @@ def test_killed_while_sweeping(victim: Victim, reference: dict[str, bytes], tmp_
     assert victim.order(lake, "sweep.removed:3") == "killed"
     assert check_prefix(lake, reference) == 1
     check_recovery(lake, reference)
-
-
-def test_killed_at_random_times(
-    victim: Victim, reference: dict[str, bytes], tmp_path: Path
-) -> None:
-    rng = random.Random(2)  # noqa: S311 - a seed, no secret
-    started = time.monotonic()
-    assert victim.order(tmp_path / "timed") == "ended"
-    whole_ms = (time.monotonic() - started) * 1000
-    killed = 0
-    for number in range(RANDOM_KILLS):
-        lake = tmp_path / str(number)
-        killed += victim.order(lake, "-", rng.uniform(1, whole_ms)) == "killed"
-        check_prefix(lake, reference)
-        check_recovery(lake, reference)
-    assert killed
 
 
 def test_reach_kills_only_where_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,7 @@ from tonlake.lake.command.status import Status, read_status
 from tonlake.lake.duck.statement import name_root
 from tonlake.lake.errors import PERMIT, LakeError, LakeMisplaced, LakeNotFound
 from tonlake.lake.log.following import find_lateness
+from tonlake.lake.log.place import list_stored
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit, read_state
 from tonlake.lake.maintenance.verify import verify_lake
@@ -238,8 +239,8 @@ def _check_files(lake_dir: Path, *, full: bool) -> Iterator[Finding]:
     else:
         snapshot = open_snapshot(lake_dir, check_digests=False)
         damage, barred = [], []
-        for file in (file for files in snapshot.files.values() for file in files):
-            path = lake_dir / file.path
+        for file in list_stored(snapshot.state.files):
+            path = lake_dir / file.stored
             if not path.is_file():
                 damage.append(f"{file.path}: missing")
             elif path.stat().st_size != file.bytes:

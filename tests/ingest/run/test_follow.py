@@ -21,8 +21,8 @@ from tests.patience import compose, vary
 from tonlake.ingest.assemble.chain import find_last_common
 from tonlake.ingest.blocks import BlockSource, McBundle, ZeroState
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.run.follow import Follower, Wakeup
-from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.run.follow import PACK_ROWS, Follower, Wakeup
+from tonlake.ingest.run.pipeline import Pipeline, ingest
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
@@ -66,6 +66,12 @@ class Watched(Follower):
         super().__init__(
             lambda: open_node(db_dir, open_indexes=2), lake, settings, notify=self.notices.append
         )
+
+    def _open_pipeline(self, source: BlockSource) -> Pipeline:
+        """Pack commits although maintenance, which would unpack them, is off."""
+        pipeline = super()._open_pipeline(source)
+        pipeline.pack_rows = PACK_ROWS
+        return pipeline
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ SECOND_DAY = Selection("2024-01-17", "2024-01-17")
 def live_files(lake: Path) -> dict[str, bytes]:
     """Return the log's entries, and the files of the newest commit, by path."""
     state = read_state(lake)
-    paths = [file.path for file in (*state.files, *state.segments)]
+    paths = [file.stored for file in (*state.files, *state.segments)]
     paths += [f"_log/{number}.json" for number in range(1, state.number + 1)]
     return {path: (lake / path).read_bytes() for path in paths}
 

@@ -167,7 +167,3 @@ def test_empty_tables_and_old_files(tmp_path: Path, versions: tuple[int, ...]) -
         mine = connect(snapshot).view("shard_blocks")
         assert (view.columns, view.types) == (mine.columns, mine.types)
         assert sorted(view.fetchall(), key=repr) == sorted(mine.fetchall(), key=repr)
-
-
-def test_quotes_are_doubled() -> None:
-    assert quote("it's") == "'it''s'"

@@ -188,9 +188,9 @@ def list_looked_at(
     knows = digest._Sound.knows
     seen = set()
 
-    def noting(sound: digest._Sound, path: str, sha256: str) -> bool:
-        seen.add(path.removeprefix(f"{lake}/"))
-        return knows(sound, path, sha256)
+    def noting(sound: digest._Sound, root: str, file: DataFile) -> bool:
+        seen.add(file.path)
+        return knows(sound, root, file)
 
     with monkeypatch.context() as patch:
         patch.setattr(digest._Sound, "knows", noting)

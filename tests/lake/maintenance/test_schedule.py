@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import msgspec
 
@@ -122,6 +123,19 @@ def test_a_failure_is_reported_and_work_is_tried_again(tmp_path: Path) -> None:
     kept.close()
     assert len(failures) == 1
     assert read_lookups(lake).missing == ()
+
+
+@mock.patch.object(schedule, "WAITS_S", 0)
+def test_a_commit_waits_for_others_no_longer_than_said(tmp_path: Path) -> None:
+    lake, chain = tmp_path / "lake", Chain(6)
+    kept = Maintenance(lake, OPTIONS, print)
+    for at in (1, 2):
+        commit_chain(lake, chain, at, at)
+        kept.count(1)
+        kept.wait()
+        assert read_lookups(lake).missing == ()
+    kept.count(0)
+    kept.close()
 
 
 def test_a_process_that_dies_is_reported_and_started_again(tmp_path: Path) -> None:
