@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.tree import CellTree
 
 _COINS_LENGTH_BITS = 4
+_EXOTIC_BIT = 8
+_from_bytes = int.from_bytes
 
 
 class CellSlice:
@@ -22,7 +24,15 @@ class CellSlice:
 
     def __init__(self, tree: CellTree, cell: int) -> None:
         """Start at the first bit and reference of ``cell``; raise BocError if it is exotic."""
-        self.value, self.bits_left = tree.bits(cell)
+        head = tree.cells[cell]
+        value, bits = _from_bytes(head[2:], "big"), len(head) - 2 << 3
+        if head[1] & 1:  # completed with a one and zeroes
+            tag = (value & -value).bit_length()
+            value, bits = value >> tag, bits - tag
+        if head[0] & _EXOTIC_BIT:
+            value, bits = tree.bits(cell)
+        self.value = value
+        self.bits_left = bits
         self.tree = tree
         self.cell = cell
         self.ref = 0
@@ -126,6 +136,11 @@ class CellSlice:
         if bits > self.bits_left:
             self._refuse(f"{bits} bits")
         self.bits_left -= bits
+
+    def end(self) -> None:
+        """Skip whatever is left."""
+        self.bits_left = 0
+        self.ref = len(self.tree.links[self.cell])
 
     def _refuse(self, needed: str) -> None:
         raise CellUnderflow(

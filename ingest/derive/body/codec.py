@@ -110,9 +110,11 @@ class Codec(ABC):
     """Reads one type from a slice.
 
     ``size`` is the number of bits and references that every value has; None if it varies.
+    ``zeros`` is the number of zero bits, without references, that are a value, and its JSON.
     """
 
     size: tuple[int, int] | None = None
+    zeros: tuple[int, str] | None = None
 
     @abstractmethod
     def decode(self, source: CellSlice, work: Work) -> str:
@@ -215,6 +217,7 @@ class VarUnsigned(Codec):
         self._length_bits = (limit - 1).bit_length()
         self._mask = (1 << self._length_bits) - 1
         self.limit = limit
+        self.zeros = self._length_bits, '{"@type":"var_uint","len":"0","value":"0"}'
 
     def decode(self, source: CellSlice, work: Work) -> str:
         """Read an object of ``len`` and ``value``, both decimal text."""
@@ -224,7 +227,10 @@ class VarUnsigned(Codec):
         if count >= self.limit:
             raise BodyError(f"number of {count} bytes where fewer than {self.limit} are allowed")
         left -= count * 8
-        number = source.load_uint(source.bits_left - left) & (1 << count * 8) - 1
+        if left < 0:
+            source.skip(source.bits_left - left)  # refused
+        source.bits_left = left
+        number = source.value >> left & (1 << count * 8) - 1
         return f'{{"@type":"var_uint","len":"{count}","value":"{number}"}}'
 
 
@@ -245,11 +251,14 @@ _HASH_MASK = (1 << _HASH_BITS) - 1
 _NO_ANYCAST = f'{{"@type":"{NOTHING}"}}'
 _PLAIN_BITS = 3 + _WORKCHAIN_BITS + _HASH_BITS
 """The width of addr_std without anycast, the most frequent address, which begins with 100."""
+_NO_ADDRESS = f'{{"@type":"{NONE}"}}'
 _PLAIN_START = f'{{"@type":"{STD}","anycast":{_NO_ANYCAST},"workchain_id":"'
 
 
 class Address(Codec):
     """A message address of any kind, as the object of its constructor."""
+
+    zeros = 2, _NO_ADDRESS
 
     def decode(self, source: CellSlice, work: Work) -> str:
         """Read an object whose ``@type`` is the constructor."""
@@ -267,7 +276,7 @@ class Address(Codec):
 def _load_rare_address(source: CellSlice) -> str:
     name = _CONSTRUCTORS[source.load_uint(2)]
     if name == NONE:
-        return '{"@type":"addr_none"}'
+        return _NO_ADDRESS
     if name == EXTERN:
         bits = source.load_uint(_LENGTH_BITS)
         text = load_bits(source, bits)
@@ -341,9 +350,8 @@ class CommentText(Codec):
 
     def decode(self, source: CellSlice, work: Work) -> str:
         """Read text; raise BodyError for invalid UTF-8."""
-        text = read_utf8(read_words(source.copy(), work))
-        source.skip(source.bits_left)
-        source.ref += source.refs_left
+        text = read_utf8(read_words(source, work))
+        source.end()
         return write_text(text)
 
 

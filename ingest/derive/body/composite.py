@@ -45,19 +45,26 @@ class Reference(WrappingCodec):
 
     def decode(self, source: CellSlice, work: Work) -> str:
         """Read the value in the child cell, which must be consumed."""
-        cell = source.load_ref()
+        tree = source.tree
+        links = tree.links[source.cell]
+        if source.ref == len(links):
+            source.load_ref()  # refused
+        cell = links[source.ref]
+        source.ref += 1
         level = work.level
         key = self, cell, level, work.payloads
         text = work.known.get(key)
         if text is None:
             work.level = level + 1
             try:
-                text = self._read(source.tree, cell, work)
+                text = self._read(tree, cell, work)
             except (BocError, BodyError) as error:
-                text = error
-            work.level = level
+                work.known[key] = error
+                raise
+            finally:
+                work.level = level
             work.known[key] = text
-        if not isinstance(text, str):
+        elif not isinstance(text, str):
             raise text
         work.text_left -= len(text)
         if work.text_left < 0:
@@ -70,7 +77,7 @@ class Reference(WrappingCodec):
         work.visit()
         child = CellSlice(tree, cell)
         text = self.inner.decode(child, work)
-        if child.bits_left or child.refs_left:
+        if child.bits_left or child.ref < len(tree.links[cell]):
             check_end(child)
         return text
 
@@ -92,9 +99,15 @@ class Wrapped(WrappingCodec):
 class Maybe(WrappingCodec):
     """``Maybe T``: a bit, followed by the value if it is one."""
 
+    zeros = 1, f'{{"@type":"{NOTHING}"}}'
+
     def decode(self, source: CellSlice, work: Work) -> str:
         """Read the object of nothing or of something."""
-        if not source.load_bit():
+        left = source.bits_left - 1
+        if left < 0:
+            source.load_bit()  # refused
+        source.bits_left = left
+        if not source.value >> left & 1:
             return f'{{"@type":"{NOTHING}"}}'
         return f'{{"@type":"{SOMETHING}","value":{self.inner.decode(source, work)}}}'
 
@@ -161,6 +174,7 @@ class Repeat(WrappingCodec):
 EMPTY, ROOT, EDGE = "hashmap_empty", "hashmap_root", "hashmap_edge"
 LEAF, FORK = "hashmap_node_leaf", "hashmap_node_fork"
 SHORT, LONG, SAME = "hashmap_label_short", "hashmap_label_long", "hashmap_label_same"
+_EDGE = f'{{"@type":"{EDGE}","label":'
 _NO_LABEL = f'{{"@type":"{SHORT}","len":"0","s":""}}', 0
 
 
@@ -185,12 +199,10 @@ class Hashmap(WrappingCodec):
             if work.entries_left < 0:
                 work.refuse(f"a dictionary of the body has more than {MAX_ITEMS} entries")
             value = self.inner.decode(source, work)
-            node = f'{{"@type":"{LEAF}","value":{value}}}'
-        else:
-            child = self._children.get(left) or self.below(left)
-            node = f'{{"@type":"{FORK}","left":{child.decode(source, work)},'
-            node += f'"right":{child.decode(source, work)}}}'
-        return f'{{"@type":"{EDGE}","label":{label},"node":{node}}}'
+            return f'{_EDGE}{label},"node":{{"@type":"{LEAF}","value":{value}}}}}'
+        child = self._children.get(left) or self.below(left)
+        sides = child.decode(source, work), child.decode(source, work)
+        return f'{_EDGE}{label},"node":{{"@type":"{FORK}","left":{sides[0]},"right":{sides[1]}}}}}'
 
     def below(self, left: int) -> Reference:
         """Return the codec of the two children of a fork, where ``left`` bits of the key are."""
@@ -203,6 +215,8 @@ class Hashmap(WrappingCodec):
 
 class MaybeHashmap(WrappingCodec):
     """``HashmapE n X``: a bit, followed by a reference to the dictionary if it is one."""
+
+    zeros = 1, f'{{"@type":"{EMPTY}"}}'
 
     def __init__(self, key_bits: int, inner: Codec) -> None:
         """Create the codec for a width of keys and a type of values."""
@@ -222,8 +236,11 @@ class MaybeHashmap(WrappingCodec):
 
 def _load_label(source: CellSlice, key_bits: int) -> tuple[str, int]:
     """Read HmLabel: hml_short$0, hml_long$10 or hml_same$11; return its object and length."""
-    tag = source.peek_uint(2)
-    source.skip(2)
+    left = source.bits_left - 2
+    if left < 0:
+        source.load_uint(2)  # refused
+    source.bits_left = left
+    tag = source.value >> left & 3
     if not tag:
         return _NO_LABEL
     if tag == 1:  # the second bit belongs to the length, in unary

@@ -17,7 +17,7 @@ import msgspec
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import ORDINARY, CellTree
-from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
 from tonlake.ingest.derive.body.codec import MAX_ITEMS, Codec, Object, Sized, Work
 from tonlake.ingest.derive.body.composite import Chunks, Reference, Repeat, check_end
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
@@ -207,17 +207,56 @@ class Record(Codec):
 
 def _compile(written: Iterable[_Written], end: str) -> _Steps:
     """Return what is written before each value and what reads it; numbers are read in runs."""
-    steps: list[tuple[str, _Read]] = []
+    steps: list[_Step] = []
     for is_sized, run in groupby(written, lambda value: isinstance(value[1], Sized)):
         if is_sized:
-            steps.append(("", _compile_run([(text, codec) for text, codec in run])))
+            steps.append(_compile_run([(text, codec) for text, codec in run]))
         else:
-            steps += [(text, codec.decode) for text, codec in run]
-    return steps, end
+            steps += [_Step(text, codec.decode, codec.zeros) for text, codec in run]
+    compiled: list[tuple[str, _Read]] = []
+    for may_be_zero, group in groupby(steps, lambda step: step.zeros is not None):
+        listed = list(group)
+        if may_be_zero and len(listed) > 1:
+            compiled.append(("", _skip_zeros(listed)))
+        else:
+            compiled += [(step.text, step.read) for step in listed]
+    return compiled, end
 
 
-def _compile_run(run: Sequence[tuple[str, Any]]) -> _Read:
-    """Return the reader of adjacent numbers (``Sized``), which are cut out of one."""
+class _Step(NamedTuple):
+    """A value of a record: what is written before it, what reads it, and ``Codec.zeros``."""
+
+    text: str
+    read: _Read
+    zeros: tuple[int, str] | None
+
+
+def _skip_zeros(steps: Sequence[_Step]) -> _Read:
+    """Return the reader of adjacent values that reads the last ones at once if they are zero."""
+    bits, zeros = 0, ""
+    reads: list[tuple[int, int, str, str, _Read]] = []
+    for step in reversed(steps):
+        zero_bits, zero = step.zeros or (0, "")
+        bits += zero_bits
+        zeros = step.text + zero + zeros
+        reads.append((bits, (1 << bits) - 1, zeros, step.text, step.read))
+    reads.reverse()
+
+    def read(source: CellSlice, work: Work) -> str:
+        text = ""
+        for bits, mask, zeros, before, read_value in reads:
+            left = source.bits_left - bits
+            if left >= 0 and not source.value >> left & mask:
+                source.bits_left = left
+                return text + zeros
+            text += before + read_value(source, work)
+        return text
+
+    return read
+
+
+def _compile_run(run: Sequence[tuple[str, Any]]) -> _Step:
+    """Return the step of adjacent numbers (``Sized``), which are cut out of one."""
     template = "".join([text.replace("%", "%%") + codec.form for text, codec in run])
     total = shift = sum(codec.bits for _text, codec in run)
     cuts = []
@@ -244,9 +283,10 @@ def _compile_run(run: Sequence[tuple[str, Any]]) -> _Read:
         del work
         return template % source.load_uint(total)
 
+    zeros = total, write(0)
     if total <= _MAX_KNOWN:
-        return read_known
-    return read if len(cuts) > 1 or cuts[0][2] else read_one
+        return _Step("", read_known, zeros)
+    return _Step("", read if len(cuts) > 1 or cuts[0][2] else read_one, zeros)
 
 
 def _decode_items(part: Part, count: int, source: CellSlice, work: Work) -> list[str]:
@@ -343,6 +383,8 @@ class Union(Codec):
 
     def decode(self, source: CellSlice, work: Work) -> str:
         """Read the object of the constructor that fits."""
+        if self.only is not None:
+            return self.only.decode(source, work)
         left = source.bits_left
         if left >= self._width:
             choice = self._sure.get(source.value >> left - self._width & self._mask)
@@ -381,7 +423,7 @@ class Union(Codec):
         """Read the constructor that fits; with ``is_whole`` it has to consume the cell."""
         fitting = self._list_fitting(source)
         if len(fitting) > 1:
-            size = source.bits_left, source.refs_left
+            size = source.bits_left, len(source.tree.links[source.cell]) - source.ref
             exact = [choice for choice in fitting if choice.size is None or choice.size == size]
             if not is_whole or len(exact) > 1:
                 return _read_first(fitting, exact, source, work, read)
@@ -448,6 +490,8 @@ def decode_layout(source: CellSlice, work: Work) -> str | None:
 
 
 EMPTY_CELL = '{"@type":"empty_cell"}'
+_EMPTY = bytes(2)
+"""The empty cell: d1 and d2, without data."""
 
 
 class Rest(Codec):
@@ -462,8 +506,7 @@ class Rest(Codec):
         if text is None:
             source.bits_left, source.ref = bits, ref
             text = _show_rest(source, work)
-        source.bits_left = 0
-        source.ref += source.refs_left
+        source.end()
         return text
 
 
@@ -475,8 +518,7 @@ class RawCell(Rest):
         if not (source.bits_left or source.refs_left):
             return EMPTY_CELL
         text = _show_rest(source, work)
-        source.bits_left = 0
-        source.ref += source.refs_left
+        source.end()
         return text
 
 
@@ -493,8 +535,14 @@ class End(Codec):
 class LinkedRaw(Reference):
     """``^Cell``: a referenced cell of any kind; ``inner`` reads the rest of it."""
 
+    def __init__(self, inner: Rest) -> None:
+        """Note whether the cell may be a payload."""
+        super().__init__(inner)
+        self._is_raw = isinstance(inner, RawCell)
+
     def _read(self, tree: CellTree, cell: int, work: Work) -> str:
-        if tree.kind(cell) != ORDINARY:
+        is_raw = self._is_raw and tree.cells[cell] != _EMPTY
+        if is_raw or tree.kind(cell) != ORDINARY:
             return _show_raw(tree, cell, work)
         return self.inner.decode(CellSlice(tree, cell), work)
 
@@ -508,6 +556,8 @@ def _decode_payload(source: CellSlice, work: Work) -> str | None:
     try:
         return decode_layout(source, work)
     except BodyLimit:
+        if work.text_left < 0:
+            raise
         work.level = level
         return None
     finally:
@@ -530,7 +580,8 @@ def _show_raw(tree: CellTree, cell: int, work: Work) -> str:
     """Return a bag of cells in base64, which is written once however often it is shown."""
     text = work.known.get((tree, cell))
     if not isinstance(text, str):
-        bag = serialize_boc(tree, [cell])
+        is_single = not tree.links[cell]
+        bag = serialize_single(tree.cells[cell]) if is_single else serialize_boc(tree, [cell])
         work.spend(len(bag))
         text = work.known[tree, cell] = f'"{b64encode(bag).decode()}"'
     return text

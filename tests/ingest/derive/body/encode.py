@@ -85,6 +85,12 @@ def show(tree: CellTree, cell: int) -> tuple[str | None, Any]:
     return found.name, found.value
 
 
+def show_bag(boc: bytes) -> tuple[str | None, Any]:
+    """Decode a body of unknown direction out of its bag; return name and object."""
+    tree = parse_boc(boc)
+    return show(tree, tree.roots[0])
+
+
 def show_message(tree: CellTree, cell: int, *, external_in: bool) -> tuple[str | None, Any]:
     """Decode the body of a message; return name and object."""
     found = decode_message_body(serialize_boc(tree, [cell]), external_in=external_in)

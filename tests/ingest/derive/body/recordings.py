@@ -1,12 +1,14 @@
 """Messages of recorded TON Center responses, and the forms of their decoded bodies."""
 
 import json
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from tests.ingest.derive.body.encode import show_bag
 from tonlake.ingest.derive.body.codec import Value
 
 
@@ -46,10 +48,30 @@ def _documents(shared: Path) -> Iterator[tuple[str, bytes]]:
     data = shared / "data"
     for path in sorted((data / "responses" / "v3").rglob("*.json")):
         yield path.name, path.read_bytes()
-    pairs = str(data / "tx_pairs" / "v3_tx_pairs.jsonl.zst")
-    with pa.input_stream(pairs, compression="zstd") as stream:
-        for line in stream.read().splitlines():
-            yield "tx_pairs", line
+    for line in _read_lines(data / "tx_pairs" / "v3_tx_pairs.jsonl.zst"):
+        yield "tx_pairs", line
+
+
+def _read_lines(path: Path) -> list[bytes]:
+    with pa.input_stream(str(path), compression="zstd") as stream:
+        lines: list[bytes] = stream.read().splitlines()
+        return lines
+
+
+def read_traces(
+    shared: Path, folder: str, *, is_internal: bool = False
+) -> Iterator[tuple[str, Any]]:
+    """Yield name and object of the distinct bodies of recorded traces whose opcode has a name."""
+    bodies = set()
+    for line in _read_lines(shared / "data" / folder / "traces.jsonl.zst"):
+        for transaction in json.loads(line)["transactions"]:
+            for message in [transaction["in_msg"], *transaction["out_msgs"]]:
+                if message and message["body_boc"] and (message["source"] or not is_internal):
+                    bodies.add(message["body_boc"])
+    for body in bodies:
+        name, value = show_bag(b64decode(body))
+        if name is not None:
+            yield name, value
 
 
 def _walk(value: Any) -> Iterator[dict[str, Any]]:

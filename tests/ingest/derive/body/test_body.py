@@ -1,12 +1,10 @@
 """Decoded bodies: against recorded responses, and for garbage."""
 
-import json
 from base64 import b64decode
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +14,7 @@ from tests.ingest.derive.body.recordings import (
     Recorded,
     in_first_form,
     read_messages,
+    read_traces,
     without_address_kind,
 )
 from tonlake.api.v2.transaction import read_text
@@ -132,29 +131,11 @@ def test_real_bodies_of_known_opcodes_are_decoded(shared: Path) -> None:
     other = "another layout: the known one would leave most of the body unread"
     missed |= dict.fromkeys(OTHER_LAYOUTS, other)
     decoded = Counter[bool]()
-    for name, value in _read_trace_bodies(shared):
-        decoded[value] += 1
-        assert value or name in missed, name
+    for name, value in read_traces(shared, "classifier", is_internal=True):
+        decoded[value is not None] += 1
+        assert value is not None or name in missed, name
     assert decoded[True] > 400
     assert decoded[False] < 10 + len(OTHER_LAYOUTS)
-
-
-def _read_trace_bodies(shared: Path) -> list[tuple[str, bool]]:
-    bodies = set()
-    path = str(shared / "data" / "classifier" / "traces.jsonl.zst")
-    with pa.input_stream(path, compression="zstd") as stream:
-        for line in stream.read().splitlines():
-            for transaction in json.loads(line)["transactions"]:
-                for message in [transaction["in_msg"], *transaction["out_msgs"]]:
-                    if message and message["source"] and message["body_boc"]:
-                        bodies.add(message["body_boc"])
-    found = []
-    for body in bodies:
-        tree = parse_boc(b64decode(body))
-        name, value = show(tree, tree.roots[0])
-        if name is not None:
-            found.append((name, value is not None))
-    return found
 
 
 def build(*parts: tuple[int, int], rest: bytes = b"") -> tuple[CellTree, int]:
@@ -428,30 +409,6 @@ def test_a_body_too_deep_for_its_layout_is_not_decoded() -> None:
     assert show(tree, cell) == ("dedust_swap", None)
 
 
-def test_a_dictionary_of_endless_keys_is_not_decoded() -> None:
-    """A few cells that represent 2^32 keys take a bounded number of steps."""
-    tree = CellBuilder().tree
-    node = CellBuilder(tree).store_uint(0, 2).store_uint(0, 32).end()
-    for _ in range(32):
-        node = CellBuilder(tree).store_uint(0, 2).store_ref(node).store_ref(node).end()
-    body = CellBuilder(tree).store_uint(0x73403C43, 32).store_uint(0, 64)
-    cell = body.store_maybe_ref(node).store_bit(0).end()
-    assert show(tree, cell) == ("bidask_burn", None)
-
-
-def test_a_large_cell_shown_many_times_is_not_decoded() -> None:
-    """A subtree shared by every leaf of a dictionary would make the result endless."""
-    tree = CellBuilder().tree
-    big = CellBuilder(tree).end()
-    for number in range(100):
-        big = CellBuilder(tree).store_uint(number, 1000).store_ref(big).end()
-    node = CellBuilder(tree).store_uint(0, 2).store_ref(big).end()
-    for _ in range(8):
-        node = CellBuilder(tree).store_uint(0, 2).store_ref(node).store_ref(node).end()
-    body = CellBuilder(tree).store_uint(0x012E8F40, 32).store_maybe_ref(node).end()
-    assert show(tree, body) == ("logs", None)
-
-
 def test_wallet_messages_are_tried_for_external_messages_only() -> None:
     tree, cell = build((1, 512), (698983191, 32), (0, 32), (5, 32))
     assert show_message(tree, cell, external_in=False) == (
@@ -511,16 +468,10 @@ def test_garbage_bags_give_an_object_or_an_error_of_cells(data: bytes) -> None:
 def test_bodies_of_dedust_v2_are_read(shared: Path) -> None:
     """Each layout fits the recorded messages; amounts agree from payment to payout."""
     found: dict[str, list[Any]] = {}
-    path = str(shared / "data" / "classifier-new" / "traces.jsonl.zst")
-    with pa.input_stream(path, compression="zstd") as stream:
-        for line in stream.read().splitlines():
-            for transaction in json.loads(line)["transactions"]:
-                for message in transaction["out_msgs"]:
-                    tree = parse_boc(b64decode(message["body_boc"]))
-                    name, value = show(tree, tree.roots[0])
-                    if name and name.startswith("dedust_v2_"):
-                        assert value is not None, name
-                        found.setdefault(name.removeprefix("dedust_v2_"), []).append(value)
+    for name, value in read_traces(shared, "classifier-new"):
+        if name.startswith("dedust_v2_"):
+            assert value is not None, name
+            found.setdefault(name.removeprefix("dedust_v2_"), []).append(value)
     assert found.keys() == {
         *("withdraw", "join", "payout_fees", "payout", "claim_fees", "credit_liquidity"),
         *("claim_reward", "payout_reward", "pay_native", "credit", "exit"),

@@ -7,17 +7,11 @@ from typing import Any
 import pytest
 from pytoniq_core import Cell, begin_cell
 
-from tests.ingest.derive.body.encode import show
+from tests.ingest.derive.body.encode import show_bag
 from tonlake.api.v3.route.balance import read_jettons
-from tonlake.ingest.decode.cell.boc import parse_boc
 
 TRANSFER, INTERNAL, BURN_NOTE, EXCESS = 0x0F8A7EA5, 0x178D4519, 0x7BDD97DE, 0xD53276DB
 AMOUNT = 5_000_000
-
-
-def decode(boc: bytes) -> Any:
-    tree = parse_boc(boc)
-    return show(tree, tree.roots[0])
 
 
 def start(opcode: int) -> Any:
@@ -42,7 +36,7 @@ def receive(boc: bytes) -> int:
 )
 def test_new_form_is_decoded(phase: int, exit_code: int, ran: bool) -> None:  # noqa: FBT001
     original = begin_cell().store_uint(EXCESS, 32).store_uint(77, 64).end_cell()
-    name, value = decode(bounce(original, phase, exit_code, ran=ran))
+    name, value = show_bag(bounce(original, phase, exit_code, ran=ran))
     assert name == value["@type"] == "new_bounce"
     assert value["original_body"] == {"@type": "excess", "query_id": "77"}
     assert (value["bounced_by_phase"], value["exit_code"]) == (str(phase), str(exit_code))
@@ -52,7 +46,7 @@ def test_new_form_is_decoded(phase: int, exit_code: int, ran: bool) -> None:  # 
 
 def test_an_unknown_original_body_is_kept() -> None:
     original = begin_cell().store_uint(0xDEADBEEF, 32).end_cell()
-    _name, value = decode(bounce(original, 1, 7, ran=True))
+    _name, value = show_bag(bounce(original, 1, 7, ran=True))
     assert value["original_body"] == base64.b64encode(original.to_boc()).decode()
 
 
@@ -74,7 +68,7 @@ def test_reported_bodies(shared: Path) -> None:
     folder = shared / "data" / "reports" / "03-bounce-tep503"
     bodies = [bytes.fromhex((folder / f"bounce_{form}.hex").read_text()) for form in ("old", "new")]
     assert [receive(body) for body in bodies] == [AMOUNT, AMOUNT]
-    name, value = decode(bodies[1])
+    name, value = show_bag(bodies[1])
     assert name == "new_bounce"
     assert value["original_body"]["amount"]["value"] == str(AMOUNT)
     assert value["exit_code"] == "48"

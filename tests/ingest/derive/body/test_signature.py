@@ -107,6 +107,19 @@ def test_an_abi_of_tact() -> None:
     ]
 
 
+def make_tolk(types: list[dict[str, Any]], *declarations: dict[str, Any]) -> str:
+    abi = {"abi_schema_version": "1.0", "contract_name": "c", "unique_types": types}
+    return json.dumps({**abi, "declarations": declarations})
+
+
+def declare(name: str, prefix: tuple[int, int] | None, *fields: tuple[str, int]) -> dict[str, Any]:
+    found: dict[str, Any] = {"kind": "struct", "name": name}
+    if prefix is not None:
+        found["prefix"] = {"prefix_num": prefix[0], "prefix_len": prefix[1]}
+    return found | {"fields": [{"name": field, "ty_idx": at} for field, at in fields]}
+
+
+BOOL = [{"kind": "bool"}]
 ABI_FIELD = '{"types": [{"name": "A", "header": 1, "fields": [%s]}]}'
 
 
@@ -160,6 +173,10 @@ ABI_FIELD = '{"types": [{"name": "A", "header": 1, "fields": [%s]}]}'
         ),
         (ABI_FIELD % '{"name": "a", "type": {"kind": "simple", "type": "Z"}}', "type 'Z'"),
         (ABI_FIELD % '{"name": "a", "type": {"kind": "simple", "type": "A"}}', "contains itself"),
+        ('{"abi_schema_version": "1.0"}', "not a Tolk ABI"),
+        (make_tolk([], declare("A", (1, 32), ("x", 0))), "no type 0"),
+        (make_tolk(BOOL, declare("A", (1, 32), ("a b", 0))), "not a valid field name"),
+        (make_tolk(BOOL, declare("A", (1, 8), ("a", 0))), "no constructor"),
     ],
 )
 def test_errors_name_the_unusable_part(text: str, complaint: str) -> None:
@@ -268,18 +285,6 @@ def test_a_reported_abi_of_tolk(shared: Path) -> None:
     assert [field.name for field in table.layouts[0].fields] == ["queryId", "by"]
 
 
-def make_tolk(types: list[dict[str, Any]], *declarations: dict[str, Any]) -> str:
-    abi = {"abi_schema_version": "1.0", "contract_name": "c", "unique_types": types}
-    return json.dumps({**abi, "declarations": declarations})
-
-
-def declare(name: str, prefix: tuple[int, int] | None, *fields: tuple[str, int]) -> dict[str, Any]:
-    found: dict[str, Any] = {"kind": "struct", "name": name}
-    if prefix is not None:
-        found["prefix"] = {"prefix_num": prefix[0], "prefix_len": prefix[1]}
-    return found | {"fields": [{"name": field, "ty_idx": at} for field, at in fields]}
-
-
 def test_types_of_tolk() -> None:
     types: list[dict[str, Any]] = [
         *({"kind": "uintN", "n": 64}, {"kind": "coins"}, {"kind": "address"}, {"kind": "bool"}),
@@ -318,20 +323,3 @@ def test_types_of_tolk() -> None:
     body = body.store_ref(point).store_int(3, 16).store_uint(5, 7)
     bodies = pa.array([body.end_cell().to_boc()], pa.binary())
     assert tables["Send"].fit(bodies).to_pylist() == [True]
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ('{"abi_schema_version": "1.0"}', "not a Tolk ABI"),
-        (make_tolk([], declare("A", (1, 32), ("x", 0))), "no type 0"),
-        (
-            make_tolk([{"kind": "bool"}], declare("A", (1, 32), ("a b", 0))),
-            "not a valid field name",
-        ),
-        (make_tolk([{"kind": "bool"}], declare("A", (1, 8), ("a", 0))), "no constructor"),
-    ],
-)
-def test_unusable_abis_of_tolk(text: str, complaint: str) -> None:
-    with pytest.raises(SignatureInvalid, match=complaint):
-        read_tables([text])
