@@ -8,6 +8,7 @@ dictionary no longer contains the library has withdrawn it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -60,6 +61,8 @@ class LibraryRegistry:
         if not self._publishers and not shown.num_rows:
             return shown
         rows = list(self._follow(shown.to_pylist(), self._list_states(tables, shown)))
+        if not rows:
+            return shown
         return pa.Table.from_pylist(rows, LIBRARIES.arrow).sort_by(
             [(name, "ascending") for name in LIBRARIES.sort]
         )
@@ -100,15 +103,20 @@ class LibraryRegistry:
         self, shown: list[dict[str, Any]], states: list[tuple[int, bytes, set[bytes] | None]]
     ) -> Iterator[dict[str, Any]]:
         """Yield the changes of every block: its own, and libraries that its accounts withdrew."""
-        for at in sorted({row["mc_seqno"] for row in shown} | {state[0] for state in states}):
+        shown_at, states_at = defaultdict(list), defaultdict(list)
+        for row in shown:
+            shown_at[row["mc_seqno"]].append(row)
+        for state in states:
+            states_at[state[0]].append(state)
+        for at in sorted(shown_at.keys() | states_at.keys()):
             changed: set[bytes] = set()
-            for row in (row for row in shown if row["mc_seqno"] == at):
+            for row in shown_at[at]:
                 held = self._publishers.setdefault(row["hash"], set())
                 held |= set(row["publishers"])
                 if not row["present"]:
                     held.clear()
                 changed.add(row["hash"])
-            for _, account, public in (state for state in states if state[0] == at):
+            for _, account, public in states_at[at]:
                 changed |= self._withdraw(account, public)
             for library in sorted(changed):
                 held = self._publishers[library]

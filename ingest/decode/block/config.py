@@ -18,6 +18,7 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import DecodeError
 
 if TYPE_CHECKING:
+    from tonlake.ingest.decode.block.header import McExtra
     from tonlake.ingest.decode.cell.tree import CellTree
 
 _KEY_BITS = 32
@@ -66,10 +67,10 @@ def read_version(tree: CellTree, cell: int) -> int:
     return param.load_uint(32)
 
 
-def read_mark(tree: CellTree) -> KeyMark:
+def read_mark(tree: CellTree, extra: McExtra | None = None) -> KeyMark:
     """Read which configuration applies to a masterchain block, and which it introduces."""
     info, _ = read_own_info(tree, read_parts(tree).info)
-    root = read_mc_extra(tree).config
+    root = (extra or read_mc_extra(tree)).config
     version = None if root is None else find_version(tree, root)
     return KeyMark(info["prev_key_block_seqno"], version)
 

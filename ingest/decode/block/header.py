@@ -245,8 +245,9 @@ _ROOT_SHARD = 1 << 63
 
 
 class McExtra(msgspec.Struct, frozen=True):
-    """McBlockExtra: root cells of ShardHashes and, in key blocks, of the configuration."""
+    """McBlockExtra: its cell, and the roots of ShardHashes and of a key block's configuration."""
 
+    cell: int
     key_block: bool
     shard_hashes: int | None
     config: int | None
@@ -274,9 +275,9 @@ class ShardTop(msgspec.Struct, frozen=True):
         return BlockId(self.workchain, self.shard, self.seqno, self.root_hash, self.file_hash)
 
 
-def read_shard_tops(tree: CellTree) -> list[ShardTop]:
+def read_shard_tops(tree: CellTree, extra: McExtra | None = None) -> list[ShardTop]:
     """Read the shard tops of a masterchain block, by workchain key, then left to right."""
-    root = read_mc_extra(tree).shard_hashes
+    root = (extra or read_mc_extra(tree)).shard_hashes
     if root is None:
         return []
     tops: list[ShardTop] = []
@@ -300,9 +301,9 @@ def read_mc_extra(tree: CellTree) -> McExtra:
         skip_currencies(extra)
     extra.load_ref()  # signatures of the previous block, recover_create_msg and mint_msg
     if not key_block:
-        return McExtra(key_block, shard_hashes, None)
+        return McExtra(cell, key_block, shard_hashes, None)
     extra.load_bytes(32)  # config_addr
-    return McExtra(key_block, shard_hashes, extra.load_ref())
+    return McExtra(cell, key_block, shard_hashes, extra.load_ref())
 
 
 def skip_currencies(cell: CellSlice) -> None:

@@ -114,7 +114,7 @@ def decode_bodies(messages: pa.Table) -> pa.Table:
     keys = _list_keys(messages)
     if not keys.num_rows:
         return MESSAGE_BODIES.empty
-    distinct = keys.group_by(_DISTINCT).aggregate([("row_min", "min")])
+    distinct = keys.group_by(_DISTINCT, use_threads=False).aggregate([("row_min", "min")])
     found: list[Decoded] = []
     for start in range(0, distinct.num_rows, _BODIES_AT_ONCE):
         part = distinct.slice(start, _BODIES_AT_ONCE)
@@ -151,7 +151,7 @@ def _list_keys(messages: pa.Table) -> pa.Table:
             "row": pa.arange(0, messages.num_rows),
         }
     ).filter(pc.is_valid(messages["body"]))
-    return keyed.group_by(MESSAGE_BODIES.key).aggregate([("row", "min")])
+    return keyed.group_by(MESSAGE_BODIES.key, use_threads=False).aggregate([("row", "min")])
 
 
 def _join(rows: pa.Table) -> pa.ChunkedArray:

@@ -14,7 +14,7 @@ import msgspec
 
 from tonlake.ingest.blocks import BlockId, KeyMark, McBundle, McHead, RawBlock, name_mc_block
 from tonlake.ingest.decode.block.config import read_mark
-from tonlake.ingest.decode.block.header import read_extra, read_header, read_parts, read_shard_tops
+from tonlake.ingest.decode.block.header import read_header, read_mc_extra, read_shard_tops
 from tonlake.ingest.decode.block.proof import Signers, check_proof
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.writer import copy_part
@@ -168,11 +168,12 @@ class TopsCache(dict[int, Tops]):
 def read_tops(data: bytes, mc_seqno: int, *, with_extra: bool = False) -> Tops:
     """Read the shard tops of a masterchain block, whose file hash was verified."""
     tree = parse_boc(data, check_crc=False)
-    committed_by = {top.id: top.reg_mc_seqno for top in read_shard_tops(tree) if top.seqno > 0}
+    extra = read_mc_extra(tree)
+    tops = read_shard_tops(tree, extra)
+    committed_by = {top.id: top.reg_mc_seqno for top in tops if top.seqno > 0}
     new = tuple(one for one, by in committed_by.items() if by >= mc_seqno)
-    custom = read_extra(tree, read_parts(tree)).custom if with_extra else None
-    extra = None if custom is None else copy_part(tree, custom)
-    return Tops(committed_by, new, read_mark(tree), extra)
+    bag = copy_part(tree, extra.cell) if with_extra else None
+    return Tops(committed_by, new, read_mark(tree, extra), bag)
 
 
 def read_previous(block: RawBlock) -> tuple[BlockId, ...]:
