@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate, groupby, pairwise
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -88,14 +89,21 @@ class Source(NamedTuple):
             if file.table == name
         ]
         if not found:
-            fields = TABLES[name].arrow
-            return pa.schema([fields.field(each) for each in columns or fields.names]).empty_table()
+            return _make_empty(name)
         return found[0] if len(found) == 1 else pa.concat_tables(found)
 
     @property
     def _seqnos(self) -> Range:
         first, last = self.mc_range
         return (0 if first == 1 else first), last
+
+
+@lru_cache
+def _make_empty(name: str) -> pa.Table:
+    """Return no rows of a table: most tables have none in a small commit."""
+    fields = TABLES[name].arrow
+    columns = _COLUMNS.get(name, fields.names)
+    return pa.schema([fields.field(column) for column in columns]).empty_table()
 
 
 def _cut(rows: pa.Table, column: str, mc_range: Range) -> pa.Table:
@@ -152,6 +160,40 @@ def _pack(code: str, values: Iterable[int]) -> pa.Array:
     return pa.Array.from_buffers(_ARROW[code], len(numbers), [None, pa.py_buffer(numbers)])
 
 
+def _write_table(writer: SegmentWriter, table: Indexed, rows: pa.Table) -> None:
+    """Write the arrays of a table, whose rows are in order."""
+    name = table.name
+    for column in (*table.hashes, *table.keys):
+        values, places = rows[column].combine_chunks(), _count(rows.num_rows)
+        if table.once and column != "account":
+            places = _find_first(rows, column)
+            values = values.take(places)
+        write_postings(writer, f"{name}.{column}", values, places)
+    for column, code in table.numbers.items():
+        _write_numbers(writer, f"{name}.{column}", rows[column].combine_chunks(), code)
+    for order in table.orders:
+        places = pc.cast(_sort(rows, order), pa.uint32())
+        writer.add(f"{name}.by_{order[0]}", places)
+    if name == "traces":
+        writer.add("trace.longest", _pack("q", _find_longest(rows)))
+
+
+@lru_cache
+def _list_empty(name: str) -> dict[str, pa.Array]:
+    """Return the arrays of a table without rows."""
+    writer = SegmentWriter()
+    _write_table(writer, INDEXED[name], _make_empty(name))
+    return writer.arrays
+
+
+def _write_numbers(writer: SegmentWriter, name: str, values: pa.Array, code: str) -> None:
+    """Write numbers of a type, or of a wider one if they need it."""
+    low = pc.max_element_wise(values, 0, skip_nulls=False)  # no block is older than 1970
+    if (pc.max(low).as_py() or 0) >= ABSENT[code]:
+        code = LT
+    writer.add(name, pc.cast(pc.fill_null(low, ABSENT[code]), _ARROW[code]))
+
+
 class _Composer:
     """The arrays and rows of one segment."""
 
@@ -169,36 +211,20 @@ class _Composer:
         """Add the tables that do not depend on others."""
         tables = [table for table in INDEXED.values() if table.name not in _SPECIAL]
         rows = [sort_rows(self._source.read_table(table.name), table.sort) for table in tables]
-        numbered = self._pool.number(
-            [each.select(list(table.copied)) for each, table in zip(rows, tables, strict=True)]
-        )
-        for table, each, copied in zip(tables, rows, numbered, strict=True):
-            self._add_table(table, each, _encode(table, copied))
+        pairs = [*zip(tables, rows, strict=True)]
+        held = [each.select(list(table.copied)) for table, each in pairs if each.num_rows]
+        numbered = iter(self._pool.number(held))
+        for table, each in pairs:
+            copies = _encode(table, next(numbered)) if each.num_rows else []
+            self._add_table(table, each, copies)
 
     def _add_table(self, table: Indexed, rows: pa.Table, copies: list[bytes]) -> None:
         """Add the rows of a table, which are in order, and their copies."""
-        name = table.name
-        for column in (*table.hashes, *table.keys):
-            values, places = rows[column].combine_chunks(), _count(rows.num_rows)
-            if table.once and column != "account":
-                places = _find_first(rows, column)
-                values = values.take(places)
-            write_postings(self._writer, f"{name}.{column}", values, places)
-        for column, code in table.numbers.items():
-            self._add_numbers(f"{name}.{column}", rows[column].combine_chunks(), code)
-        for order in table.orders:
-            places = pc.cast(_sort(rows, order), pa.uint32())
-            self._writer.add(f"{name}.by_{order[0]}", places)
-        self._rows[name] = copies
-        if table.name == "traces":
-            self._writer.add("trace.longest", _pack("q", _find_longest(rows)))
-
-    def _add_numbers(self, name: str, values: pa.Array, code: str) -> None:
-        """Add numbers of a type, or of a wider one if they need it."""
-        low = pc.max_element_wise(values, 0, skip_nulls=False)  # no block is older than 1970
-        if (pc.max(low).as_py() or 0) >= ABSENT[code]:
-            code = LT
-        self._writer.add(name, pc.cast(pc.fill_null(low, ABSENT[code]), _ARROW[code]))
+        self._rows[table.name] = copies
+        if rows.num_rows:
+            _write_table(self._writer, table, rows)
+        else:
+            self._writer.arrays |= _list_empty(table.name)
 
     def add_chain(self) -> int:
         """Add transactions, messages and states of accounts, and the actions of accounts."""

@@ -31,21 +31,21 @@ class SegmentWriter:
 
     def __init__(self) -> None:
         """Start without any."""
-        self._arrays: dict[str, pa.Array] = {}
+        self.arrays: dict[str, pa.Array] = {}
 
     def add(self, name: str, values: pa.Array | pa.ChunkedArray) -> None:
         """Add an array without NULL."""
         whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-        self._arrays[name] = whole
+        self.arrays[name] = whole
 
     def write(self, stream: IO[bytes], mc_range: Range) -> None:
         """Write all arrays."""
         lists = [
             pa.LargeListArray.from_arrays(pa.array([0, len(each)], pa.int64()), each)
-            for each in self._arrays.values()
+            for each in self.arrays.values()
         ]
         first, last = (str(seqno).encode() for seqno in mc_range)
-        fields = [pa.field(name, each.type) for name, each in zip(self._arrays, lists, strict=True)]
+        fields = [pa.field(name, each.type) for name, each in zip(self.arrays, lists, strict=True)]
         schema = pa.schema(fields, metadata={_FIRST: first, _LAST: last})
         with pa.ipc.new_file(stream, schema) as writer:
             writer.write_batch(pa.record_batch(lists, schema=schema))
