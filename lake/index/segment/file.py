@@ -7,6 +7,7 @@ into memory; nothing is copied before it is read. Any program that reads Arrow f
 from __future__ import annotations
 
 import mmap
+from array import array
 from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -40,15 +41,19 @@ class SegmentWriter:
 
     def write(self, stream: IO[bytes], mc_range: Range) -> None:
         """Write all arrays."""
-        lists = [
-            pa.LargeListArray.from_arrays(pa.array([0, len(each)], pa.int64()), each)
-            for each in self.arrays.values()
-        ]
+        lists = [_wrap(each) for each in self.arrays.values()]
         first, last = (str(seqno).encode() for seqno in mc_range)
         fields = [pa.field(name, each.type) for name, each in zip(self.arrays, lists, strict=True)]
         schema = pa.schema(fields, metadata={_FIRST: first, _LAST: last})
         with pa.ipc.new_file(stream, schema) as writer:
             writer.write_batch(pa.record_batch(lists, schema=schema))
+
+
+def _wrap(values: pa.Array) -> pa.Array:
+    """Return an array of one list."""
+    ends = pa.py_buffer(array("q", [0, len(values)]))
+    kind = pa.large_list(values.type)
+    return pa.Array.from_buffers(kind, 1, [None, ends], null_count=0, children=[values])
 
 
 class SegmentFile:
