@@ -19,12 +19,12 @@ from tonlake.api.chain.run import emulate_message
 from tonlake.api.errors import ApiError
 from tonlake.api.request.call import Arguments, Call
 from tonlake.api.stream.event import (
-    INVALIDATED,
     PENDING,
     TRANSACTIONS,
     Event,
     make_action_event,
     make_trace_event,
+    make_withdrawal,
     write_head,
 )
 from tonlake.api.text.encoding import render_raw
@@ -338,6 +338,4 @@ class PendingPool:
         accounts = frozenset((render_raw(*message.target),))
         if message.trace is not None:
             accounts |= message.trace.accounts
-        body = write_head(INVALIDATED, message.norm, PENDING) + b"}"
-        event = Event(INVALIDATED, body, accounts=accounts, norm=message.norm, finality=PENDING)
-        self._publish([event])
+        self._publish([make_withdrawal(message.norm, accounts, PENDING)])

@@ -52,7 +52,7 @@ class FollowSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             description="Named pipe that the node has as --db-event-fifo: an event there ends the"
-            " pause between two polls; empty: none"
+            " pause between two polls, and signed blocks are streamed as confirmed; empty: none"
         ),
     ] = ""
     patience_ms: Annotated[

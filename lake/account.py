@@ -110,6 +110,12 @@ def read_shard(text: str) -> int:
     return number - 2 * _INT64 if number >= _INT64 else number
 
 
+def shards_overlap(left: int, right: int) -> bool:
+    """Return whether either shard contains the other: the shorter prefix begins the longer one."""
+    mark = max(left & -left, right & -right)
+    return (left ^ right) & (2 * _INT64 - 2 * mark) == 0
+
+
 def read_block_id(text: str) -> tuple[int, int, int] | None:
     """Return workchain, shard and seqno of ``(wc,shard,seqno)`` or ``wc:shard:seqno``, or None."""
     match = _BLOCK.fullmatch(text)

@@ -42,7 +42,7 @@ TYPES = (TRANSACTIONS, STATES, JETTONS, TRACES, ACTIONS)
 """Types to subscribe to, in the order in which the events of one block are sent."""
 
 FINALITIES = ("pending", "confirmed", "finalized")
-PENDING, FINALIZED = FINALITIES.index("pending"), FINALITIES.index("finalized")
+PENDING, CONFIRMED, FINALIZED = range(3)
 
 POSITIONS_PER_TYPE = 1 << 32
 """Each type has its own range of positions in a block, so they do not depend on subscriptions."""
@@ -166,6 +166,16 @@ def make_undoing(number: int, first: int, last: int) -> Event:
     """Return the event that a commit removed masterchain blocks from the lake."""
     body = {"type": UNDONE, "first_mc_seqno": first, "last_mc_seqno": last}
     return Event(UNDONE, msgspec.json.encode(body), cursor=Cursor(number, first, 1))
+
+
+def make_withdrawal(
+    norm: bytes | None, accounts: frozenset[str], finality: int, trace_id: bytes | None = None
+) -> Event:
+    """Return the event that no block will contain what was sent of a trace."""
+    body = write_head(INVALIDATED, norm, finality)
+    if trace_id is not None:
+        body += b',"trace_id":"%b"' % encode_bytes(trace_id).encode()
+    return Event(INVALIDATED, body + b"}", accounts=accounts, norm=norm, finality=finality)
 
 
 def write_head(kind: str, norm: bytes | None, finality: int = FINALIZED) -> bytes:
@@ -322,10 +332,11 @@ class ClientIndex:
         self._by_key: dict[str | bytes | None, set[Client]] = {}
         """By account or norm; None has the clients without such a filter."""
 
-    @property
-    def types(self) -> frozenset[str]:
-        """The types that any client subscribed to."""
-        return frozenset[str]().union(*(client.subscription.types for client in self.clients))
+    def list_types(self, finality: int = FINALIZED) -> frozenset[str]:
+        """Return the types of which any client wants events of a finality."""
+        subscriptions = (client.subscription for client in self.clients)
+        wanted = (one.types for one in subscriptions if one.min_finality <= finality)
+        return frozenset[str]().union(*wanted)
 
     def add(self, client: Client) -> None:
         """Add a client."""

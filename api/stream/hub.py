@@ -18,7 +18,9 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tonlake.api.errors import LakeUnavailable, RequestInvalid
+from tonlake.api.stream.confirmed import ConfirmedBlocks
 from tonlake.api.stream.event import (
+    CONFIRMED,
     TYPES,
     Client,
     ClientIndex,
@@ -32,7 +34,7 @@ from tonlake.lake.errors import LakeError
 from tonlake.queries.errors import QueryTimeout
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable
+    from collections.abc import AsyncGenerator, Callable, Collection, Iterable
     from pathlib import Path
 
     from tonlake.api.request.snapshot import SnapshotHolder
@@ -72,6 +74,7 @@ class Hub:
         self._settings = settings
         self._rows = CommitRows(lake_dir)
         self._maker = EventMaker(self._rows, holder, settings)
+        self._confirmed = ConfirmedBlocks(lake_dir, self._rows, self._maker, holder, settings)
         self._newest = 0
         """The last commit whose events were offered to all clients."""
         self._clients: set[Client] = set()
@@ -96,6 +99,7 @@ class Hub:
         """Start to follow commits, beginning after the newest one."""
         self._loop = asyncio.get_running_loop()
         self._newest = await self._in_thread(self._holder.newest_number)
+        await self._offer_confirmed(TYPES)  # those of before a restart
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
@@ -192,6 +196,7 @@ class Hub:
             while self._newest < newest:
                 async with self._turn:
                     await self._advance(newest)
+            await self._offer_confirmed()
             if self._watcher is not None and (is_new or time.monotonic() - watched_s > WATCH_S):
                 await self._in_thread(self._watcher)
                 watched_s = time.monotonic()
@@ -199,19 +204,35 @@ class Hub:
 
     async def _advance(self, newest: int) -> None:
         """Offer the events of the next commit; without clients skip to the newest commit."""
-        types = self._live.types
+        types = self._live.list_types()
         if not types:
             self._newest = newest
+            self._confirmed.forget()
             return
         try:
             async for events in self._read(self._newest + 1, types, Cursor(0)):
                 self._offer(events)
+            async with self._reading:
+                self._offer(await self._in_thread(self._confirmed.settle, self._newest + 1))
         except (LakeError, QueryTimeout) as error:
             LOG.exception("commit %d cannot be sent to clients", self._newest + 1)
             for client in self._live.clients:
                 client.close(UNREADABLE.format(error=error))
             self._live = ClientIndex()
         self._newest += 1
+
+    async def _offer_confirmed(self, types: Collection[str] = ()) -> None:
+        """Offer the events of signed blocks, of ``types`` or those that clients want, if any."""
+        if not self._confirmed.is_changed():
+            return
+        types = types or self._live.list_types(CONFIRMED)
+        if not types:
+            return
+        try:
+            async with self._reading:
+                self._offer(await self._in_thread(self._confirmed.make, types, self._newest))
+        except (LakeError, QueryTimeout):
+            LOG.exception("signed blocks cannot be sent to clients")
 
     def _offer(self, events: Iterable[Event]) -> None:
         for event in events:

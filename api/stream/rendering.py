@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from tonlake.api.request.call import Arguments, Call, parse_hash
 from tonlake.api.stream.event import (
     ACTIONS,
+    FINALITIES,
     FINALIZED,
     JETTONS,
     POSITIONS_PER_TYPE,
@@ -88,6 +89,10 @@ class CommitRows:
         self._lock = threading.Lock()
         self._commits: OrderedDict[int, Commit] = OrderedDict()
         self._chunks: OrderedDict[Chunk, dict[str, list[Row]]] = OrderedDict()
+
+    def finality(self, _chunk: Chunk) -> int:
+        """Return the finality of the blocks of a chunk, an index in ``FINALITIES``."""
+        return FINALIZED
 
     def find_undone(self, number: int) -> Range | None:
         """Return the blocks that a commit removed from the lake, or None if it is not an undo."""
@@ -239,7 +244,8 @@ class _Member(NamedTuple):
     written: Transaction
 
 
-_Members = dict[bytes, list[_Member]]
+Members = dict[bytes, list[_Member]]
+"""Transactions by trace id."""
 
 
 class EventMaker:
@@ -250,8 +256,8 @@ class EventMaker:
         self._rows = rows
         self._holder = holder
         self._settings = settings
-        self._norms: OrderedDict[bytes, bytes | None] = OrderedDict()
-        self._kept: OrderedDict[Chunk, _Members] = OrderedDict()
+        self.norms: OrderedDict[bytes, bytes | None] = OrderedDict()
+        self._kept: OrderedDict[Chunk, Members] = OrderedDict()
         self._count = 0
         self._makers: dict[str, Callable[[Chunk], Iterator[tuple[int, Event]]]] = {
             TRANSACTIONS: self._make_transactions,
@@ -275,22 +281,25 @@ class EventMaker:
 
     def _make_transactions(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
         rows, messages, states = read_sources(self._rows, chunk)
-        norms = self._read_norms(chunk, messages)
-        write = find_writer(self._settings.http.opcode_format)
+        norms = self.read_norms(chunk, messages)
+        finality = self._rows.finality(chunk)
+        write = find_writer(self._settings.http.opcode_format) if finality == FINALIZED else None
         for found in sorted(rows.values(), key=place_of):
             trace_id, norm = norms.get(found["hash"], (None, None))
             row = found | {"trace_id": trace_id}
             if write is None:
                 form = self._settings.http.opcode_format
                 shown = render_transaction(row, messages[row["hash"]], states, form)
+                shown.finality = FINALITIES[finality]
                 text = msgspec.json.encode(shown)
             else:
                 text = write(row, messages[row["hash"]], states)
-            body = write_head(TRANSACTIONS, norm) + b',"transactions":[%b]}' % text
+            body = write_head(TRANSACTIONS, norm, finality) + b',"transactions":[%b]}' % text
             accounts = frozenset((render_raw(row["workchain"], row["account"]),))
-            yield row["mc_seqno"], Event(TRANSACTIONS, body, accounts=accounts, norm=norm)
+            event = Event(TRANSACTIONS, body, accounts=accounts, norm=norm, finality=finality)
+            yield row["mc_seqno"], event
 
-    def _read_norms(
+    def read_norms(
         self, chunk: Chunk, messages: dict[bytes, list[Row]]
     ) -> dict[bytes, tuple[bytes, bytes | None]]:
         """Return the trace id of each transaction, and the hash of the message that started it."""
@@ -301,17 +310,17 @@ class EventMaker:
         for tx_hash, trace_id in traces.items():
             if tx_hash == trace_id:
                 received = [one for one in messages[tx_hash] if one["direction"] == "in"]
-                self._norms[trace_id] = received[0]["hash_norm"] if received else None
-        unknown = set(traces.values()) - self._norms.keys()
+                self.norms[trace_id] = received[0]["hash_norm"] if received else None
+        unknown = set(traces.values()) - self.norms.keys()
         if unknown:
-            self._norms.update(dict.fromkeys(unknown))
+            self.norms.update(dict.fromkeys(unknown))
             found = self._holder.reader(timeout_ms=0).rows(
                 "v3/trace_norms", trace_ids=list(unknown)
             )
-            self._norms.update((row["trace_id"], row["external_hash_norm"]) for row in found)
-        named = {tx_hash: (trace_id, self._norms[trace_id]) for tx_hash, trace_id in traces.items()}
-        while len(self._norms) > KEPT_NORMS:
-            self._norms.popitem(last=False)
+            self.norms.update((row["trace_id"], row["external_hash_norm"]) for row in found)
+        named = {tx_hash: (trace_id, self.norms[trace_id]) for tx_hash, trace_id in traces.items()}
+        while len(self.norms) > KEPT_NORMS:
+            self.norms.popitem(last=False)
         return named
 
     def _make_states(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
@@ -319,7 +328,8 @@ class EventMaker:
             key = row["workchain"], row["account"], row["hash"]
             account = render_raw(row["workchain"], row["account"])
             body = {"account": account, "state": render_state(row, "hash", {key: row})}
-            yield row["mc_seqno"], make_event(STATES, body, [account])
+            finality = self._rows.finality(chunk)
+            yield row["mc_seqno"], make_event(STATES, body, [account], finality=finality)
 
     def _make_jettons(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
         for row in self._rows.read(chunk, JETTON_WALLETS.name):
@@ -332,13 +342,19 @@ class EventMaker:
                 "jetton": encode_account(row["jetton_workchain"], row["jetton"]),
                 "last_transaction_lt": encode_number(row["lt"]),
             }
-            yield row["mc_seqno"], make_event(JETTONS, {"jetton": jetton}, [address, owner])
+            event = make_event(
+                JETTONS,
+                {"jetton": jetton},
+                [address, owner],
+                finality=self._rows.finality(chunk),
+            )
+            yield row["mc_seqno"], event
 
     def _make_actions(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
         rows = self._rows.read(chunk, ACTIONS_TABLE.name)
         order = ("trace_end_lt", "trace_id", "start_lt", "end_lt", "action_id")
         for row in sorted(rows, key=lambda row: [row[name] for name in order]):
-            yield row["mc_seqno"], make_action_event(row, FINALIZED)
+            yield row["mc_seqno"], make_action_event(row, self._rows.finality(chunk))
 
     def _make_traces(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
         """Yield the masterchain block and the event of each trace that the chunk completes."""
@@ -351,7 +367,9 @@ class EventMaker:
         for action in self._rows.read(chunk, ACTIONS_TABLE.name):
             actions.setdefault(action["trace_id"], []).append(action)
         found = self._compose(chunk, rows)
-        for batch in _cut_rows([row for row in rows if row["trace_id"] not in found]):
+        finality = self._rows.finality(chunk)
+        rest = [row for row in rows if row["trace_id"] not in found and finality == FINALIZED]
+        for batch in _cut_rows(rest):
             call = Call(Arguments([]), self._settings, self._holder.reader(timeout_ms=0))
             ids = tuple(row["trace_id"] for row in batch)
             asked = TracesQuery(trace_id=ids, limit=len(ids), offset=0)
@@ -360,13 +378,14 @@ class EventMaker:
             trace = found.get(row["trace_id"])
             if trace is None:
                 continue  # its blocks have been undone since
-            trace.actions = _show_actions(actions[row["trace_id"]])
-            yield row["mc_seqno_end"], make_trace_event(trace, row["external_hash_norm"])
+            trace.actions = _show_actions(actions[row["trace_id"]], finality)
+            event = make_trace_event(trace, row["external_hash_norm"], finality)
+            yield row["mc_seqno_end"], event
 
     def _compose(self, chunk: Chunk, rows: Sequence[Row]) -> dict[bytes, Trace]:
         """Return the traces whose transactions are all in this chunk or shortly before it."""
         ended = {row["trace_id"]: row for row in rows}
-        members: _Members = {trace_id: [] for trace_id in ended}
+        members: Members = {trace_id: [] for trace_id in ended}
         first = min((row["mc_seqno_start"] for row in rows), default=chunk.first)
         for part in self._list_back(chunk, first):
             for trace_id in part.keys() & ended.keys():
@@ -379,15 +398,21 @@ class EventMaker:
                 complete[trace_id] = render_trace(row, [one.row for one in found], known)
         return complete
 
-    def _list_back(self, chunk: Chunk, first: int) -> Iterator[_Members]:
+    def _list_back(self, chunk: Chunk, first: int) -> Iterator[Members]:
         """Yield the transactions of the chunk and of those before it, back to block ``first``.
 
         Newest first, without blocks that have been undone since.
         """
         yield self._write_members(chunk)
+        yield from self.list_before(chunk.commit, chunk.first, first)
+
+    def list_before(self, newest: int, reached: int, first: int) -> Iterator[Members]:
+        """Yield the transactions of commits up to ``newest``, from block ``reached`` to ``first``.
+
+        The block ``reached`` itself is not among them.
+        """
         undone: list[Range] = []
-        reached = chunk.first
-        for number in range(chunk.commit, max(0, chunk.commit - NEAR_COMMITS), -1):
+        for number in range(newest, max(0, newest - NEAR_COMMITS), -1):
             if reached <= first:
                 return
             gone = self._rows.find_undone(number)
@@ -399,7 +424,7 @@ class EventMaker:
                     yield _leave_out(self._write_members(one), undone)
                     reached = one.first
 
-    def _write_members(self, chunk: Chunk) -> _Members:
+    def _write_members(self, chunk: Chunk) -> Members:
         """Return the transactions of a chunk by trace id, cached."""
         found = self._kept.get(chunk)
         if found is not None:
@@ -412,6 +437,7 @@ class EventMaker:
             tx_hash, trace_id = member["hash"], member["trace_id"]
             row = sources.rows[tx_hash] | {"trace_id": trace_id}
             written = render_transaction(row, sources.messages[tx_hash], sources.states, form)
+            written.finality = FINALITIES[self._rows.finality(chunk)]
             found.setdefault(trace_id, []).append(_Member(member, written))
         self._kept[chunk] = found
         self._count += sum(map(len, found.values()))
@@ -421,7 +447,7 @@ class EventMaker:
         return found
 
 
-def _leave_out(members: _Members, undone: Sequence[Range]) -> _Members:
+def _leave_out(members: Members, undone: Sequence[Range]) -> Members:
     """Return the transactions outside of the ``undone`` ranges of masterchain blocks."""
     if not undone:
         return members
@@ -435,11 +461,14 @@ def _leave_out(members: _Members, undone: Sequence[Range]) -> _Members:
     }
 
 
-def _show_actions(rows: Sequence[Row]) -> list[Action]:
+def _show_actions(rows: Sequence[Row], finality: int) -> list[Action]:
     """Return the actions of a trace as shown to clients that know all types."""
     shown = [row for row in rows if _ALL_ACTIONS.isdisjoint(row["ancestor_type"] or ())]
     shown.sort(key=lambda row: (row["start_lt"], row["end_lt"], row["action_id"]))
-    return [render_action(row) for row in shown]
+    actions = [render_action(row) for row in shown]
+    for action in actions:
+        action.finality = FINALITIES[finality]
+    return actions
 
 
 def _cut_rows(rows: Sequence[Row]) -> Iterator[list[Row]]:

@@ -13,14 +13,13 @@ from tonlake.api.chain.block import (
     find_block_at_utime,
     find_block_row,
     find_master,
-    list_ancestors,
 )
 from tonlake.api.errors import LiteServerError
 from tonlake.api.v2.transaction import render_in_block
 from tonlake.api.v2.value import render_base64, render_block_id, render_block_of, render_boc
 from tonlake.ingest.decode.block.proof import prove_header, prove_shards, read_signatures
 from tonlake.ingest.errors import BocError, DecodeError
-from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.account import MASTERCHAIN, shards_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -261,14 +260,14 @@ def _link(call: Call, master: Row, block: Row) -> list[dict[str, Any]]:
 def _find_top(call: Call, master: Row, block: Row) -> Row:
     """Return the shard top of a masterchain block that descends from a block."""
     for top in call.reader.rows("v2/shards", mc_seqno=master["seqno"]):
-        if top["workchain"] == block["workchain"] and _overlap(top["shard"], block["shard"]):
+        if top["workchain"] == block["workchain"] and shards_overlap(top["shard"], block["shard"]):
             return _read_block(call, top["workchain"], top["shard"], top["seqno"])
     raise LiteServerError(BLOCK_UNKNOWN)
 
 
 def _find_previous_block(call: Call, row: Row, shard: int) -> Row:
     """Return the previous block; after a merge, the one that overlaps ``shard``."""
-    second = row["prev2_shard"] is not None and not _overlap(row["prev_shard"], shard)
+    second = row["prev2_shard"] is not None and not shards_overlap(row["prev_shard"], shard)
     name = "prev2" if second else "prev"
     return _read_block(call, row["workchain"], row[f"{name}_shard"], row[f"{name}_seqno"])
 
@@ -291,11 +290,6 @@ def _read_proof(call: Call, block: Row) -> Row:
 
 def _name(row: Row) -> tuple[int, int, int]:
     return row["workchain"], row["shard"], row["seqno"]
-
-
-def _overlap(left: int, right: int) -> bool:
-    """Return whether either shard contains the other."""
-    return left in list_ancestors(right) or right in list_ancestors(left)
 
 
 def _render_link(block: Row, proof: bytes) -> dict[str, Any]:

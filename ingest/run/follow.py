@@ -5,8 +5,8 @@ chain, and retries blocks that could not be read. Each step starts from the stat
 failed step is reported and leaves nothing to clean up.
 
 A node started with ``--db-event-fifo PATH`` writes an event of 84 bytes to that named pipe whenever
-a block was applied (ton_api.tl: the constructor, then tonNode.blockIdExt). Events only end a wait:
-the block itself is read from the node's files.
+a block was applied (ton_api.tl: the constructor, then tonNode.blockIdExt). Events end a wait: the
+block itself is read from the node's files. Signed blocks: ``tonlake.ingest.run.signed``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import select
 import stat
 import time
 from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from tonlake.ingest.assemble.chain import check_network, find_last_common, read_
 from tonlake.ingest.derive.trace import reopen_traces
 from tonlake.ingest.errors import BlockPruned, IngestError, SourceError, SourceForeign
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline
+from tonlake.ingest.run.signed import SignedBlocks
 from tonlake.ingest.run.workers import count_workers, start_workers
 from tonlake.ingest.span import Span
 from tonlake.lake import errors as lake_errors
@@ -116,8 +118,12 @@ _READ_BYTES = 1 << 16
 class Wakeup:
     """Waits for events or a timeout; close it after use."""
 
-    def __init__(self, pipe: str) -> None:
-        """Use the node's pipe, empty for none; the pipe may be deleted and created again."""
+    def __init__(self, pipe: str, take: Callable[[bytes], None] = lambda _events: None) -> None:
+        """Use the node's pipe, empty for none; the pipe may be deleted and created again.
+
+        ``take`` receives all bytes of the pipe.
+        """
+        self._take = take
         self._path = Path(pipe) if pipe else None
         self._pipe: int | None = None
 
@@ -138,8 +144,9 @@ class Wakeup:
         if select.select([self._pipe], [], [], seconds)[0]:
             # Drain the pipe: one poll of the node covers all events.
             with suppress(BlockingIOError):
-                while len(os.read(self._pipe, _READ_BYTES)) == _READ_BYTES:
-                    pass
+                while len(events := os.read(self._pipe, _READ_BYTES)) == _READ_BYTES:
+                    self._take(events)
+                self._take(events)
 
     def _open(self) -> None:
         """Open the pipe, if any; for writing, too, else a close by the node ends every wait."""
@@ -208,7 +215,8 @@ class Follower:
         self._healed_s = self._swept_s = time.monotonic()
         self._orphans: frozenset[Path] = frozenset()
         self._status = FollowerStatus(lake_dir)
-        self._wakeup = Wakeup(settings.follow.event_pipe)
+        self._signed = SignedBlocks(lake_dir, notify)
+        self._wakeup = Wakeup(settings.follow.event_pipe, self._signed.note)
         self._log = LogReader(lake_dir)
         self._newest: McHead | None = None
         self._failures = 0
@@ -241,6 +249,9 @@ class Follower:
             self._seen, problem, has_looked = None, f"{type(error).__name__}: {error}", False
         else:
             has_looked = problem is None
+            if self._signed.has_blocks and self._source is not None:
+                opening = partial(self._open_pipeline, self._source)
+                self._signed.advance(self._source, self._log.read(), opening)
         self._failures = 0 if has_looked else self._failures + 1
         if has_looked:
             problem = self._status.find_rival() or problem

@@ -6,7 +6,7 @@ and the settings, so the same input produces the same files.
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry
 from tonlake.ingest.assemble.currency import CurrencyRegistry, complete_states
 from tonlake.ingest.assemble.library import LibraryRegistry
 from tonlake.ingest.assemble.statecell import CellFinder
+from tonlake.ingest.decode.block.block import decode_bundles
 from tonlake.ingest.decode.piece import Hole, join_tables
 from tonlake.ingest.decode.rows import keep_first_cells
 from tonlake.ingest.decode.wholestate import decode_zero_states
@@ -38,6 +39,7 @@ from tonlake.ingest.derive.trace import TraceFiles
 from tonlake.ingest.run.workers import read_pieces
 from tonlake.ingest.span import Scope, Span, list_shared, missing_spans
 from tonlake.ingest.spread import HERE
+from tonlake.lake import schema
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.commit import Network, commit_range
 from tonlake.lake.commit.delta import publish
@@ -49,15 +51,18 @@ from tonlake.lake.index.builder.rebuild import (
     order_segment,
     rebuild_index,
 )
-from tonlake.lake.log.place import read_place
+from tonlake.lake.log.lease import Lease
+from tonlake.lake.log.place import Place, find_newest_day, read_place
 from tonlake.lake.log.reader import LogReader
+from tonlake.lake.schema.action import ACTIONS
+from tonlake.lake.schema.contract import JETTON_WALLETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Future
     from pathlib import Path
 
-    from tonlake.ingest.blocks import BlockSource, McHead
+    from tonlake.ingest.blocks import BlockSource, McBundle, McHead
     from tonlake.ingest.decode.piece import Piece
     from tonlake.ingest.derive.stages import Step
     from tonlake.ingest.run.workers import Workers
@@ -69,6 +74,16 @@ if TYPE_CHECKING:
 
 _ROW_BYTES = 4_000
 """Bytes of memory per transaction while a segment of some 100,000 is built."""
+
+
+STREAMED = tuple(
+    table.name
+    for table in (
+        *(schema.BLOCKS, schema.TRANSACTIONS, schema.MESSAGES, schema.ACCOUNT_STATES),
+        *(schema.TRANSACTION_TRACES, schema.TRACES, JETTON_WALLETS, ACTIONS),
+    )
+)
+"""Tables that streams of events read."""
 
 
 class Indexing:
@@ -315,7 +330,34 @@ class Pipeline:
             if file.table == "blocks":
                 keep_border(self._borders, file.path, read_place(file.path), self.chain.links)
 
+    def derive_ahead(self, bundle: McBundle) -> dict[str, pa.Table]:
+        """Return the rows of ``STREAMED`` tables of blocks as if they were committed next.
+
+        There are none without transactions. Nothing is committed, and nothing that later commits
+        depend on changes.
+        """
+        tables = decode_bundles((self.versions.attach(bundle),))
+        if not tables[schema.TRANSACTIONS.name].num_rows:
+            return {}
+        tables["state_cells"] = keep_first_cells(tables["state_cells"])
+        tables["account_states"] = CurrencyRegistry(self.cells).complete(tables)
+        rows = {name: table for name, table in tables.items() if table.num_rows}
+        state = self.log.read()
+        place = Place(bundle.mc_seqno, bundle.mc_seqno, find_newest_day(state))
+        steps = self._list_steps()
+        del steps["bodies"]
+        with (
+            Lease(self.lake_dir, state.number),
+            nullcontext() if self.contracts is None else self.contracts.set_apart(),
+        ):
+            for derived in derive_in_order(steps)(state, dict(rows), place):
+                rows |= {file.table: file.rows for file in derived.files if file.place == place}
+        return {name: rows[name] for name in STREAMED if name in rows}
+
     def _derive_files(self) -> Derive:
+        return derive_in_order(self._list_steps(), at_once=self.workers is not None)
+
+    def _list_steps(self) -> dict[str, Step]:
         spread = self.workers or HERE
         bodies = partial(derive_bodies, spread=spread)
         steps: dict[str, Step] = {"traces": self.traces, "bodies": bodies}
@@ -324,7 +366,7 @@ class Pipeline:
             steps["contracts"] = self.contracts
         if self.settings.ingest.classify_actions:
             steps["actions"] = ActionFiles(self.lake_dir, self.settings.lake, spread)
-        return derive_in_order(steps, at_once=self.workers is not None)
+        return steps
 
     def _network(self, blocks: pa.Table) -> Network:
         global_id = blocks["global_id"][0].as_py()

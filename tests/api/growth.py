@@ -1,7 +1,5 @@
 """A lake that grows commit by commit, served over real HTTP."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from collections.abc import Iterable, Iterator
@@ -69,7 +67,7 @@ class Served:
         self.socket_url = f"ws://127.0.0.1:{port}/api/streaming/v2/ws"
 
     @contextmanager
-    def stream(self, last: str | None = None, **params: Any) -> Iterator[Frames]:
+    def stream(self, last: str | None = None, **params: Any) -> "Iterator[Frames]":
         """Open a stream; the first frame, which confirms it, is consumed."""
         headers = {} if last is None else {"Last-Event-ID": last}
         url = f"{self.url}/api/streaming/v2/sse"
@@ -94,7 +92,7 @@ class Frames:
     def __init__(self, answer: httpx.Response) -> None:
         """Take a response whose body is read as it comes."""
         self._lines = answer.iter_lines()
-        self._id = ""
+        self.id = ""
 
     def next(self) -> Frame:
         """Return the next event; raise StopIteration where the server has ended the stream."""
@@ -103,13 +101,17 @@ class Frames:
             line = next(self._lines)
             key, _, value = line.partition(": ")
             if key == "id":
-                self._id = value
+                self.id = value
             elif key == "event":
                 name = value
             elif key == "data":
                 data = value
             elif not line and data:
-                return Frame(self._id, name, msgspec.json.decode(data))
+                return Frame(self.id, name, msgspec.json.decode(data))
+
+    def read(self) -> Any:
+        """Return the data of the next event."""
+        return self.next().data
 
     def take(self, count: int) -> list[Frame]:
         """Return the next events."""

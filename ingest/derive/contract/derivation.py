@@ -7,7 +7,7 @@ was killed, ``tonlake rebuild contracts`` does.
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -189,6 +189,15 @@ class ContractFinder:
         rows = {file.table: read_rows(self._lake_dir, file) for file in files}
         with without_collector():
             return self(state or self._log.read(), rows, place)
+
+    @contextmanager
+    def set_apart(self) -> Iterator[None]:
+        """Derive rows of blocks that may never be committed: their cells are not kept."""
+        kept, self._cache = (self._cache, self._undoings), CellCache.make()
+        try:
+            yield
+        finally:
+            (self._cache, self._undoings), self._states = kept, None
 
     def learn(self, commit: Commit) -> None:
         """Keep the states of the rows derived last, which the commit has written."""

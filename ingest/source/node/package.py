@@ -109,7 +109,12 @@ def read_proof_entry(place: EntryPlace, block_id: BlockId) -> bytes:
     return _read_named_entry(place, format_entry_name(block_id, kind))
 
 
-def _read_named_entry(place: EntryPlace, expected: str) -> bytes:
+def read_candidate_entry(place: EntryPlace, block_id: BlockId, kind: str) -> bytes:
+    """Return the bytes of a ``candidate`` of a block, or of the ``candidateref`` to it."""
+    return _read_named_entry(place, format_entry_name(block_id, kind), is_prefix=True)
+
+
+def _read_named_entry(place: EntryPlace, expected: str, *, is_prefix: bool = False) -> bytes:
     position = FILE_HEADER_BYTES + place.offset
     if place.bound is not None and place.offset + ENTRY_HEADER.size > place.bound:
         reason = f"the index puts it there, but only the first {place.bound} bytes are valid"
@@ -122,7 +127,7 @@ def _read_named_entry(place: EntryPlace, expected: str) -> bytes:
                 name, data = _read_entry(file.fileno(), position, place)
     except OSError as error:
         raise _flaw(place, position, explain_unreadable(error)) from error
-    if name != expected.encode():
+    if (name[: len(expected)] if is_prefix else name) != expected.encode():
         reason = f"found entry {name!r} instead of {expected.encode()!r}"
         raise _flaw(place, position, reason)
     return data

@@ -11,6 +11,8 @@ A block counts as present if all shard blocks that it commits are.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -26,15 +28,18 @@ from tonlake.ingest.blocks import (
 from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockUnavailable, SourceError
+from tonlake.ingest.source.node import tl
 from tonlake.ingest.source.node.archive import (
     Archive,
     check_signed,
     collect_committed,
     naming_corrupt,
+    read_block,
     read_previous,
     read_proven_block,
     read_tops,
 )
+from tonlake.ingest.source.node.package import check_file_hash, read_candidate_entry
 from tonlake.ingest.source.node.rocks import CURRENT, Scratch
 from tonlake.ingest.source.node.slice import Slice, pack_handle_prefix, unpack_handle_key
 from tonlake.lake.account import MASTERCHAIN
@@ -59,6 +64,27 @@ class TemporaryPackage(Slice):
         """Return the ids of all masterchain blocks with a seqno, canonical or not."""
         prefix = pack_handle_prefix(MASTERCHAIN, MASTERCHAIN_SHARD, mc_seqno)
         return [unpack_handle_key(key, self.store.name) for key, _ in self.store.scan(prefix)]
+
+    def read_candidate(self, block_id: BlockId) -> bytes | None:
+        """Return a block that is here as a candidate only, not verified; None if it is not.
+
+        A ``candidateref`` is the db.candidate.id source:PublicKey id:tonNode.blockIdExt
+        collated_data_file_hash:int256 of the db.candidate source:PublicKey id:tonNode.blockIdExt
+        data:bytes collated_data:bytes.
+        """
+        place = self.locate(block_id, 0, tl.CANDIDATE_REF_KEY)
+        if place is None:
+            return None
+        found = tl.TlReader(read_candidate_entry(place, block_id, "candidateref"), "candidateref")
+        found.read_constructor(tl.CANDIDATE_ID)
+        file_key = tl.pack_constructor(tl.CANDIDATE_KEY) + found.data[found.position :]
+        place = self.locate_file(file_key, block_id, 0)
+        if place is None:
+            return None
+        found = tl.TlReader(read_candidate_entry(place, block_id, "candidate"), "candidate")
+        found.read_constructor(tl.CANDIDATE)
+        found.read_bytes(tl.PUBLIC_KEY_BYTES + tl.BLOCK_ID_BYTES)
+        return found.read_text()
 
     def _index_name(self) -> str:
         return f"{TEMPORARY_FOLDER}/temp.archive.{self.id}.index"
@@ -195,6 +221,22 @@ class RecentBlocks:
             while len(self._bundles) > BUNDLES_KEPT:
                 del self._bundles[next(iter(self._bundles))]
         return self._bundles[mc_seqno]
+
+    def find_signed(self, block_id: BlockId) -> RawBlock | None:
+        """Return a block that no masterchain block need have committed; None if it is not there.
+
+        Raises:
+            BlockCorrupt: its bytes are wrong.
+        """
+        for package in islice(self._packages, FOLLOWED):
+            with suppress(BlockNeverHad):
+                return read_block(package, block_id, 0)
+            with naming_corrupt(block_id):
+                data = package.read_candidate(block_id)
+                if data is not None:
+                    check_file_hash(data, block_id, file=package.store.name, offset=0)
+                    return RawBlock(block_id, data)
+        return None
 
     def find_head(self, mc_seqno: int) -> McHead | None:
         """Return the masterchain block at a seqno; None if none is known."""

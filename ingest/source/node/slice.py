@@ -204,7 +204,12 @@ class Slice:
         self, block_id: BlockId, mc_seqno: int, key: int = tl.BLOCK_FILE_KEY
     ) -> EntryPlace | None:
         """Return where a block committed by ``mc_seqno`` is, or what else ``key`` names of it."""
-        file_key = tl.pack_constructor(key) + tl.pack_block_id(block_id)
+        return self.locate_file(
+            tl.pack_constructor(key) + tl.pack_block_id(block_id), block_id, mc_seqno
+        )
+
+    def locate_file(self, file_key: bytes, block_id: BlockId, mc_seqno: int) -> EntryPlace | None:
+        """Return where the file of a block with a boxed ``db.filedb.Key`` is; None if nowhere."""
         offset = self._number(hashlib.sha256(file_key).hexdigest().upper())
         if offset is None:
             return None

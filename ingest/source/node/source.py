@@ -16,6 +16,7 @@ from tonlake.ingest.blocks import (
     BlockId,
     McBundle,
     McHead,
+    RawBlock,
     ZeroState,
     name_mc_block,
 )
@@ -240,6 +241,14 @@ class NodeSource:
             newest = find_newest_mc_block(self.db_dir / PACKAGES_FOLDER)
             self._holds_more = newest > self._archive.find_last()
         return self._holds_more
+
+    def find_signed(self, block_id: BlockId) -> RawBlock | None:
+        """Return a shard block that a masterchain block may not have committed yet; None if none.
+
+        Raises:
+            BlockCorrupt: it is stored with wrong bytes.
+        """
+        return self._recent.find_signed(block_id)
 
     def find_head(self, mc_seqno: int) -> McHead | None:
         """Return the node's masterchain block at a seqno; None if it has none."""

@@ -28,7 +28,12 @@ LT_DESC_VALUE = 0x71AF51B4  # db.lt.desc.value
 BLOCK_FILE_KEY = 0xB0EAE471  # db.filedb.key.blockFile
 PROOF_KEY = 0xDA954DEC  # db.filedb.key.proof
 PROOF_LINK_KEY = 0x98FBC5CE  # db.filedb.key.proofLink
+CANDIDATE_KEY = 0xE28A0AB9  # db.filedb.key.candidate
+CANDIDATE_REF_KEY = 0xE64D42BE  # db.filedb.key.candidateRef
+CANDIDATE = 0x65D96ADA  # db.candidate
+CANDIDATE_ID = 0x37C0B287  # db.candidate.id
 ZERO_STATE_FILE_KEY = 0x1252863D  # db.filedb.key.zeroStateFile
+BLOCK_SIGNED = 0xC872C8C2  # db.event.blockSigned
 CELLDB_VALUE = 0xE6101440  # db.celldb.value
 DB_VERSION_KEY = 0x724F2154  # db.state.key.dbVersion
 DB_VERSION = 0xD93720F7  # db.state.dbVersion
@@ -39,6 +44,10 @@ BOOL_TRUE = bytes.fromhex("b5757299")
 BOOL_FALSE = bytes.fromhex("379779bc")
 
 BLOCK_ID_BYTES = 80
+EVENT_BYTES = 84
+PUBLIC_KEY_BYTES = 36
+_LONG = 254
+"""First byte of ``bytes`` whose length follows in three bytes."""
 VECTOR_LIMIT = 1 << 22
 """Maximum vector length; the longest genuine one lists a few thousand packages."""
 
@@ -103,6 +112,13 @@ class TlReader:
     def read_block_id(self) -> BlockId:
         """Return a bare ``tonNode.blockIdExt``."""
         return BlockId(*_BLOCK_ID.unpack(self.read_bytes(BLOCK_ID_BYTES)))
+
+    def read_text(self) -> bytes:
+        """Return bare ``bytes``, without skipping what pads them."""
+        size = self.read_bytes(1)[0]
+        return self.read_bytes(
+            int.from_bytes(self.read_bytes(3), "little") if size == _LONG else size
+        )
 
     def read_vector(self, read_item: Callable[[], T]) -> list[T]:
         """Return the items of a bare vector of bare items."""

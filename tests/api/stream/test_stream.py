@@ -1,7 +1,5 @@
 """Streams over real HTTP: every event once, in order, wherever a client reconnects."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import sys

@@ -4,27 +4,23 @@ The validator fields of the header and the reference to the previous block chang
 configuration and state updates stay.
 """
 
-from __future__ import annotations
-
 import hashlib
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from tests.made.chain import WHOLE_SHARD, Chain, Moulds
+from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 
-if TYPE_CHECKING:
-    from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
-    from tonlake.ingest.decode.cell.tree import CellTree
+SEQNO_AT, VALIDATORS_AT, FIELD_BITS = 80, 408, 32
+"""Where ``seq_no`` and ``gen_validator_list_hash_short`` are in block_info (block.tlb)."""
 
-VALIDATORS_AT, VALIDATORS_BITS = 408, 32
-"""Where ``gen_validator_list_hash_short`` stands in a block's info (block.tlb: block_info)."""
-
-REFERENCE_BITS = 64 + 32 + 256 + 256
+TARGET_BITS = 32 + 256 + 256
+REFERENCE_BITS = 64 + TARGET_BITS
 """``ext_blk_ref$_ end_lt:uint64 seq_no:uint32 root_hash:bits256 file_hash:bits256``."""
 
 
@@ -80,34 +76,39 @@ def fork(bundles: list[McBundle], after: int, salt: int) -> list[McBundle]:
 
 def make_over(bundle: McBundle, before: BlockId | None, salt: int) -> McBundle:
     """Return the same masterchain block on another chain, following ``before``."""
-    first = _make_over(bundle.blocks[0], before, salt)
+    first = _make_over(bundle.blocks[0], [before] if before else [], VALIDATORS_AT, salt)
     return msgspec.structs.replace(bundle, blocks=(first, *bundle.blocks[1:]))
 
 
-def _make_over(block: RawBlock, before: BlockId | None, salt: int) -> RawBlock:
+def displace(block: RawBlock, master: BlockId, before: BlockId) -> RawBlock:
+    """Return a shard block with the content of another one, after ``before``."""
+    change = block.id.seqno ^ (before.seqno + 1)
+    return _make_over(block, [master, before], SEQNO_AT, change)
+
+
+def _make_over(block: RawBlock, targets: list[BlockId], at: int, change: int) -> RawBlock:
+    """Return a block whose first references are to ``targets``, with another field ``at``."""
     tree = parse_boc(block.data, check_crc=False)
     root = tree.roots[0]
     info, *others = tree.refs(root)
-    previous, *vertical = tree.refs(info)
-    if before is not None:
-        previous = _refer(tree, previous, before)
+    kept = tree.refs(info)
+    made = [_refer(tree, *pair) for pair in zip(kept, targets, strict=False)]
     value, bits = _split(tree, info)
-    value ^= salt << (bits - VALIDATORS_AT - VALIDATORS_BITS)
-    made = _end(tree, value, bits, [previous, *vertical])
-    data = serialize_boc(tree, [_end(tree, *_split(tree, root), [made, *others])])
+    value ^= change << (bits - at - FIELD_BITS)
+    made = [_end(tree, value, bits, [*made, *kept[len(made) :]]), *others]
+    data = serialize_boc(tree, [_end(tree, *_split(tree, root), made)])
     found = parse_boc(data)
-    assert read_header(found).seqno == block.id.seqno
-    changed = msgspec.structs.replace(
-        block.id, root_hash=found.hash(found.roots[0]), file_hash=hashlib.sha256(data).digest()
-    )
+    root_hash, file_hash = found.hash(found.roots[0]), hashlib.sha256(data).digest()
+    seqno = read_header(found).seqno
+    changed = BlockId(block.id.workchain, block.id.shard, seqno, root_hash, file_hash)
     return msgspec.structs.replace(block, id=changed, data=data, proof=None, mc_extra=None)
 
 
 def _refer(tree: CellTree, cell: int, before: BlockId) -> int:
     value, bits = _split(tree, cell)
     assert bits == REFERENCE_BITS
-    hashes = int.from_bytes(before.root_hash + before.file_hash, "big")
-    return _end(tree, value >> 512 << 512 | hashes, bits, [])
+    target = int.from_bytes(before.root_hash + before.file_hash, "big") | before.seqno << 512
+    return _end(tree, value >> TARGET_BITS << TARGET_BITS | target, bits, [])
 
 
 def _split(tree: CellTree, cell: int) -> tuple[int, int]:

@@ -1,29 +1,29 @@
 """Simulates a node that writes its folder step by step, with the faults of real nodes."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import struct
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 from tests.ingest.source.node.nodewriter import (
     SHARD_CLIENT,
     NodeWriter,
     encode_desc,
+    encode_entry,
     encode_id,
     encode_proof,
+    entry_name,
+    open_store,
     read_bytes,
     slice_name,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import McBundle
+from tonlake.ingest.blocks import McBundle, RawBlock
 
 LT_DESC, BLOCK_FILE, HANDLE = (bytes.fromhex(text) for text in ("91e7e3f1", "71e4eab0", "73d1577f"))
+BLOCK_SIGNED = bytes.fromhex("c2c872c8")
 SMALL_BUFFER_BYTES = 1 << 14
 PACKAGE_HEAD_BYTES = 4
 
@@ -62,6 +62,21 @@ class SimulatedNode:
         assert bundle.mc_seqno == self.last + 1
         self.writer.write_bundle(bundle)
         self.written.append(bundle)
+
+    def sign(self, block: RawBlock) -> bytes:
+        """Store a signed shard block in the temporary package; return the event about it."""
+        folder, name = self.db_dir / "files/packages", encode_id(block.id)
+        folder.mkdir(exist_ok=True)
+        file_key = hashlib.sha256(BLOCK_FILE + name).hexdigest().upper().encode()
+        with (
+            (folder / "temp.archive.1795237200.pack").open("ab") as file,
+            closing(open_store(folder / "temp.archive.1795237200.index")) as store,
+        ):
+            file.write(b"" if file.tell() else bytes.fromhex("01dd8fae"))
+            store[file_key] = str(file.tell() - PACKAGE_HEAD_BYTES).encode()
+            file.write(encode_entry(entry_name(block.id), block.data))
+            store[b"status"] = str(file.tell() - PACKAGE_HEAD_BYTES).encode()
+        return BLOCK_SIGNED + name
 
     def packages(self) -> list[Path]:
         """Return the package files, sorted."""

@@ -4,12 +4,15 @@ import os
 import shutil
 from contextlib import closing
 from pathlib import Path
+from unittest import mock
 
+import msgspec
 import pytest
 
 from tests.ingest.source.node.nodewriter import NodeWriter, entry_name, open_store
 from tonlake.ingest.blocks import BlockId, McBundle
 from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockNotYet
+from tonlake.ingest.source.node import recent
 from tonlake.ingest.source.node.source import open_node
 
 INDEX = "archive/packages/arch0000/archive.00000.index"
@@ -155,3 +158,22 @@ def test_folders_that_cannot_be_opened_are_no_help(cut: Path) -> None:
         assert source.last_mc_seqno() == 238
         with pytest.raises(BlockNeverHad):
             source.read_bundle(ARCHIVED + 1)
+
+
+def test_signed_blocks_are_found_as_blocks_or_candidates(
+    demo_node: Path, bundles: list[McBundle]
+) -> None:
+    never = BlockNeverHad("only a candidate", block=bundles[-1].blocks[1].id)
+    with closing(open_node(demo_node)) as source:
+        for bundle in bundles[-50:]:
+            for block in bundle.blocks[1:]:
+                assert source.find_signed(block.id) == block
+                with mock.patch.object(recent, "read_block", side_effect=never):
+                    assert source.find_signed(block.id) == block
+        unknown = msgspec.structs.replace(bundles[-1].blocks[1].id, file_hash=bytes(32))
+        assert source.find_signed(unknown) is None
+        with (
+            mock.patch.object(recent.TemporaryPackage, "read_candidate", return_value=b"?"),
+            pytest.raises(BlockCorrupt, match="the SHA-256 of the 1 bytes"),
+        ):
+            source.find_signed(unknown)
