@@ -1,7 +1,5 @@
 """An in-process S3 server that records requests and can inject faults."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Thread
@@ -41,7 +39,7 @@ class S3Server:
         self._thread = Thread(target=self._server.serve_forever, daemon=True)
 
     @contextmanager
-    def running(self) -> Iterator[S3Server]:
+    def running(self) -> "Iterator[S3Server]":
         self._thread.start()
         try:
             yield self

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from litestar.testing import TestClient
 
     from tests.api.growth import Growth
+
 
 LAST_BLOCK, BLOCKS_PER_COMMIT = 90, 15
 

@@ -1,7 +1,5 @@
 """API keys: the key file, its command, and their use."""
 
-from __future__ import annotations
-
 import json
 import logging
 import stat

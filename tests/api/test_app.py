@@ -1,7 +1,5 @@
 """Properties of all responses: headers, errors, limits, and a real server."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

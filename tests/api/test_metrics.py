@@ -1,7 +1,5 @@
 """Prometheus metrics: every figure has its source, and no label comes from a client."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

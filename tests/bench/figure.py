@@ -1,7 +1,5 @@
 """Measured figures with units and targets, and the table that shows them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -59,7 +57,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """What ``value``, ``p99`` and ``ratio`` are held to, by these names."""
     note: str = ""
 
-    def beside(self, peer: float | None) -> Figure:
+    def beside(self, peer: float | None) -> "Figure":
         """Return the figure with the peer's cost; without a peer there is no target for it."""
         if peer is None:
             targets = {name: target for name, target in self.targets.items() if name != "ratio"}

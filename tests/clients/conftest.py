@@ -1,7 +1,5 @@
 """A real server on loopback over the demo lake, and client programs for it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable, Iterator

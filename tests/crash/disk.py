@@ -6,8 +6,6 @@ The layer is between this package and the operating system: opening files for wr
 folder with the operations.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import os
@@ -67,7 +65,7 @@ class Disk:
         self._fail_at = None
 
     @contextmanager
-    def watch(self) -> Iterator[Disk]:
+    def watch(self) -> "Iterator[Disk]":
         """Replace the system's calls while the block runs."""
         changes: dict[str, Callable[..., Any]] = {
             "pathlib.Path.open": self._open,

@@ -6,8 +6,6 @@ unsynced bytes may be present, cut short, or zeros. Files and folders are the th
 that names refer to.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import random
@@ -65,7 +63,7 @@ class Folder:
         self.synced: dict[str, Thing] = {}
         self.changes: list[Change] = []
 
-    def change(self, change: Change) -> None:
+    def change(self, change: "Change") -> None:
         """Change names now; nothing is synced."""
         change.apply(self.names)
         self.changes.append(change)
@@ -120,7 +118,7 @@ class Medium:
         self.marks: list[str] = []
 
     @classmethod
-    def of_folder(cls, folder: Path) -> Medium:
+    def of_folder(cls, folder: Path) -> "Medium":
         """Take an existing folder, all of it synced; bytes of its files are not read."""
         medium = cls()
         medium.root = _list_folder(folder)

@@ -4,8 +4,6 @@ Flipping a bit of a file usually breaks a RocksDB checksum. A value that was wro
 stored keeps a valid checksum: only redundant data in the node's folder can reveal it.
 """
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections.abc import Iterable, Iterator
@@ -42,7 +40,7 @@ class Rows(NamedTuple):
     blocks: tuple[tuple[BlockId, ...], ...]
     heads: tuple[bytes, ...]
 
-    def cut(self, last: int) -> Rows:
+    def cut(self, last: int) -> "Rows":
         """Return the rows up to a masterchain block, the one before the newest at least."""
         assert last >= self.last - 1
         count = last - self.first + 1

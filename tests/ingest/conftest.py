@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,11 +13,9 @@ import pytest
 from tests.conftest import make_once, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from tests.ingest.networks import Network
     from tonlake.ingest.blocks import McBundle
+
 
 GENUINE = {
     "main": ("localnet-db.tar.zst", "db", ""),

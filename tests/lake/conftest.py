@@ -1,7 +1,5 @@
 """Lakes shared by the tests of this folder."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

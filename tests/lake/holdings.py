@@ -1,7 +1,5 @@
 """Random but valid rows of jettons and NFTs, of few accounts, so that accounts recur."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Notations of addresses, hashes, shards and block ids."""
 
-from __future__ import annotations
-
 import base64
 
 import pytest

@@ -1,11 +1,10 @@
 """Small commits whose tables share one file are read like any other, and end as the same files."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from duckdb import DuckDBPyConnection
 
 import tonlake
 from tests.lake.rows import commit_rows
@@ -25,11 +24,6 @@ from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
 from tonlake.lake.storage.storage import open_storage
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from duckdb import DuckDBPyConnection
 
 NOW = LakeSettings(orphan_grace_s=0, replaced_grace_s=0, build_index=False, compact_commits=2)
 

@@ -3,8 +3,6 @@
 ``pytest -m long -s tests/queries/test_combinations.py`` prints the cost of the pages.
 """
 
-from __future__ import annotations
-
 import gc
 from pathlib import Path
 from random import Random

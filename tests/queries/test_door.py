@@ -1,7 +1,5 @@
 """The index answers every registered question as its SQL does."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """Everyday questions run without parameters and have the columns that are charted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from typing import Any

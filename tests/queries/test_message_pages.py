@@ -1,11 +1,11 @@
 """Pages of messages: the index gives the same as SQL, for any combination of filters."""
 
-from __future__ import annotations
-
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from tests.ingest.whole import ingest_node
 from tests.lake.chain import Chain, commit_made
@@ -17,11 +17,6 @@ from tonlake.lake.index.index import open_index
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
 from tonlake.queries.reader import Reader
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 DRAWS = 120
 """Pages in all; `test_combinations` draws thousands over a larger network."""

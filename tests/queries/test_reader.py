@@ -1,7 +1,5 @@
 """Named queries: every one runs, invalid questions and slow answers are refused."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any

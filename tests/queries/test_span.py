@@ -1,10 +1,10 @@
 """Pages of ranges: the index gives the same as SQL, for any filters, order and page."""
 
-from __future__ import annotations
-
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import duckdb
 import pytest
 
 import tonlake
@@ -14,11 +14,6 @@ from tonlake.lake.index.index import open_index
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
 from tonlake.queries.reader import Reader
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import duckdb
 
 DRAWS = 50
 """Pages of each list; `test_combinations` draws thousands over a larger network."""

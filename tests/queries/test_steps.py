@@ -1,7 +1,5 @@
 """The index answers as SQL does whatever the order in which a lake grew."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Admission: threads and their queue, what needs none, limits of streams, event loop delay."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
@@ -116,7 +114,7 @@ class Loop:
     def __call__(self) -> float:
         return self.now_s
 
-    def call_later(self, _after_s: float, call: Callable[..., None], *given: Any) -> Loop:
+    def call_later(self, _after_s: float, call: Callable[..., None], *given: Any) -> "Loop":
         self.waiting.append(lambda: call(*given))
         return self
 

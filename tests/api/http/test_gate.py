@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,10 @@ def serving(lake: Path, clock: Clock, **settings: Any) -> Iterator[TestClient[An
         yield client
 
 
+def requiring_keys(lake: Path, keys: Path) -> AbstractContextManager[TestClient[Any]]:
+    return serving(lake, Clock(), access={"keys_file": str(keys), "keys_required": True})
+
+
 def make_rules(*, limited: bool) -> AccessRules:
     """Return rules without keys, and one request a second on a clock that stands still."""
     return AccessRules(
@@ -67,9 +71,7 @@ def keys(tmp_path: Path) -> Path:
 def test_no_way_of_asking_gets_around_a_required_key(demo_lake: Path, keys: Path) -> None:
     key = add_key(keys, "mine", 10)
     wrong: list[Any] = [{}, {"X-API-Key": ""}, {"X-API-Key": key[:-1]}, {"X-API-Key": b"\xff"}]
-    with serving(
-        demo_lake, Clock(), access={"keys_file": str(keys), "keys_required": True}
-    ) as client:
+    with requiring_keys(demo_lake, keys) as client:
         assert client.get(INFO, headers={"X-API-Key": key}).status_code == 200  # kept from now on
         for method, path, body in WAYS:
             for headers in wrong:
@@ -80,9 +82,7 @@ def test_no_way_of_asking_gets_around_a_required_key(demo_lake: Path, keys: Path
 
 def test_a_key_opens_by_header_and_by_parameter(demo_lake: Path, keys: Path) -> None:
     key = add_key(keys, "mine", 10)
-    with serving(
-        demo_lake, Clock(), access={"keys_file": str(keys), "keys_required": True}
-    ) as client:
+    with requiring_keys(demo_lake, keys) as client:
         for _ in range(2):
             assert client.get(INFO, headers={"x-api-key": key}).status_code == 200
             assert client.get(INFO, params={"api_key": key}).status_code == 200
@@ -96,9 +96,7 @@ def test_a_key_opens_by_header_and_by_parameter(demo_lake: Path, keys: Path) -> 
 
 
 def test_who_watches_needs_no_key(demo_lake: Path, keys: Path) -> None:
-    with serving(
-        demo_lake, Clock(), access={"keys_file": str(keys), "keys_required": True}
-    ) as client:
+    with requiring_keys(demo_lake, keys) as client:
         for path in ("/healthz", "/healthcheck", "/readyz", "/version", "/docs", "/openapi.json"):
             assert client.get(path).status_code == 200, path
         preflight = client.options(
@@ -207,9 +205,7 @@ def test_limits_are_off_on_the_own_machine(
 
 def test_a_socket_without_a_key_is_not_opened(demo_lake: Path, keys: Path) -> None:
     key = add_key(keys, "mine", 10)
-    with serving(
-        demo_lake, Clock(), access={"keys_file": str(keys), "keys_required": True}
-    ) as client:
+    with requiring_keys(demo_lake, keys) as client:
         with client.websocket_connect(f"/api/streaming/v2/ws?api_key={key}") as socket:
             socket.send_json({"operation": "ping"})
             assert socket.receive_json() == {"status": "pong"}

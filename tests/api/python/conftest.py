@@ -1,7 +1,5 @@
 """Lakes opened from Python."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,11 +1,11 @@
 """Scans are stopped and resumed over commits that are added, merged and undone."""
 
-from __future__ import annotations
-
 import random
 import shutil
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pyarrow as pa
@@ -15,6 +15,8 @@ import tonlake
 from tests.api.growth import serve
 from tests.patience import compose
 from tonlake.api.errors import RequestInvalid
+from tonlake.api.python.lake import Lake
+from tonlake.api.python.scan import ScanBatch
 from tonlake.ingest.derive.trace import reopen_traces
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
@@ -26,13 +28,6 @@ from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.undo import undo_after
 from tonlake.lake.scan import scanner
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tonlake.api.python.lake import Lake
-    from tonlake.api.python.scan import ScanBatch
 
 TABLES = ("transactions", "messages", "account_states", "actions", "traces")
 JOINT = {

@@ -1,9 +1,7 @@
 """Scans give the same rows as SQL, in chain order, on genuine networks too."""
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -15,16 +13,12 @@ from tests.api.scan.selections import Asked, draw
 from tests.conftest import unpack
 from tests.ingest.whole import ingest_node
 from tests.lake.rows import commit_rows
+from tonlake.api.python.lake import Lake
 from tonlake.api.settings import Settings
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.log.state import DataFile
 from tonlake.lake.scan import scanner
 from tonlake.lake.scan.scanner import cut_span
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.api.python.lake import Lake
 
 
 def compare(lake: Lake, asked: Asked) -> int:

@@ -1,7 +1,5 @@
 """Addresses: both forms, all flags, and invalid ones."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 

@@ -1,7 +1,5 @@
 """Accounts compared with the node's own answers, at the last block and at past ones."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from typing import Any

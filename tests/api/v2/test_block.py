@@ -1,7 +1,5 @@
 """Blocks compared with the demo node's list of blocks."""
 
-from __future__ import annotations
-
 import base64
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """The configuration and libraries, against the zero state and an independent implementation."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from contextlib import closing

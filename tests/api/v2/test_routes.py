@@ -1,7 +1,5 @@
 """The envelope, the three forms of request, and refusals."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

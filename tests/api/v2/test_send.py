@@ -1,7 +1,5 @@
 """Sent messages are checked first, then refused, or passed to an upstream."""
 
-from __future__ import annotations
-
 import base64
 import json
 import threading

@@ -1,9 +1,8 @@
 """Histories, pages and located messages, compared with the demo node's transactions."""
 
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -15,6 +14,7 @@ from pytoniq_core.tlb.transaction import ExternalOutMsgInfo, Transaction
 
 from tests.api.v2.conftest import Asker
 from tests.api.v3.conftest import to_base64
+from tests.conftest import Facts
 from tonlake.api.errors import NotDerived
 from tonlake.api.v2.transaction import (
     ENCRYPTED_OPCODE,
@@ -29,12 +29,6 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.segment.declared import Record
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.queries.reader import Reader
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.conftest import Facts
-
 
 ZERO = base64.b64encode(bytes(32)).decode()
 SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"

@@ -1,7 +1,5 @@
 """Addresses and hashes in other forms, against an independent implementation."""
 
-from __future__ import annotations
-
 import base64
 
 from hypothesis import given, settings

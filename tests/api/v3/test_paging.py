@@ -1,7 +1,5 @@
 """Pages of every list: their union is the whole list, in order, without overlaps."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

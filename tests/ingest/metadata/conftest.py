@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 import threading
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,8 @@ import pytest
 import trustme
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     Answer = Callable[["Handler"], None]
+
 
 NAMES = ("localhost", "meta.example", "other.example", "127.0.0.1", "::1")
 

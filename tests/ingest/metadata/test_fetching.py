@@ -1,14 +1,15 @@
 """Token content of a lake is fetched from a real server, stored, retried, and served."""
 
-from __future__ import annotations
-
 import json
 import os
-from typing import TYPE_CHECKING, Any
+import ssl
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import httpx
 import pytest
+import trustme
 from click.testing import CliRunner
 from litestar.testing import TestClient
 
@@ -28,13 +29,6 @@ from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    import ssl
-    from pathlib import Path
-
-    import trustme
-
 
 SETTINGS = compose(metadata={"networks": "127.0.0.1/32"})
 GET_JETTON_DATA, GET_COLLECTION_DATA, GET_NFT_DATA = 106029, 102491, 102351

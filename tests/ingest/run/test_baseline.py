@@ -1,7 +1,5 @@
 """Baseline: a lake that begins late knows every account as the lake of the whole chain does."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import random
@@ -11,10 +9,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tests.crash.test_worker_kills import iter_tree
@@ -23,6 +23,7 @@ from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT, compose
 from tonlake.ingest.command.rebuild import upgrade_lake
 from tonlake.ingest.decode import wholestate
+from tonlake.ingest.decode.cell.packed import CellStore
 from tonlake.ingest.decode.wholestate import cut_branches, decode_accounts, load_branch
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.run.baseline import BaselineReport, StateReader, StateTask, ingest_state
@@ -51,13 +52,6 @@ from tonlake.lake.schema.contract import (
     NFT_ITEMS,
     WALLETS,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    import pyarrow as pa
-
-    from tonlake.ingest.decode.cell.packed import CellStore
 
 ROOT = Path(__file__).resolve().parents[3]
 FIRST_BLOCKS = (100, 180)

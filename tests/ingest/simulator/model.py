@@ -1,18 +1,12 @@
 """Every block that a node has ever written, and so the expected answers."""
 
-from __future__ import annotations
-
 from base64 import b64encode
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import msgspec
 
+from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.decode.block.block import decode_bundles
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonlake.ingest.blocks import McBundle
 
 
 class Written(msgspec.Struct, frozen=True):

@@ -3,22 +3,17 @@
 ``python -m tests.ingest.simulator.process FOLDER`` reads calls from its standard input.
 """
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.ingest.simulator.node import SimulatedNode
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tonlake.ingest.blocks import McBundle
+from tonlake.ingest.blocks import McBundle
 
 REMEMBERED_MC_BLOCKS = 500
 """Number of newest blocks that a restarted node gets; older ones are never undone."""

@@ -1,17 +1,14 @@
 """HTTP clients that query a service all the time, and compare its answers with the model."""
 
-from __future__ import annotations
-
 import json
 import random
 import threading
 import time
 from collections import Counter
 from http.client import HTTPConnection, HTTPException
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from tests.ingest.simulator.model import Model
+from tests.ingest.simulator.model import Model
 
 PAUSE_S = 0.1
 """Between two questions of one client for the newest block."""
@@ -73,7 +70,7 @@ class Readers:
                 self.faults.append(f"{type(error).__name__}: {error}")
         client.close()
 
-    def _ask_tip(self, client: Client, seen: int) -> tuple[int, str]:
+    def _ask_tip(self, client: "Client", seen: int) -> tuple[int, str]:
         snapshot, body = client.ask("/api/v3/masterchainInfo")
         now_s = time.monotonic()
         tip = body["last"]["root_hash"]
@@ -86,7 +83,7 @@ class Readers:
         self.last = body["last"]["seqno"]
         return snapshot, tip
 
-    def _ask_newest(self, client: Client, snapshot: int, tip: str, _dice: random.Random) -> None:
+    def _ask_newest(self, client: "Client", snapshot: int, tip: str, _dice: random.Random) -> None:
         path = f"/api/v3/blocks?workchain=-1&sort=desc&limit={NEWEST}"
         body = client.ask_of(path, snapshot)
         got = [(one["root_hash"], one["seqno"]) for one in body["blocks"]]
@@ -95,7 +92,7 @@ class Readers:
         self._compare("newest blocks", got, wanted, snapshot)
 
     def _ask_transactions(
-        self, client: Client, snapshot: int, tip: str, dice: random.Random
+        self, client: "Client", snapshot: int, tip: str, dice: random.Random
     ) -> None:
         seqno = self._draw(tip, dice)
         path = f"/api/v3/transactionsByMasterchainBlock?seqno={seqno}&limit=1000"
@@ -103,7 +100,7 @@ class Readers:
         wanted = sorted(self._model.find(tip, seqno).transactions)
         self._compare("transactions", got, wanted, snapshot)
 
-    def _ask_blocks(self, client: Client, snapshot: int, tip: str, dice: random.Random) -> None:
+    def _ask_blocks(self, client: "Client", snapshot: int, tip: str, dice: random.Random) -> None:
         seqno = self._draw(tip, dice)
         body = client.ask_of(f"/api/v3/masterchainBlockShards?seqno={seqno}", snapshot)
         got = sorted(one["root_hash"] for one in body["blocks"])

@@ -1,13 +1,13 @@
 """Results of a long run: delays, memory, commits, and whether all of them are right."""
 
-from __future__ import annotations
-
+import argparse
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from statistics import linear_regression, mean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.bench.clock import cpu_clock_of
 from tests.bench.figure import percentile
@@ -16,13 +16,8 @@ from tests.ingest.facts import ask
 from tests.ingest.simulator.node import SimulatedNode
 from tests.ingest.whole import ingest_node
 from tests.patience import compose
+from tonlake.ingest.blocks import McBundle
 from tonlake.lake.log.state import LogState, read_commit
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
-
-    from tonlake.ingest.blocks import McBundle
 
 TABLES = ("blocks", "transactions", "messages", "account_states", "traces", "transaction_traces")
 SAMPLE_S = 1.0

@@ -1,22 +1,16 @@
 """A simulated node killed while writing continues as if it had not been."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.ingest.simulator.chain import fork
 from tests.ingest.simulator.node import SimulatedNode
 from tests.ingest.simulator.process import NodeProcess
+from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.source.node.source import open_node
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import McBundle
 
 SLICES = (0, 10)
 FIRST, LAST = 8, 14

@@ -1,7 +1,5 @@
 """A short version of the long run: a node, a service and clients, with all faults."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Commits: the state of the lake after any sequence of them, and after a refused one."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The database of a snapshot: views of the schema, old files and macros, nothing else."""
 
-from __future__ import annotations
-
 import gc
 import re
 from decimal import Decimal, localcontext

@@ -1,7 +1,5 @@
 """Time limits of queries."""
 
-from __future__ import annotations
-
 import threading
 
 import duckdb

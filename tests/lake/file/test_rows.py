@@ -1,7 +1,5 @@
 """Rows of a data file, and their Python values."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

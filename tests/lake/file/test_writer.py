@@ -1,7 +1,5 @@
 """Parquet files: order, types, options, and the same bytes for the same rows."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,27 +1,22 @@
 """Blocks newer than all segments are composed in memory, each a few times as the lake grows."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
 
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index import index as opening
+from tonlake.lake.index.builder.compose import Source
 from tonlake.lake.index.index import open_segments
+from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import DataFile
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    import pyarrow as pa
-    import pytest
-
-    from tonlake.lake.index.builder.compose import Source
-    from tonlake.lake.index.segment.segment import Segment
-    from tonlake.lake.log.state import DataFile
 
 COMMITS = 17
 

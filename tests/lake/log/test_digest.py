@@ -1,7 +1,5 @@
 """Files that change are found: before they are read, while a lake is open, and over a day."""
 
-from __future__ import annotations
-
 import logging
 import os
 import time

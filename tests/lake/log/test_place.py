@@ -1,7 +1,5 @@
 """Paths of data files round-trip."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from hypothesis import given

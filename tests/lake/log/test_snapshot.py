@@ -1,7 +1,5 @@
 """Snapshots: a reader's view, damage to single files, one digest check per file."""
 
-from __future__ import annotations
-
 import os
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The log: entries, checkpoints, and the state that they add up to."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from itertools import pairwise

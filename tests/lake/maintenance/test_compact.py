@@ -1,7 +1,5 @@
 """Compaction keeps the same rows in fewer files, with concurrent readers, writers and kills."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial

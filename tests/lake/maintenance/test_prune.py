@@ -1,7 +1,5 @@
 """Pruning: removed and kept rows, and a lake before or after it wherever it is killed."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager

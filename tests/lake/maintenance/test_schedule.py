@@ -1,17 +1,15 @@
 """Maintenance: the index covers the newest commits, small files are merged, no writer waits."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest import mock
 
 import msgspec
+import pytest
 
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.command.status import IndexStatus, read_status
@@ -24,10 +22,6 @@ from tonlake.lake.maintenance import schedule
 from tonlake.lake.maintenance.schedule import Maintenance, maintain_once
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    import pytest
-
 
 OPTIONS = LakeSettings(maintenance_commits=4, compact_commits=4, compact_rows=1000)
 

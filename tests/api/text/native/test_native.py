@@ -1,7 +1,5 @@
 """The extension writes the same as Python: text, numbers, hashes, checksums; or refuses."""
 
-from __future__ import annotations
-
 import base64
 from collections import namedtuple
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """A question to the demo lake, asked without a service."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Lists as CSV, Arrow and Parquet, and cursors over all their pages."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Pages written without structs equal those written from structs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Rendered traces: trees of any depth, and the parts omitted from large ones."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterator, Mapping

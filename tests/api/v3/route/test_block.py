@@ -1,7 +1,5 @@
 """Operations about blocks, compared with the demo node's lite server."""
 
-from __future__ import annotations
-
 import base64
 from collections import Counter
 from typing import Any

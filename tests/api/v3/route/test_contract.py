@@ -1,7 +1,5 @@
 """Multisig wallets and orders over HTTP."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``/decode``: names of opcodes and objects of bodies, by GET and POST."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from pathlib import Path

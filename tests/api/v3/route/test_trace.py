@@ -1,7 +1,5 @@
 """The operations about traces, over the demo lake and over mainnet recordings."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

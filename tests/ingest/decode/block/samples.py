@@ -1,7 +1,5 @@
 """Transactions and messages of every kind, written field by field, with the expected columns."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any
@@ -96,7 +94,7 @@ class Fields:
         shown = {str(key): str(amounts[key]) for key in sorted(amounts)}
         self.columns[extra] = json.dumps(shown, separators=(",", ":"))
 
-    def child(self, fill: Callable[[Fields], None]) -> None:
+    def child(self, fill: "Callable[[Fields], None]") -> None:
         """Store a reference to a cell filled by ``fill``; its columns belong here."""
         inner = Fields(self.draw, self.tree)
         fill(inner)

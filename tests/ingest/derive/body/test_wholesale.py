@@ -1,7 +1,5 @@
 """Decoded bodies give the same bag again: those of a network, and those that SDKs build."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

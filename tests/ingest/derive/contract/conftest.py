@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,12 +19,10 @@ from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import BASE_TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     import pyarrow as pa
 
     from tonlake.ingest.derive.contract.stack import Cell
+
 
 BASE = {table.name for table in BASE_TABLES}
 

@@ -1,7 +1,5 @@
 """States of accounts in a lake: looked up one by one they equal those looked up together."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import closing

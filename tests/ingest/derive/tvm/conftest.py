@@ -1,7 +1,5 @@
 """A pool of TVM workers with generous limits; separate tests cover the limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

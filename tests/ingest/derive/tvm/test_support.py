@@ -1,7 +1,5 @@
 """Versions of the network and of engines, and what is unknown between them."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

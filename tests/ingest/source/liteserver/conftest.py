@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,9 +12,8 @@ from tests.ingest.source.liteserver.server import Chain, make_chain
 from tonlake.ingest.source.node.source import open_node
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tonlake.ingest.blocks import McBundle
+
 
 LAST = 22
 

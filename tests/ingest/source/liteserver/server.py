@@ -5,8 +5,6 @@ test: ``key id, client's public key, SHA-256 of 160 random bytes, these bytes`` 
 AES-256-CTR under the shared secret of X25519; then ``length, nonce, TL, SHA-256`` both ways.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import os
@@ -94,7 +92,7 @@ class SimulatedServer:
         return LiteServer("127.0.0.1", self._port, bytes(self._key.verify_key))
 
     @contextmanager
-    def run(self) -> Iterator[SimulatedServer]:
+    def run(self) -> "Iterator[SimulatedServer]":
         """Listen until the block ends."""
         loop = asyncio.new_event_loop()
         listening = threading.Event()

@@ -1,7 +1,5 @@
 """Blocks of databases, and a check that a folder is unchanged."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

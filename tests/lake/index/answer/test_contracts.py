@@ -1,7 +1,5 @@
 """Both ends of a long history give the same states as all of its rows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.lake.holdings import commit_holdings

@@ -1,7 +1,5 @@
 """Which segments exist: cut behind commits, bounded, and determined by the lake alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from unittest import mock
 

@@ -1,7 +1,5 @@
 """Segments on disk: complete or absent, detected when damaged, and never in a reader's way."""
 
-from __future__ import annotations
-
 import io
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Rows and keys of a segment are read as they were written."""
 
-from __future__ import annotations
-
 import io
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """DeDust rules on built traces, for cases without recordings."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account

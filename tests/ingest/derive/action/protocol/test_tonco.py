@@ -1,7 +1,5 @@
 """TONCO rules on built traces: swaps of one and several hops, refusals, creation of pools."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
