@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -128,8 +128,11 @@ def decode_packed(pack: bytes, file: DataFile) -> pa.Table:
 
 
 def _add_day(rows: pa.Table, file: DataFile) -> pa.Table:
-    day = pa.scalar(date.fromisoformat(read_place(file.path).day), pa.date32())
-    return rows.append_column(PARTITION, pa.repeat(day, rows.num_rows))
+    day = np.datetime64(read_place(file.path).day, "D").astype(np.int32)
+    # From a buffer: Arrow would import pandas, where it is installed, to convert a Python value.
+    days = pa.py_buffer(np.full(rows.num_rows, day))
+    column = pa.Array.from_buffers(pa.date32(), rows.num_rows, [None, days])
+    return rows.append_column(PARTITION, column)
 
 
 @lru_cache(maxsize=256)
