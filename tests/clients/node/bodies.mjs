@@ -1,5 +1,5 @@
 // Builds message bodies with public SDKs; prints [SDK, layout, bag, fields] of each as JSON. The
-// layout is empty where the opcode is a number that contracts share.
+// layout is empty where the opcode is a number that contracts share, or one without a known layout.
 import { createRequire } from "node:module";
 
 const require = createRequire(import.meta.url);
@@ -249,5 +249,141 @@ await attempt("assets highload v2", async () => {
     await sent("highload_wallet_signed_v2", () => wallet.sendTransfer(provider, { queryId: 5n, seqno: 3, secretKey, sendMode: mode, timeout, messages: messages(count) }));
   }
 });
+
+// STON.fi and its pTON
+sdk.name = "@ston-fi/sdk";
+const { DEX, pTON, FARM } = require("@ston-fi/sdk");
+const built = (layout, build, fields) => attempt(layout, async () => add(layout, await build(), fields));
+const swap = { userWalletAddress: owner, receiverAddress: owner, askJettonWalletAddress: other, minAskAmount: 7n, refundAddress: third, excessesAddress: third, deadline: timeout };
+const provide = { routerWalletAddress: other, minLpOut: 7n, receiverAddress: owner, refundAddress: third, excessesAddress: third, bothPositive: true, deadline: timeout };
+const paid = { dexCustomPayload: payload, dexCustomPayloadForwardGasAmount: 5n, refundPayload: payload, refundForwardGasAmount: 6n, referralAddress: owner, referralValue: 10n };
+{
+  const router = new DEX.v1.Router(other);
+  await built("stonfi_swap_forward_payload", () => router.createSwapBody(swap));
+  await built("stonfi_swap_forward_payload", () => router.createSwapBody({ ...swap, referralAddress: third }));
+  await built("stonfi_provide_liquidity_forward_payload", () => router.createProvideLiquidityBody(provide));
+  const pool = new DEX.v1.Pool(other);
+  await built("", () => pool.createCollectFeesBody({ queryId: 5 }));
+  await built("jetton_burn", () => pool.createBurnBody({ amount: 7n, responseAddress: owner, queryId: 5 }));
+  const account = new DEX.v1.LpAccount(other);
+  await built("", () => account.createRefundBody({ queryId: 5 }));
+  await built("", () => account.createDirectAddLiquidityBody({ amount0: 1n, amount1: 2n, queryId: 5 }));
+  await built("tonco_reset_gas", () => account.createResetGasBody({ queryId: 5 }));
+}
+for (const { Router, Pool, LpAccount, Vault } of [DEX.v2_1, DEX.v2_2]) {
+  const router = new (Router.CPI ?? Router)(other);
+  for (const more of [{}, paid]) {
+    await built("stonfi_swap_v2_forward_payload", () => router.createSwapBody({ ...swap, ...more }));
+    await built("", () => router.createCrossSwapBody({ ...swap, ...more }));
+    await built("stonfi_provide_lp_v2_forward_payload", () => router.createProvideLiquidityBody({ ...provide, ...more }));
+  }
+  const pool = new (Pool.CPI ?? Pool)(other);
+  await built("", () => pool.createCollectFeesBody({ queryId: 5 }));
+  await built("jetton_burn", () => pool.createBurnBody({ amount: 7n, dexCustomPayload: payload, queryId: 5 }));
+  const account = new LpAccount(other);
+  await built("", () => account.createRefundBody({ queryId: 5, leftMaybePayload: payload }));
+  await built("", () => account.createDirectAddLiquidityBody({ amount0: 1n, amount1: 2n, userWalletAddress: owner, dexCustomPayload: payload, queryId: 5 }));
+  await built("pton_reset_gas", () => account.createResetGasBody({ queryId: 5 }));
+  await built("stonfi_withdraw_fee_v2", () => new Vault(other).createWithdrawFeeBody({ queryId: 5 }));
+}
+for (const version of Object.keys(pTON)) {
+  const pton = new pTON[version](other);
+  await sent(version === "v1" ? "jetton_transfer" : "pton_ton_transfer", () => pton.sendTonTransfer(provider, via, { tonAmount: 5n, destinationAddress: owner, destinationWalletAddress: owner, refundAddress: third, forwardPayload: payload, forwardTonAmount: 6n, queryId: 5 }));
+  await built(version === "v1" ? "" : "pton_deploy_wallet", () => pton.createDeployWalletBody({ ownerAddress: owner, excessAddress: third, queryId: 5 }));
+}
+for (const version of Object.keys(FARM)) {
+  const { NftItem, NftMinter } = FARM[version];
+  const item = new NftItem(other);
+  await built("", () => item.createClaimRewardsBody({ queryId: 5, claimAll: true }));
+  await built("", () => item.createUnstakeBody({ queryId: 5 }));
+  if (item.createDestroyBody) await built("sbt_destroy", () => item.createDestroyBody({ queryId: 5 }));
+  await built("", () => new NftMinter(other).createStakeBody({ ownerAddress: owner }));
+}
+
+// DeDust
+sdk.name = "@dedust/sdk";
+{
+  const dedust = require("@dedust/sdk");
+  const { Asset, PoolType, VaultJetton } = dedust;
+  const pair = [Asset.native(), Asset.jetton(third)];
+  const next = { poolAddress: third, limit: 3n, next: { poolAddress: owner } };
+  const swapParams = { deadline: timeout, recipientAddress: owner, referralAddress: third, fulfillPayload: payload, rejectPayload: payload };
+  const deposit = { poolType: PoolType.STABLE, assets: pair, targetBalances: [1n, 2n], minimalLpAmount: 3n, minimalLPAmount: 3n };
+  const native = open(dedust.VaultNative.createFromAddress(other));
+  for (const more of [{}, { next, swapParams, limit: 9n }]) {
+    await sent("dedust_swap", () => native.sendSwap(via, { queryId: 5, amount: 7n, poolAddress: other, ...more }), { query_id: 5, amount: 7 });
+    add("dedust_swap", VaultJetton.createSwapPayload({ poolAddress: other, ...more }));
+  }
+  for (const more of [{}, { fulfillPayload: payload, rejectPayload: payload }]) {
+    await sent("dedust_deposit_liquidity", () => native.sendDepositLiquidity(via, { queryId: 5, amount: 7n, ...deposit, ...more }), { query_id: 5, amount: 7 });
+    add("dedust_deposit_liquidity", VaultJetton.createDepositLiquidityPayload({ ...deposit, ...more }));
+  }
+  const factory = open(dedust.Factory.createFromAddress(other));
+  for (const asset of pair) await sent("dedust_create_vault", () => factory.sendCreateVault(via, { queryId: 5, asset }), { query_id: 5 });
+  await sent("dedust_create_volatile_pool", () => factory.sendCreateVolatilePool(via, { queryId: 5, assets: pair }), { query_id: 5 });
+  const pending = open(dedust.LiquidityDeposit.createFromAddress(other));
+  for (const more of [null, payload]) await sent("dedust_cancel_deposit", () => pending.sendCancelDeposit(via, { queryId: 5, payload: more }), { query_id: 5 });
+}
+
+// Some SDKs bring their own @ton/core, which refuses addresses and cells of another one.
+const convert = (name) => {
+  const core = createRequire(require.resolve(name))("@ton/core");
+  const addresses = [owner, other, third].map((address) => core.Address.parse(address.toRawString()));
+  return [...addresses, core.Cell.fromBoc(payload.toBoc())[0]];
+};
+
+// TONCO
+sdk.name = "@toncodex/sdk";
+{
+  const [owner, other, third, payload] = convert(sdk.name);
+  const tonco = require("@toncodex/sdk");
+  const { PoolMessageManager: manager, RouterV3Contract: Router, PoolV3Contract: Pool } = tonco;
+  add("tonco_router_create_pool", Router.deployPoolMessage(owner, other, 60, 1n << 96n, true, { jetton0Minter: owner, jetton1Minter: other, controllerAddress: third, nftContentPacked: payload, nftItemContentPacked: payload }));
+  add("tonco_pool_init", Pool.reinitMessage({ is_from_admin: true, activate_pool: true, tickSpacing: 60, sqrtPriceX96: 1n << 96n, jetton0Minter: owner, jetton1Minter: other, admin: owner, controller: third, nftContentPacked: payload, nftItemContentPacked: payload, protocolFee: 1, lpFee: 2, currentFee: 3 }));
+  add("tonco_pool_set_fee", Pool.messageSetFees(1, 2, 3));
+  add("", Pool.messageCollectProtocol());
+  add("tonco_pool_start_burn", manager.createBurnMessage(other, 3, -60, 60, 7n).body);
+  add("tonco_pool_start_burn", manager.createCollectMessage(other, 3, -60, 60).body);
+  for (const type of [0, 1, 2]) add(type === 0 ? "pton_ton_transfer" : "jetton_transfer", manager.createSwapExactInMessage(owner, other, third, 7n, 5n, 1n << 90n, type).body);
+  const pool = open(new Pool(other));
+  await sent("", () => pool.sendLockPool(via, 1n));
+  await sent("", () => pool.sendUnlockPool(via, 1n));
+  const account = open(new tonco.AccountV3Contract(other));
+  await sent("tonco_reset_gas", () => account.sendResetGas(via, 1n));
+  await sent("", () => account.sendAddLiquidity(via, 1n, 2n, 3n, 4n));
+  await sent("", () => account.sendRefundMe(via, 1n));
+}
+
+// EVAA
+sdk.name = "@evaafi/sdk";
+{
+  const [owner, other, third, payload] = convert(sdk.name);
+  const evaa = require("@evaafi/sdk");
+  const master = Object.create(evaa.EvaaMasterClassic.prototype, { address: { value: other }, _poolConfig: { value: evaa.MAINNET_POOL_CONFIG } });
+  const more = { queryID: 5n, includeUserCode: true, userAddress: owner, responseAddress: owner, payload, subaccountId: 1, returnRepayRemainingsFlag: false, customPayloadRecipient: third, customPayloadSaturationFlag: true, forwardAmount: 9n };
+  add("evaa_supply_master", master.createSupplyMessage({ ...more, asset: evaa.TON_MAINNET, amount: 7n }));
+  add("jetton_transfer", master.createSupplyMessage({ ...more, asset: evaa.USDT_MAINNET, amount: 7n }));
+  const both = { ...more, supplyAmount: 3n, withdrawAsset: evaa.USDT_MAINNET, withdrawAmount: 7n, withdrawRecipient: owner, tonForRepayRemainings: 0n };
+  for (const supplyAsset of [evaa.TON_MAINNET, evaa.USDT_MAINNET]) {
+    const layout = supplyAsset === evaa.TON_MAINNET ? "evaa_supply_withdraw_master_without_prices" : "jetton_transfer";
+    add(layout === "jetton_transfer" ? layout : "", master.createSupplyWithdrawMessage({ ...both, supplyAsset, priceData: payload }));
+    add(layout, master.createSupplyWithdrawMessage({ ...both, supplyAsset }));
+  }
+  const bad = { ...more, borrowerAddress: owner, loanAsset: 1n, collateralAsset: 2n, minCollateralAmount: 3n, liquidationAmount: 4n, liquidatorAddress: third, priceData: payload };
+  for (const asset of [evaa.TON_MAINNET, evaa.USDT_MAINNET]) add(asset === evaa.TON_MAINNET ? "evaa_liquidate_master" : "jetton_transfer", master.createLiquidationMessage({ ...bad, asset }));
+  const user = open(Object.create(evaa.EvaaUser.prototype, { address: { value: other } }));
+  await sent("evaa_get_store_request", () => user.sendOnchainGetter(via, 1n, 5n, payload), { query_id: 5 });
+}
+
+// Hipo
+sdk.name = "@hipo-finance/sdk";
+{
+  const [, other, third] = convert(sdk.name);
+  const hipo = require("@hipo-finance/sdk");
+  const bag = (text) => ({ toBoc: () => Buffer.from(text, "base64") });
+  add("hipo_finance_deposit_coins", bag(hipo.createDepositMessage(other, 7n, 5n, third).payload), { query_id: 5, coins: 7 });
+  add("hipo_finance_deposit_coins", bag(hipo.createDepositMessage(other, 7n, 5n).payload), { query_id: 5 });
+  add("jetton_burn", bag(hipo.createUnstakeMessage(other, 7n, 5n).payload), { query_id: 5, amount: 7 });
+}
 
 console.log(JSON.stringify(found));
