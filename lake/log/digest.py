@@ -28,30 +28,32 @@ _FEW_BYTES = 1 << 20
 _SPARE = 2_000
 """Checked files to remember beyond twice the largest lake; merged files would pile up."""
 
-_Facts = tuple[int, int, int, str]
-"""Size, mtime and ctime in ns, digest."""
+_Facts = tuple[int, int, int]
+"""Size, mtime and ctime in ns."""
 
 
 class _Sound:
     """Files that this process verified, by path; the most recently queried ones are last."""
 
     def __init__(self) -> None:
-        self.facts: dict[str, _Facts] = {}
+        self.facts: dict[str, tuple[_Facts, str]] = {}
+        """What a file was like when it had a digest."""
         self._most = 0
 
-    def knows(self, root: str, file: DataFile) -> bool:
-        """Whether the file was verified against its digest and has not changed since."""
+    def knows(self, root: str, file: DataFile, seen: dict[str, _Facts | None]) -> bool:
+        """Whether the file was verified against its digest and has not changed since.
+
+        ``seen`` has the facts of files below ``root`` that were looked at just now: one pack has
+        many files.
+        """
         path = f"{root}/{file.path}"
         known = self.facts.get(path)
         if known is None:
             return False
-        try:
-            # Called for thousands of files at every commit.
-            facts = os.stat(f"{root}/{file.stored}")  # noqa: PTH116
-        except OSError:
-            return False
+        if file.stored not in seen:
+            seen[file.stored] = _look(f"{root}/{file.stored}")
         self.facts[path] = self.facts.pop(path, known)
-        return known == (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, file.sha256)
+        return known == (seen[file.stored], file.sha256)
 
     def forget(self, listed: int) -> None:
         """Forget the least recently checked files; keep twice the most checked at once."""
@@ -59,6 +61,14 @@ class _Sound:
         surplus = len(self.facts) - 2 * self._most - _SPARE
         for path in list(islice(self.facts, max(0, surplus))):
             self.facts.pop(path, None)
+
+
+def _look(path: str) -> _Facts | None:
+    try:
+        facts = os.stat(path)  # noqa: PTH116 - called for thousands of files at every commit
+    except OSError:
+        return None
+    return facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
 
 _sound = _Sound()
@@ -78,9 +88,10 @@ def find_damage(
     """
     root = str(lake_dir.absolute())
     listed = list(files)
-    todo = []
+    todo: list[DataFile] = []
+    seen: dict[str, _Facts | None] = {}
     for file in listed:
-        if trust_earlier and _sound.knows(root, file):
+        if trust_earlier and _sound.knows(root, file, seen):
             on_file(file)
         else:
             todo.append(file)
@@ -99,7 +110,8 @@ def find_changed(root: str, files: Iterable[DataFile]) -> list[DataFile]:
     Deleted files are not returned: a process that has one open or mapped still reads verified
     bytes.
     """
-    changed = (file for file in files if not _sound.knows(root, file))
+    seen: dict[str, _Facts | None] = {}
+    changed = (file for file in files if not _sound.knows(root, file, seen))
     return [file for file in changed if os.path.exists(f"{root}/{file.stored}")]  # noqa: PTH110
 
 
@@ -130,7 +142,8 @@ def _check_file(root: str, file: DataFile) -> LakeCorrupt | None:
     if digest != file.sha256:
         _sound.facts.pop(path, None)
         return LakeCorrupt(file.path, "its bytes do not match its digest")
-    _sound.facts[path] = facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, file.sha256
+    looked = facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+    _sound.facts[path] = looked, file.sha256
     return None
 
 

@@ -87,10 +87,12 @@ def describe_pack(path: str) -> tuple[str, DataFile]:
 def list_emptied(state: LogState, removed: Iterable[str]) -> set[str]:
     """Return the packs of ``removed`` paths that have no more live files of their own place."""
     gone = {path for path in removed if path.endswith(PACKED_ENDING)}
-    listed = (file for path in gone for file in state.by_place.get(name_place(path), ()))
-    packs = {file.pack: describe_pack(file.pack)[0] for file in listed if file.path in gone}
-    own = (file for name in packs.values() for file in state.by_place.get(name, ()))
-    return packs.keys() - {file.pack for file in own if file.path not in gone}
+    places = {name_place(path) for path in gone}
+    listed = (file for place in places for file in state.by_place.get(place, ()))
+    packs = {file.pack for file in listed if file.path in gone}
+    own = {describe_pack(pack)[0] for pack in packs}
+    near = (file for place in own for file in state.by_place.get(place, ()))
+    return packs - {file.pack for file in near if file.path not in gone}
 
 
 def list_stored(files: Iterable[DataFile]) -> list[DataFile]:

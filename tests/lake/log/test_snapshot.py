@@ -3,6 +3,7 @@
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import msgspec
@@ -186,9 +187,9 @@ def list_looked_at(
     knows = digest._Sound.knows
     seen = set()
 
-    def noting(sound: digest._Sound, root: str, file: DataFile) -> bool:
+    def noting(sound: digest._Sound, root: str, file: DataFile, known: dict[str, Any]) -> bool:
         seen.add(file.path)
-        return knows(sound, root, file)
+        return knows(sound, root, file, known)
 
     with monkeypatch.context() as patch:
         patch.setattr(digest._Sound, "knows", noting)
