@@ -341,12 +341,15 @@ V_TRANSFERS = View(
 V_SWAPS = View(
     name="v_swaps",
     doc="Swaps on decentralised exchanges.",
-    bases=("dex_swaps", "v_jettons", "dex_prices", "ton_prices"),
+    bases=(
+        *("dex_swaps", "actions", "messages", "message_bodies", "transaction_traces"),
+        *("v_jettons", "dex_prices", "ton_prices"),
+    ),
     columns=(
         time("Time of its last transaction"),
         choice("dex", *EXCHANGES),
         Column("success", "bool", "Whether the swap succeeded", nullable=True),
-        *labelled("pool", "First pool, router or vault on the route"),
+        *labelled("pool", "First pool on the route; router or vault if its messages are unknown"),
         *labelled("sender", "Account that swapped"),
         *address("asset_in", "Jetton master given; NULL: TON"),
         text("symbol_in", "Symbol of asset_in"),
@@ -367,6 +370,9 @@ V_SWAPS = View(
             nullable=True,
         ),
         Column("hops", "int32", "Number of pools on the route", nullable=True),
+        hash_column("tx_hash", "Transaction of the first pool on the route, where known"),
+        Column("query_id", "amount", "Query id of the message to that pool", nullable=True),
+        *address("referral", "Who referred the swap, by the message to that pool"),
         *_ACTION,
     ),
 )

@@ -15,12 +15,11 @@ from pathlib import Path
 import msgspec
 
 from tests.bench.figure import Figure, at_most, percentile
+from tests.lake.chain import commit_made
 from tests.lake.rows import make_tables
 from tests.made.blocks import ROOT
 from tests.made.files import NETWORK, TABLES_MADE, ManyFiles, day_of
-from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.log.place import Place
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot
 
@@ -99,18 +98,10 @@ def _commit_next(log: LogReader) -> float:
     """Commit the next block in every table, and return the seconds of CPU."""
     state = log.read()
     seqno = state.ranges[-1][1] + 1
-    at = Place(seqno, seqno, day_of(state.number))
     rows = make_tables(seqno, seqno, rows=1, names=TABLES_MADE)
     cpu_s = time.process_time()
-    commit_range(
-        log.lake_dir,
-        rows,
-        first_mc_seqno=at.first,
-        last_mc_seqno=at.last,
-        day=at.day,
-        source={"kind": "generated"},
-        network=NETWORK,
-        log=log,
+    commit_made(
+        log.lake_dir, seqno, seqno, rows, day=day_of(state.number), network=NETWORK, log=log
     )
     return time.process_time() - cpu_s
 

@@ -195,19 +195,9 @@ def commit_made(
     last: int,
     tables: dict[str, pa.Table],
     settings: LakeSettings = _DEFAULTS,
-    *,
-    day: str = "2024-01-01",
-    pack_rows: int = 0,
+    **options: Any,
 ) -> Commit:
-    """Commit rows generated earlier."""
-    return commit_range(
-        lake_dir,
-        tables,
-        first_mc_seqno=first,
-        last_mc_seqno=last,
-        day=day,
-        source={"kind": "random"},
-        network=Network(-239),
-        settings=settings,
-        pack_rows=pack_rows,
-    )
+    """Commit rows generated earlier; other options are the commit's."""
+    place = {"first_mc_seqno": first, "last_mc_seqno": last, "settings": settings}
+    own: dict[str, Any] = {"day": "2024-01-01", "source": {}, "network": Network(-239), **place}
+    return commit_range(lake_dir, tables, **(own | options))

@@ -1,7 +1,57 @@
 create or replace view v_swaps as
-with named as (
+with orders as not materialized (
+    -- What a pool received: swap of STON.fi (25938561, 6664de2a), DeDust (61ee542d), TONCO (a7fb58f8)
+    -- and Swap.Coffee (c0ffee20).
     select
-        swaps.*,
+        trace_id,
+        received.tx_hash,
+        received.tx_lt,
+        ton_address(destination_workchain, destination) as pool,
+        try_cast(decoded ->> '$.query_id' as decimal(38, 0)) as query_id,
+        coalesce(
+            body_address(decoded, '$.addrs.ref_address'),
+            body_address(decoded, '///ref_address'),
+            body_address(decoded, '$.swap_params.referral_addr'),
+            body_address(decoded, '$.params.referral')
+        ) as referral
+    from each_message('messages') as received
+    join transaction_traces as traced
+        on received.tx_hash = traced.hash and received.tx_lt = traced.lt
+    left join message_bodies as bodies
+        on received.body_hash = bodies.body_hash
+        and received.mc_seqno = bodies.mc_seqno
+        and not external_in
+    where
+        direction = 'in'
+        and kind = 'int'
+        and opcode in (630424929, 1717886506, 1643009069, -1476699912, -1056969184)
+),
+begun as (
+    select
+        swapping.trace_id,
+        action_id,
+        swapping.mc_seqno,
+        arg_min(
+            {
+                'tx_hash': orders.tx_hash,
+                'pool': pool,
+                'query_id': query_id,
+                'referral': referral
+            },
+            tx_lt
+        ) as first_order
+    from actions as swapping
+    join orders on swapping.trace_id = orders.trace_id
+    where type = 'jetton_swap' and list_contains(tx_hashes, orders.tx_hash)
+    group by swapping.trace_id, action_id, swapping.mc_seqno
+),
+named as (
+    select
+        swaps.* exclude (pool),
+        coalesce(first_order.pool, swaps.pool) as pool,
+        first_order.tx_hash,
+        first_order.query_id,
+        first_order.referral,
         ton_time(end_utime) as time,
         asset_in is null or labels_in.category is not distinct from 'wrapped_ton' as ton_in,
         asset_out is null or labels_out.category is not distinct from 'wrapped_ton' as ton_out,
@@ -10,6 +60,10 @@ with named as (
         case when ton_in then 9 else jettons_in.decimals end as decimals_in,
         case when ton_out then 9 else jettons_out.decimals end as decimals_out
     from dex_swaps as swaps
+    left join begun
+        on swaps.trace_id = begun.trace_id
+        and swaps.action_id = begun.action_id
+        and swaps.mc_seqno = begun.mc_seqno
     left join v_jettons as jettons_in on asset_in = jettons_in.address
     left join v_jettons as jettons_out on asset_out = jettons_out.address
     left join labels as labels_in on asset_in = labels_in.address
@@ -53,6 +107,11 @@ select
             then try_cast(value_ton::double * dollars.usd as decimal(38, 9))
     end as value_usd,
     hops,
+    tx_hash,
+    query_id,
+    referral,
+    ton_raw_workchain(referral) as referral_workchain,
+    ton_raw_account(referral) as referral_id,
     trace_id,
     action_id,
     end_lt as lt,

@@ -242,3 +242,9 @@ create or replace macro nft_share(price, terms, factor, base) as
         price::hugeint * (terms ->> factor)::hugeint
         // nullif((terms ->> base)::hugeint, 0) as decimal(38, 0)
     );
+
+-- The standard address at a path of a decoded body; NULL if there is none.
+create or replace macro body_address(decoded, path) as
+    (json_extract(decoded, path) ->> '$.workchain_id')
+    || ':'
+    || (json_extract(decoded, path) ->> '$.address');

@@ -14,6 +14,7 @@ from pytoniq_core import Builder, Cell, HashMap
 
 from tests.api.v2.conftest import Asker
 from tests.api.v3.scene import MASTER_SHARD, Scene
+from tests.lake.chain import commit_made
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.ingest.decode.block.block import decode_bundles
@@ -22,7 +23,7 @@ from tonlake.ingest.decode.cell.packed import pack_cell
 from tonlake.ingest.decode.piece import list_queue_sizes
 from tonlake.ingest.derive.tvm.call import join_params
 from tonlake.ingest.source.node.source import open_node
-from tonlake.lake.commit.commit import Network, commit_range
+from tonlake.lake.commit.commit import Network
 from tonlake.lake.schema import TABLES
 
 
@@ -142,15 +143,7 @@ def test_libraries_that_are_public_now(demo_node: Path, asker: type[Asker], tmp_
                 assert not known & set(extra["hash"].to_pylist())
                 cells = pa.concat_tables([tables["state_cells"], extra])
                 tables["state_cells"] = cells.sort_by("hash")
-            commit_range(
-                tmp_path,
-                tables,
-                first_mc_seqno=seqno,
-                last_mc_seqno=seqno,
-                day="2026-11-21",
-                source=source.describe(),
-                network=Network(-1414),
-            )
+            commit_made(tmp_path, seqno, seqno, tables, network=Network(-1414))
     with TestClient(create_app(tmp_path, PATIENT)) as client:
         ask = asker(client)
         wanted = [cell.hash.hex() for cell in (TAKEN_BACK, KEPT, KEPT, Builder().end_cell())]

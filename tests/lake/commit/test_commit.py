@@ -130,9 +130,7 @@ def test_zero_state_belongs_to_the_first_block(tmp_path: Path) -> None:
 
 def test_a_range_without_rows_is_covered_all_the_same(tmp_path: Path) -> None:
     empty = {name: table.arrow.empty_table() for name, table in TABLES.items()}
-    made = commit_range(
-        tmp_path, empty, first_mc_seqno=4, last_mc_seqno=6, day="2024-01-01", source={}
-    )
+    made = commit_made(tmp_path, 4, 6, empty)
     assert (made.added, made.shards) == ((), {})
     assert read_state(tmp_path).ranges == ((4, 6),)
     assert not list(tmp_path.rglob("*.parquet"))
@@ -324,16 +322,8 @@ def test_files_of_a_stage_are_begun_before_the_next_is_derived(tmp_path: Path) -
             assert begun[-1] == name
 
     with ThreadPoolExecutor(1) as pool:
-        made = commit_range(
-            tmp_path,
-            make_tables(1, 9, names=["blocks"]),
-            first_mc_seqno=1,
-            last_mc_seqno=9,
-            day="2026-01-01",
-            source={},
-            derive=derive,
-            submit=submit,
-        )
+        tables = make_tables(1, 9, names=["blocks"])
+        made = commit_made(tmp_path, 1, 9, tables, derive=derive, submit=submit)
     assert [file.table for file in made.added] == begun == ["blocks", "traces", "open_edges"]
 
 

@@ -1,7 +1,8 @@
 """Hourly prices equal those computed by hand, and one absurd trade changes nothing."""
 
 import json
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from statistics import median
@@ -14,8 +15,10 @@ from duckdb import DuckDBPyConnection
 from tests.lake.chain import commit_made
 from tests.lake.rows import make_table
 from tonlake.ingest.derive.action.classifier import classify
+from tonlake.ingest.derive.action.model import Message, Transaction
 from tonlake.ingest.derive.action.recording import read_traces
 from tonlake.ingest.derive.action.row import ActionRows
+from tonlake.ingest.derive.body.body import decode_message_body
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import TABLES
@@ -86,7 +89,7 @@ def open_lake(
         name: pa.Table.from_pylist(each, schema=TABLES[name].arrow) for name, each in rows.items()
     }
     commit_made(folder, 1, 2, tables, day="2023-11-14")
-    return connect(open_snapshot(folder), SETTINGS, tables=[*rows, "offchain_metadata"])
+    return connect(open_snapshot(folder), SETTINGS)
 
 
 def trade(prices: list[float], first: int = 0, **changes: object) -> list[Row]:
@@ -214,11 +217,38 @@ def test_the_median_is_of_the_trades_around(tmp_path: Path) -> None:
 def recorded(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake of traces recorded on the main network, with swaps and sales in them."""
     lake = tmp_path_factory.mktemp("recorded")
-    rows = ActionRows()
+    rows, own = ActionRows(), defaultdict[str, list[Row]](list)
     for _key, trace, interfaces in read_traces(shared / "data/classifier/traces.jsonl.zst"):
         rows.add(trace, classify(trace, interfaces).actions)
-    commit_made(lake, 1, 10**8, rows.tables(), day="2023-11-14")
+        for each in trace.transactions:
+            if each.in_msg is not None and each.in_msg.boc is not None:
+                for table, row in read_message(each, each.in_msg, each.in_msg.boc):
+                    own[table].append(row | {"trace_id": trace.trace_id})
+    tables = {name: pa.Table.from_pylist(own[name], schema=TABLES[name].arrow) for name in own}
+    commit_made(lake, 1, 10**8, rows.tables() | tables, day="2023-11-14")
     return lake
+
+
+def read_message(each: Transaction, message: Message, boc: bytes) -> Iterator[tuple[str, Row]]:
+    """Yield what a lake has of a message that an account received."""
+    own = {"hash": each.tx_hash, "tx_hash": each.tx_hash, "lt": each.lt, "tx_lt": each.lt}
+    own |= {"body_hash": message.msg_hash, "destination": bytes.fromhex(each.account[-64:])}
+    own |= {"opcode": message.opcode and message.opcode - (message.opcode >> 31 << 32)}
+    own |= {"decoded": decode_message_body(boc, external_in=False).json}
+    own |= {"direction": "in", "kind": "int", "destination_workchain": 0}
+    for name in ("messages", "message_bodies", "transaction_traces"):
+        yield name, make_table(name, 1, 1, rows=1).to_pylist()[0] | own | {"external_in": False}
+
+
+FIRST_ORDERS = {
+    ("stonfi", "0:BF3B15", 983077717596, "0:C21FAB"),
+    ("stonfi", "0:FC4C9F", 13658901944366272709, None),
+    ("stonfi_v2", "0:5BB0C8", 275159749889, "0:9BA0BD"),
+    ("dedust", "0:A1D92F", 16905987723035969, None),
+    ("tonco", "0:D79117", 236023288, None),
+    ("coffee", "0:C44CF0", 16905987724385697, "0:99FE95"),
+}
+"""Pool, query id and referral of some of the recorded swaps, read from the messages' cells."""
 
 
 def test_recorded_swaps_and_sales(recorded: Path) -> None:
@@ -235,6 +265,10 @@ def test_recorded_swaps_and_sales(recorded: Path) -> None:
         for key, value in expected.items()
     }
     assert len(expected) > 10
+    orders = lake.execute("select dex, pool, query_id, referral, tx_hash from v_swaps").fetchall()
+    assert len({tx_hash for *_, tx_hash in orders if tx_hash}) == len(swaps)
+    shown = {(dex, pool[:8], query_id, who and who[:8]) for dex, pool, query_id, who, _ in orders}
+    assert shown >= FIRST_ORDERS
     sales = lake.execute("select price, marketplace from v_nft_sales order by time").fetchall()
     assert sales == [(Decimal("1.35"), "getgems"), (103, "getgems")]
 

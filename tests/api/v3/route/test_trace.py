@@ -15,6 +15,7 @@ from litestar.testing import TestClient
 
 from tests.api.v3.conftest import Asker, Facts
 from tests.ingest.whole import ingest_node
+from tests.lake.chain import commit_made
 from tests.patience import PATIENT, compose
 from tonlake.api.app import create_app
 from tonlake.api.request.call import parse_shard
@@ -25,7 +26,6 @@ from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.derive.action.version import NAMES, V1, expand_names
 from tonlake.ingest.derive.stages import derive_in_order, rebuild
 from tonlake.ingest.derive.trace import TraceFiles
-from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS
 
 Trace = dict[str, Any]
@@ -256,15 +256,11 @@ def ask_recorded(
     bocs = {pair["tx_hash"]: base64.b64decode(pair["boc"]) for pair in pairs}
     lake_dir = tmp_path_factory.mktemp("answers")
     parts = [_decode_recorded(trace, bocs) for trace in recorded]
-    commit_range(
-        lake_dir,
-        {name: pa.concat_tables([part[name] for part in parts]) for name in parts[0]},
-        first_mc_seqno=min(int(trace["mc_seqno_start"]) for trace in recorded),
-        last_mc_seqno=max(int(trace["mc_seqno_end"]) for trace in recorded),
-        day="2025-01-01",
-        source={},
-        derive=derive_in_order({"traces": TraceFiles(lake_dir)}),
-    )
+    tables = {name: pa.concat_tables([part[name] for part in parts]) for name in parts[0]}
+    first = min(int(trace["mc_seqno_start"]) for trace in recorded)
+    last = max(int(trace["mc_seqno_end"]) for trace in recorded)
+    derive = derive_in_order({"traces": TraceFiles(lake_dir)})
+    commit_made(lake_dir, first, last, tables, derive=derive)
     with TestClient(create_app(lake_dir, PATIENT)) as client:
         yield Asker(client)
 

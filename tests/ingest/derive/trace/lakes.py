@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from tests.ingest.derive.trace.forest import BLOCKS_A_DAY, Forest
 from tests.ingest.derive.trace.oracle import trace_rows
+from tests.lake.chain import commit_made
 from tonlake.ingest.derive.stages import derive_in_order
 from tonlake.ingest.derive.trace import TRACE_TABLES, TraceFiles
-from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import Commit
@@ -24,16 +24,9 @@ ORDERS = {
 def commit_forest(
     lake_dir: Path, forest: Forest, first: int, last: int, traces: TraceFiles | None
 ) -> Commit:
-    tables = forest.tables(first, last)
-    return commit_range(
-        lake_dir,
-        tables,
-        first_mc_seqno=first,
-        last_mc_seqno=last,
-        day=f"1970-01-{1 + first // BLOCKS_A_DAY:02}",
-        source={},
-        derive=derive_in_order({} if traces is None else {"traces": traces}),
-    )
+    day = f"1970-01-{1 + first // BLOCKS_A_DAY:02}"
+    derive = derive_in_order({} if traces is None else {"traces": traces})
+    return commit_made(lake_dir, first, last, forest.tables(first, last), day=day, derive=derive)
 
 
 def read_traces(lake_dir: Path) -> dict[str, list[dict[str, Any]]]:

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ingest.derive.trace.lakes import read_traces, shuffled_ranges
+from tests.lake.chain import commit_made
 from tonlake.ingest.derive.stages import derive_in_order
 from tonlake.ingest.derive.trace import TraceFiles
-from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import TABLES
@@ -83,15 +83,9 @@ def demo_tables(demo_lake: Path) -> dict[str, pa.Table]:
 
 def commit_demo(lake_dir: Path, tables: dict[str, pa.Table], first: int, last: int) -> None:
     inside = (pc.field("mc_seqno") >= first) & (pc.field("mc_seqno") <= last)
-    commit_range(
-        lake_dir,
-        {name: rows.filter(inside) for name, rows in tables.items()},
-        first_mc_seqno=first,
-        last_mc_seqno=last,
-        day="2026-01-01",
-        source={},
-        derive=derive_in_order({"traces": TraceFiles(lake_dir)}),
-    )
+    kept = {name: rows.filter(inside) for name, rows in tables.items()}
+    derive = derive_in_order({"traces": TraceFiles(lake_dir)})
+    commit_made(lake_dir, first, last, kept, derive=derive)
 
 
 @settings(max_examples=5)
