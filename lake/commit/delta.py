@@ -368,8 +368,8 @@ def _write_checkpoint(lake_dir: Path, version: _Version, lake: str) -> None:
             path.unlink()
 
 
-def _describe_table(table: Table, lake: str) -> Action:
-    """Return the action that describes a table: its id, columns and properties."""
+def describe_columns(table: Table) -> Action:
+    """Return the columns of a table's files and their partition, as Spark's ``StructType``."""
     fields = [  # nullable, as older files may lack a column
         {
             "name": column.name,
@@ -379,13 +379,18 @@ def _describe_table(table: Table, lake: str) -> Action:
         }
         for column in (*table.columns, _DAY)
     ]
+    return {"type": "struct", "fields": fields}
+
+
+def _describe_table(table: Table, lake: str) -> Action:
+    """Return the action that describes a table: its id, columns and properties."""
     return {
         "metaData": {
             "id": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{lake}/{table.name}")),
             "name": table.name,
             "description": table.doc,
             "format": {"provider": "parquet", "options": {}},
-            "schemaString": _encode({"type": "struct", "fields": fields}),
+            "schemaString": _encode(describe_columns(table)),
             "partitionColumns": [PARTITION],
             "configuration": _PROPERTIES,
             "createdTime": 0,

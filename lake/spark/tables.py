@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tonlake.lake.commit.delta import describe_columns
 from tonlake.lake.errors import EngineError, LakeNotFound
 from tonlake.lake.file.rows import decode_packed
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
@@ -119,11 +120,13 @@ class SparkLake:
         Raises:
             LakeCorrupt: a file of the table is damaged.
         """
+        from pyspark.sql.types import StructType  # noqa: PLC0415 - an extra
+
         if name in self.snapshot.damaged:
             raise self.snapshot.damaged[name]
         files = self.snapshot.files[name]
-        packed = self.session.createDataFrame(self._read_packed(name, files))
-        schema = packed.schema  # as Spark reads the types of Arrow
+        schema = StructType.fromJson(describe_columns(TABLES[name]))
+        packed = self.session.createDataFrame(self._read_packed(name, files), schema)
         paths = [f"{self._root}/{file.path}" for file in files if not file.pack]
         if not paths:
             return packed
