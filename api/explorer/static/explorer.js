@@ -71,7 +71,12 @@ if (document.querySelector("[data-live], [data-live-part]")) {
     stream?.close();
     if (document.hidden) return;
     stream = new EventSource(path);
-    stream.onmessage = renew;
+    stream.onmessage = (event) => {
+      const told = JSON.parse(event.data);
+      const isConfirmed = told.type === "account_state_change" && told.finality === "confirmed";
+      for (const note of document.querySelectorAll("[data-confirmed]")) note.hidden = !isConfirmed;
+      if (told.finality !== "confirmed") renew();
+    };
   };
   document.addEventListener("visibilitychange", follow);
   follow();

@@ -134,3 +134,9 @@ def test_few_past_blocks_are_kept_open(demo_lake: Path) -> None:
 
 def test_ranges_are_cut() -> None:
     assert cut_ranges(((1, 5), (8, 20), (30, 40)), 9) == ((1, 5), (8, 9))
+
+
+def test_pages_of_accounts_follow_signed_blocks(walk: Walker) -> None:
+    for path, follows in (("/account/-1:" + "3" * 64, True), ("/", False)):
+        (stream,) = [attrs["data-stream"] for tag, attrs in walk(path).tags if tag == "body"]
+        assert ("&min_finality=confirmed" in (stream or "")) is follows
