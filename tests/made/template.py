@@ -16,18 +16,7 @@ from math import gcd
 
 import msgspec
 
-from tests.made.spots import (
-    LT_BITS,
-    add_index,
-    find_created_lt,
-    find_tops,
-    list_accounts,
-    list_messages,
-    list_starts,
-    part_top,
-    reach,
-    set_bits,
-)
+from tests.made import spots
 from tonlake.ingest.blocks import BlockId, RawBlock
 from tonlake.ingest.decode.block.header import read_header, read_parts
 from tonlake.ingest.decode.cell.boc import parse_boc
@@ -83,14 +72,14 @@ class Template:
         differ.
         """
         tree = parse_boc(data)
-        roots = [part_top(tree)] if read_header(tree).workchain == -1 else tree.roots
-        self._data = add_index(serialize_boc(tree, roots))
+        roots = [spots.part_top(tree)] if read_header(tree).workchain == -1 else tree.roots
+        self._data = spots.add_index(serialize_boc(tree, roots))
         self._tree = tree = parse_boc(self._data)
-        self._starts = list_starts(tree)
+        self._starts = spots.list_starts(tree)
         self._parts = read_parts(tree)
         self.header = read_header(tree)
         self._global_id = global_id & 0xFFFFFFFF
-        self._accounts = list(list_accounts(tree))
+        self._accounts = list(spots.list_accounts(tree))
         lts = [one.lt for account in self._accounts for one in account.transactions]
         lts += [self.header.start_lt, self.header.end_lt]
         self.low_bits = low_bits or max((lt ^ lts[-1]).bit_length() for lt in lts)
@@ -100,7 +89,7 @@ class Template:
         self._first = -low // common * pow((1 << self.low_bits) // common, -1, self._stride)
         self._first %= self._stride
         self._messages = list(self._find_messages())
-        self._tops = find_tops(tree) if self.header.workchain == -1 else []
+        self._tops = spots.find_tops(tree) if self.header.workchain == -1 else []
         self._plan_hashes()
         self._last: dict[int, tuple[bytes, int, bytes]] = {}
         """Hash and logical time of the last transaction of each account, and its state's hash."""
@@ -125,8 +114,8 @@ class Template:
         self._set(data, self._tree.roots[0], _GLOBAL_ID_AT, 32, self._global_id)
         self._set(data, info, _SEQNO_AT, 32, place.seqno)
         self._set(data, info, _UTIME_AT, 32, place.utime)
-        self._set(data, info, _START_LT_AT, LT_BITS, start_lt)
-        self._set(data, info, _END_LT_AT, LT_BITS, end_lt)
+        self._set(data, info, _START_LT_AT, spots.LT_BITS, start_lt)
+        self._set(data, info, _END_LT_AT, spots.LT_BITS, end_lt)
         refs = self._tree.refs(info)
         self._set_link(data, refs[-1], place.prev, place.seqno - 1)
         if place.master is not None:
@@ -147,7 +136,7 @@ class Template:
         return self._first + number * self._stride
 
     def _set(self, data: bytearray, cell: int, at: int, count: int, value: int) -> None:
-        set_bits(data, (self._starts[cell] + 2) * 8 + at, count, value)
+        spots.set_bits(data, (self._starts[cell] + 2) * 8 + at, count, value)
 
     def _set_link(self, data: bytearray, cell: int, link: Link | None, seqno: int) -> None:
         """Overwrite an ExtBlkRef."""
@@ -174,12 +163,12 @@ class Template:
         number, tree = place.number, self._tree
         hashes = self._hashes[0].copy(), self._hashes[1].copy()
         for account in self._accounts:
-            self._set(data, *account.label, LT_BITS - self.low_bits, self._high(number))
+            self._set(data, *account.label, spots.LT_BITS - self.low_bits, self._high(number))
             for cell, at in account.marks:
                 self._set(data, cell, at, 32, number)
         self._hash_cells(data, self._states, hashes)
         for cell, at, lt in self._messages:
-            self._set(data, cell, at, LT_BITS, self._shift(lt, number))
+            self._set(data, cell, at, spots.LT_BITS, self._shift(lt, number))
         self._hash_cells(data, self._below, hashes)
         for index, account in enumerate(self._accounts):
             last = self._last.get(index, (bytes(32), 0, b""))
@@ -194,7 +183,7 @@ class Template:
                 self._set(data, one.hash_update, 8, 512, int.from_bytes(states, "big"))
                 lt = self._shift(one.lt, number)
                 link = last[0] + last[1].to_bytes(8, "big") + place.utime.to_bytes(4, "big")
-                self._set(data, one.cell, _TX_LT_AT, LT_BITS, lt)
+                self._set(data, one.cell, _TX_LT_AT, spots.LT_BITS, lt)
                 self._set(data, one.cell, _PREV_AT, len(link) * 8, int.from_bytes(link, "big"))
                 self._hash_cells(data, (one.hash_update, one.cell), hashes)
                 last = hashes[0][one.cell], lt, new
@@ -238,17 +227,17 @@ class Template:
     def _find_messages(self) -> Iterator[tuple[int, int, int]]:
         """Yield cell, bit and value of ``created_lt`` of internal messages that may change."""
         tree = self._tree
-        fixed = reach(tree, self._parts.state_update)
+        fixed = spots.reach(tree, self._parts.state_update)
         seen = set()
         for account in self._accounts:
             for one in account.transactions:
-                for cell in list_messages(tree, tree.refs(one.cell)[0]):
-                    at = find_created_lt(tree, cell)
+                for cell in spots.list_messages(tree, tree.refs(one.cell)[0]):
+                    at = spots.find_created_lt(tree, cell)
                     if at is not None and cell not in fixed and cell not in seen:
                         seen.add(cell)
                         node = tree.slice(cell)
                         node.skip(at)
-                        yield cell, at, node.load_uint(LT_BITS)
+                        yield cell, at, node.load_uint(spots.LT_BITS)
 
     def _plan_hashes(self) -> None:
         """List the cells to rehash, children first: states, cells below transactions, rest."""
@@ -274,7 +263,7 @@ class Template:
         self._plans = {cell: self._plan_cell(cell) for cell in changed}
         cells = range(tree.count)
         self._hashes = [tree.hash(cell) for cell in cells], [tree.hash(cell, 0) for cell in cells]
-        states = reach(tree, self._parts.state_update) & changed
+        states = spots.reach(tree, self._parts.state_update) & changed
         below = changed - above - transactions - updates - states
         self._states, self._below = sorted(states, reverse=True), sorted(below, reverse=True)
         self._above = sorted(changed & above - transactions, reverse=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -57,18 +55,6 @@ class Asker:
 def asker() -> type[Asker]:
     """The client class, for tests over a lake of their own."""
     return Asker
-
-
-@pytest.fixture(scope="module")
-def patient(demo_lake: Path, asker: type[Asker]) -> Iterator[Asker]:
-    """Ask a service that does not mind a busy computer."""
-    from litestar.testing import TestClient
-
-    from tests.patience import PATIENT
-    from tonlake.api.app import create_app
-
-    with TestClient(create_app(demo_lake, PATIENT)) as client:
-        yield asker(client)
 
 
 @pytest.fixture(scope="session")

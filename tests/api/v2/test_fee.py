@@ -43,25 +43,25 @@ def write(row: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def test_a_message_that_was_run_is_refused_now_and_costs_its_way_in(
-    patient: Asker, sent: list[dict[str, Any]]
+    ask: Asker, sent: list[dict[str, Any]]
 ) -> None:
     assert len(sent) > 10
     for row in sent:
-        found = patient.post("estimateFee", **write(row))
+        found = ask.post("estimateFee", **write(row))
         assert found["@type"] == "query.fees"
         assert found["destination_fees"] == []
         fees = found["source_fees"]
         assert (fees["@type"], fees["gas_fee"], fees["fwd_fee"]) == ("fees", 0, 0)
         assert fees["in_fwd_fee"] == row["in_fwd_fee"]
-        v3 = patient.client.post("/api/v3/estimateFee", json=write(row)).json()
+        v3 = ask.client.post("/api/v3/estimateFee", json=write(row)).json()
         assert v3["source_fees"] == {name: fees[name] for name in fees if name != "@type"}
         assert v3["destination_fees"] == []
 
 
-def test_parts_as_objects(patient: Asker) -> None:
+def test_parts_as_objects(ask: Asker) -> None:
     cell = {"data": {"b64": "", "len": 0}, "refs": []}
-    found = patient.post("estimateFeeSimple", address=UNUSED, body=cell)
-    assert found == patient.post("estimateFee", address=UNUSED, body=EMPTY)
+    found = ask.post("estimateFeeSimple", address=UNUSED, body=cell)
+    assert found == ask.post("estimateFee", address=UNUSED, body=EMPTY)
 
 
 @pytest.mark.parametrize(
@@ -78,15 +78,15 @@ def test_parts_as_objects(patient: Asker) -> None:
         ({"address": "x", "body": EMPTY}, 422, "Failed to parse ton_addr: 'x'"),
     ],
 )
-def test_what_is_refused(patient: Asker, body: dict[str, Any], status: int, text: str) -> None:
+def test_what_is_refused(ask: Asker, body: dict[str, Any], status: int, text: str) -> None:
     for path in ("/api/v2/estimateFee", "/api/v3/estimateFee"):
-        answer = patient.client.post(path, json=body)
+        answer = ask.client.post(path, json=body)
         assert answer.status_code == status
         assert text in answer.json()["error"]
 
 
-def test_without_an_address(patient: Asker) -> None:
-    answer = patient.client.post("/api/v3/estimateFee", json={"body": EMPTY})
+def test_without_an_address(ask: Asker) -> None:
+    answer = ask.client.post("/api/v3/estimateFee", json={"body": EMPTY})
     assert (answer.status_code, answer.json()) == (401, {"error": "address is required"})
 
 
@@ -104,9 +104,9 @@ def test_without_an_emulator(
 
 @settings(max_examples=25, deadline=None)
 @given(st.binary(max_size=60), st.binary(max_size=60))
-def test_any_bytes_are_answered(patient: Asker, body: bytes, code: bytes) -> None:
+def test_any_bytes_are_answered(ask: Asker, body: bytes, code: bytes) -> None:
     parts = {"body": body, "init_code": code, "init_data": body}
     written = {name: base64.b64encode(part).decode() for name, part in parts.items()}
-    answer = patient.client.post("/api/v2/estimateFee", json={"address": UNUSED, **written})
+    answer = ask.client.post("/api/v2/estimateFee", json={"address": UNUSED, **written})
     assert answer.status_code in (200, 500)
     assert answer.json()["ok"] is (answer.status_code == 200)

@@ -16,21 +16,6 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body import composite
 from tonlake.ingest.derive.body.body import SIGNED, WALLET, decode_body, decode_message_body
-from tonlake.ingest.derive.body.codec import (
-    Bits,
-    ChunkedText,
-    Codec,
-    CommentText,
-    Flag,
-    ShortText,
-    Signed,
-    SnakeBytes,
-    SnakeText,
-    Unsigned,
-    Value,
-    VarUnsigned,
-    Work,
-)
 from tonlake.ingest.derive.body.record import (
     EMPTY_CELL,
     OPCODE_BITS,
@@ -60,7 +45,7 @@ def rebuild(value: Any, tree: CellTree) -> int:
     return target.end()
 
 
-def encode_body(name: str, **fields: Value) -> tuple[CellTree, int]:
+def encode_body(name: str, **fields: codecs.Value) -> tuple[CellTree, int]:
     """Build a body of the first layout with a name and these fields; return its tree and cell."""
     opcode, record = next(
         (opcode, record)
@@ -73,9 +58,9 @@ def encode_body(name: str, **fields: Value) -> tuple[CellTree, int]:
     return target.tree, target.end()
 
 
-def read(codec: Codec, source: CellSlice) -> Any:
+def read(codec: codecs.Codec, source: CellSlice) -> Any:
     """Decode the next value of a slice, with payloads."""
-    work = Work(source.tree, load_scheme().layouts)
+    work = codecs.Work(source.tree, load_scheme().layouts)
     return json.loads(codec.decode(source, work))
 
 
@@ -106,7 +91,7 @@ def holds(record: Record, value: Any) -> bool:
 
 
 @singledispatch
-def encode(codec: Codec, value: Any, target: CellBuilder) -> None:
+def encode(codec: codecs.Codec, value: Any, target: CellBuilder) -> None:
     """Store one value of a codec."""
     raise NotImplementedError(type(codec).__name__, value, target)
 
@@ -189,28 +174,28 @@ def store_bits(text: str, bits: int, target: CellBuilder) -> None:
 
 
 @encode.register
-def _(codec: Bits, value: Any, target: CellBuilder) -> None:
+def _(codec: codecs.Bits, value: Any, target: CellBuilder) -> None:
     store_bits(value, codec.bits, target)
 
 
 @encode.register
-def _(codec: Unsigned, value: Any, target: CellBuilder) -> None:
+def _(codec: codecs.Unsigned, value: Any, target: CellBuilder) -> None:
     target.store_uint(int(value), codec.bits)
 
 
 @encode.register
-def _(codec: Signed, value: Any, target: CellBuilder) -> None:
+def _(codec: codecs.Signed, value: Any, target: CellBuilder) -> None:
     target.store_int(int(value), codec.bits)
 
 
 @encode.register
-def _(codec: Flag, value: Any, target: CellBuilder) -> None:
+def _(codec: codecs.Flag, value: Any, target: CellBuilder) -> None:
     del codec
     target.store_bit(value)
 
 
 @encode.register
-def _(codec: VarUnsigned, value: Any, target: CellBuilder) -> None:
+def _(codec: codecs.VarUnsigned, value: Any, target: CellBuilder) -> None:
     target.store_uint(int(value["len"]), codec._length_bits)
     target.store_uint(int(value["value"]), int(value["len"]) * 8)
 
@@ -269,15 +254,15 @@ def plant(value: Any, tree: CellTree) -> int:
     return graft(tree, parse_boc(b64decode(value)))
 
 
-@encode.register(CommentText)
-@encode.register(SnakeText)
-def _(codec: Codec, value: Any, target: CellBuilder) -> None:
+@encode.register(codecs.CommentText)
+@encode.register(codecs.SnakeText)
+def _(codec: codecs.Codec, value: Any, target: CellBuilder) -> None:
     del codec
     store_snake(value.encode(), target)
 
 
 @encode.register
-def _(codec: SnakeBytes, value: Any, target: CellBuilder) -> None:
+def _(codec: codecs.SnakeBytes, value: Any, target: CellBuilder) -> None:
     del codec
     store_snake(bytes.fromhex(value), target)
 
@@ -293,13 +278,13 @@ def store_snake(data: bytes, target: CellBuilder) -> None:
 
 
 @encode.register
-def _(codec: ShortText, value: Any, target: CellBuilder) -> None:
+def _(codec: codecs.ShortText, value: Any, target: CellBuilder) -> None:
     del codec
     target.store_uint(int(value["len"]), LENGTH_BITS).store_bytes(value["text"].encode())
 
 
 @encode.register
-def _(codec: ChunkedText, value: Any, target: CellBuilder) -> None:
+def _(codec: codecs.ChunkedText, value: Any, target: CellBuilder) -> None:
     del codec
     target.store_uint(int(value["chunks"]), LENGTH_BITS)
     if int(value["chunks"]):

@@ -7,23 +7,7 @@ from hypothesis import strategies as st
 from tests.ingest.derive.body.encode import encode, read
 from tests.ingest.derive.body.values import values
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.derive.body.codec import (
-    MAX_LEVELS,
-    Address,
-    Bits,
-    ChunkedText,
-    Codec,
-    Flag,
-    ShortText,
-    Signed,
-    SnakeBytes,
-    SnakeText,
-    Unsigned,
-    Value,
-    VarUnsigned,
-    Work,
-    show_bits,
-)
+from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body.composite import (
     Either,
     Hashmap,
@@ -38,47 +22,47 @@ from tonlake.ingest.derive.body.scheme import Scheme
 from tonlake.ingest.errors import BodyError, BodyLimit, CellUnderflow
 
 SIMPLE = [
-    Unsigned(1),
-    Unsigned(256),
-    Signed(8),
-    Signed(128),
-    Flag(),
-    Bits(0),
-    Bits(3),
-    Bits(256),
-    VarUnsigned(16),
-    VarUnsigned(32),
-    Address(),
-    SnakeText(),
-    SnakeBytes(),
-    ShortText(),
-    ChunkedText(),
-    Maybe(Unsigned(8)),
-    Either(Unsigned(8), Wrapped(Signed(8))),
-    Hashmap(9, Unsigned(8)),
-    MaybeHashmap(267, Unsigned(1)),
+    codecs.Unsigned(1),
+    codecs.Unsigned(256),
+    codecs.Signed(8),
+    codecs.Signed(128),
+    codecs.Flag(),
+    codecs.Bits(0),
+    codecs.Bits(3),
+    codecs.Bits(256),
+    codecs.VarUnsigned(16),
+    codecs.VarUnsigned(32),
+    codecs.Address(),
+    codecs.SnakeText(),
+    codecs.SnakeBytes(),
+    codecs.ShortText(),
+    codecs.ChunkedText(),
+    Maybe(codecs.Unsigned(8)),
+    Either(codecs.Unsigned(8), Wrapped(codecs.Signed(8))),
+    Hashmap(9, codecs.Unsigned(8)),
+    MaybeHashmap(267, codecs.Unsigned(1)),
 ]
 
 
-def store(codec: Codec, value: Value) -> CellBuilder:
+def store(codec: codecs.Codec, value: codecs.Value) -> CellBuilder:
     """Store one value into a new cell."""
     target = CellBuilder()
     encode(codec, value, target)
     return target
 
 
-def load(codec: Codec, target: CellBuilder) -> Value:
+def load(codec: codecs.Codec, target: CellBuilder) -> codecs.Value:
     """Read one value from a cell, which must be used up."""
     source = target.tree.slice(target.end())
-    value: Value = read(codec, source)
+    value: codecs.Value = read(codec, source)
     assert (source.bits_left, source.refs_left) == (0, 0)
     return value
 
 
 @pytest.mark.parametrize("codec", SIMPLE, ids=lambda codec: type(codec).__name__)
-def test_values_go_there_and_back(codec: Codec) -> None:
+def test_values_go_there_and_back(codec: codecs.Codec) -> None:
     @given(values(codec))
-    def check(value: Value) -> None:
+    def check(value: codecs.Value) -> None:
         assert load(codec, store(codec, value)) == value
 
     check()
@@ -89,17 +73,20 @@ def test_values_go_there_and_back(codec: Codec) -> None:
     [(0, 0, ""), (4, 10, "A"), (8, 10, "0A"), (1, 1, "C_"), (3, 5, "B_"), (5, 0, "04_")],
 )
 def test_bits_are_written_as_ton_writes_them(bits: int, number: int, text: str) -> None:
-    assert show_bits(number, bits) == text
-    assert load(Bits(bits), store(Bits(bits), text)) == text
+    assert codecs.show_bits(number, bits) == text
+    assert load(codecs.Bits(bits), store(codecs.Bits(bits), text)) == text
 
 
 def test_the_longest_number_is_read() -> None:
     target = CellBuilder().store_uint(31, 5).store_uint(0, 31 * 8)
-    assert load(VarUnsigned(32), target) == {"@type": "var_uint", "len": "31", "value": "0"}
+    assert load(codecs.VarUnsigned(32), target) == {"@type": "var_uint", "len": "31", "value": "0"}
 
 
-@pytest.mark.parametrize("codec", [Unsigned(8), Flag(), Bits(4), Address(), ShortText()])
-def test_a_cell_that_ends_too_early_is_rejected(codec: Codec) -> None:
+@pytest.mark.parametrize(
+    "codec",
+    [codecs.Unsigned(8), codecs.Flag(), codecs.Bits(4), codecs.Address(), codecs.ShortText()],
+)
+def test_a_cell_that_ends_too_early_is_rejected(codec: codecs.Codec) -> None:
     empty = CellBuilder()
     with pytest.raises(CellUnderflow):
         load(codec, empty)
@@ -108,10 +95,10 @@ def test_a_cell_that_ends_too_early_is_rejected(codec: Codec) -> None:
 @pytest.mark.parametrize("length", [0, 126, 127, 128, 254, 255, 1000])
 def test_text_fills_cell_after_cell(length: int) -> None:
     text = "x" * length
-    assert load(SnakeText(), store(SnakeText(), text)) == text
+    assert load(codecs.SnakeText(), store(codecs.SnakeText(), text)) == text
     chunks = max(1, -(-(length + 1) // 126))
-    value: Value = {"@type": "text", "chunks": str(chunks), "text": text}
-    assert load(ChunkedText(), store(ChunkedText(), value)) == value
+    value: codecs.Value = {"@type": "text", "chunks": str(chunks), "text": text}
+    assert load(codecs.ChunkedText(), store(codecs.ChunkedText(), value)) == value
 
 
 def test_a_chain_of_text_is_bounded() -> None:
@@ -119,17 +106,17 @@ def test_a_chain_of_text_is_bounded() -> None:
     child = CellBuilder(tree).store_uint(97, 8).end()
     for _ in range(1000):
         child = CellBuilder(tree).store_uint(97, 8).store_ref(child).end()
-    work = Work(tree, {})
+    work = codecs.Work(tree, {})
     for _ in range(2):
-        assert SnakeText().decode(tree.slice(child), work) == f'"{"a" * 1001}"'
+        assert codecs.SnakeText().decode(tree.slice(child), work) == f'"{"a" * 1001}"'
     with pytest.raises(BodyLimit, match="too often"):
-        SnakeText().decode(tree.slice(child), work)
+        codecs.SnakeText().decode(tree.slice(child), work)
 
 
 def test_levels_are_limited() -> None:
-    codec: Codec = Unsigned(8)
+    codec: codecs.Codec = codecs.Unsigned(8)
     target = CellBuilder().store_uint(7, 8)
-    for _ in range(MAX_LEVELS):
+    for _ in range(codecs.MAX_LEVELS):
         codec = Reference(codec)
         target = CellBuilder(target.tree).store_ref(target.end())
     assert load(codec, target) == "7"
@@ -138,7 +125,7 @@ def test_levels_are_limited() -> None:
 
 
 def test_raw_bytes_are_limited() -> None:
-    work = Work(CellBuilder().tree, {})
+    work = codecs.Work(CellBuilder().tree, {})
     work.spend(4096)
     with pytest.raises(BodyLimit, match="shows its cells too often"):
         work.spend(1)
@@ -165,9 +152,9 @@ SCHEME = Scheme(parse_scheme(TABLE))
         (4, b"\x04\x07\x09", {"first": "7", "third": "9"}),
     ],
 )
-def test_fields_on_a_condition(flags: int, bits: bytes, expected: dict[str, Value]) -> None:
+def test_fields_on_a_condition(flags: int, bits: bytes, expected: dict[str, codecs.Value]) -> None:
     union = SCHEME.union("Flagged")
-    value: Value = {"@type": "flagged", "flags": str(flags), **expected}
+    value: codecs.Value = {"@type": "flagged", "flags": str(flags), **expected}
     assert load(union, CellBuilder().store_bit(0).store_bytes(bits)) == value
     assert load(union, store(union, value)) == value
 
@@ -191,21 +178,26 @@ def test_rivals_differ_in_the_rest_of_the_cell() -> None:
 @pytest.mark.parametrize(
     ("codec", "bits", "children", "complaint"),
     [
-        (Address(), "10100000" + "0" * 300, [], "anycast"),
-        (Address(), "10111111" + "0" * 300, [], "anycast"),
-        (VarUnsigned(6), "111" + "0" * 56, [], "7 bytes where fewer than 6"),
-        (ChunkedText(), f"{2:08b}{1:08b}{97:08b}", [f"{1:08b}" + "0" * 16], "followed by data"),
-        (SnakeText(), "", ["", ""], "not part of a snake text"),
-        (Hashmap(8, Flag()), "0" + "1" * 9 + "0" + "0" * 9, [], "label of 9 bits where 8"),
-        (Hashmap(8, Flag()), "101001000000000", [], "label of 9 bits where 8"),
-        (Hashmap(8, Flag()), "1101001", [], "label of 9 bits where 8"),
+        (codecs.Address(), "10100000" + "0" * 300, [], "anycast"),
+        (codecs.Address(), "10111111" + "0" * 300, [], "anycast"),
+        (codecs.VarUnsigned(6), "111" + "0" * 56, [], "7 bytes where fewer than 6"),
+        (
+            codecs.ChunkedText(),
+            f"{2:08b}{1:08b}{97:08b}",
+            [f"{1:08b}" + "0" * 16],
+            "followed by data",
+        ),
+        (codecs.SnakeText(), "", ["", ""], "not part of a snake text"),
+        (Hashmap(8, codecs.Flag()), "0" + "1" * 9 + "0" + "0" * 9, [], "label of 9 bits where 8"),
+        (Hashmap(8, codecs.Flag()), "101001000000000", [], "label of 9 bits where 8"),
+        (Hashmap(8, codecs.Flag()), "1101001", [], "label of 9 bits where 8"),
         (SCHEME.union("Flagged"), "11", [], "no constructor of the type has this tag"),
         (SCHEME.layouts[2][0], "0" * 8, [], "depends on missing"),
         (SCHEME.layouts[3][0], "", ["0" * 9], "data after its value"),
     ],
 )
 def test_bits_that_are_no_value_are_rejected(
-    codec: Codec, bits: str, children: list[str], complaint: str
+    codec: codecs.Codec, bits: str, children: list[str], complaint: str
 ) -> None:
     target = CellBuilder().store_uint(int(bits or "0", 2), len(bits))
     for child in children:

@@ -11,23 +11,6 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body import composite
-from tonlake.ingest.derive.body.codec import (
-    Address,
-    Bits,
-    ChunkedText,
-    Codec,
-    CommentText,
-    Flag,
-    Object,
-    ShortText,
-    Signed,
-    SnakeBytes,
-    SnakeText,
-    Unsigned,
-    Value,
-    VarUnsigned,
-    show_bits,
-)
 from tonlake.ingest.derive.body.record import EMPTY_CELL, End, LinkedRaw, Record, Rest, Union
 
 Values: TypeAlias = "st.SearchStrategy[Any]"
@@ -36,7 +19,7 @@ SHORT_LABEL_BITS = 8
 
 
 @singledispatch
-def values(codec: Codec, level: int = 0) -> Values:
+def values(codec: codecs.Codec, level: int = 0) -> Values:
     """Values of one codec; below a few levels only the smallest ones."""
     raise NotImplementedError(type(codec).__name__, level)
 
@@ -75,7 +58,7 @@ def _(codec: composite.Maybe, level: int = 0) -> Values:
 
 @values.register(composite.Either)
 def _(codec: composite.Either, level: int = 0) -> Values:
-    def tag(name: str, value: Value) -> Value:
+    def tag(name: str, value: codecs.Value) -> codecs.Value:
         return {"@type": name, "value": value}
 
     return st.one_of(
@@ -94,79 +77,79 @@ def _(codec: composite.MaybeHashmap, level: int = 0) -> Values:
     return st.just({"@type": composite.EMPTY}) | root
 
 
-@values.register(Unsigned)
-def _(codec: Unsigned, level: int = 0) -> Values:
+@values.register(codecs.Unsigned)
+def _(codec: codecs.Unsigned, level: int = 0) -> Values:
     del level
     return st.integers(0, (1 << codec.bits) - 1).map(str)
 
 
-@values.register(Signed)
-def _(codec: Signed, level: int = 0) -> Values:
+@values.register(codecs.Signed)
+def _(codec: codecs.Signed, level: int = 0) -> Values:
     del level
     half = 1 << codec.bits >> 1
     return st.integers(-half, half - 1).map(str)
 
 
-@values.register(Flag)
-def _(codec: Codec, level: int = 0) -> Values:
+@values.register(codecs.Flag)
+def _(codec: codecs.Codec, level: int = 0) -> Values:
     del codec, level
     return st.booleans()
 
 
-@values.register(Bits)
-def _(codec: Bits, level: int = 0) -> Values:
+@values.register(codecs.Bits)
+def _(codec: codecs.Bits, level: int = 0) -> Values:
     del level
     return bits(codec.bits)
 
 
-@values.register(VarUnsigned)
-def _(codec: VarUnsigned, level: int = 0) -> Values:
+@values.register(codecs.VarUnsigned)
+def _(codec: codecs.VarUnsigned, level: int = 0) -> Values:
     del level
     return st.integers(0, codec.limit - 1).flatmap(var_unsigned)
 
 
-@values.register(Address)
-def _(codec: Codec, level: int = 0) -> Values:
+@values.register(codecs.Address)
+def _(codec: codecs.Codec, level: int = 0) -> Values:
     del codec, level
     return addresses()
 
 
 @values.register(Rest)
 @values.register(LinkedRaw)
-def _(codec: Codec, level: int = 0) -> Values:
+def _(codec: codecs.Codec, level: int = 0) -> Values:
     del codec, level
     return RAW_CELLS
 
 
 @values.register(End)
-def _(codec: Codec, level: int = 0) -> Values:
+def _(codec: codecs.Codec, level: int = 0) -> Values:
     del codec, level
     return st.just(json.loads(EMPTY_CELL))
 
 
-@values.register(CommentText)
-@values.register(SnakeText)
-def _(codec: Codec, level: int = 0) -> Values:
+@values.register(codecs.CommentText)
+@values.register(codecs.SnakeText)
+def _(codec: codecs.Codec, level: int = 0) -> Values:
     del codec, level
     return st.text(max_size=200)
 
 
-@values.register(SnakeBytes)
-def _(codec: Codec, level: int = 0) -> Values:
+@values.register(codecs.SnakeBytes)
+def _(codec: codecs.Codec, level: int = 0) -> Values:
     del codec, level
     return st.binary(max_size=300).map(lambda data: data.hex().upper())
 
 
-@values.register(ShortText)
-def _(codec: Codec, level: int = 0) -> Values:
+@values.register(codecs.ShortText)
+def _(codec: codecs.Codec, level: int = 0) -> Values:
     del codec, level
     return st.text(max_size=20).map(
         lambda text: {"@type": "telemint_text", "len": str(len(text.encode())), "text": text}
     )
 
 
-@values.register(ChunkedText)
-def _(codec: Codec, level: int = 0) -> Values:
+@values.register(codecs.ChunkedText)
+def _(codec: codecs.Codec, level: int = 0) -> Values:
     del codec, level
     return st.text(max_size=2).map(
         lambda text: {"@type": "text", "chunks": "1" if text else "0", "text": text}
@@ -177,8 +160,8 @@ def records(record: Record, level: int = 0) -> Values:
     """Objects of one constructor; conditional fields follow the fields that they depend on."""
 
     @st.composite
-    def build(draw: st.DrawFn) -> Object:
-        fields: Object = {"@type": record.name} if record.name else {}
+    def build(draw: st.DrawFn) -> codecs.Object:
+        fields: codecs.Object = {"@type": record.name} if record.name else {}
         for part in record.parts:
             if part.is_present(fields):
                 fields[part.name] = draw(values(part.codec, level))
@@ -191,7 +174,7 @@ def edges(codec: composite.Hashmap, level: int) -> Values:
     """Dictionaries of one to a few keys, with labels of all three forms."""
 
     @st.composite
-    def build(draw: st.DrawFn) -> Value:
+    def build(draw: st.DrawFn) -> codecs.Value:
         left = codec._key_bits
         length = left
         if left and level <= MAX_LEVELS and draw(st.booleans()):
@@ -207,7 +190,7 @@ def edges(codec: composite.Hashmap, level: int) -> Values:
     return build()
 
 
-def edge(label: Value, node: Value) -> Value:
+def edge(label: codecs.Value, node: codecs.Value) -> codecs.Value:
     """Build an edge."""
     return {"@type": composite.EDGE, "label": label, "node": node}
 
@@ -228,7 +211,7 @@ def labels(length: int) -> Values:
 @cache
 def bits(count: int) -> Values:
     """Bit strings of one length."""
-    return st.integers(0, (1 << count) - 1).map(lambda number: show_bits(number, count))
+    return st.integers(0, (1 << count) - 1).map(lambda number: codecs.show_bits(number, count))
 
 
 @cache
@@ -277,7 +260,7 @@ def addresses() -> Values:
 
 
 @st.composite
-def _raw_cells(draw: st.DrawFn) -> Value:
+def _raw_cells(draw: st.DrawFn) -> codecs.Value:
     """Cells too short to begin with an opcode, in base64; or the empty cell."""
     count = draw(st.integers(0, 31))
     cell = CellBuilder().store_uint(draw(st.integers(0, (1 << count) - 1)), count)
