@@ -24,7 +24,13 @@ from rich.console import Console
 from tests.bench.action import measure_classifier
 from tests.bench.clock import measure_pace_ms
 from tests.bench.decode import measure_decoders
-from tests.bench.everything import find_node, measure_follow, measure_node
+from tests.bench.everything import (
+    FAST_NODE,
+    find_node,
+    measure_follow,
+    measure_node,
+    measure_small_blocks,
+)
 from tests.bench.figure import Figure, print_figures
 from tests.bench.lists import measure_network_lists
 from tests.bench.lookup import compare_sizes, measure_lake
@@ -105,6 +111,8 @@ def main(
             workers = QUICK_WORKERS if quick else WORKERS
             add("ingest", lambda: measure_node(folder, node, workers, peer=not no_peer))
             add("follow", lambda: measure_follow(folder))
+            if FAST_NODE.exists():
+                add("small blocks", lambda: measure_small_blocks(folder))
         small: dict[str, Callable[[], list[Figure]]] = {
             "tvm": partial(measure_tvm, folder, quick=quick),
             "actions": partial(measure_classifier, quick=quick),

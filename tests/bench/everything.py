@@ -27,11 +27,15 @@ from tests.bench.figure import Figure, at_least, at_most, percentile, print_figu
 from tests.bench.peer.store import load_peer
 from tests.bench.postgres import find_server, running_server
 from tests.bench.process import Used, read_others_s, run_ingest
-from tests.made.blocks import NETWORK_NODE, unpack_node
+from tests.made.blocks import NETWORK_NODE, ROOT, unpack_node
 from tests.made.chain import DEMO_BLOCK, MIDDLING, Chain, ChainWriter, Moulds
 from tonlake.api.settings import Settings
-from tonlake.ingest.run.follow import Follower
+from tonlake.ingest.run.follow import PACK_ROWS, Follower
+from tonlake.ingest.run.pipeline import Pipeline
 from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.maintenance.schedule import maintain_once
 
 AREA = "tonlake ingest, index included"
 ROWS_ONLY = {
@@ -45,6 +49,12 @@ US_PER_S = 1e6
 FOLLOWED_BLOCKS, WARM_BLOCKS, FOLLOWED_SHARD_BLOCKS, FOLLOW_MS = 32, 8, 2, 50
 PAUSE_S = 0.1
 """Between blocks, so that maintenance is done before it is due again."""
+
+FAST_NODE = ROOT.parent / "shared" / "node-2026" / "localnet4-db.tar.zst"
+"""A node of a genuine network of a masterchain block every 400 ms."""
+SMALL_BLOCKS = range(577, 1089)
+SMALL_MS = {range(2, 9): 6, range(25, 41): 12}
+"""Transactions of a block, and its CPU milliseconds, maintenance included."""
 
 Folder = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -226,6 +236,42 @@ def measure_follow(scratch: Path) -> list[Figure]:
             value=mean(costs_ms) + others_ms,
             note="mean, with get-methods and maintenance: index, merges",
         ),
+    ]
+
+
+def measure_small_blocks(scratch: Path) -> list[Figure]:
+    """Commit blocks of a genuine fast network one by one, maintaining the lake meanwhile."""
+    settings, lake_dir = Settings(), scratch / "lake-fast"
+    costs_ms: dict[range, list[float]] = {sizes: [] for sizes in SMALL_MS}
+    upkeep_s = 0.0
+    with closing(open_node(unpack_node(FAST_NODE, scratch / "node-fast"))) as source:
+        pipeline, log = Pipeline(source, lake_dir, settings), LogReader(lake_dir)
+        pipeline.bring(Span(1, SMALL_BLOCKS[0] - 1))
+        maintain_once(log, settings.lake)
+        pipeline.pack_rows = PACK_ROWS
+        for count, seqno in enumerate(SMALL_BLOCKS, 1):
+            cpu_s = time.process_time()
+            report = pipeline.bring(Span(seqno, seqno))
+            cost_ms = (time.process_time() - cpu_s) * 1000
+            for sizes in (sizes for sizes in SMALL_MS if report.rows["transactions"] in sizes):
+                costs_ms[sizes].append(cost_ms)
+            if count % settings.lake.maintenance_commits == 0:
+                cpu_s = time.process_time()
+                maintain_once(log, settings.lake)
+                upkeep_s += time.process_time() - cpu_s
+        pipeline.close()
+    shutil.rmtree(lake_dir)
+    upkeep_ms = upkeep_s * 1000 / len(SMALL_BLOCKS)
+    return [
+        Figure(
+            area="node folder to committed lake, one core",
+            name=f"a block of {sizes.start} to {sizes.stop - 1} transactions, a fast network",
+            unit="ms/block",
+            value=percentile(costs_ms[sizes], 0.5) + upkeep_ms,
+            targets={"value": at_most(most_ms)},
+            note=f"{len(costs_ms[sizes])} blocks; {upkeep_ms:.1f} ms are maintenance",
+        )
+        for sizes, most_ms in SMALL_MS.items()
     ]
 
 

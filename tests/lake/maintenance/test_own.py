@@ -237,20 +237,6 @@ def test_the_process_comes_with_the_first_table_and_goes_with_its_parent(lake: P
     assert not running(kept)
 
 
-def test_a_process_that_is_killed_is_reported_and_started_again(
-    lake: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(own, "PAUSE_S", 0.1)
-    with refreshing(lake, KINDS) as (kept, failures):
-        end(kept, signal.SIGKILL)
-        kept.wake()
-        assert failures == [KILLED]
-        time.sleep(0.2)
-        kept.wake()
-        wait_for(lambda: read_own_state(lake, "kinds").rows > 0)
-    assert len(failures) == 1
-
-
 def test_a_process_that_keeps_crashing_is_reported_once_and_started_less_often(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
