@@ -27,11 +27,17 @@ Node = dict[str, Any]
 
 _EQUALITIES = {"COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_IN", "COMPARE_NOT_IN"}
 _EQUALITIES |= {"COMPARE_DISTINCT_FROM", "COMPARE_NOT_DISTINCT_FROM"}
+_LISTS, _LIST_HAS = ("list_value", "unnest"), ("contains", "list_contains", "list_has")
+_PREFIXED = ("~~", "starts_with", "prefix", "^@")
+_TEXT_TYPES = ("varchar", "text", "string")
 _RELATIONS = ("BASE_TABLE", "TABLE_FUNCTION")
 _ROWS_OF_A_TABLE = ("latest", "as_of", "states_as_of")
 """Macros whose first argument names the table."""
 _PARSED = "select json_serialize_sql($query::varchar)"
 _RAW = "select ton_address(ton_workchain($text), ton_account($text))"
+_EXPLAIN = re.compile(r"\s*explain\s+(analyze\s+)?", re.IGNORECASE)
+_WILDCARD = re.compile("[%_]")
+_RAW_BEGINNING = re.compile("-?[0-9]*|-?[0-9]+:[0-9A-F]{0,64}")
 _WORD = re.compile(r"\w+")
 _HEX_DIGITS, _BASE64_DIGITS = 64, (43, 44)
 _OF_ALL_ACCOUNTS = ("latest_", "v_accounts", "v_balances", "v_jettons", "balances_", "jetton_hold")
@@ -49,19 +55,34 @@ def check_literals(
     Raises:
         QueryError: with the column, the text, and what to write.
     """
-    if "'" not in query and not any(isinstance(value, str) for value in parameters.values()):
+    if "'" not in query and not parameters:
         return
-    (parsed,) = connection.execute(_PARSED, {"query": query}).fetchall()[0]
+    statement = _EXPLAIN.sub("", query, count=1) if _EXPLAIN.match(query) else query
+    (parsed,) = connection.execute(_PARSED, {"query": statement}).fetchall()[0]
     nodes = list(_walk(msgspec.json.decode(parsed)))
     scope = _Scope(nodes)
     for node in nodes:
-        if node.get("type") in _EQUALITIES:
-            sides = node.get("children") or [node.get("left"), node.get("right")]
-            columns = [column for side in sides if (column := scope.find(side)) is not None]
-            texts = [text for side in sides if (text := _read_text(side, parameters)) is not None]
-            for column in columns:
-                for text in texts:
-                    _check(connection, column, text)
+        check = _check_prefix if node.get("function_name") in _PREFIXED else _check
+        sides = _list_sides(node)
+        columns = [column for side in sides if (column := scope.find(side)) is not None]
+        texts = [text for side in sides for text in _read_texts(side, parameters)]
+        for column in columns:
+            for text in texts:
+                check(connection, column, text)
+
+
+def _list_sides(node: Node) -> list[Node]:
+    """Return the expressions that a comparison compares; none for any other expression."""
+    if node.get("type") in _EQUALITIES:
+        return node.get("children") or [node["left"], node["right"]]
+    if node.get("comparison_type") in _EQUALITIES:  # in, = any: a query, or a list
+        query = node["subquery"]["node"]
+        has_rows = query.get("from_table", {}).get("type") != "EMPTY"
+        return [] if has_rows else [node["child"], *query["select_list"]]
+    name = node.get("function_name")
+    sides = [argument["expression"] for argument in node.get("arguments") or ()]
+    is_list = name in _LIST_HAS and sides[0].get("class") != "COLUMN_REF"
+    return sides if is_list or (name in _PREFIXED and sides[0].get("column_names")) else []
 
 
 def _walk(root: object) -> Iterator[Node]:
@@ -120,7 +141,8 @@ def _name_relation(node: Node) -> str:
     function = node["function"]
     name = str(function.get("function_name", "")).lower()
     if name in _ROWS_OF_A_TABLE and function["arguments"]:
-        name = _read_text(function["arguments"][0]["expression"], {}) or name
+        named = _read_texts(function["arguments"][0]["expression"], {})
+        name = named[0] if named else name
     return name
 
 
@@ -133,16 +155,33 @@ def _list_columns(view: str) -> tuple[Column, ...]:
     return tuple(column for base in VIEW_BASES.get(view, ()) for column in _list_columns(base))
 
 
-def _read_text(node: Node | None, parameters: Mapping[str, object]) -> str | None:
-    if node is None:
-        return None
+def _read_texts(node: Node, parameters: Mapping[str, object]) -> list[str]:
+    """Return the texts of a constant, a placeholder, or a list of them."""
     if node.get("class") == "PARAMETER":
         value = parameters.get(node["identifier"])
-        return value if isinstance(value, str) else None
-    literal = node.get("literal") or {}
-    text: str | None = literal.get("text")
-    is_text = node.get("class") == "CONSTANT" and literal.get("kind") == "STRING"
-    return text if is_text else None
+        values = value if isinstance(value, list | tuple) else [value]
+        return [each for each in values if isinstance(each, str)]
+    if node.get("class") == "CONSTANT":
+        literal = node["literal"]
+        return [literal["text"]] if literal.get("kind") == "STRING" else []
+    if node.get("class") == "CAST":
+        name = str(node.get("type_expr", {}).get("type_name")).lower()
+        return _read_texts(node["child"], parameters) if name in _TEXT_TYPES else []
+    if node.get("function_name") in _LISTS:
+        parts = [argument["expression"] for argument in node["arguments"]]
+        return [text for part in parts for text in _read_texts(part, parameters)]
+    return []
+
+
+def _check_prefix(connection: duckdb.DuckDBPyConnection, column: Column, pattern: str) -> None:
+    """Refuse a pattern with whose beginning no address begins."""
+    del connection
+    beginning = _WILDCARD.split(pattern, maxsplit=1)[0]
+    if column.is_address and not _RAW_BEGINNING.fullmatch(beginning):
+        raise QueryError(
+            f"{column.name} holds raw addresses, such as 0: and 64 upper-case hex digits: none "
+            f"begins with {beginning!r}"
+        )
 
 
 def _check(connection: duckdb.DuckDBPyConnection, column: Column, text: str) -> None:

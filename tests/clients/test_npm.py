@@ -110,10 +110,6 @@ def _expected_transactions(facts: Facts, blocks: list[tuple[int, int, int]]) -> 
     return found
 
 
-def _keys(shards: list[dict[str, Any]]) -> list[tuple[int, int, int]]:
-    return [(shard["workchain"], int(shard["shard"]), shard["seqno"]) for shard in shards]
-
-
 def test_ton_states(ton: dict[str, Any], facts: Facts) -> None:
     for found, expected in zip(ton["states"], facts.accounts, strict=True):
         assert found["state"] == TON_WORDS.get(expected["status"], "uninitialized")

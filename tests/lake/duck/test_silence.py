@@ -50,13 +50,23 @@ def connection(snapshot: Snapshot) -> Iterator[DuckDBPyConnection]:
         ("from v_transfers where sender = $who", f"write '{RAW}'"),
         ("FROM Messages M WHERE m.KIND = 'internal'", "one of int, ext_in, ext_out, never 'inter"),
         (f"from latest('wallets') where account = '{RAW}'", "write ton_account("),
+        (f"explain analyze from v_transfers where sender = '{FRIENDLY}'", f"write '{RAW}'"),
+        (f"from v_transfers where sender = any(['{FRIENDLY}'])", f"write '{RAW}'"),
+        (f"from v_transfers where sender in (select unnest(['{FRIENDLY}']))", f"write '{RAW}'"),
+        (f"from v_transfers where sender in ['{FRIENDLY}', '']", f"write '{RAW}'"),
+        (f"from v_transfers where sender = '{FRIENDLY}'::text", f"write '{RAW}'"),
+        ("from v_transfers where sender = any($list)", f"write '{RAW}'"),
+        ("from v_transfers where sender like 'EQ%'", "none begins with 'EQ'"),
+        ("from v_transfers where sender ^@ '0:ab' or false", "none begins with '0:ab'"),
     ],
 )
 def test_what_no_row_can_equal_is_refused_with_the_cure(
     connection: DuckDBPyConnection, snapshot: Snapshot, statement: str, expected: str
 ) -> None:
+    given = {"who": FRIENDLY, "list": ["", FRIENDLY]}
+    named = {name: value for name, value in given.items() if f"${name}" in statement}
     with pytest.raises(QueryError) as refused:
-        ask(connection, snapshot, statement, {"who": FRIENDLY} if "$" in statement else None)
+        ask(connection, snapshot, statement, named)
     assert expected in str(refused.value)
 
 
@@ -69,6 +79,11 @@ def test_what_no_row_can_equal_is_refused_with_the_cure(
         "from (select 'internal' as kind) where kind = 'internal'",
         r"from transactions where hash = '\xAB' or account = unhex('abcd')",
         "from messages where kind like 'inter%'",
+        f"from v_transfers where sender like '0:AB%' or sender = any(['{RAW}'])",
+        "from v_transfers where contains(sender, 'ab') or starts_with(comment, 'EQ')",
+        "from v_transfers where sender in (select sender from v_transfers where comment = 'EQ')",
+        "from transactions where hash = 'abcdefghijklmnopabcdefghijklmnop'::blob",
+        "explain analyze from messages where kind = 'int'",
         "from messages, (values ('internal')) t(kind) where t.kind = 'internal' limit 1",
         "from (select ton_friendly(0, root_hash) as kind from blocks) where kind = 'internal'",
     ],
