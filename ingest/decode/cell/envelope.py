@@ -173,26 +173,22 @@ class BagIndex:
 
     def read(self, cell: int) -> IndexedCell:
         """Return the cell with this number."""
-        first, ref_bytes = self._envelope.first, self._envelope.ref_bytes
-        start, end = first + self._offset(cell - 1), first + self._offset(cell)
-        if not first <= start < start + 2 <= end <= self._envelope.end:
+        data, (cell_count, _roots, ref_bytes, first, cells_end) = self._data, self._envelope
+        if cell >= cell_count:
+            raise BocError(f"cell {cell} of {cell_count}", self._start)
+        at = self._start + cell * self._width
+        end = first + (int.from_bytes(data[at : at + self._width], "big") >> self._shift)
+        start = first
+        if cell:
+            start += int.from_bytes(data[at - self._width : at], "big") >> self._shift
+        if not first <= start < start + 2 <= end <= cells_end:
             raise BocError(f"the index has no valid offset for cell {cell}", self._start)
-        d1, d2 = self._data[start], self._data[start + 1]
+        d1, d2 = data[start], data[start + 1]
         if d1 & _HASHES_BIT:
             start += ((d1 >> 5).bit_count() + 1) * _HASH_AND_DEPTH_BYTES
         data_end = start + 2 + (d2 + 1 >> 1)
         if data_end + (d1 & 7) * ref_bytes != end:
             raise BocError(f"the index does not fit cell {cell}", start)
-        refs = tuple(
-            int.from_bytes(self._data[at : at + ref_bytes], "big")
-            for at in range(data_end, end, ref_bytes)
-        )
-        return IndexedCell(bool(d1 & _EXOTIC_BIT), d2, self._data[start + 2 : data_end], refs)
-
-    def _offset(self, cell: int) -> int:
-        if cell < 0:
-            return 0
-        if cell >= self._envelope.cell_count:
-            raise BocError(f"cell {cell} of {self._envelope.cell_count}", self._start)
-        at = self._start + cell * self._width
-        return int.from_bytes(self._data[at : at + self._width], "big") >> self._shift
+        places = range(data_end, end, ref_bytes)
+        refs = tuple([int.from_bytes(data[at : at + ref_bytes], "big") for at in places])
+        return IndexedCell(bool(d1 & _EXOTIC_BIT), d2, data[start + 2 : data_end], refs)

@@ -66,19 +66,23 @@ def read_block(
 ) -> RawBlock:
     """Return a block committed by ``mc_seqno``; ``check_file`` verifies its file hash."""
     with naming_corrupt(block_id):
-        place = opened.locate(block_id, mc_seqno)
-        if place is not None:
-            return RawBlock(block_id, read_block_entry(place, block_id, check_file=check_file))
-    reason = "the index has a handle, but no offset for the block's data"
-    raise BlockNeverHad(reason, block=block_id, file=opened.store.name)
+        return _read_block(opened, block_id, mc_seqno, check_file=check_file)
+
+
+def _read_block(opened: Slice, block_id: BlockId, mc_seqno: int, *, check_file: bool) -> RawBlock:
+    place = opened.locate(block_id, mc_seqno)
+    if place is None:
+        reason = "the index has a handle, but no offset for the block's data"
+        raise BlockNeverHad(reason, block=block_id, file=opened.store.name)
+    return RawBlock(block_id, read_block_entry(place, block_id, check_file=check_file))
 
 
 def read_proven_block(
     opened: Slice, block_id: BlockId, mc_seqno: int, *, check_file: bool = True
 ) -> RawBlock:
     """Return a block with its proof, or without if the node has none."""
-    block = read_block(opened, block_id, mc_seqno, check_file=check_file)
     with naming_corrupt(block_id):
+        block = _read_block(opened, block_id, mc_seqno, check_file=check_file)
         place = opened.locate_proof(block_id, mc_seqno)
         if place is None:
             return block

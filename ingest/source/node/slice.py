@@ -94,8 +94,7 @@ def read_handle(data: bytes, what: str) -> BlockHandle:
     """Read a boxed ``db.block.info``; ``what`` names the value in errors."""
     reader = tl.TlReader(data, what)
     reader.read_constructor(tl.BLOCK_INFO)
-    block_id = reader.read_block_id()
-    flags = reader.read_uint()
+    block_id, flags = reader.read_block_id(), reader.read_uint()
     before = tuple([reader.read_block_id() for flag in _PREV if flag & flags])
     reader.read_bytes(sum([size for flag, size in _SKIPPED if flag & flags]))
     unixtime = reader.read_uint() if flags & HandleFlag.TIME_KNOWN else None
@@ -320,8 +319,8 @@ class SliceCache:
         return found
 
     def exists(self, slice_id: int) -> bool:
-        """Return whether the node's folder has the index of a slice."""
-        return (self.db_dir / name_index(slice_id)).is_dir()
+        """Return whether the index of a slice is open, or in the node's folder."""
+        return slice_id in self._open or (self.db_dir / name_index(slice_id)).is_dir()
 
     def refresh(self) -> None:
         """Catch up with every open slice; close those that fail, for example after a deletion."""
