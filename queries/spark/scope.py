@@ -10,7 +10,7 @@ from tonlake.lake.schema.view_catalogue import VIEWS
 if TYPE_CHECKING:
     from tonlake.queries.loader import Query
 
-_DUCKDB_ALONE = ("jaro_winkler_similarity",)
+_DUCKDB_ALONE = ("jaro_winkler_similarity", "ton_friendly")
 
 
 def needs_duckdb(query: Query) -> bool:
