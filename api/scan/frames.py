@@ -17,8 +17,9 @@ from tonlake.api.request.table_format import (
     MEDIA_TYPES,
     PARQUET,
     choose_format,
+    write_csv_text,
 )
-from tonlake.lake.duck.answer import ENCODER, plain_rows, write_csv
+from tonlake.lake.duck.answer import ENCODER, plain_rows
 
 NDJSON = "ndjson"
 NDJSON_TYPE = "application/x-ndjson"
@@ -152,16 +153,10 @@ class _CsvFrames(Frames):
         self._schema = schema
 
     def begin(self) -> bytes:
-        return _write_csv(self._schema.empty_table())
+        return write_csv_text(self._schema.empty_table().to_reader())
 
     def write(self, rows: pa.Table, mark: Mark) -> bytes:  # noqa: ARG002 - no place for it
-        return _write_csv(rows).partition(b"\n")[2]
-
-
-def _write_csv(rows: pa.Table) -> bytes:
-    stream = io.StringIO()
-    write_csv(rows.to_reader(), stream)
-    return stream.getvalue().encode()
+        return write_csv_text(rows.to_reader()).partition(b"\n")[2]
 
 
 _FRAMES: dict[str, Callable[[pa.Schema], Frames]] = {

@@ -51,8 +51,7 @@ def read_contracts(
             the cause.
     """
     check_derived(call, name)
-    if mc_seqno is not None:
-        check_mc_seqno(call.reader, mc_seqno)
+    check_mc_seqno(call.reader, mc_seqno)
     rows = call.reader.rows(f"v3/{name}", **pair_addresses(addresses), mc_seqno=mc_seqno, **filters)
     if not rows and not filters.get("offset") and not _are_known(call, addresses):
         _check_all_searched(call)

@@ -94,14 +94,14 @@ def _make_extent(first: Mapping[str, Any], last: Mapping[str, Any]) -> Extent:
     )
 
 
-def check_mc_seqno(reader: Reader, mc_seqno: int) -> None:
-    """Refuse a masterchain seqno that the lake does not cover.
+def check_mc_seqno(reader: Reader, mc_seqno: int | None) -> None:
+    """Refuse a masterchain seqno, if one is given, that the lake does not cover.
 
     Raises:
         NotCovered: with TON Center's text, and the covered ranges.
     """
     ranges = reader.snapshot.ranges
-    if not any(first <= mc_seqno <= last for first, last in ranges):
+    if mc_seqno is not None and not any(first <= mc_seqno <= last for first, last in ranges):
         raise NotCovered(
             f"masterchain block {mc_seqno} not found; this lake covers {name_ranges(ranges)}"
         )

@@ -148,8 +148,7 @@ def find_keys(call: Call, query: TransactionsQuery) -> list[Row]:
     Raises:
         NotCovered: the lake does not cover the requested block.
     """
-    if query.mc_seqno is not None:
-        check_mc_seqno(call.reader, query.mc_seqno)
+    check_mc_seqno(call.reader, query.mc_seqno)
     if query.seqno is not None and call.reader.snapshot.last_pruned:
         # A few transactions of pruned blocks are kept.
         check_seqno(call.reader, query.workchain, query.shard, query.seqno)

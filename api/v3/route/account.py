@@ -105,8 +105,7 @@ def find_accounts(
     """
     if not addresses:
         raise RequestInvalid("address of account is required")
-    if mc_seqno is not None:
-        check_mc_seqno(call.reader, mc_seqno)
+    check_mc_seqno(call.reader, mc_seqno)
     found = {
         address: row
         for address, row in read_accounts(call, addresses, mc_seqno).items()
@@ -300,8 +299,7 @@ def _read_account(call: Call, query: InformationQuery) -> Row:
     address, mc_seqno = query.address, query.mc_seqno
     if address is None:
         raise CredentialMissing("address of account is required")
-    if mc_seqno is not None:
-        check_mc_seqno(call.reader, mc_seqno)
+    check_mc_seqno(call.reader, mc_seqno)
     row = read_accounts(call, [address], mc_seqno).get(address)
     if row is None or not is_current(call.reader, row, mc_seqno):
         fetched = fetch_accounts(call, [address], mc_seqno)

@@ -182,8 +182,7 @@ def _check_mc_block(call: Call, mc_seqno: int) -> None:
 
 def _check_covered(call: Call, query: BlocksQuery) -> None:
     """Refuse an empty result that missing blocks may have caused."""
-    if query.mc_seqno is not None:
-        check_mc_seqno(call.reader, query.mc_seqno)
+    check_mc_seqno(call.reader, query.mc_seqno)
     if query.seqno is not None:
         check_seqno(call.reader, query.workchain, query.shard, query.seqno)
     is_open = query.mc_seqno is None and query.seqno is None

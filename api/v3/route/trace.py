@@ -185,8 +185,7 @@ def _find_actions(call: Call, query: ActionsQuery) -> list[Row]:
     for name in (*query.action_type, *query.exclude_action_type):
         if _TYPE_NAME.fullmatch(name) is None:
             raise RequestInvalid("action_type contains invalid characters")
-    if query.mc_seqno is not None:
-        check_mc_seqno(call.reader, query.mc_seqno)
+    check_mc_seqno(call.reader, query.mc_seqno)
     reader, rows = call.reader, _ask_actions(call, query)
     check_classified(call, is_empty=not rows)
     if not rows:
@@ -341,8 +340,7 @@ def _find_traces(call: Call, query: TracesQuery) -> list[Row]:
     chosen = [query.account, query.trace_id, query.tx_hash, query.msg_hash]
     if sum(map(bool, chosen)) > 1:
         raise RequestInvalid("only one of account, trace_id, tx_hash, msg_hash should be specified")
-    if query.mc_seqno is not None:
-        check_mc_seqno(call.reader, query.mc_seqno)
+    check_mc_seqno(call.reader, query.mc_seqno)
     rows = _ask_traces(call, query)
     if not rows:
         is_open = query.mc_seqno is None and query.cursor is None
