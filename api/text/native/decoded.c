@@ -71,19 +71,17 @@ int equals_text(Field *field, PyObject *row)
     return beside ? PyObject_RichCompareBool(beside, field->equals, Py_EQ) : -1;
 }
 
-enum { NAME, CONTENT, BODY_BYTES, MAY_FOLLOW, WRITTEN };
+enum { NAME, CONTENT, BODY_BYTES, WRITTEN };
 
 /* Return the cached result for a body with the same hash, bytes and kind (new reference), or NULL,
  * with or without an error set. */
 static PyObject *find_written(const Field *field, PyObject *key, PyObject *bag, int may_follow)
 {
-    PyObject *written = PyDict_GetItemWithError(field->kept, key);
+    PyObject *written = PyDict_GetItemWithError(field->kept[may_follow], key);
     if (!written || !PyTuple_Check(written) || PyTuple_Size(written) != WRITTEN)
         return NULL;
     int same = PyObject_RichCompareBool(PyTuple_GetItem(written, BODY_BYTES), bag, Py_EQ);
-    if (same > 0 && (PyTuple_GetItem(written, MAY_FOLLOW) == Py_True) == may_follow)
-        return Py_NewRef(written);
-    return NULL;
+    return same > 0 ? Py_NewRef(written) : NULL;
 }
 
 /* Return a hash, or that which a number stands for, as a new reference. */
@@ -101,7 +99,7 @@ static PyObject *read_hash(const Writer *writer, PyObject *value)
 static int take_written(Writer *writer, PyObject *written)
 {
     if (!PyTuple_Check(written) || PyTuple_Size(written) != WRITTEN) {
-        PyErr_SetString(PyExc_TypeError, "a written body is a tuple (name, content, body, may_follow)");
+        PyErr_SetString(PyExc_TypeError, "a written body is a tuple (name, content, body)");
         return -1;
     }
     writer->body = Py_NewRef(PyTuple_GetItem(written, CONTENT));

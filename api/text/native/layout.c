@@ -41,7 +41,8 @@ static void free_field(Field *field)
     Py_XDECREF(field->none);
     Py_XDECREF(field->known);
     Py_XDECREF(field->decode);
-    Py_XDECREF(field->kept);
+    Py_XDECREF(field->kept[0]);
+    Py_XDECREF(field->kept[1]);
     drop_column(&field->body_hash);
     Py_XDECREF(field->inner_owner);
 }
@@ -117,7 +118,7 @@ static int take_columns(Field *field, PyObject *names)
 /* Store what a kind of field needs besides its columns. */
 static int take_other(Field *field, PyObject *other)
 {
-    PyObject *beside = other, *equals = NULL, *known = NULL, *decode = NULL, *kept = NULL,
+    PyObject *beside = other, *equals = NULL, *known = NULL, *decode = NULL, *kept[2] = {NULL},
              *body_hash = NULL;
     switch (field->kind) {
     case CURRENCIES:
@@ -129,8 +130,8 @@ static int take_other(Field *field, PyObject *other)
         break;
     case OPCODE_NAME:
         if (!PyTuple_Check(other) ||
-            !PyArg_ParseTuple(other, "OUOOO!O:other", &beside, &equals, &known, &decode,
-                              &PyDict_Type, &kept, &body_hash))
+            !PyArg_ParseTuple(other, "OUOO(O!O!)O:other", &beside, &equals, &known, &decode,
+                              &PyDict_Type, &kept[0], &PyDict_Type, &kept[1], &body_hash))
             return -1;
         break;
     case ACCOUNT:
@@ -149,7 +150,8 @@ static int take_other(Field *field, PyObject *other)
     field->equals = Py_XNewRef(equals);
     field->known = Py_XNewRef(known);
     field->decode = Py_XNewRef(decode);
-    field->kept = Py_XNewRef(kept);
+    field->kept[0] = Py_XNewRef(kept[0]);
+    field->kept[1] = Py_XNewRef(kept[1]);
     return take_column(&field->beside, beside) < 0 ||
                    (body_hash && take_column(&field->body_hash, body_hash) < 0)
                ? -1

@@ -61,8 +61,8 @@ typedef struct {
     Lead missing;      /* the whole field if the value is missing; no data: the field is left out */
     PyObject *known;   /* OPCODE_NAME: set of opcodes that have a name */
     PyObject *decode;  /* OPCODE_NAME: function of a body's hash, the body, and whether its kind is
-                        * `equals`; returns JSON of the name and of the body, the body, and the last */
-    PyObject *kept;    /* OPCODE_NAME: cache of its results by body hash */
+                        * `equals`; returns JSON of the name and of the body, and the body */
+    PyObject *kept[2]; /* OPCODE_NAME: caches of its results by body hash, the second if it is */
     Column body_hash;  /* OPCODE_NAME: the key of `kept` */
     Layout *inner;     /* for BODY, OBJECT and LIST */
     PyObject *inner_owner;

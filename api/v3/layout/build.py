@@ -50,11 +50,13 @@ class Written(NamedTuple):
     name: bytes
     content: bytes
     body: bytes | None
-    may_follow: bool
 
 
-KEPT: dict[bytes, Written] = {}
-"""Cache of written bodies by hash; the extension reads it before it calls ``write_body``."""
+KEPT: tuple[dict[bytes, Written], dict[bytes, Written]] = {}, {}
+"""Caches of written bodies by hash, the second of those of external messages.
+
+The extension reads them before it calls ``write_body``.
+"""
 
 
 def write_body(body_hash: bytes, body: bytes | None, may_follow: bool) -> Written:  # noqa: FBT001 - the extension's
@@ -63,10 +65,10 @@ def write_body(body_hash: bytes, body: bytes | None, may_follow: bool) -> Writte
     shown: Any = None if found.json is None else msgspec.Raw(found.json.encode())
     content = MessageContent(encode_bytes(body_hash), _write_bag(body), shown)
     texts = msgspec.json.encode(found.name), msgspec.json.encode(content)
-    written = Written(*texts, body, may_follow)
-    if len(KEPT) >= CACHED_BODIES:
-        KEPT.clear()
-    KEPT[body_hash] = written
+    if sum(map(len, KEPT)) >= CACHED_BODIES:
+        for kept in KEPT:
+            kept.clear()
+    KEPT[may_follow][body_hash] = written = Written(*texts, body)
     return written
 
 
