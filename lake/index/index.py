@@ -24,7 +24,7 @@ from tonlake.lake.index.builder.plan import (
     range_of,
 )
 from tonlake.lake.index.cells import CellStore, open_cells
-from tonlake.lake.index.page import Declined, Hit, Listed, order_ties
+from tonlake.lake.index.page import Declined, Hit, Listed, Member
 from tonlake.lake.index.segment.declared import ACCOUNT_STATES, RECORD_COLUMNS, TRACES, Record
 from tonlake.lake.index.segment.file import SegmentFile, map_segment
 from tonlake.lake.index.segment.segment import Segment, SegmentTable
@@ -169,15 +169,23 @@ class Segments:
         """Return the longest duration of a complete trace, in Unix seconds or logical time."""
         return max((each.longest_trace[1 if by_time else 0] for each in self.segments), default=0)
 
-    def list_trace(self, trace_id: bytes) -> list[Hit]:
-        """Return the transactions of a trace by logical time, then workchain and account."""
-        hits = [
-            (segment.transactions.lt[row], Hit(segment, row))
-            for segment in self.segments
-            for row in segment.transactions.list_trace(trace_id)
-        ]
-        hits.sort(key=itemgetter(0))
-        return order_ties(hits, len(hits))
+    def list_trace(self, trace_id: bytes) -> list[tuple[int, Member]]:
+        """Return the transactions of a trace, each after its logical time.
+
+        They are in this order, those of equal ones by workchain and account.
+        """
+        members = []
+        for segment in self.segments:
+            transactions = segment.transactions
+            lts, hash_of, parent_of = transactions.lt, transactions.hash_of, transactions.parent_of
+            members += [
+                (lts[row], Member(segment, row, trace_id, hash_of(row), parent_of(row)))
+                for row in transactions.list_trace(trace_id)
+            ]
+        members.sort(key=itemgetter(0))
+        if len(dict(members)) < len(members):
+            members.sort(key=lambda each: (each[0], each[1].account))
+        return members
 
     def newest_states(self, accounts: Sequence[AccountId]) -> list[Any]:
         """Return the newest states of accounts; None for an account without one."""

@@ -169,6 +169,18 @@ class Hit(msgspec.Struct, frozen=True, gc=False):
         return account
 
 
+class Member(Hit, frozen=True, gc=False):
+    """A transaction of a trace, with the columns that its tree is drawn from."""
+
+    trace_id: bytes
+    hash: bytes
+    parent_hash: bytes | None
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a column
+        """Return a column of ``trace_transactions``."""
+        return getattr(self, name)
+
+
 _COLUMNS: dict[str, Callable[[Any, int], Any]] = {
     "hash": lambda transactions, row: transactions.hash_of(row),
     "lt": lambda transactions, row: transactions.lt[row],

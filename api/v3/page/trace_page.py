@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Raw
 
-from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.v3.page.transaction_page import answer_transactions, list_addresses, read_records
 from tonlake.api.v3.resource.answer import (
     Head,
     Trace,
     draw_tree,
+    encode_hashes,
     head_of_record,
     read_head,
     render_trace,
@@ -70,11 +70,10 @@ def write_page(
         trace: Any = start_trace(row, is_shown=own is not None)
         if own is not None:
             end = start + len(own)
-            hashes = [member["hash"] for member in own]
-            order = list(map(encode_bytes, hashes))
+            hashes = encode_hashes(own)
+            trace.transactions_order = order = list(hashes.values())
             nodes = dict(zip(order, map(heads.__getitem__, hashes), strict=True))
-            trace.trace = Raw(draw_tree(trace.trace_id, order, own, nodes))
-            trace.transactions_order = order
+            trace.trace = Raw(draw_tree(trace.trace_id, hashes, own, nodes))
             trace.transactions = dict(zip(order, map(Raw, texts[start:end]), strict=True))
             start = end
         traces.append(trace)

@@ -5,7 +5,7 @@ A field whose default is ``UNSET`` is left out of the JSON; a None is written as
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -272,13 +272,13 @@ def read_head(record: Sequence[Any], values: memoryview | bytes) -> tuple[bytes,
 
     ``values`` are the 32-byte values that its numbers stand for.
     """
-    messages = record[PARTS_AT]
-    has_in = bool(messages) and messages[0][_DIRECTION_AT] == "in"
-    tx_hash, in_hash = (
-        values[HASH_BYTES * number : HASH_BYTES * (number + 1)]
-        for number in (record[_HASH_AT], messages[0][_MSG_HASH_AT] if has_in else 0)
-    )
-    return bytes(tx_hash), Head(encode_bytes(in_hash) if has_in else None, len(messages) > has_in)
+    messages, in_hash = record[PARTS_AT], None
+    if messages and messages[0][_DIRECTION_AT] == "in":
+        start = messages[0][_MSG_HASH_AT] * HASH_BYTES
+        in_hash = encode_bytes(values[start : start + HASH_BYTES])
+    start = record[_HASH_AT] * HASH_BYTES
+    head = Head(in_hash, len(messages) > (in_hash is not None))
+    return bytes(values[start : start + HASH_BYTES]), head
 
 
 def start_trace(row: Row, *, is_shown: bool) -> Trace:
@@ -301,23 +301,29 @@ def render_trace(row: Row, members: Sequence[Row] | None, known: Mapping[str, An
     trace = start_trace(row, is_shown=members is not None)
     if members is None:
         return trace
-    order = [encode_bytes(member["hash"]) for member in members]
+    texts = encode_hashes(members)
+    trace.transactions_order = order = list(texts.values())
     heads = {tx_hash: head_of(known[tx_hash]) for tx_hash in order}
-    trace.trace = msgspec.Raw(draw_tree(trace.trace_id, order, members, heads))
-    trace.transactions_order = order
+    trace.trace = msgspec.Raw(draw_tree(trace.trace_id, texts, members, heads))
     trace.transactions = {tx_hash: known[tx_hash] for tx_hash in order}
     return trace
 
 
+def encode_hashes(members: Iterable[Row]) -> dict[bytes, str]:
+    """Return the texts of the hashes of transactions, in order."""
+    hashes = (member["hash"] for member in members)
+    return {tx_hash: encode_bytes(tx_hash) for tx_hash in hashes}
+
+
 def draw_tree(
-    root: str, order: Sequence[str], members: Sequence[Row], heads: Mapping[str, Head]
+    root: str, texts: Mapping[bytes, str], members: Sequence[Row], heads: Mapping[str, Head]
 ) -> bytes:
-    """Return the JSON of the tree of transactions; ``order`` are the hashes of ``members``."""
-    children: dict[str, list[str]] = {tx_hash: [] for tx_hash in order}
-    for tx_hash, member in zip(order, members, strict=True):
+    """Return the JSON of the tree of transactions; ``texts`` are the hashes of ``members``."""
+    children: dict[str, list[str]] = {tx_hash: [] for tx_hash in texts.values()}
+    for tx_hash, member in zip(children, members, strict=True):
         parent = member["parent_hash"]
         if parent is not None and tx_hash != root:
-            children[encode_bytes(parent)].append(tx_hash)
+            children[texts[parent]].append(tx_hash)
     return encode_tree(root, children, heads)
 
 

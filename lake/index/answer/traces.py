@@ -11,6 +11,7 @@ from tonlake.lake.index.page import (
     Declined,
     Hit,
     Listed,
+    Member,
     bound,
     merge_walks,
     read_first,
@@ -227,17 +228,18 @@ def _cut_page(
     return cut_rows(rows, asked)
 
 
-def list_members(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
+def list_members(index: Index, asked: Mapping[str, Any]) -> list[Member]:
     """Answer ``v3/trace_transactions``."""
+    first_lt, last_lt = asked["first_lt"], asked["last_lt"]
     return [
-        hit
+        member
         for trace_id in sorted(set(asked["trace_ids"]))
-        for hit in index.current.list_trace(trace_id)
-        if asked["first_lt"] <= hit.lt <= asked["last_lt"]
+        for lt, member in index.current.list_trace(trace_id)
+        if first_lt <= lt <= last_lt
     ]
 
 
-def find_adjacent(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
+def find_adjacent(index: Index, asked: Mapping[str, Any]) -> list[Member]:
     """Answer ``v3/transaction_keys_adjacent`` of transactions whose trace is known."""
     segments, tx_hash, direction = index.current, asked["hash"], asked["direction"]
     own = segments.find_transaction(tx_hash)
@@ -246,7 +248,7 @@ def find_adjacent(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
         raise Declined
     return [
         member
-        for member in segments.list_trace(trace_id)
-        if (direction != "out" and member["hash"] == own["parent_hash"])
-        or (direction != "in" and member["parent_hash"] == tx_hash)
+        for _, member in segments.list_trace(trace_id)
+        if (direction != "out" and member.hash == own["parent_hash"])
+        or (direction != "in" and member.parent_hash == tx_hash)
     ]

@@ -372,8 +372,10 @@ class SegmentTransactions:
 
     def list_trace(self, trace_id: bytes) -> list[int]:
         """Return the rows of a trace."""
-        rows = self._by_trace.find(trace_id)
-        return [row for row in rows if self.trace_of(row) == trace_id]
+        rows, traces = self._by_trace.find(trace_id), self._traces
+        known = (traces[row] for row in rows if self.trace_of(row) == trace_id)
+        number = next(known, None)
+        return [row for row in rows if traces[row] == number]
 
     def mc_seqno_of(self, row: int) -> int:
         """Return the masterchain block of a row."""
