@@ -233,15 +233,15 @@ static int learn_place(Column *column, PyObject *type)
 PyObject *read_column(PyObject *row, Column *column, int may_lack)
 {
     PyObject *found = NULL;
-    if (PyTuple_Check(row)) {
+    if (PyList_CheckExact(row)) {
+        if (column->listed != ABSENT)
+            return PyList_GetItem(row, column->listed);
+    } else if (PyTuple_Check(row)) {
         PyObject *type = (PyObject *)Py_TYPE(row);
         if (type != column->type && learn_place(column, type) < 0)
             return NULL;
         if (column->place != ABSENT)
             return PyTuple_GetItem(row, column->place);
-    } else if (PyList_Check(row)) {
-        if (column->listed != ABSENT)
-            return PyList_GetItem(row, column->listed);
     } else if (PyDict_Check(row)) {
         found = PyDict_GetItemWithError(row, column->name);
     } else {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -60,9 +59,8 @@ def write_page(
     write = find_record_writer(call.settings.http.opcode_format)
     if write is None:
         return answer_page(call, rows, members)
-    heads: dict[bytes, Head] = {}
     records = read_records(call, list(_list_members(rows, members)))
-    texts, named = write(records, partial(_note_heads, heads))
+    written, named = write(records, _read_heads)
     traces: list[Any] = []
     start = 0
     for row in rows:
@@ -72,22 +70,21 @@ def write_page(
             end = start + len(own)
             hashes = encode_hashes(own)
             trace.transactions_order = order = list(hashes.values())
-            nodes = dict(zip(order, map(heads.__getitem__, hashes), strict=True))
+            texts, heads = zip(*written[start:end], strict=True)
+            nodes = dict(zip(order, heads, strict=True))
             trace.trace = Raw(draw_tree(trace.trace_id, hashes, own, nodes))
-            trace.transactions = dict(zip(order, map(Raw, texts[start:end]), strict=True))
+            trace.transactions = dict(zip(order, map(Raw, texts), strict=True))
             start = end
         traces.append(trace)
     return TracePage(traces, named)
 
 
-def _note_heads(heads: dict[bytes, Head], records: list[Any], values: memoryview | bytes) -> None:
-    """Add the tree node of each record, by transaction hash."""
-    for record in records:
-        if isinstance(record, list):
-            tx_hash, head = read_head(record, values)
-        else:
-            tx_hash, head = record.row["hash"], head_of_record(record)
-        heads[tx_hash] = head
+def _read_heads(records: list[Any], values: memoryview | bytes) -> list[Head]:
+    """Return the tree node of each record."""
+    return [
+        read_head(record, values) if isinstance(record, list) else head_of_record(record)
+        for record in records
+    ]
 
 
 def _list_members(rows: Iterable[Row], members: Mapping[bytes, Sequence[Row]]) -> Iterable[Row]:

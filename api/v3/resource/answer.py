@@ -6,7 +6,7 @@ A field whose default is ``UNSET`` is left out of the JSON; a None is written as
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET
@@ -16,7 +16,7 @@ from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import Base64, Column, Currencies, Decimal, Kind, Omitted, Read
 from tonlake.api.v3.layout.transaction import Block, Message, Transaction
 from tonlake.api.v3.resource.action import Action
-from tonlake.lake.index.segment.declared import MESSAGE_COLUMNS, RECORD_COLUMNS, Record
+from tonlake.lake.index.segment.declared import MESSAGE_COLUMNS, Record
 from tonlake.lake.index.segment.file import HASH_BYTES
 from tonlake.lake.index.segment.segment import PARTS_AT
 
@@ -242,7 +242,7 @@ class Events(msgspec.Struct):
     metadata: Metadata
 
 
-class Head(NamedTuple):
+class Head(msgspec.Struct, frozen=True, gc=False):
     """A node of the tree: its in message, and whether it sent messages."""
 
     in_msg_hash: str | None
@@ -263,12 +263,11 @@ def head_of_record(record: Record) -> Head:
     return Head(in_hash, len(messages) > has_in)
 
 
-_HASH_AT = RECORD_COLUMNS.index("hash")
 _DIRECTION_AT, _MSG_HASH_AT = map(MESSAGE_COLUMNS.index, ("direction", "msg_hash"))
 
 
-def read_head(record: Sequence[Any], values: memoryview | bytes) -> tuple[bytes, Head]:
-    """Return the hash and the tree node of a transaction, from its record as a list.
+def read_head(record: Sequence[Any], values: memoryview | bytes) -> Head:
+    """Return the tree node of a transaction, from its record as a list.
 
     ``values`` are the 32-byte values that its numbers stand for.
     """
@@ -276,9 +275,7 @@ def read_head(record: Sequence[Any], values: memoryview | bytes) -> tuple[bytes,
     if messages and messages[0][_DIRECTION_AT] == "in":
         start = messages[0][_MSG_HASH_AT] * HASH_BYTES
         in_hash = encode_bytes(values[start : start + HASH_BYTES])
-    start = record[_HASH_AT] * HASH_BYTES
-    head = Head(in_hash, len(messages) > (in_hash is not None))
-    return bytes(values[start : start + HASH_BYTES]), head
+    return Head(in_hash, len(messages) > (in_hash is not None))
 
 
 def start_trace(row: Row, *, is_shown: bool) -> Trace:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     States = Mapping[tuple[int, bytes, bytes], Any]
-    Note = Callable[[list[Any], memoryview | bytes], None]
+    Read = Callable[[list[Any], memoryview | bytes], Iterable[Any]]
 
 
 Row = dict[str, Any]
@@ -92,25 +92,25 @@ def find_writer(
 
 def find_record_writer(
     opcode_format: str,
-) -> Callable[..., tuple[list[bytes], set[tuple[int, bytes]]]] | None:
+) -> Callable[..., tuple[list[Any], set[tuple[int, bytes]]]] | None:
     """Return the native writer of transactions from records; None without the C extension.
 
     It returns them with the accounts of their address book, by workchain and id. A second argument
-    is called with some records, as they are written, and the values that numbers stand for.
+    is called with some records, as they are written, and the values that numbers stand for: then
+    each transaction is in a pair with what it returned of its record.
     """
     if NATIVE is None:
         return None
     write = _make_record_writer(opcode_format)
 
     def write_records(
-        records: Iterable[Any], note: Note | None = None
-    ) -> tuple[list[bytes], set[tuple[int, bytes]]]:
+        records: Iterable[Any], read: Read | None = None
+    ) -> tuple[list[Any], set[tuple[int, bytes]]]:
         named: set[tuple[int, bytes]] = set()
 
-        def write_some(some: list[Any], values: memoryview | bytes) -> list[bytes]:
-            if note is not None:
-                note(some, values)
-            return write(some, named, values)
+        def write_some(some: list[Any], values: memoryview | bytes) -> list[Any]:
+            texts = write(some, named, values)
+            return texts if read is None else list(zip(texts, read(some, values), strict=True))
 
         if isinstance(records, Records):
             return records.write(write_some), named
