@@ -45,7 +45,9 @@ select
     messages.day
 from each_message('moved') as messages
 left join transaction_traces as traced
-    on messages.tx_hash = traced.hash and messages.tx_lt = traced.lt
+    on messages.tx_hash = traced.hash
+    and messages.tx_lt = traced.lt
+    and messages.mc_seqno = traced.mc_seqno
 left join message_bodies as bodies
     on messages.body_hash = bodies.body_hash
     and messages.mc_seqno = bodies.mc_seqno

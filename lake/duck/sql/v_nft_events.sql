@@ -98,7 +98,9 @@ moved as not materialized (
             or (old_owner = contracts.account and old_owner_workchain = contracts.workchain)
         )
     left join transaction_traces as traced
-        on transfers.tx_hash = traced.hash and transfers.lt = traced.lt
+        on transfers.tx_hash = traced.hash
+        and transfers.lt = traced.lt
+        and transfers.mc_seqno = traced.mc_seqno
     where not aborted
 ),
 happened as not materialized (

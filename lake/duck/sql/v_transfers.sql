@@ -16,7 +16,9 @@ with valued as not materialized (
         messages.day
     from messages
     left join transaction_traces as traced
-        on messages.tx_hash = traced.hash and messages.tx_lt = traced.lt
+        on messages.tx_hash = traced.hash
+        and messages.tx_lt = traced.lt
+        and messages.mc_seqno = traced.mc_seqno
     left join (
         from message_bodies
         where
@@ -102,7 +104,9 @@ moved as not materialized (
         1 as amount_units
     from each_move('nft_transfers') as transfers
     left join transaction_traces as traced
-        on transfers.tx_hash = traced.hash and transfers.lt = traced.lt
+        on transfers.tx_hash = traced.hash
+        and transfers.lt = traced.lt
+        and transfers.mc_seqno = traced.mc_seqno
     left join latest_nft_collections as collections
         on transfers.collection = collections.account
         and transfers.collection_workchain = collections.workchain

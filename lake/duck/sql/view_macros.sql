@@ -193,7 +193,9 @@ create or replace macro shown_jettons(relation, traces, jettons, price_list) as 
             trace_id
         from query_table(relation) as moved
         left join query_table(traces) as traced
-            on moved.tx_hash = traced.hash and moved.lt = traced.lt
+            on moved.tx_hash = traced.hash
+            and moved.lt = traced.lt
+            and moved.mc_seqno = traced.mc_seqno
         left join query_table(jettons) as jettons
             on moved.jetton = jettons.account and moved.jetton_workchain = jettons.workchain
     )
