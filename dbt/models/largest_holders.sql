@@ -1,20 +1,10 @@
--- The ten largest holders of each jetton.
-with newest as (
-    select
-        asset,
-        symbol,
-        address,
-        balance
-    from {{ source('tonlake', 'v_balances') }}
-    where asset is not null
-    qualify row_number() over (partition by asset, jetton_wallet order by mc_seqno desc) = 1
-)
-
+-- The ten largest holders of each jetton, with their addresses as wallets show them.
 select
     asset,
     symbol,
     address,
+    ton_friendly(workchain, account, bounceable := false) as wallet,
     balance
-from newest
-where balance > 0
+from balances_at('infinity')
+where asset is not null and balance > 0
 qualify row_number() over (partition by asset order by balance desc, address) <= 10

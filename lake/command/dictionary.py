@@ -14,6 +14,7 @@ import msgspec
 from tonlake.lake.duck.connection import VIEWED_TABLES
 from tonlake.lake.file.rows import PARTITION
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
+from tonlake.lake.schema.block import BLOCKS
 from tonlake.lake.schema.column import Column
 from tonlake.lake.schema.view import REFERENCE_TABLES
 from tonlake.lake.schema.view_catalogue import VIEWS
@@ -95,11 +96,13 @@ def _names(columns: tuple[str, ...]) -> str:
 
 SOURCE = "tonlake"
 
+_FRESHNESS = "{warn_after: {count: 1, period: hour}}"
+
 _DAY = Column(PARTITION, "date", "UTC day of the masterchain block", nullable=True)
 
 
 def render_dbt(own: OwnTables = ()) -> str:
-    """Return the source file as YAML: each view with its columns; non-NULL ones are tested."""
+    """Return the source file as YAML: each view with its columns, their tests, and freshness."""
     lines = [
         "version: 2",
         "",
@@ -125,11 +128,18 @@ def _render_table(name: str, doc: str, columns: Iterable[Column]) -> Iterator[st
     for column in columns:
         yield f"          - name: {column.name}"
         yield f"            description: {json.dumps(column.doc)}"
-        if not column.nullable:
-            yield "            data_tests: [not_null]"
+        tests = [] if column.nullable else ["not_null"]
+        if column.values:
+            values = {"arguments": {"values": column.values}}
+            tests.append(json.dumps({"accepted_values": values}))
+        if tests:
+            yield f"            data_tests: [{', '.join(tests)}]"
 
 
 def _render_head(name: str, doc: str) -> Iterator[str]:
     yield f"      - name: {name}"
     yield f"        description: {json.dumps(doc)}"
+    if name == BLOCKS.name:  # dbt source freshness
+        time = "make_timestamp(gen_utime * 1000000)"
+        yield f"        config: {{loaded_at_field: {time}, freshness: {_FRESHNESS}}}"
     yield "        columns:"

@@ -371,7 +371,7 @@ def refresh_command(*, name: str | None, lake_dir: Path) -> None:
 def remove_command(*, name: str, lake_dir: Path) -> None:
     """Remove a table and its files."""
     with failing_cleanly():
-        remove_table(lake_dir, name)
+        remove_table(lake_dir, name, read_settings(LakeSections).lake)
     click.echo(f"{name}: removed")
 
 

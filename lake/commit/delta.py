@@ -35,6 +35,7 @@ from tonlake.lake.log.envelope import encode_entry, read_body
 from tonlake.lake.log.place import PACKED_ENDING, find_last_parquet, find_newest_day, read_place
 from tonlake.lake.log.state import (
     LOG_FOLDER,
+    VIEWED_FILE,
     DataFile,
     name_table,
     read_commit,
@@ -163,8 +164,13 @@ def publish(log: LogReader, settings: LakeSettings) -> None:
     """Bring the Delta logs up to the newest commit; without the setting ``delta``, remove them.
 
     A table whose log is damaged, or of another history of the lake, starts again at version 0.
+    The views for other tools, if there are any, follow, too.
     """
     lake_dir = log.lake_dir
+    if (lake_dir / VIEWED_FILE).exists():
+        from tonlake.lake.duck.views import follow_views  # noqa: PLC0415 - imports DuckDB
+
+        follow_views(lake_dir, settings)
     if not settings.delta:
         remove_logs(lake_dir)
         return
@@ -194,11 +200,24 @@ def remove_logs(lake_dir: Path) -> None:
 
 
 def list_published(lake_dir: Path, state: LogState) -> set[str]:
-    """Return the paths that published versions still list although ``state`` does not."""
+    """Return the paths that published versions still list although ``state`` does not.
+
+    With them are all that the views for other tools list.
+    """
+    viewed = _read_viewed(lake_dir)
     if not (lake_dir / POSITION_FILE).exists():
-        return set()
+        return viewed
     known = _find_position(lake_dir, state)
-    return sum_changes(_read_commits(lake_dir, known.commit, state.number))[0]
+    return viewed | sum_changes(_read_commits(lake_dir, known.commit, state.number))[0]
+
+
+def _read_viewed(lake_dir: Path) -> set[str]:
+    if not (lake_dir / VIEWED_FILE).exists():
+        return set()
+    try:
+        return set(pq.read_table((lake_dir / VIEWED_FILE).absolute())["path"].to_pylist())
+    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
+        raise LakeCorrupt(VIEWED_FILE, f"it cannot be read ({error})") from error
 
 
 def find_published(lake_dir: Path, state: LogState) -> int:

@@ -69,7 +69,7 @@ ALL_VIEWS = (*VIEWED_TABLES, *VIEW_BASES)
 """Every view and macro over views, each after those that it reads."""
 
 
-_SQL_TYPES: dict[ColumnType, str] = {
+SQL_TYPES: dict[ColumnType, str] = {
     "bool": "BOOLEAN",
     "int8": "TINYINT",
     "int32": "INTEGER",
@@ -90,7 +90,7 @@ _SQL_TYPES: dict[ColumnType, str] = {
 """DuckDB's types of columns; querying DuckDB for them is the slowest part of a process's first
 connection."""
 
-_OPTIONS = f"hive_partitioning = true, hive_types = {{'{PARTITION}': date}}"
+FILE_OPTIONS = f"hive_partitioning = true, hive_types = {{'{PARTITION}': date}}"
 """Options for reading the files of a view; without an explicit type, DuckDB reads the day of every
 file to infer one."""
 
@@ -315,7 +315,7 @@ def _render_sources(
     """Yield one query per schema version; without files, one without rows but with all columns."""
     versions = dict.fromkeys(file.schema_version for file in files)
     if SCHEMA_VERSION not in versions:
-        types = {column.name: _SQL_TYPES[column.type] for column in table.columns}
+        types = {column.name: SQL_TYPES[column.type] for column in table.columns}
         nulls = ", ".join(
             f"null::{kind} as {quote_name(name)}"
             for name, kind in (types | {PARTITION: "DATE"}).items()
@@ -324,7 +324,7 @@ def _render_sources(
     for version in versions:
         paths = [file.path for file in files if file.schema_version == version]
         shown = show_paths(f"{table.name}_{version}", paths)
-        yield f"    from read_parquet({shown}, {_OPTIONS}){_limit(table, bound)}"
+        yield f"    from read_parquet({shown}, {FILE_OPTIONS}){_limit(table, bound)}"
 
 
 def _limit(table: Table, bound: int | None) -> str:

@@ -1,49 +1,63 @@
-"""Exports one snapshot to other tools, as ``views.sql`` and as ``catalog.duckdb``.
+"""Hands the lake over to other tools, as ``views.sql`` and as ``catalog.duckdb``.
 
-Both hold a view per table over the snapshot's files, the macros, and a comment on every view and
-column. They work in DuckDB 1.5 and 2.x. The variable ``lake`` names the folder of the lake, if it
-has moved since they were written: ``set variable lake = '/elsewhere/my.lake'``.
+Both hold a view per table, the macros, and a comment on every view and column. They work in DuckDB
+1.5 and 2.x. The views follow commits: those of the files in the tables' folders count that
+``_log/views.parquet`` lists, which each publication replaces (``follow_views``). It also says which
+snapshot that is. A lake that moved is found from its folder, or by the variable ``lake``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tonlake.lake.duck.connection import (
     DERIVED_VIEWS,
+    FILE_OPTIONS,
     VIEWED_TABLES,
-    read_macros,
     read_sql,
-    render_view,
+    render_rows,
 )
 from tonlake.lake.duck.engine import DEFAULTS
 from tonlake.lake.duck.labels import render_labels
-from tonlake.lake.duck.own import list_own_tables, render_own_views, render_reading
-from tonlake.lake.duck.statement import check_root, join_scripts, name_root, quote, quote_name
+from tonlake.lake.duck.macros import read_flat_macros
+from tonlake.lake.duck.own import OWN_FOLDER, list_own_tables, render_own_views
+from tonlake.lake.duck.statement import (
+    check_root,
+    fill_statement,
+    join_scripts,
+    name_root,
+    quote,
+    quote_name,
+)
+from tonlake.lake.errors import LakeError
 from tonlake.lake.file.regular import read_regular
 from tonlake.lake.file.rows import PARTITION
-from tonlake.lake.log.disk import unfinished
+from tonlake.lake.log.disk import hold_lock, unfinished, write_file
 from tonlake.lake.log.place import find_last_parquet
-from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.log.state import LOG_FOLDER, VIEWED_FILE, read_state
+from tonlake.lake.schema import SCHEMA_VERSION
 from tonlake.lake.schema.column import Column
-from tonlake.lake.schema.view import REFERENCE_TABLES
+from tonlake.lake.schema.view import REFERENCE_TABLES, View
 from tonlake.lake.schema.view_catalogue import VIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.schema.view import View
+    from tonlake.lake.schema import Table
     from tonlake.lake.settings import LakeSettings
 
 VIEWS_FILE = "views.sql"
 CATALOG_FILE = "catalog.duckdb"
+_LOCK_FILE = f"{LOG_FOLDER}/views"
 
 _SEAL = re.compile(
     rb"-- SHA-256 of catalog\.duckdb: ([0-9a-f]{64})\n"
@@ -62,6 +76,9 @@ def seal_script(text: str, catalog: Path) -> bytes:
 def find_changed(lake_dir: Path) -> Iterator[tuple[str, str]]:
     """Yield the hand-off files that are not as they were written, each with the reason."""
     views, catalog = _read(lake_dir / VIEWS_FILE), _read(lake_dir / CATALOG_FILE)
+    listed = _read(lake_dir / VIEWED_FILE)
+    if listed is not None and not _is_sound(lake_dir, listed):
+        yield VIEWED_FILE, f"it is not the list of any commit; {_AGAIN}"
     if views is None and catalog is None:
         return
     seal = None if views is None else _SEAL.search(views)
@@ -75,6 +92,17 @@ def find_changed(lake_dir: Path) -> Iterator[tuple[str, str]]:
         yield CATALOG_FILE, f"it is missing, although {VIEWS_FILE} exists; {_AGAIN}"
     elif _digest(catalog) != seal[1].decode():
         yield CATALOG_FILE, f"its bytes do not match the digest in {VIEWS_FILE}; {_AGAIN}"
+
+
+def _is_sound(lake_dir: Path, listed: bytes) -> bool:
+    """Return whether a list of files is that of the commit that it names."""
+    try:
+        table = pq.read_table(pa.BufferReader(listed))
+        marks = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
+        state = read_state(lake_dir, table["commit"][0].as_py())
+        return _render_list(Snapshot(lake_dir, state), marks) == listed
+    except (OSError, LookupError, AttributeError, ValueError, LakeError, pa.ArrowException):
+        return False
 
 
 def _read(path: Path) -> bytes | None:
@@ -100,18 +128,52 @@ _DAY = Column(PARTITION, "date", "UTC day of the masterchain block, from the fol
 def write_views(
     lake_dir: Path, root: str | None = None, settings: LakeSettings = DEFAULTS
 ) -> list[Path]:
-    """Write ``views.sql`` and ``catalog.duckdb`` of the newest snapshot into the lake's folder.
+    """Write ``views.sql``, ``catalog.duckdb`` and the list of files into the lake's folder.
 
     ``root`` is the path at which readers reach the lake, by default its absolute path here.
     """
-    here = name_root(lake_dir)
     check_root(str(lake_dir.resolve()))  # DuckDB writes here
-    root = here if root is None else check_root(root)
-    snapshot = open_snapshot(lake_dir)
-    for damage in snapshot.damaged.values():
+    if root is not None:
+        check_root(root)
+    for damage in open_snapshot(lake_dir).damaged.values():
         raise damage
-    text = render_script(snapshot, root, settings)
+    with hold_lock(lake_dir / _LOCK_FILE):
+        return _write_views(open_snapshot(lake_dir, check_digests=False), root, settings)
+
+
+def follow_views(lake_dir: Path, settings: LakeSettings) -> None:
+    """Bring views that were once written up to the newest commit.
+
+    Mostly that is a new list of files; a first row in a table, for one, changes the views, too.
+    """
+    if (lake_dir / VIEWED_FILE).exists():
+        with hold_lock(lake_dir / _LOCK_FILE):
+            snapshot = open_snapshot(lake_dir, check_digests=False)
+            _write_views(snapshot, _read_marks(lake_dir).get(_ROOT), settings)
+
+
+_ROOT, _LAKE = "root", "lake"
+
+
+def _read_marks(lake_dir: Path) -> dict[str, str]:
+    """Return what the list of files is marked with; nothing if it cannot be read."""
+    with suppress(OSError, pa.ArrowInvalid):
+        metadata = pq.read_schema((lake_dir / VIEWED_FILE).absolute()).metadata or {}
+        return {key.decode(): value.decode() for key, value in metadata.items()}
+    return {}
+
+
+def _write_views(snapshot: Snapshot, root: str | None, settings: LakeSettings) -> list[Path]:
+    """Write the list of files, and the views unless they are as they would be written."""
+    lake_dir, here = snapshot.lake_dir, name_root(snapshot.lake_dir)
+    # The views of one lake do not read another, whichever folder a variable names.
+    lake = _read_marks(lake_dir).get(_LAKE, snapshot.state.digest)
+    text = render_script(snapshot, here if root is None else root, lake, settings)
     views, catalog = lake_dir / VIEWS_FILE, lake_dir / CATALOG_FILE
+    marks = {_LAKE: lake} | ({} if root is None else {_ROOT: root})
+    write_file(lake_dir / VIEWED_FILE, _render_list(snapshot, marks), "views")
+    if (_read(views) or b"").startswith(text.encode()) and not [*find_changed(lake_dir)]:
+        return [views, catalog]
     with (
         _failing_as_system(catalog),
         unfinished(catalog.absolute()) as path,  # to DuckDB "~" and "s3:" are not local paths
@@ -129,6 +191,24 @@ def write_views(
     return [views, catalog]
 
 
+def _render_list(snapshot: Snapshot, marks: dict[str, str]) -> bytes:
+    """Return the list of the files that the views read, each with the folder of its table."""
+    rows = [(file.table, file.path) for file in snapshot.state.files if not file.pack]
+    for table, state in list_own_tables(snapshot.lake_dir):
+        rows += [(f"{OWN_FOLDER}/{table.name}", part.path) for part in state.parts.values()]
+    last = find_last_parquet(snapshot.state)
+    columns = {
+        "folder": pa.array([folder for folder, _path in rows], pa.string()),
+        "path": pa.array([path for _folder, path in rows], pa.string()),
+        "lake": pa.repeat(marks[_LAKE], len(rows)),
+        "commit": pa.repeat(pa.scalar(snapshot.number, pa.int64()), len(rows)),
+        "mc_seqno": pa.repeat(pa.scalar(last, pa.int64()), len(rows)),
+    }
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns, metadata=marks), sink)
+    return bytes(sink.getvalue())
+
+
 @contextmanager
 def _failing_as_system(file: Path) -> Iterator[None]:
     """Raise DuckDB's errors about writing a file as OSError."""
@@ -138,43 +218,63 @@ def _failing_as_system(file: Path) -> Iterator[None]:
         raise OSError(f"{file} cannot be written: {error}") from error
 
 
-def render_script(snapshot: Snapshot, root: str, settings: LakeSettings = DEFAULTS) -> str:
-    """Return the SQL script that creates every view and macro of the snapshot."""
-    head = (
-        f"-- Commit {snapshot.number} of a tonlake lake as views, for DuckDB 1.5 and 2.x:\n"
-        f"-- the rows up to masterchain block {find_last_parquet(snapshot.state)}.\n"
-        "-- If the lake has moved, first: set variable lake = '<its folder>';\n"
-    )
-    place = (
-        "create or replace macro lake_files(paths) as\n"
-        "    list_transform(\n"
-        "        paths,\n"
-        f"        lambda path: coalesce(getvariable('lake'), {quote(root)}) || '/' || path\n"
-        "    );\n"
-    )
-    parts = [head, read_macros(), place, render_labels(settings)]
+_SNAPSHOT = View(
+    name="lake_snapshot",
+    doc="The snapshot that all views show.",
+    bases=(),
+    columns=(
+        Column("commit", "int64", "Number of the commit"),
+        Column("mc_seqno", "int64", "Last masterchain block in it"),
+    ),
+)
+
+
+def render_script(
+    snapshot: Snapshot, root: str, lake: str, settings: LakeSettings = DEFAULTS
+) -> str:
+    """Return the SQL script that creates every view and macro of the lake at ``root``."""
+    place = fill_statement(read_sql("lake_files"), root=root, lake=lake)
+    parts = [place, read_flat_macros(), render_labels(settings), _render_view_comments(_SNAPSHOT)]
     parts += [
         _render_comments(table.name, table.doc, table.columns, "table")
         for table in REFERENCE_TABLES
     ]
     parts += [
-        render_view(table, snapshot.files[table.name], _show_paths)
+        f"create or replace view {quote_name(view)} as\n"
+        f"{_render_table(table, snapshot)};\n"
         + _render_comments(view, table.doc, (*table.columns, _DAY))
         for view, table in VIEWED_TABLES.items()
     ]
     parts += [_render_derived(name) for name in DERIVED_VIEWS]
     parts += [read_sql(view.name) + _render_view_comments(view) for view in VIEWS.values()]
-    parts += render_own_views(list_own_tables(snapshot.lake_dir), _read_files)
+    parts += render_own_views(list_own_tables(snapshot.lake_dir), _read_own)
     return join_scripts(parts)
 
 
-def _show_paths(_name: str, paths: list[str]) -> str:
-    listed = ",\n".join(f"        {quote(path)}" for path in paths)
-    return f"lake_files([\n{listed}\n    ])"
+def _render_table(table: Table, snapshot: Snapshot) -> str:
+    """Return the SQL of a table's rows; columns newer than a file are NULL."""
+    empty = render_rows(table, (), lambda _name, _paths: "")
+    versions = {file.schema_version for file in snapshot.files[table.name] if not file.pack}
+    if not versions:
+        return empty
+    if versions == {SCHEMA_VERSION}:
+        return _read_folder(table.name, FILE_OPTIONS)
+    names = ", ".join(quote_name(name) for name in (*table.names, PARTITION))
+    rows = _read_folder(table.name, f"{FILE_OPTIONS}, union_by_name = true")
+    return f"select {names}\nfrom (\n{empty}\nunion all by name\n{rows}\n)"
 
 
-def _read_files(name: str, paths: list[str]) -> str:
-    return render_reading(_show_paths(name, paths))
+def _read_own(name: str, _paths: list[str]) -> str:
+    return f"({_read_folder(f'{OWN_FOLDER}/{name}', 'hive_partitioning = false')})"
+
+
+def _read_folder(folder: str, options: str) -> str:
+    files = quote(f"{folder}/{PARTITION}=*/*.parquet")
+    return (
+        "select * exclude (filename)\n"
+        f"from read_parquet(lake_path({files}), filename = true, {options})\n"
+        f"semi join live_files({quote(folder)}) using (filename)"
+    )
 
 
 def _render_derived(name: str) -> str:

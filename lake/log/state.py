@@ -117,6 +117,8 @@ def join_networks(known: Network | None, new: Network | None) -> Network | None:
 
 
 LOG_FOLDER = "_log"
+VIEWED_FILE = f"{LOG_FOLDER}/views.parquet"
+"""Lists the files that views for other tools show, once `tonlake views` wrote them."""
 FIRST_FILE = f"{LOG_FOLDER}/first.json"
 """Has the number of the first entry, unless that is 1."""
 

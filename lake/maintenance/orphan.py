@@ -52,7 +52,7 @@ LEASED_COMMITS = 20_000
 def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
     """Return the data files that are not live in ``state``, and all temporary files, sorted.
 
-    Files that the Delta logs still list, or snapshots with a lease, are live.
+    Files that the Delta logs or the views still list, or snapshots with a lease, are live.
     """
     states = [state]
     for number in _list_leased(lake_dir, state):

@@ -37,6 +37,7 @@ from tonlake.lake.duck.own import (
     write_definitions,
     write_own_state,
 )
+from tonlake.lake.duck.views import follow_views
 from tonlake.lake.errors import LakeError, QueryError, TableInvalid
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.disk import (
@@ -82,16 +83,18 @@ def add_table(
             raise TableInvalid(f"the statement of {table.name} reads no table of the lake")
         state = _fill(lake_dir, table, settings, on_part)
         write_definitions(lake_dir, [*tables.values(), table])
+        follow_views(lake_dir, settings)
     return state
 
 
-def remove_table(lake_dir: Path, name: str) -> None:
+def remove_table(lake_dir: Path, name: str, settings: LakeSettings) -> None:
     """Remove a table: its definition and its files."""
     with _hold(lake_dir):
         tables = read_definitions(lake_dir)
         find_table(tables, name)
         write_definitions(lake_dir, [each for each in tables.values() if each.name != name])
         shutil.rmtree(lake_dir / OWN_FOLDER / name)
+        follow_views(lake_dir, settings)
 
 
 def find_table(tables: dict[str, OwnTable], name: str) -> OwnTable:
@@ -117,7 +120,9 @@ def refresh_tables(
     with _hold(lake_dir):
         tables = read_definitions(lake_dir)
         chosen = list(tables.values()) if name is None else [find_table(tables, name)]
-        return {table.name: _refresh(lake_dir, table, settings, on_part) for table in chosen}
+        states = {table.name: _refresh(lake_dir, table, settings, on_part) for table in chosen}
+        follow_views(lake_dir, settings)
+        return states
 
 
 def _refresh(

@@ -14,15 +14,6 @@ from tests.patience import compose
 from tonlake.api.app import create_app
 from tonlake.api.errors import LakeUnavailable, ServiceBusy, ShareExceeded
 from tonlake.api.http import admission
-from tonlake.api.http.admission import (
-    EVERY_S,
-    Admission,
-    Crowd,
-    Pulse,
-    Queues,
-    ThreadQueue,
-    is_small,
-)
 from tonlake.api.http.gate import REFUSAL
 from tonlake.api.v3.page import transaction_page
 
@@ -50,7 +41,7 @@ def make_scope(kind: str, address: str, path: str = "/stream/x") -> Any:
     return {"type": kind, "path": path, "client": (address, 1), "state": {}}
 
 
-async def open_all(layer: Crowd, scopes: list[Any]) -> list[asyncio.Task[None]]:
+async def open_all(layer: admission.Crowd, scopes: list[Any]) -> list[asyncio.Task[None]]:
     tasks = [asyncio.create_task(layer(scope, None, None)) for scope in scopes]  # type: ignore[arg-type]
     await asyncio.sleep(0.01)
     return tasks
@@ -60,7 +51,7 @@ async def open_all(layer: Crowd, scopes: list[Any]) -> list[asyncio.Task[None]]:
 def test_streams_are_bounded(kind: str) -> None:
     async def run() -> None:
         app = Streams()
-        layer = Crowd(app, most=4, streams="/stream")
+        layer = admission.Crowd(app, most=4, streams="/stream")
         tasks = await open_all(layer, [make_scope(kind, "a") for _ in range(3)])
         assert app.refusals == [type(None), type(None), ShareExceeded]
         tasks += await open_all(layer, [make_scope(kind, name) for name in "bcd"])
@@ -97,7 +88,9 @@ def test_a_websocket_speaks_in_time(monkeypatch: pytest.MonkeyPatch, speaks: boo
         while not received or "disconnect" not in received[-1]:
             received.append((await receive())["type"])
 
-    asyncio.run(Crowd(app, most=4, streams="/stream")(make_scope("websocket", "a"), receive, send))
+    asyncio.run(
+        admission.Crowd(app, most=4, streams="/stream")(make_scope("websocket", "a"), receive, send)
+    )
     assert received[-1] == "websocket.disconnect"
     assert [message["type"] for message in sent] == ["websocket.close"] * (not speaks)
 
@@ -128,23 +121,23 @@ class Loop:
 
 def test_a_loop_that_falls_behind_is_seen_at_once_and_until_it_is_back() -> None:
     loop: Any = Loop()
-    pulse = Pulse(loop)
+    pulse = admission.Pulse(loop)
     assert pulse.measure_s() == 0
     pulse.start(loop)
-    loop.turn(EVERY_S)
+    loop.turn(admission.EVERY_S)
     assert pulse.measure_s() == pytest.approx(0)
-    loop.now_s += EVERY_S + 3
+    loop.now_s += admission.EVERY_S + 3
     assert pulse.measure_s() == pytest.approx(3)  # the beat is overdue
     loop.turn(1)
     assert pulse.measure_s() == pytest.approx(4)  # it was late, and the next one is not yet due
-    loop.turn(EVERY_S)
+    loop.turn(admission.EVERY_S)
     assert pulse.measure_s() == pytest.approx(0)
     loop.now_s += 5
     pulse.stop()
     assert loop.cancelled == 1
     loop.now_s += 5
     assert pulse.measure_s() == 0  # there is no beat, so nothing is late
-    Pulse().stop()
+    admission.Pulse().stop()
 
 
 @pytest.fixture
@@ -153,14 +146,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def queue(clock: Clock) -> Iterator[ThreadQueue]:
-    queue = ThreadQueue("one", 1, WAIT_S, clock)
+def queue(clock: Clock) -> Iterator[admission.ThreadQueue]:
+    queue = admission.ThreadQueue("one", 1, WAIT_S, clock)
     yield queue
     queue.close()
 
 
 def test_who_waits_too_long_is_refused_and_so_is_who_comes_behind(
-    queue: ThreadQueue, clock: Clock
+    queue: admission.ThreadQueue, clock: Clock
 ) -> None:
     entered, leave = threading.Event(), threading.Event()
 
@@ -186,7 +179,7 @@ def test_who_waits_too_long_is_refused_and_so_is_who_comes_behind(
 
 @pytest.mark.parametrize(("in_flight", "lag_s", "is_refused"), [(1, 9, False), (2, 9, True)])
 def test_a_loop_that_is_late_admits_no_more_than_a_few(
-    queue: ThreadQueue,
+    queue: admission.ThreadQueue,
     in_flight: int,
     lag_s: float,
     is_refused: bool,  # noqa: FBT001 - a parameter of the test
@@ -201,9 +194,11 @@ def test_a_loop_that_is_late_admits_no_more_than_a_few(
             await ended.wait()
 
         loop: Any = Loop()
-        pulse = Pulse(loop)
-        queues = Queues(queue, queue, queue)
-        layer = Admission(app, queues, pulse, most=9, calm=2, wait_s=WAIT_S, streams="/stream")
+        pulse = admission.Pulse(loop)
+        queues = admission.Queues(queue, queue, queue)
+        layer = admission.Admission(
+            app, queues, pulse, most=9, calm=2, wait_s=WAIT_S, streams="/stream"
+        )
         scopes = [
             {"type": "http", "method": "GET", "path": "/x", "query_string": b"", "state": {}}
             for _ in range(in_flight + 1)
@@ -211,7 +206,7 @@ def test_a_loop_that_is_late_admits_no_more_than_a_few(
         tasks = [asyncio.create_task(layer(one, None, None)) for one in scopes[1:]]  # type: ignore[arg-type]
         await asyncio.sleep(0.01)
         pulse.start(loop)
-        loop.now_s += EVERY_S + lag_s
+        loop.now_s += admission.EVERY_S + lag_s
         tasks.append(asyncio.create_task(layer(scopes[0], None, None)))  # type: ignore[arg-type]
         await asyncio.sleep(0.01)
         ended.set()
@@ -233,7 +228,7 @@ def test_a_loop_that_is_late_admits_no_more_than_a_few(
 )
 def test_a_small_request_is_short_and_asks_for_few_rows(query: bytes, small: bool) -> None:  # noqa: FBT001
     scope: Any = {"query_string": query}
-    assert is_small(scope) is small
+    assert admission.is_small(scope) is small
 
 
 @pytest.fixture
@@ -288,13 +283,13 @@ def test_requests_are_answered_by_the_threads_of_their_queue(
     demo_lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names: list[str] = []
-    real = ThreadQueue._begin
+    real = admission.ThreadQueue._begin
 
-    def note(queue: ThreadQueue, number: int, work: Callable[[], Any]) -> Any:
+    def note(queue: admission.ThreadQueue, number: int, work: Callable[[], Any]) -> Any:
         names.append(threading.current_thread().name.rpartition("_")[0])
         return real(queue, number, work)
 
-    monkeypatch.setattr(ThreadQueue, "_begin", note)
+    monkeypatch.setattr(admission.ThreadQueue, "_begin", note)
     with TestClient(create_app(demo_lake, compose(http={"cache_mib": 0}))) as client:
         client.get("/api/v3/blocks?limit=100")
         client.get("/api/v3/transactions?sort=asc&workchain=0&limit=3")

@@ -10,14 +10,6 @@ from hypothesis import strategies as st
 
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.request import call
-from tonlake.api.request.call import (
-    INT64_MAX,
-    Arguments,
-    ConversionError,
-    NoAddress,
-    Query,
-    read_query,
-)
 from tonlake.api.text.encoding import Address, render_friendly
 
 HASHES = st.binary(min_size=32, max_size=32)
@@ -34,7 +26,7 @@ CONVERTERS: tuple[Callable[[str], Any], ...] = (
 )
 
 
-class Sample(Query, frozen=True, kw_only=True):
+class Sample(call.Query, frozen=True, kw_only=True):
     """One parameter of each kind."""
 
     number: call.Int32 = None
@@ -47,7 +39,7 @@ class Sample(Query, frozen=True, kw_only=True):
 
 
 def read(*pairs: tuple[str, str]) -> Sample:
-    return read_query(Sample, Arguments(pairs))
+    return call.read_query(Sample, call.Arguments(pairs))
 
 
 @given(st.text(max_size=80))
@@ -57,7 +49,7 @@ def test_garbage_raises_nothing_but_conversion_errors(
 ) -> None:
     try:
         parse(text)
-    except ConversionError:
+    except call.ConversionError:
         return
 
 
@@ -67,8 +59,8 @@ READ: dict[Callable[[str], Any], dict[str, object]] = {
         "0": 0,
         ".5": 0,
         "99999999999": 99999999999,
-        "-1": INT64_MAX,
-        "1e30": min(int(1e30 % (1 << 64)), INT64_MAX),
+        "-1": call.INT64_MAX,
+        "1e30": min(int(1e30 % (1 << 64)), call.INT64_MAX),
     },
     call.parse_bool: {
         **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True", "on"), True),
@@ -105,7 +97,7 @@ def test_what_is_read(parse: Callable[[str], Any]) -> None:
     ("parse", "text"), [(parse, text) for parse, texts in REFUSED.items() for text in texts]
 )
 def test_what_is_refused(parse: Callable[[str], Any], text: str) -> None:
-    with pytest.raises(ConversionError):
+    with pytest.raises(call.ConversionError):
         parse(text)
 
 
@@ -117,7 +109,7 @@ def test_int32(number: int) -> None:
 
 @given(st.integers(0, (1 << 64) - 1))
 def test_lt_is_unsigned_and_ends_at_what_a_lake_can_hold(number: int) -> None:
-    assert call.parse_lt(str(number)) == min(number, INT64_MAX)
+    assert call.parse_lt(str(number)) == min(number, call.INT64_MAX)
 
 
 @given(HASHES)
@@ -145,7 +137,7 @@ def test_shard_in_every_form(shard: int) -> None:
 
 
 def test_a_missing_address_is_null() -> None:
-    assert call.parse_address_or_null("null") == NoAddress()
+    assert call.parse_address_or_null("null") == call.NoAddress()
 
 
 def test_absent_parameters_keep_their_defaults() -> None:
@@ -192,7 +184,7 @@ def test_errors_name_the_parameter_and_count_the_others() -> None:
 
 
 def test_unknown_and_repeated_keys_are_reported() -> None:
-    arguments = Arguments(
+    arguments = call.Arguments(
         [("number", "1"), ("number", "2"), ("account", ""), ("account", ""), ("é", ""), ("x", "")]
     )
     lines = arguments.warnings(call.converters_of(Sample), frozenset({"x"}))

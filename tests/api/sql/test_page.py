@@ -6,17 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tonlake.api.sql.page import (
-    MAX_CHARACTERS,
-    ShownCell,
-    find_page,
-    list_examples,
-    list_macros,
-    list_views,
-    write_row,
-    write_statement,
-    write_value,
-)
+from tonlake.api.sql import page
 from tonlake.lake.duck.answer import ask
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
@@ -27,7 +17,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 def test_every_view_has_the_columns_of_the_database(demo_lake: Path) -> None:
     lake = connect(open_snapshot(demo_lake))
-    listed = [view for group in list_views().values() for view in group]
+    listed = [view for group in page.list_views().values() for view in group]
     for view in listed:
         assert view.doc, view.name
         assert all(column.doc for column in view.columns), view.name
@@ -46,7 +36,7 @@ def test_every_view_has_the_columns_of_the_database(demo_lake: Path) -> None:
 
 def test_every_macro_is_there_and_documented() -> None:
     text = (DOCS / "sql.md").read_text(encoding="utf-8")
-    for macro in list_macros():
+    for macro in page.list_macros():
         assert macro.title.startswith(f"{macro.name}(")
         assert macro.doc
         assert f"`{macro.name}(" in text, macro.name
@@ -59,19 +49,19 @@ def columns(demo_lake: Path) -> dict[str, list[str]]:
     lake = connect(snapshot)
     return {
         each.title: ask(lake, snapshot, each.query).read_all().column_names
-        for each in list_examples()
+        for each in page.list_examples()
     }
 
 
 def test_twenty_examples_run(columns: dict[str, list[str]]) -> None:
-    assert len(columns) == len(list_examples()) >= 20
+    assert len(columns) == len(page.list_examples()) >= 20
     everyday = {name for name in load_queries() if name.startswith("everyday/")}
-    assert len(list_examples()) == len(everyday)
+    assert len(page.list_examples()) == len(everyday)
 
 
 def test_an_example_chooses_columns_that_its_answer_has(columns: dict[str, list[str]]) -> None:
     charts = 0
-    for example in list_examples():
+    for example in page.list_examples():
         fields = parse_qs(urlsplit(example.path).query)
         assert fields["query"] == [example.query]
         chosen = [*fields.get("x", []), *fields.get("y", []), *fields.get("by", [])]
@@ -91,7 +81,7 @@ def test_parameters_become_their_defaults() -> None:
         "-- returns: a, b\n"
         "select $first as a, $any as b, '$.path' as c\n",
     )
-    assert write_statement(query) == (
+    assert page.write_statement(query) == (
         "-- What it is for. And more.\n"
         "--\n"
         "-- $first integer = 7     the first\n"
@@ -124,14 +114,14 @@ RAW = "-1:" + "3" * 64
     ],
 )
 def test_pages(name: str, value: object, row: dict[str, Any], path: str | None) -> None:
-    assert find_page(name, value, row) == path
+    assert page.find_page(name, value, row) == path
 
 
 def test_a_row() -> None:
-    assert write_row(["workchain", "account", "n"], [0, HEX, None]) == [
-        ShownCell("0"),
-        ShownCell(HEX, f"/account/0%3A{HEX.upper()}"),
-        ShownCell(None),
+    assert page.write_row(["workchain", "account", "n"], [0, HEX, None]) == [
+        page.ShownCell("0"),
+        page.ShownCell(HEX, f"/account/0%3A{HEX.upper()}"),
+        page.ShownCell(None),
     ]
 
 
@@ -139,8 +129,8 @@ def test_a_row() -> None:
     ("value", "text"),
     [
         *((None, None), (True, "true"), (False, "false"), (1.5, "1.5"), ([1, "a"], '[1,"a"]')),
-        ("x" * 200, "x" * MAX_CHARACTERS + "…"),
+        ("x" * 200, "x" * page.MAX_CHARACTERS + "…"),
     ],
 )
 def test_texts(value: object, text: str | None) -> None:
-    assert write_value(value) == text
+    assert page.write_value(value) == text

@@ -16,16 +16,6 @@ from tonlake.ingest.blocks import ZeroState
 from tonlake.ingest.decode import wholestate
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.packed import CellStore, Loaded, assemble_boc
-from tonlake.ingest.decode.wholestate import (
-    TABLES,
-    Branch,
-    Tables,
-    cut_branches,
-    decode_accounts,
-    decode_states,
-    decode_zero_states,
-    load_branch,
-)
 from tonlake.ingest.errors import BlockCorrupt, DecodeError
 from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.ingest.source.node.shardstate import CellDbStates, NamedStates, OpenState, name_states
@@ -71,13 +61,15 @@ def small_branches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wholestate, "_SAMPLED", 4)
 
 
-def read_all(opened: OpenState, branches: list[Branch], **options: Any) -> list[dict[str, Any]]:
+def read_all(
+    opened: OpenState, branches: list[wholestate.Branch], **options: Any
+) -> list[dict[str, Any]]:
     """Return the rows of all accounts by account."""
     at, rows = opened.top.describe(LAST), []
     for branch in branches:
-        for each, loaded in load_branch(opened.parts[0].store, branch):
+        for each, loaded in wholestate.load_branch(opened.parts[0].store, branch):
             given: dict[str, Any] = {"skip": (), "only_active": False} | options
-            count, tables = decode_accounts(each, loaded, at, **given)
+            count, tables = wholestate.decode_accounts(each, loaded, at, **given)
             found = tables["account_states"].to_pylist()
             assert count == len(found) or options
             rows += found
@@ -87,7 +79,7 @@ def read_all(opened: OpenState, branches: list[Branch], **options: Any) -> list[
 @pytest.mark.usefixtures("small_branches")
 def test_a_branch_has_few_accounts_wherever_it_is_cut(made: OpenState) -> None:
     (part,) = made.parts
-    branches = cut_branches(part.store, part.accounts)
+    branches = wholestate.cut_branches(part.store, part.accounts)
     ends = [each.ends for each in branches]
     assert all(last < first for (_, last), (first, _) in pairwise(ends))
     rows = read_all(made, branches)
@@ -103,18 +95,18 @@ def test_a_branch_that_memory_cannot_hold_is_read_in_parts(
     (part,) = made.parts
     whole = read_all(made, [part.accounts])
     monkeypatch.setattr(wholestate, "MAX_CELLS", 100)
-    parts = list(load_branch(part.store, part.accounts))
+    parts = list(wholestate.load_branch(part.store, part.accounts))
     assert len(parts) > 3
     assert max(len(loaded.handles) for _, loaded in parts) <= 100
     assert read_all(made, [part.accounts]) == whole
 
 
 def decode_both(
-    store: CellStore, branch: Branch, opened: OpenState, **options: Any
-) -> tuple[Tables, Tables]:
+    store: CellStore, branch: wholestate.Branch, opened: OpenState, **options: Any
+) -> tuple[wholestate.Tables, wholestate.Tables]:
     loaded = Loaded(store, [branch.cell])
     at = opened.top.describe(LAST)
-    count, ours = decode_accounts(branch, loaded, at, **options)
+    count, ours = wholestate.decode_accounts(branch, loaded, at, **options)
     expected, theirs = wholestate._decode_slowly(branch, loaded, at, **options)
     assert count == expected
     return ours, theirs
@@ -124,7 +116,7 @@ def decode_both(
 @pytest.mark.parametrize("only_active", [False, True])
 def test_the_extension_gives_the_rows_of_python(made: OpenState, *, only_active: bool) -> None:
     (part,) = made.parts
-    for branch in cut_branches(part.store, part.accounts)[:5]:
+    for branch in wholestate.cut_branches(part.store, part.accounts)[:5]:
         some = [row["account"] for row in read_all(made, [branch])[::7]]
         for skip in ([], some):
             options = {"skip": skip, "only_active": only_active}
@@ -145,7 +137,7 @@ def test_zero_states_are_what_the_first_blocks_start_from(network: Network) -> N
 
 def test_zero_state_rows(network: Network) -> None:
     tables = network.zero
-    assert set(tables) == set(TABLES)
+    assert set(tables) == set(wholestate.TABLES)
     for name, table in tables.items():
         assert table.schema == SCHEMA[name].arrow
         assert set(table["mc_seqno"].to_pylist()) <= {0}
@@ -174,7 +166,7 @@ def test_accounts_of_zero_states_are_the_first_orig_states(network: Network) -> 
 
 def test_a_persistent_state_keeps_last_transactions(shared: Path) -> None:
     path = shared / "data" / "chains" / "mainnet_mc_2660_2690" / "state_2690.boc"
-    tables = decode_states([parse_boc(path.read_bytes())], mc_seqno=2690)
+    tables = wholestate.decode_states([parse_boc(path.read_bytes())], mc_seqno=2690)
     rows = tables["account_states"].to_pylist()
     assert {row["mc_seqno"] for row in rows} == {2690}
     assert {row["block_seqno"] for row in rows} == {2690}
@@ -188,10 +180,10 @@ def test_wrong_hashes_are_named(demo: Network) -> None:
     state = read_zero_states(demo.db)[0]
     broken = msgspec.structs.replace(state, data=state.data[:-1] + b"\0")
     with pytest.raises(BlockCorrupt, match=r"\(-1,zerostate\).*file hash"):
-        decode_zero_states([broken])
+        wholestate.decode_zero_states([broken])
     broken = msgspec.structs.replace(state, root_hash=bytes(32))
     with pytest.raises(BlockCorrupt, match="root hash"):
-        decode_zero_states([broken])
+        wholestate.decode_zero_states([broken])
 
 
 def test_a_block_is_no_state(demo: Network) -> None:
@@ -199,7 +191,7 @@ def test_a_block_is_no_state(demo: Network) -> None:
     tree = parse_boc(data)
     state = ZeroState(-1, tree.hash(tree.roots[0]), sha256(data).digest(), data)
     with pytest.raises(DecodeError, match="shard state: constructor tag 11ef55aa"):
-        decode_zero_states([state])
+        wholestate.decode_zero_states([state])
 
 
 def test_a_part_of_a_state_is_refused(demo: Network) -> None:
@@ -207,4 +199,4 @@ def test_a_part_of_a_state_is_refused(demo: Network) -> None:
     update = tree.refs(tree.roots[0])[2]
     tree.roots = [tree.refs(update)[1]]
     with pytest.raises(DecodeError, match="so it is incomplete"):
-        decode_states([tree], mc_seqno=1)
+        wholestate.decode_states([tree], mc_seqno=1)

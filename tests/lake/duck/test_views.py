@@ -8,20 +8,26 @@ from functools import cache
 from pathlib import Path
 
 import duckdb
-import pyarrow.parquet as pq
 import pytest
 
 from tests.lake.rows import commit_rows, write_old_file
+from tonlake.lake.commit.delta import publish
 from tonlake.lake.duck.connection import ALL_VIEWS, VIEW_NAMES, connect
+from tonlake.lake.duck.engine import DEFAULTS
 from tonlake.lake.duck.statement import quote
-from tonlake.lake.duck.views import render_script, write_views
+from tonlake.lake.duck.views import _write_views, write_views
 from tonlake.lake.errors import LakeCorrupt, LakeMisplaced
+from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LogState
+from tonlake.lake.maintenance.compact import compact_lake
+from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.view import REFERENCE_TABLES
 from tonlake.lake.schema.view_catalogue import MACROS
 from tonlake.lake.schema.view_catalogue import VIEWS as VIEW_CATALOGUE
+from tonlake.lake.settings import LakeSettings
 
 CLI = Path(sys.executable).parent / "duckdb"
 RELATIONS = [*sorted(set(ALL_VIEWS) - MACROS), "balances_at(now()::timestamp)"]
@@ -29,6 +35,7 @@ COUNTS = " union all ".join(
     f"select '{name.partition('(')[0]}' as name, count(*) as n from {name}"  # noqa: S608 - ours
     for name in RELATIONS
 )
+SWEPT = LakeSettings(replaced_grace_s=0)
 FRIENDLY = "select ton_friendly(-1, unhex(repeat('3', 64))) as elector"
 
 
@@ -86,7 +93,7 @@ def test_every_view_and_column_is_commented(handed_over: Path) -> None:
         columns = connection.execute(
             "select table_name, column_name, comment from duckdb_columns() where not internal"
         ).fetchall()
-    assert sorted(name for name, _ in views) == sorted(set(ALL_VIEWS) - MACROS)
+    assert sorted(name for name, _ in views) == sorted({*ALL_VIEWS, "lake_snapshot"} - MACROS)
     assert all(comment for _, comment in views)
     assert all(comment for _, _, comment in columns)
     found = {(view, column): comment for view, column, comment in columns}
@@ -121,16 +128,99 @@ def test_a_root_that_duckdb_cannot_take_is_refused(lake: Path, tmp_path: Path) -
     assert not list((tmp_path / "a?b").glob("views*"))
 
 
-def test_a_lake_that_moved(handed_over: Path, tmp_path: Path) -> None:
-    moved = tmp_path / "moved"
-    shutil.copytree(handed_over, moved)
-    for file in (moved / "blocks").rglob("*.parquet"):
-        pq.write_table(pq.read_table(file, partitioning=None).slice(0, 1), file)
-    place = f"set variable lake = {quote(str(moved))}"
+def test_a_lake_that_moved(lake: Path, tmp_path: Path) -> None:
+    moved, elsewhere = tmp_path / "moved to", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    write_views(lake)
+    lake.rename(moved)
     count = "select count(*) as n from blocks"
-    views = run_cli("-c", place, "-c", ".read views.sql", "-c", count, cwd=moved)
-    catalog = run_cli("-readonly", "catalog.duckdb", "-c", place, "-c", count, cwd=moved)
-    assert views == catalog == [{"n": 1}]
+    expected = [{"n": len(connect(open_snapshot(moved)).view("blocks").fetchall())}]
+    place = f"set variable lake = {quote(str(moved))}"
+    read, catalog = f".read {quote(str(moved / 'views.sql'))}", str(moved / "catalog.duckdb")
+    assert run_cli("-init", "views.sql", "-c", count, cwd=moved) == expected
+    assert run_cli("-c", place, "-c", read, "-c", count, cwd=elsewhere) == expected
+    for path in ("catalog.duckdb", "./catalog.duckdb", "../moved to/catalog.duckdb", catalog):
+        assert run_cli("-readonly", path, "-c", count, cwd=moved) == expected
+    attach = f"attach {quote(catalog)} as tonlake (read_only)"
+    counted = "select count(*) as n from tonlake.blocks"
+    assert run_cli("-c", place, "-c", attach, "-c", counted, cwd=elsewhere) == expected
+    with pytest.raises(duckdb.InvalidInputException, match=r"start DuckDB in its folder, or first"):
+        duckdb.execute((moved / "views.sql").read_text())
+
+
+@pytest.mark.parametrize("version", ["1.5", "2.x"])
+def test_an_open_session_follows_commits(lake: Path, tmp_path: Path, version: str) -> None:
+    """Through commits and compactions whose replaced files are gone, with an attached catalogue."""
+    write_views(lake)
+    attach = f"attach {quote(str(lake / 'catalog.duckdb'))} as tonlake (read_only)"
+    question = (
+        "select commit, (select count(*) from tonlake.messages) as n from tonlake.lake_snapshot"
+    )
+    with duckdb.connect() as connection:
+        connection.execute(attach)
+
+        def ask() -> list[tuple[object, ...]]:
+            if version == "2.x":
+                return connection.execute(question).fetchall()
+            rows = run_cli("-c", attach, "-c", question, cwd=tmp_path)
+            return [tuple(row.values()) for row in rows]
+
+        for first in (31, 41, 51):
+            commit_rows(lake, first, first + 9, day="2024-02-01")
+            publish(LogReader(lake), SWEPT)
+            compact_lake(lake, SWEPT)
+            sweep_orphans(lake, SWEPT)
+            snapshot = open_snapshot(lake)
+            rows = connect(snapshot).view("messages").fetchall()
+            assert ask() == [(snapshot.number, len(rows))]
+    assert verify_lake(lake).damage == []
+    assert not list(lake.glob("**/.tmp-*"))
+
+
+def test_rows_are_not_silently_left_out_or_of_another_lake(lake: Path, handed_over: Path) -> None:
+    write_views(lake)
+    with duckdb.connect(str(lake / "catalog.duckdb"), read_only=True) as connection:
+        # As if the query had listed the folder before a commit, and the live files after it.
+        (lake / open_snapshot(lake).files["blocks"][0].path).unlink()
+        with pytest.raises(duckdb.InvalidInputException, match="changed as the query began"):
+            connection.execute("select count(*) from blocks")
+        connection.execute(f"set variable lake = {quote(str(handed_over))}")
+        with pytest.raises(duckdb.InvalidInputException, match="these views are of another lake"):
+            connection.execute("select count(*) from blocks")
+
+
+def test_macros_of_an_attached_catalogue(handed_over: Path) -> None:
+    place = quote(str(handed_over / "catalog.duckdb"))
+    calls = (
+        "ton_friendly(-1, unhex(repeat('3', 64)), testnet := true)",
+        "ton_account('Ef8zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzM0vF')",
+        "ton_workchain('Ef8zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzM0vF')",
+        "ton_scaled(-1234567, 3)",
+        "ton_opcode_number('0x8f8a7ea5')",
+    )
+    with duckdb.connect() as connection:
+        connection.execute(f"attach {place} as tonlake (read_only)")
+        for call in calls:
+            here = connect(open_snapshot(handed_over)).execute(f"select {call}").fetchall()
+            assert connection.execute(f"select tonlake.{call}").fetchall() == here
+        with pytest.raises(duckdb.InvalidInputException, match="x is not an address"):
+            connection.execute("select tonlake.ton_account('x')")
+
+
+def test_skipped_files_are_not_read(lake: Path) -> None:
+    """Of files replaced but still there, and of days that a filter leaves out."""
+    write_views(lake)
+    commit_rows(lake, 31, 40, day="2024-01-22")
+    compact_lake(lake, DEFAULTS)
+    live = open_snapshot(lake).files["blocks"]
+    assert len([*lake.glob("blocks/day=*/*.parquet")]) > len(live)
+    days = {Path(file.path).parent.name.removeprefix("day=") for file in live}
+    with duckdb.connect(str(lake / "catalog.duckdb"), read_only=True) as connection:
+        for condition, files in (("true", len(live)), (f"day = '{min(days)}'", 1)):
+            plan = connection.execute(
+                f"explain analyze select sum(seqno) from blocks where {condition}"  # noqa: S608
+            ).fetchall()[0][1]
+            assert f"Total Files Read: {files} " in plan
 
 
 def test_another_root(lake: Path) -> None:
@@ -147,23 +237,25 @@ def test_a_damaged_lake_is_not_handed_over(lake: Path) -> None:
     assert not (lake / "views.sql").exists()
 
 
-def test_new_files_take_the_place_of_old_ones(lake: Path) -> None:
-    write_views(lake)
-    before = (lake / "views.sql").read_text()
-    commit_rows(lake, 31, 40)
-    write_views(lake)
-    assert (lake / "views.sql").read_text() != before
-    assert not list(lake.glob(".tmp-*"))
-
-
 @pytest.mark.parametrize("versions", [(), (0,), (0, 1)])
 def test_empty_tables_and_old_files(tmp_path: Path, versions: tuple[int, ...]) -> None:
     both = write_old_file(tmp_path, "end_lt")
     files = [both[version] for version in versions]
     snapshot = Snapshot(tmp_path, LogState(number=1, files=tuple(files), ranges=((1, 9),)))
-    with duckdb.connect() as connection:
-        connection.execute(render_script(snapshot, str(tmp_path)))
+    (tmp_path / "_log").mkdir()
+    _write_views(snapshot, None, DEFAULTS)
+    with duckdb.connect(str(tmp_path / "catalog.duckdb"), read_only=True) as connection:
         view = connection.view("shard_blocks")
         mine = connect(snapshot).view("shard_blocks")
         assert (view.columns, view.types) == (mine.columns, mine.types)
         assert sorted(view.fetchall(), key=repr) == sorted(mine.fetchall(), key=repr)
+
+
+def test_a_table_gets_its_first_rows(tmp_path: Path) -> None:
+    commit_rows(tmp_path, 1, 2, tables=("blocks",))
+    write_views(tmp_path)
+    command = "-readonly", "catalog.duckdb", "-c", "select count(*) as n from messages"
+    assert run_cli(*command, cwd=tmp_path) == [{"n": 0}]
+    commit_rows(tmp_path, 3, 4, rows=7)
+    publish(LogReader(tmp_path), DEFAULTS)
+    assert run_cli(*command, cwd=tmp_path) == [{"n": 7}]

@@ -230,7 +230,7 @@ def test_the_process_comes_with_the_first_table_and_goes_with_its_parent(lake: P
     kept.wake()
     assert running(kept)
     wait_for(lambda: read_own_state(lake, "kinds").rows > 0)
-    remove_table(lake, "kinds")
+    remove_table(lake, "kinds", SETTINGS)
     write_definitions(lake, [OwnTable("paid", PER_COMMIT, "commit")])
     wait_for(lambda: read_own_state(lake, "paid").rows > 0)
     kept.close()
@@ -320,7 +320,7 @@ def test_damage_is_named(lake: Path) -> None:
     (lake / part.path).write_bytes(sound)
     (lake / "_tables" / "paid" / "state.json").write_bytes(b"{}")
     assert [each.file for each in verify_lake(lake).damage] == ["_tables/paid/state.json"]
-    remove_table(lake, "paid")
+    remove_table(lake, "paid", SETTINGS)
     add_table(lake, OwnTable("paid", PER_COMMIT, "commit"), SETTINGS)
     commit(lake, 60, 60)
     file = [each for each in read_state(lake).files if each.table == "messages"][-1]
@@ -357,4 +357,4 @@ def test_commands(lake: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert run("remove", "paid") == (0, "paid: removed\n")
     with pytest.raises(TableInvalid, match="none"):
-        remove_table(lake, "paid")
+        remove_table(lake, "paid", SETTINGS)

@@ -49,10 +49,10 @@ class Fields:
         self.columns[name] = self.draw(GRAMS)
         self.builder.store_coins(self.columns[name])
 
-    def maybe(self, store: Callable[[str], None], name: str) -> None:
+    def maybe(self, store: Callable[[Any], None], argument: object) -> None:
         """Store Maybe X."""
         if self.flag():
-            store(name)
+            store(argument)
 
     def var_uint(self, name: str, length_bits: int) -> None:
         """Store VarUInteger."""
@@ -107,12 +107,6 @@ def store_storage(to: Fields) -> None:
     to.grams("storage_fees_collected")
     to.maybe(to.grams, "storage_fees_due")
     to.choice("storage_status_change", CHANGES)
-
-
-def store_maybe(to: Fields, store: Callable[[Fields], None]) -> None:
-    """Store ``Maybe`` a phase."""
-    if to.flag():
-        store(to)
 
 
 def store_credit(to: Fields) -> None:
@@ -197,10 +191,10 @@ def _store_end(to: Fields) -> None:
 
 def _store_ord(to: Fields) -> None:
     to.flag("credit_first")
-    store_maybe(to, store_storage)
-    store_maybe(to, store_credit)
+    to.maybe(store_storage, to)
+    to.maybe(store_credit, to)
     _store_end(to)
-    store_maybe(to, store_bounce)
+    to.maybe(store_bounce, to)
     to.flag("destroyed")
 
 
@@ -213,7 +207,7 @@ def _store_tick_tock(to: Fields) -> None:
 
 def _store_split_prepare(to: Fields) -> None:
     _store_split(to)
-    store_maybe(to, store_storage)
+    to.maybe(store_storage, to)
     _store_end(to)
     to.flag("destroyed")
 
@@ -233,8 +227,8 @@ def _store_merge_prepare(to: Fields) -> None:
 def _store_merge_install(to: Fields) -> None:
     _store_split(to)
     _store_prepare(to)
-    store_maybe(to, store_storage)
-    store_maybe(to, store_credit)
+    to.maybe(store_storage, to)
+    to.maybe(store_credit, to)
     _store_end(to)
     to.flag("destroyed")
 

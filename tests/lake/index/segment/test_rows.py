@@ -14,29 +14,18 @@ from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.page import has_row
 from tonlake.lake.index.segment import rows as module
 from tonlake.lake.index.segment.file import SegmentFile, SegmentWriter
-from tonlake.lake.index.segment.rows import (
-    TOGETHER,
-    Pool,
-    SegmentBags,
-    SegmentRows,
-    encode_rows,
-    list_columns,
-    read_amounts,
-    write_bags,
-    write_rows,
-)
 from tonlake.lake.index.segment.segment import Postings, write_postings
 
 
-@given(st.lists(st.none() | st.binary(max_size=40), max_size=3 * TOGETHER), st.randoms())
+@given(st.lists(st.none() | st.binary(max_size=40), max_size=3 * module.TOGETHER), st.randoms())
 def test_bags_are_read_as_they_were_written(bags: list[bytes | None], choices: Random) -> None:
     writer, stream = SegmentWriter(), io.BytesIO()
     places = pa.array(range(len(bags)), pa.int64())
-    write_bags(writer, pa.chunked_array([pa.array(bags, pa.binary())]), places)
+    module.write_bags(writer, pa.chunked_array([pa.array(bags, pa.binary())]), places)
     writer.write(stream, (1, 2))
     places = [at for at in range(len(bags)) for _ in range(2)]
     choices.shuffle(places)
-    found = SegmentBags(SegmentFile(stream.getvalue(), "a segment")).read(places)
+    found = module.SegmentBags(SegmentFile(stream.getvalue(), "a segment")).read(places)
     assert found == [bags[place] for place in places]
 
 
@@ -72,18 +61,18 @@ def test_rows_are_read_as_they_were_written(rows: list[tuple[Any, ...]], packed:
     table = pa.table(
         [pa.array(list(column), kind) for column, kind in zip(columns, kinds, strict=True)], names
     )
-    writer, pool = SegmentWriter(), Pool()
+    writer, pool = SegmentWriter(), module.Pool()
     first = pa.table([pa.array([bytes(32)], HASH)], ["first"])
-    copies = encode_rows(list_columns(pool.number([first, table])[1], names))
+    copies = module.encode_rows(module.list_columns(pool.number([first, table])[1], names))
     with mock.patch.object(module, "_MIN_BYTES", 1_000), mock.patch.object(module, "_SAMPLES", 8):
         many = [b"as if it were a row %d" % at for at in range(2_000)]
-        write_rows(writer, {"t": copies, "more": many if packed else []}, packed=packed)
+        module.write_rows(writer, {"t": copies, "more": many if packed else []}, packed=packed)
     pool.write(writer)
     file = close(writer)
-    held = SegmentRows(file)
+    held = module.SegmentRows(file)
     found = held.read(*file.rows("t.rows"), range(len(rows)))
     held.fill(found, (0,))
-    read_amounts(found, (2,))
+    module.read_amounts(found, (2,))
     for values in found:
         values[3] = list(map(held.hash_of, values[3]))
     assert [tuple(values) for values in found] == rows
