@@ -28,8 +28,10 @@ def read_messages(shared: Path) -> list[Recorded]:
     """Return the distinct messages of all v3 responses and transaction pairs."""
     found: dict[str, Recorded] = {}
     for file, text in _documents(shared):
-        for message in _walk(json.loads(text)):
-            content = message["message_content"]
+        for message in walk(json.loads(text)):
+            content = message.get("message_content")
+            if not content:
+                continue
             recorded = Recorded(
                 file,
                 message["hash"],
@@ -58,31 +60,38 @@ def _read_lines(path: Path) -> list[bytes]:
         return lines
 
 
-def read_traces(
-    shared: Path, folder: str, *, is_internal: bool = False
-) -> Iterator[tuple[str, Any]]:
+TRACES = [
+    "classifier/traces",
+    "classifier-new/traces",
+    "classifier-networks/traces-demo",
+    "classifier-networks/traces-localnet",
+]
+"""Traces of the main network, and of two networks of a node."""
+
+
+def read_traces(shared: Path, name: str, *, is_internal: bool = False) -> Iterator[tuple[str, Any]]:
     """Yield name and object of the distinct bodies of recorded traces whose opcode has a name."""
     bodies = set()
-    for line in _read_lines(shared / "data" / folder / "traces.jsonl.zst"):
+    for line in _read_lines(shared / "data" / f"{name}.jsonl.zst"):
         for transaction in json.loads(line)["transactions"]:
             for message in [transaction["in_msg"], *transaction["out_msgs"]]:
                 if message and message["body_boc"] and (message["source"] or not is_internal):
                     bodies.add(message["body_boc"])
     for body in bodies:
-        name, value = show_bag(b64decode(body))
-        if name is not None:
-            yield name, value
+        opcode_name, value = show_bag(b64decode(body))
+        if opcode_name is not None:
+            yield opcode_name, value
 
 
-def _walk(value: Any) -> Iterator[dict[str, Any]]:
+def walk(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the objects inside a value of JSON."""
     todo = [value]
     while todo:
         item = todo.pop()
         if isinstance(item, list):
             todo += item
         elif isinstance(item, dict):
-            if item.get("message_content"):
-                yield item
+            yield item
             todo += item.values()
 
 

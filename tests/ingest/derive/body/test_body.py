@@ -131,7 +131,7 @@ def test_real_bodies_of_known_opcodes_are_decoded(shared: Path) -> None:
     other = "another layout: the known one would leave most of the body unread"
     missed |= dict.fromkeys(OTHER_LAYOUTS, other)
     decoded = Counter[bool]()
-    for name, value in read_traces(shared, "classifier", is_internal=True):
+    for name, value in read_traces(shared, "classifier/traces", is_internal=True):
         decoded[value is not None] += 1
         assert value is not None or name in missed, name
     assert decoded[True] > 400
@@ -468,7 +468,7 @@ def test_garbage_bags_give_an_object_or_an_error_of_cells(data: bytes) -> None:
 def test_bodies_of_dedust_v2_are_read(shared: Path) -> None:
     """Each layout fits the recorded messages; amounts agree from payment to payout."""
     found: dict[str, list[Any]] = {}
-    for name, value in read_traces(shared, "classifier-new"):
+    for name, value in read_traces(shared, "classifier-new/traces"):
         if name.startswith("dedust_v2_"):
             assert value is not None, name
             found.setdefault(name.removeprefix("dedust_v2_"), []).append(value)

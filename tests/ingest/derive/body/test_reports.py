@@ -254,21 +254,15 @@ def test_a_dictionary_is_decoded_whole_or_names_the_limit(count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("opcode", "name"),
+    ("opcode", "rest", "name"),
     [
-        (0x1000, "single_nominator_withdraw"),
-        (0x1001, "single_nominator_change_validator"),
-        (0x7702, "single_nominator_send_raw"),
-        (0x9903, "single_nominator_upgrade"),
+        (0x1000, begin_cell().store_coins(10**9), "single_nominator_withdraw"),
+        (0x1001, begin_cell().store_address(OWNER), "single_nominator_change_validator"),
+        (0x7702, begin_cell().store_uint(3, 8).store_ref(send(1)), "single_nominator_send_raw"),
+        (0x9903, begin_cell().store_ref(send(1)), "single_nominator_upgrade"),
     ],
 )
-def test_bodies_of_single_nominators(opcode: int, name: str) -> None:
-    body = begin_cell().store_uint(opcode, 32).store_uint(1, 64)
-    rest = {
-        0x1000: lambda: body.store_coins(10**9),
-        0x1001: lambda: body.store_address(OWNER),
-        0x7702: lambda: body.store_uint(3, 8).store_ref(send(1)),
-        0x9903: lambda: body.store_ref(begin_cell().end_cell()),
-    }
-    found = decode_message_body(rest[opcode]().end_cell().to_boc(), external_in=False)
+def test_bodies_of_single_nominators(opcode: int, rest: Builder, name: str) -> None:
+    body = begin_cell().store_uint(opcode, 32).store_uint(1, 64).store_cell(rest.end_cell())
+    found = decode_message_body(body.end_cell().to_boc(), external_in=False)
     assert found.own_name == name

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytoniq_core import HashMap
 from ton_core import Address, begin_cell
+from ton_core.contrib.contracts.dns import tlb as dns
 from ton_core.contrib.contracts.jetton import tlb as jettons
 from ton_core.contrib.contracts.nft import tlb as nfts
 from ton_core.contrib.contracts.telegram import tlb as telegram
@@ -20,7 +20,6 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
 OWNER = Address("0:" + "11" * 32)
-SIGNATURE = bytes(range(64))
 BODIES = "select distinct body, kind = 'ext_in' from messages where body is not null"
 
 
@@ -49,74 +48,48 @@ def comment(text: str) -> Any:
     return wallets.TextCommentBody(text).serialize()
 
 
-@pytest.mark.parametrize(
-    ("body", "name"),
-    [
-        (jettons.JettonTransferBody(OWNER, 5, OWNER), "jetton_transfer"),
-        (
-            jettons.JettonTransferBody(OWNER, 5, None, comment("a"), comment("b" * 300), 7, 9),
-            "jetton_transfer",
+SDK_BODIES = [
+    (jettons.JettonTransferBody(OWNER, 5, OWNER), "jetton_transfer"),
+    (
+        jettons.JettonTransferBody(OWNER, 5, None, comment("a"), comment("b" * 300), 7, 9),
+        "jetton_transfer",
+    ),
+    (jettons.JettonInternalTransferBody(5, 0), "jetton_internal_transfer"),
+    (
+        jettons.JettonInternalTransferBody(5, 1, OWNER, OWNER, comment("hi"), 3),
+        "jetton_internal_transfer",
+    ),
+    (jettons.JettonBurnBody(5, OWNER), "jetton_burn"),
+    (jettons.JettonBurnBody(1 << 100, None, comment("x"), 1), "jetton_burn"),
+    (jettons.JettonChangeAdminBody(OWNER, 4), "jetton_change_admin"),
+    (jettons.JettonTopUpBody(4), "top_up"),
+    (dns.DNSBalanceReleaseBody(4), "dns_balance_release"),
+    (nfts.NFTTransferBody(OWNER, OWNER, None, comment("nft"), 2), "nft_transfer"),
+    (nfts.NFTTransferBody(OWNER), "nft_transfer"),
+    (nfts.NFTDestroyBody(1), "sbt_destroy"),
+    (nfts.NFTRevokeBody(1), "sbt_revoke"),
+    (telegram.TeleItemCancelAuctionBody(6), "teleitem_msg_cancel_auction"),
+    (
+        telegram.TeleItemStartAuctionBody(
+            telegram.TeleItemAuctionConfig(OWNER, 10**9, 10**10, 5, 3600, 604800), 6
         ),
-        (jettons.JettonInternalTransferBody(5, 0), "jetton_internal_transfer"),
-        (
-            jettons.JettonInternalTransferBody(5, 1, OWNER, OWNER, comment("hi"), 3),
-            "jetton_internal_transfer",
-        ),
-        (jettons.JettonBurnBody(5, OWNER), "jetton_burn"),
-        (jettons.JettonBurnBody(1 << 100, None, comment("x"), 1), "jetton_burn"),
-        (jettons.JettonChangeAdminBody(OWNER, 4), "jetton_change_admin"),
-        (jettons.JettonTopUpBody(4), "top_up"),
-        (nfts.NFTTransferBody(OWNER, OWNER, None, comment("nft"), 2), "nft_transfer"),
-        (nfts.NFTTransferBody(OWNER), "nft_transfer"),
-        (nfts.NFTDestroyBody(1), "sbt_destroy"),
-        (nfts.NFTRevokeBody(1), "sbt_revoke"),
-        (telegram.TeleItemCancelAuctionBody(6), "teleitem_msg_cancel_auction"),
-        (wallets.TextCommentBody("naïve 🙂" * 60), "text_comment"),
-        (
-            wallets.EncryptedTextCommentBody(bytes(32), bytes(16), bytes(range(200))),
-            "encrypted_text_comment",
-        ),
-        (wallets.WalletTgKeyChangedBody(bytes(32)), "tg_wallet_key_changed"),
-    ],
-)
+        "teleitem_msg_start_auction",
+    ),
+    (wallets.TextCommentBody("naïve 🙂" * 60), "text_comment"),
+    (
+        wallets.EncryptedTextCommentBody(bytes(32), bytes(16), bytes(range(200))),
+        "encrypted_text_comment",
+    ),
+    (wallets.WalletTgKeyChangedBody(bytes(32)), "tg_wallet_key_changed"),
+]
+
+
+@pytest.mark.parametrize(("body", "name"), SDK_BODIES)
 def test_bodies_that_an_sdk_builds(body: Any, name: str) -> None:
     assert check(body.serialize().to_boc(), external_in=False) == name
 
 
-def sign(*parts: tuple[int, int]) -> Any:
-    cell = begin_cell().store_bytes(SIGNATURE)
-    for value, bits in parts:
-        cell = cell.store_uint(value, bits)
-    return cell
-
-
-@pytest.mark.parametrize("count", [1, 2, 4])
-@pytest.mark.parametrize(
-    ("version", "parts"),
-    [
-        ("wallet_signed_v1", [(7, 32)]),
-        ("wallet_signed_v2", [(7, 32), (1 << 31, 32)]),
-        ("wallet_signed_v3", [(698983191, 32), (1 << 31, 32), (7, 32)]),
-        ("wallet_signed_v4", [(698983191, 32), (1 << 31, 32), (7, 32), (0, 8)]),
-    ],
-)
-def test_requests_of_wallets(version: str, parts: list[tuple[int, int]], count: int) -> None:
-    cell = sign(*parts)
-    for number in range(count):
-        cell = cell.store_uint(3, 8).store_ref(send(10**9 + number))
-    assert check(cell.end_cell().to_boc(), external_in=True) == version
-
-
 def test_requests_of_highload_wallets() -> None:
-    table = HashMap(16, value_serializer=lambda sent, to: to.store_uint(3, 8).store_ref(sent))
-    for number in range(20):
-        table.set(number * 7, send(number))
-    second = sign((1, 32), (1 << 60, 64)).store_maybe_ref(table.serialize()).end_cell()
-    assert check(second.to_boc(), external_in=True) == "highload_wallet_signed_v2"
-    inner = begin_cell().store_uint(1, 32).store_ref(send(5)).store_uint(1, 8).store_uint(9, 23)
-    inner = inner.store_uint(1 << 30, 64).store_uint(128, 22)
-    third = sign().store_ref(inner.end_cell()).end_cell()
-    assert check(third.to_boc(), external_in=True) == "highload_wallet_signed_v3"
     actions = list_actions([send(number) for number in range(3)])
     request = begin_cell().store_uint(0xAE42E5A4, 32).store_uint(1, 64).store_ref(actions)
     assert check(request.end_cell().to_boc(), external_in=False) == "highload_v3_internal_request"
