@@ -8,19 +8,19 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from tonlake.lake.account import AccountId
 from tonlake.lake.index.page import Declined
 from tonlake.lake.index.segment.declared import INDEXED, workchain_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from tonlake.lake.account import AccountId
     from tonlake.lake.index.index import Index
     from tonlake.lake.index.segment.segment import SegmentTable
 
 
 Row = dict[str, Any]
-Sales = dict["AccountId", Row]
+Sales = dict[AccountId, Row]
 """Sales by the account of the contract."""
 
 MAX_ROWS = 1000
@@ -152,9 +152,7 @@ def _find_places(
     return [
         (table, number)
         for table in tables
-        for number in dict.fromkeys(
-            number for each in hashes for number in table.find(column, each)
-        )
+        for number in dict.fromkeys(chain.from_iterable(map(table.postings[column].find, hashes)))
     ]
 
 
@@ -304,12 +302,10 @@ def _find_newest(name: str, index: Index, asked: Mapping[str, Any]) -> list[Row]
     accounts = sorted(set(zip(asked["workchains"], asked["accounts"], strict=True)))
     found: dict[AccountId, Row] = {}
     for table in reversed(index.current.tables(name)):
-        numbers = {
-            account: table.find("account", account[1])
-            for account in accounts
-            if account not in found
-        }
-        last = {account: rows[-1] for account, rows in numbers.items() if rows}
+        find, last = table.postings["account"].find, dict[AccountId, int]()
+        for account in accounts:
+            if account not in found and (rows := find(account[1])):
+                last[account] = rows[-1]
         for account, row in zip(last, table.read_dicts(last.values()), strict=True):
             # The last row may be of another account with the same key.
             own = row if _ACCOUNT(row) == account else None

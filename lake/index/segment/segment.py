@@ -125,7 +125,7 @@ class SegmentTable:
         self.orders = {
             order[0]: file.numbers(f"{table.name}.by_{order[0]}") for order in table.orders
         }
-        self._postings = {
+        self.postings = {
             name: Postings(file, f"{table.name}.{name}") for name in (*table.hashes, *table.keys)
         }
         copied = table.copied
@@ -141,7 +141,7 @@ class SegmentTable:
 
         Those of other values with the same key are included.
         """
-        return self._postings[column].find(value)
+        return self.postings[column].find(value)
 
     def read_copies(self, rows: Sequence[int]) -> list[list[Any]]:
         """Return the copies of rows, as they were encoded."""
@@ -149,6 +149,8 @@ class SegmentTable:
 
     def read_values(self, rows: Sequence[int]) -> list[list[Any]]:
         """Return the columns of rows, in the order of the declaration."""
+        if not rows:
+            return []
         found = self.read_copies(rows)
         self._rows.fill(found, self._hash_places)
         for at in self._list_places:
@@ -216,14 +218,13 @@ class SegmentAccounts:
         """Return the number of an account, or None."""
         workchain, account_id = account
         key = int.from_bytes(account_id[:KEY_BYTES], "big")
-        keys, at = self._keys, bisect_left(self._keys, key)
-        while at < len(keys) and keys[at] == key:
-            if (
-                self._workchains[at] == workchain
-                and self._rows.hash_of(self._hashes[at]) == account_id
-            ):
+        keys, data = self._keys, self._rows.data
+        for at in range(bisect_left(keys, key), len(keys)):
+            if keys[at] != key:
+                break
+            start = self._rows.hashes + self._hashes[at] * HASH_BYTES
+            if self._workchains[at] == workchain and data[start : start + HASH_BYTES] == account_id:
                 return at
-            at += 1
         return None
 
     def rows_of(self, table: str, number: int) -> range:
