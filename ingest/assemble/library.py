@@ -47,6 +47,8 @@ class LibraryRegistry:
         self._settings = settings
         self._finder = finder
         self._publishers: Publishers = {}
+        self._public: dict[bytes, set[bytes]] = {}
+        """Public libraries in the dictionaries of the last commit, by root."""
         self._next: int | None = None
 
     def complete(self, tables: Mapping[str, pa.Table], first: int, last: int) -> pa.Table:
@@ -95,8 +97,11 @@ class LibraryRegistry:
         )
         rows = list(iter_tuples(states, ("mc_seqno", "account", "library_hash")))
         roots = {root for *_, root in rows if root is not None}
-        cells = self._finder.find_trees(roots, tables["state_cells"])
-        public = {root: _read_public(root, cells) for root in roots}
+        public = {root: self._public[root] for root in roots & self._public.keys()}
+        new = roots - public.keys()
+        cells = self._finder.find_trees(new, tables["state_cells"]) if new else {}
+        public |= {root: _read_public(root, cells) for root in new}
+        self._public = {root: held for root, held in public.items() if held is not None}
         return [(at, account, public[root] if root else set()) for at, account, root in rows]
 
     def _follow(

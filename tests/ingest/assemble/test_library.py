@@ -88,10 +88,12 @@ def test_a_publisher_that_drops_its_library_removes_it(book: LibraryRegistry) ->
     chain.hold(ANN, 4, {1: True, 2: False})
     assert _complete(book, chain, 1, 5) == [(2, one, True, [ANN])]
     later = _Chain()
+    later.changes = [(6, BOB, True, [ANN])]
+    later.states = [(-1, ANN, 6, chain.states[-1][-1])]  # a dictionary read before, without cells
     later.hold(EVE, 6, {})
     later.hold(ANN, 7, {})
     later.hold(ANN, 8, {})
-    assert _complete(book, later, 6, 9) == [(7, one, False, [])]
+    assert _complete(book, later, 6, 9) == [(6, BOB, False, []), (7, one, False, [])]
     assert _complete(book, _Chain(), 10, 12) == []
 
 
@@ -124,17 +126,10 @@ def test_a_removal_that_the_block_shows_is_there_once(book: LibraryRegistry) -> 
     assert _complete(book, chain, 1, 3) == [(2, one, True, [ANN]), (3, one, False, [])]
 
 
-def test_other_workchains_publish_nothing(book: LibraryRegistry) -> None:
+def test_other_workchains_and_unknown_dictionaries_remove_nothing(book: LibraryRegistry) -> None:
     chain = _Chain()
     one = chain.library(1)
     chain.changes = [(2, one, True, [ANN])]
     chain.hold(ANN, 3, {}, workchain=0)
-    assert _complete(book, chain, 1, 3) == [(2, one, True, [ANN])]
-
-
-def test_unknown_dictionaries_remove_nothing(book: LibraryRegistry) -> None:
-    chain = _Chain()
-    one = chain.library(1)
-    chain.changes = [(2, one, True, [ANN])]
-    chain.states = [(-1, ANN, 3, b"\7" * 32)]
-    assert _complete(book, chain, 1, 3) == [(2, one, True, [ANN])]
+    chain.states.append((-1, ANN, 4, b"\7" * 32))
+    assert _complete(book, chain, 1, 4) == [(2, one, True, [ANN])]

@@ -220,16 +220,14 @@ def test_fields_follow_their_bits(
     value = HANDLE + encode_id(block_id) + struct.pack("<I", flags)
     value += b"".join(field for bit, field in fields if flags >> bit & 1)
     handle = read_handle(value, "a handle")
-    assert handle.id == block_id
-    assert int(handle.flags) == flags
+    assert (handle.id, handle.flags) == (block_id, flags)
     assert handle.prev == tuple(links[bit - 1] for bit in (1, 2) if flags >> bit & 1)
     assert handle.unixtime == (number if flags >> 14 & 1 else None)
     committed_by = number if flags >> 23 & 1 else None
     assert handle.masterchain_ref == (block_id.seqno if block_id.workchain == -1 else committed_by)
-    with pytest.raises(SourceError, match="left over"):
-        read_handle(value + b"\x00", "a handle")
-    with pytest.raises(SourceError, match="too early"):
-        read_handle(value[:-1], "a handle")
+    for damaged, reason in ((value + b"\x00", "left over"), (value[:-1], "too early")):
+        with pytest.raises(SourceError, match=reason):
+            read_handle(damaged, "a handle")
 
 
 def test_flags_stand_at_the_bits_of_the_node() -> None:
