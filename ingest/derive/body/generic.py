@@ -14,6 +14,7 @@ from tonlake.ingest.derive.body.grammar import (
     Named,
     Type,
 )
+from tonlake.ingest.derive.body.record import OPCODE_BITS
 from tonlake.ingest.errors import BodyError
 
 OF_BLOCK = {
@@ -22,6 +23,7 @@ OF_BLOCK = {
     "Message": "Message",
     "MessageRelaxed": "Message",
     "MessageAny": "Message",
+    "OutList": "OutList",
 }
 """Types of block.tlb by the name of the shipped type, which does not need their parameters."""
 
@@ -32,6 +34,8 @@ MAX_INSTANCES = 500
 
 def instantiate(constructors: Sequence[Constructor]) -> list[Constructor]:
     """Return constructors without parameters: those with some once for each use.
+
+    A body, such as that of ``= InternalMsgBody n``, is used by none.
 
     Raises:
         BodyError: a type is used with the wrong number of arguments, or makes too many types.
@@ -62,7 +66,18 @@ class _Instances:
         self._todo: list[Named] = []
 
     def run(self) -> list[Constructor]:
-        found = [self._fill(each, {}) for each in self._plain]
+        found = self._use([self._fill(each, {}) for each in self._plain])
+        used = {use.name for use in self._names}
+        bodies = [
+            self._fill(each, {})
+            for name, listed in self._generic.items()
+            for each in listed
+            if name not in used and each.tag_bits == OPCODE_BITS
+        ]
+        return found + self._use(bodies)
+
+    def _use(self, found: list[Constructor]) -> list[Constructor]:
+        """Add the types with parameters that constructors use."""
         while self._todo:
             use = self._todo.pop()
             for each in self._generic[use.name]:

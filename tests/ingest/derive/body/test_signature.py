@@ -208,6 +208,7 @@ refund query_id:uint64 amount:(VarUInteger 16) = Body;
 pair$_ {X:Type} {Y:Type} first:X second:^Y = Pair X Y;
 swap#1F00AA07 of:(Pair uint8 (Pair (uint 16) Bool)) count:(## 4) items:(count * int8) = Body;
 bare#1f00aa08 uint16 [ a:Bool b:Bool ] below:(#< 8) = Body;
+send#1f00aa09 {n:#} query_id:uint64 actions:^(OutList n) done:(Maybe True) = InternalMsgBody n;
 """
 
 
@@ -275,6 +276,10 @@ def test_bits_repeated_values_and_parameters() -> None:
         "second": {"@type": "pair", "first": "300", "second": True},
     }
     assert read_row("note", make_body(0x1F00AA06).store_uint(9, 64).store_uint(1, 32).end_cell())
+    sent = begin_cell().store_ref(begin_cell().end_cell()).store_uint(0xAD4DE08E, 32)
+    sent = sent.store_ref(inner).end_cell()
+    body = make_body(0x1F00AA09).store_uint(9, 64).store_ref(sent).store_bit(1).end_cell()
+    assert "action_set_code" in str((read_row("send", body) or {})["actions"])
     assert read_row("refund", make_body(0x4DC0933A).store_uint(9, 64).store_coins(1).end_cell())
 
 
