@@ -5,12 +5,16 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Iterable
 
 MASTERCHAIN = -1
 """The workchain of the masterchain."""
 
 AccountId = tuple[int, bytes]
 """Workchain and account id, 32 bytes; ids of one workchain sort like these bytes."""
+
+BlockPlace = tuple[int, int, int]
+"""Workchain, shard and seqno of a block."""
 
 
 def normalize_address(text: str) -> str:
@@ -114,6 +118,15 @@ def shards_overlap(left: int, right: int) -> bool:
     """Return whether either shard contains the other: the shorter prefix begins the longer one."""
     mark = max(left & -left, right & -right)
     return (left ^ right) & (2 * _INT64 - 2 * mark) == 0
+
+
+def is_passed(block: BlockPlace, committed: Iterable[BlockPlace]) -> bool:
+    """Return whether a block, or another one in its place, is among committed ones."""
+    workchain, shard, seqno = block
+    return any(
+        one[0] == workchain and one[2] >= seqno and shards_overlap(one[1], shard)
+        for one in committed
+    )
 
 
 def read_block_id(text: str) -> tuple[int, int, int] | None:

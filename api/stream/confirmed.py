@@ -23,7 +23,7 @@ from tonlake.api.stream.rendering import (
 )
 from tonlake.api.text.encoding import render_raw
 from tonlake.lake import schema
-from tonlake.lake.account import shards_overlap
+from tonlake.lake.account import BlockPlace, is_passed
 from tonlake.lake.log.confirmed import CONFIRMED_FILE, Confirmed, read_confirmed
 from tonlake.lake.schema.action import ACTIONS
 from tonlake.lake.schema.contract import JETTON_WALLETS
@@ -104,10 +104,10 @@ class SignedMaker(EventMaker):
         self.norms = committed.norms
         self._committed, self._after = committed, rows.after
 
-    def list_traces(self) -> dict[tuple[int, int, int], Traces]:
+    def list_traces(self) -> dict[BlockPlace, Traces]:
         """Return the traces of each new block, by workchain, shard and seqno."""
         rows, messages, _ = read_sources(self._rows, _NEW)
-        found: dict[tuple[int, int, int], Traces] = {}
+        found: dict[BlockPlace, Traces] = {}
         for tx_hash, (trace_id, norm) in self.read_norms(_NEW, messages).items():
             row = rows[tx_hash]
             traces = found.setdefault(_place(row), {})
@@ -161,9 +161,9 @@ class ConfirmedBlocks:
         if len(missed) > _MISSED_COMMITS:
             return []
         chunks = [chunk for number in missed for chunk in self._rows.list_chunks(number)]
-        committed = self._list_blocks(chunks)
+        passed = [key[:3] for key in self._list_blocks(chunks)]
         blocks = map(_name_block, confirmed.tables[schema.BLOCKS.name].to_pylist())
-        new = [key for key in blocks if key not in self._sent and not _is_passed(key, committed)]
+        new = [key for key in blocks if key not in self._sent and not is_passed(key[:3], passed)]
         if not new:
             return []
         rows = SignedRows(self._lake_dir, confirmed, new)
@@ -181,13 +181,14 @@ class ConfirmedBlocks:
             return []
         chunks = self._rows.list_chunks(number)
         committed = self._list_blocks(chunks)
+        passed = [key[:3] for key in committed]
         finalized = {
             row["trace_id"]
             for chunk in chunks
             for row in self._rows.read(chunk, schema.TRANSACTION_TRACES.name)
         }
         withdrawn: dict[bytes, Event] = {}
-        for key in [key for key in self._sent if _is_passed(key, committed)]:
+        for key in [key for key in self._sent if is_passed(key[:3], passed)]:
             traces = self._sent.pop(key)
             for trace_id in traces.keys() - finalized if key not in committed else ():
                 norm, accounts = traces[trace_id]
@@ -202,17 +203,9 @@ class ConfirmedBlocks:
         return {_name_block(row) for rows in blocks for row in rows}
 
 
-def _place(row: Row) -> tuple[int, int, int]:
+def _place(row: Row) -> BlockPlace:
     return row["workchain"], row["shard"], row["block_seqno"]
 
 
 def _name_block(row: Row) -> BlockKey:
     return row["workchain"], row["shard"], row["seqno"], row["root_hash"]
-
-
-def _is_passed(block: BlockKey, committed: Iterable[BlockKey]) -> bool:
-    """Return whether a block, or another one in its place, is among committed ones."""
-    return any(
-        one[0] == block[0] and one[2] >= block[2] and shards_overlap(one[1], block[1])
-        for one in committed
-    )

@@ -19,7 +19,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import BlockCorrupt, IngestError
 from tonlake.ingest.source.node import tl
 from tonlake.ingest.source.node.source import NodeSource
-from tonlake.lake.account import MASTERCHAIN, shards_overlap
+from tonlake.lake.account import MASTERCHAIN, BlockPlace, is_passed
 from tonlake.lake.errors import LakeError
 from tonlake.lake.log.confirmed import remove_confirmed, write_confirmed
 
@@ -99,8 +99,11 @@ class SignedBlocks:
     def _choose(self, source: NodeSource, last: McBundle) -> bool:
         """Drop the blocks that ``last`` or an earlier block passed; return whether any is new."""
         tops = read_shard_tops(parse_boc(last.blocks[0].data, check_crc=False))
-        self._held = {one: raw for one, raw in self._held.items() if not _is_passed(one, tops)}
-        self._due = {one: at for one, at in self._due.items() if not _is_passed(one, tops)}
+        passed = [_place(top) for top in tops]
+        for one in [*self._held, *self._due]:
+            if is_passed(_place(one), passed):
+                self._held.pop(one, None)
+                self._due.pop(one, None)
         known = {top.id for top in tops}
         found = [
             self._read(source, one, known, last.mc_seqno)
@@ -140,11 +143,5 @@ class SignedBlocks:
         return McBundle(last.mc_seqno + 1, blocks, mark)
 
 
-def _is_passed(one: BlockId, tops: list[ShardTop]) -> bool:
-    """Return whether a masterchain block commits a block, or another one in its place."""
-    return any(
-        top.workchain == one.workchain
-        and top.seqno >= one.seqno
-        and shards_overlap(top.shard, one.shard)
-        for top in tops
-    )
+def _place(one: BlockId | ShardTop) -> BlockPlace:
+    return one.workchain, one.shard, one.seqno

@@ -113,12 +113,6 @@ class CellSlice:
         self.bits_left = left
         return self.value >> left & ((1 << bits) - 1)
 
-    def load_slice(self, bits: int) -> CellSlice:
-        """Read ``bits`` bits as a cursor limited to them, without references."""
-        part = CellSlice.at(self.tree, self.cell, self.load_uint(bits), bits)
-        part.ref = len(self.tree.links[self.cell])
-        return part
-
     def load_ref(self) -> int:
         """Read a reference; return the index of the child cell."""
         links = self.tree.links[self.cell]

@@ -57,7 +57,6 @@ _SIGNATURES: dict[str, tuple[type | None, tuple[type, ...]]] = {
     "tvm_emulator_run_get_method": (_HANDLE, (_HANDLE, ctypes.c_int, _TEXT)),
 }
 _METHOD_LIMIT = 1 << 31
-_SEED_BYTES = 32
 _CONFIGS_KEPT = 8
 _NO_DATA = serialize_single(bytes(2))
 _FREE = ("string_destroy", "free")

@@ -378,11 +378,6 @@ class SegmentTransactions:
         number = next(known, None)
         return [row for row in rows if traces[row] == number]
 
-    def mc_seqno_of(self, row: int) -> int:
-        """Return the masterchain block of a row."""
-        seqno: int = self.block_seqnos[bisect_right(self.block_ends, row)]
-        return seqno
-
     def account_of(self, row: int) -> AccountId:
         """Return the account of a row."""
         return self._segment.accounts.account_of(self._accounts[row])

@@ -295,4 +295,3 @@ class Builder:
 
 
 EMPTY_CELL = Cell(0, 0)
-EMPTY_SLICE = EMPTY_CELL.slice()

@@ -105,20 +105,6 @@ def test_the_rest_of_a_slice_can_be_stored() -> None:
     assert list(tree.refs(copy)) == [kids[1]]
 
 
-@given(st.integers(0, (1 << 40) - 1), st.integers(0, 20), st.integers(0, 20))
-def test_bits_come_off_as_a_slice_of_their_own(value: int, skipped: int, bits: int) -> None:
-    tree = CellTree()
-    child = CellBuilder(tree).end()
-    start = tree.slice(CellBuilder(tree).store_uint(value, 40).store_ref(child).end())
-    start.skip(skipped)
-    part = start.load_slice(bits)
-    expected = value >> (40 - skipped - bits) & ((1 << bits) - 1)
-    assert (part.load_uint(bits), part.bits_left, part.refs_left) == (expected, 0, 0)
-    assert (start.bits_left, start.refs_left) == (40 - skipped - bits, 1)
-    with pytest.raises(CellUnderflow):
-        part.load_bit()
-
-
 @given(st.lists(st.integers(0, (1 << 70) - 1), min_size=1, max_size=4))
 def test_a_digest_is_that_of_the_cell_that_would_be_appended(values: list[int]) -> None:
     tree = CellTree()
