@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from http import HTTPStatus
 from importlib.metadata import version
@@ -65,8 +66,6 @@ from tonlake.lake.log.digest import Recheck
 from tonlake.queries.errors import QueryTimeout, QueryTooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
     from tonlake.api.settings import HttpSettings, Settings

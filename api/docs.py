@@ -5,6 +5,7 @@ Swagger UI is served from an installed package; nothing is loaded from other hos
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,8 +20,6 @@ from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads 
 from tonlake.api.v3.routes import described
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from litestar.handlers import HTTPRouteHandler
 
 _DAY = {"Cache-Control": "max-age=86400"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -32,8 +33,6 @@ from tonlake.lake.log.following import measure_lag
 from tonlake.lake.unanswered import count_unanswered
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator
-
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
     from tonlake.api.http.representation import ResponseCache

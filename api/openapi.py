@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -27,8 +28,6 @@ from tonlake.api.stream.routes import PREFIX
 from tonlake.api.v2.routes import METHODS, Method
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from litestar.handlers import HTTPRouteHandler
 
 

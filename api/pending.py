@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -44,8 +45,6 @@ from tonlake.lake.schema.action import ACTIONS
 from tonlake.queries.errors import QueryTimeout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tonlake.api.request.snapshot import SnapshotHolder
     from tonlake.api.settings import Settings
     from tonlake.api.v3.layout.transaction import Transaction

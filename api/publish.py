@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from litestar import Response, get
@@ -24,9 +26,6 @@ from tonlake.lake.log.state import FIRST_FILE, LOG_FOLDER, PACK_FOLDER, SEGMENT_
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from tonlake.api.settings import Settings
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -33,8 +34,6 @@ from tonlake.lake.duck.own import (
 from tonlake.lake.errors import QueryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tonlake.api.settings import Settings
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,8 +11,6 @@ from tonlake.lake.index.segment.declared import Record
 from tonlake.queries.loader import REQUIRED, Parameter, Query, load_queries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from tonlake.queries.reader import Reader
 
 Row = dict[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,8 +27,6 @@ from tonlake.queries.loader import REQUIRED, Query, load_queries
 from tonlake.queries.parameter import advise_narrowing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     import pyarrow as pa
 
     from tonlake.lake.duck.remote import Views

@@ -12,6 +12,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -44,8 +45,6 @@ from tonlake.lake.schema import ACCOUNT_STATES, FETCHED_ACCOUNTS
 from tonlake.queries.errors import QueryNeeded
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tonlake.api.chain.arguments import AccountParams
     from tonlake.api.request.call import Call
     from tonlake.api.settings import Settings

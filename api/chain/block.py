@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.errors import LiteServerError, NotCovered
@@ -9,8 +10,6 @@ from tonlake.api.text.encoding import name_ranges
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from tonlake.api.request.call import Call
     from tonlake.queries.reader import Reader
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonlake.api.text.encoding import encode_bytes
@@ -15,9 +17,6 @@ from tonlake.ingest.decode.cell.writer import add_crc32c, serialize_depth_first
 from tonlake.ingest.errors import MissingCell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
     from tonlake.lake.index.cells import PackedCell
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.queries.reader import Reader

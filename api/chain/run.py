@@ -7,6 +7,7 @@ masterchain blocks, and public libraries.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +70,6 @@ from tonlake.ingest.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from tonlake.api.request.call import Call
     from tonlake.ingest.derive.tvm.stack import StackValue
 

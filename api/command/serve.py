@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -37,8 +38,6 @@ from tonlake.lake.errors import LakeError, LakeNotFound, SettingsError
 from tonlake.lake.log.state import read_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from tonlake.api.settings import Settings
     from tonlake.ingest.source.liteserver.query import StateServers
 

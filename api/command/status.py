@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,8 +18,6 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tonlake.lake.unanswered import Unanswered
 
 

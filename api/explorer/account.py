@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
 from itertools import groupby, product, starmap
@@ -75,8 +76,6 @@ from tonlake.api.v3.route.trace import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from tonlake.api.v3.resource.action import Action
     from tonlake.api.v3.resource.answer import Metadata, WalletState
 

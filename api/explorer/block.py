@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from functools import partial
 from itertools import pairwise
@@ -33,8 +34,6 @@ from tonlake.lake.command.status import read_status
 from tonlake.lake.log.state import DataFile, read_commit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from tonlake.api.v3.layout.transaction import Block
     from tonlake.lake.log.ranges import Range
     from tonlake.queries.reader import Reader

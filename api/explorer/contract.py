@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +35,6 @@ from tonlake.ingest.derive.tvm.stack import TvmCell
 from tonlake.ingest.errors import TvmError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from tonlake.api.chain.account import AccountState
     from tonlake.api.v3.resource.order import OrderAction
 

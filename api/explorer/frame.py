@@ -7,6 +7,7 @@ block, and the links of such a page keep it. Narrow screens show a column's name
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -39,8 +40,6 @@ from tonlake.api.request.call import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from tonlake.api.text.encoding import Address
     from tonlake.queries.reader import Reader
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -27,8 +28,6 @@ from tonlake.api.explorer.words.body import Node, list_values, unwrap
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tonlake.queries.reader import Reader
 
 Values = dict[str, Any]

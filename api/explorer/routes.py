@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from http import HTTPStatus
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -29,8 +30,6 @@ from tonlake.api.http.representation import tag_body
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from litestar.handlers import HTTPRouteHandler
 
     from tonlake.ingest.settings import MetadataSettings

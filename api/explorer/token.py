@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -53,8 +54,6 @@ from tonlake.lake.schema.contract import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tonlake.api.v3.page.nft import NFTCollection, NFTItem
     from tonlake.ingest.settings import MetadataSettings
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -29,8 +30,6 @@ from tonlake.api.v3.page.transaction_page import answer_transactions, read_recor
 from tonlake.api.v3.route.trace import ActionsQuery, TracesQuery, answer_actions, answer_traces
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from tonlake.api.explorer.words.names import Names
     from tonlake.api.request.call import Call
     from tonlake.api.v3.resource.answer import Traces, Transactions

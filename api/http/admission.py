@@ -14,6 +14,7 @@ import math
 import re
 import time
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial, wraps
@@ -30,8 +31,6 @@ from tonlake.api.request.call import AT_ONCE, STARTED_S, ApiRequest
 from tonlake.queries.errors import QueryNeeded
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 

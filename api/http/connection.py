@@ -12,6 +12,7 @@ import resource
 import socket
 import time
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -20,7 +21,6 @@ from tonlake.api.http.address import name_address
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterable
 
 CONNECTION = "connection"
 """Key in the scope's state of an HTTP request's connection; only a server sets it."""

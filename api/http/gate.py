@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -25,8 +26,6 @@ from tonlake.api.http.connection import CONNECTION, Connection
 from tonlake.lake.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 

@@ -17,6 +17,7 @@ import hashlib
 import re
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -38,8 +39,6 @@ from tonlake.api.request.call import (
 from tonlake.api.request.table_format import WRITERS, choose_format
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
     from tonlake.api.settings import Settings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -15,7 +16,6 @@ from tonlake.lake.system import return_blocks
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Sequence
 
     from litestar.types import ASGIApp
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from tonlake.lake.duck.answer import ask, naming_the_fault
 from tonlake.lake.duck.body_table import BodyTable, add_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     import pyarrow as pa
 
     from tonlake.api.python.source import Opened

@@ -5,6 +5,7 @@ Rows that runs on many states share are cached, and read in bulk.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,6 @@ from tonlake.ingest.errors import TvmError, TvmMissing
 from tonlake.queries.reader import Reader, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
     from datetime import datetime, timedelta
 
     from duckdb import DuckDBPyConnection

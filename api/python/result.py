@@ -6,6 +6,7 @@ Account ids are shown as friendly addresses.
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,6 @@ from tonlake.api.text.encoding import Address, name_workchain, parse_address, re
 from tonlake.lake.duck.answer import TEXT_WRITERS, plain_rows, write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import pandas as pd
     import polars as pl
 

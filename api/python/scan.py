@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -11,8 +12,6 @@ from tonlake.api.python.result import Result
 from tonlake.api.scan.opening import open_scan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from tonlake.api.python.source import Opened
     from tonlake.api.scan.query import Scan
     from tonlake.lake.log.snapshot import Snapshot

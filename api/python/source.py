@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +23,6 @@ from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
 
     from duckdb import DuckDBPyConnection
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cached_property
 from html import escape
@@ -22,8 +23,6 @@ from tonlake.api.request.call import parse_hash
 from tonlake.api.v3.route.trace import ActionsQuery, TracesQuery, answer_actions, answer_traces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tonlake.api.python.source import Opened
     from tonlake.api.v3.layout.transaction import Transaction
     from tonlake.api.v3.resource.action import Action

@@ -6,6 +6,8 @@ import logging
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.errors import NotCovered
@@ -20,9 +22,6 @@ from tonlake.queries.errors import QueryNeeded
 from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from tonlake.api.settings import Settings
 
 LOG = logging.getLogger("tonlake.api")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from decimal import Decimal
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -32,9 +34,6 @@ from tonlake.lake.scan.scanner import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
-
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.settings import LakeSettings
     from tonlake.lake.storage.storage import Storage

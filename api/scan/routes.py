@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,8 +29,6 @@ from tonlake.api.scan.query import Scan, read_scan
 from tonlake.lake.scan.scanner import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
     from litestar.datastructures import State
 
     from tonlake.api.request.snapshot import SnapshotHolder

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -29,9 +31,6 @@ from tonlake.lake.schema.view_catalogue import VIEWS
 from tonlake.queries.loader import REQUIRED, Chart, Parameter, Query, load_queries
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from litestar import Response
 
     from tonlake.api.request.call import ApiRequest

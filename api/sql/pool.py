@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,8 +21,6 @@ from tonlake.lake.duck.connection import list_tables
 from tonlake.lake.duck.labels import render_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tonlake.api.settings import SqlSettings
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.settings import LakeSettings

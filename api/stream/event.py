@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -28,8 +29,6 @@ from tonlake.api.v3.resource.action import render_action
 from tonlake.ingest.derive.action.version import expand_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tonlake.api.v3.resource.answer import Trace
 
 

@@ -13,8 +13,10 @@ import logging
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tonlake.api.errors import LakeUnavailable, RequestInvalid
@@ -34,9 +36,6 @@ from tonlake.lake.errors import LakeError
 from tonlake.queries.errors import QueryTimeout
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Collection, Iterable
-    from pathlib import Path
-
     from tonlake.api.request.snapshot import SnapshotHolder
     from tonlake.api.settings import Settings
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -51,9 +53,6 @@ from tonlake.lake.schema.contract import JETTON_WALLETS
 from tonlake.lake.schema.transaction import ACCOUNT_STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
     from tonlake.api.request.snapshot import SnapshotHolder
     from tonlake.api.settings import Settings
     from tonlake.api.v3.layout.transaction import Transaction

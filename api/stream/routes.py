@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +33,6 @@ from tonlake.api.stream.event import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from tonlake.api.stream.hub import Hub
 
 PREFIX = "/api/streaming/v2"

@@ -8,6 +8,7 @@ the data are returned as raw states.
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -37,8 +38,6 @@ from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from tonlake.api.chain.arguments import AccountParams, GetMethodParams
     from tonlake.api.request.call import Call
     from tonlake.api.text.encoding import Address

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.chain.account import ZERO_HASH
@@ -22,8 +23,6 @@ from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.lake.account import MASTERCHAIN, shards_overlap
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tonlake.api.chain.arguments import (
         BlockPageParams,
         BlockParams,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,6 @@ from tonlake.ingest.derive.tvm.message import build_external_message
 from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tonlake.api.chain.arguments import (
         BagParams,
         CellParams,

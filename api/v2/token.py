@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -31,8 +32,6 @@ from tonlake.ingest.derive.tvm.stack import StackValue, TvmCell, TvmSlice
 from tonlake.ingest.errors import BocError, DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tonlake.ingest.decode.cell.slice import CellSlice
 
 

@@ -7,6 +7,7 @@ friendly, bounceable and url-safe, and absent values are empty strings.
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.chain.cells import add_checksum
@@ -20,8 +21,6 @@ from tonlake.api.text.encoding import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tonlake.api.chain.arguments import HashParams, Params, TextParams
 
 

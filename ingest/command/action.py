@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,6 @@ from tonlake.lake.schema import TRACES
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.model import Trace
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,8 +37,6 @@ from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.maintenance.orphan import sweep_orphans
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from tonlake.ingest.blocks import BlockSource
     from tonlake.ingest.dataset.pipeline import DayReport
 

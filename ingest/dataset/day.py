@@ -8,10 +8,12 @@ or wrong is a hole, and the reason names the row.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -46,9 +48,6 @@ from tonlake.lake.schema import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-    from pathlib import Path
-
     from tonlake.ingest.dataset.pipeline import Tops
     from tonlake.lake.settings import LakeSettings
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -22,9 +24,6 @@ from tonlake.lake.storage.storage import open_storage
 from tonlake.lake.storage.web import WebFolder, is_web
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
     from tonlake.lake.log.ranges import Range
 
 _BLOCKS = {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -21,9 +23,7 @@ from tonlake.lake.log.state import LOG_FOLDER, REPORTED_KIND, LogState
 from tonlake.lake.schema import BLOCKS, CONFIG_PARAMS, SHARD_BLOCKS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import date
-    from pathlib import Path
 
     from tonlake.ingest.dataset.files import DataSet
     from tonlake.ingest.decode.piece import Hole, Piece

@@ -16,6 +16,7 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -28,8 +29,6 @@ from tonlake.ingest.errors import ContentInvalid, FetchFailed, FetchRefused
 from tonlake.lake.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from httpcore import SOCKET_OPTION
 
     from tonlake.ingest.settings import MetadataSettings

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
@@ -34,8 +35,6 @@ from tonlake.lake.process import run_child
 from tonlake.lake.schema import OFFCHAIN_METADATA
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from tonlake.lake.settings import LakeSettings
 
 CONNECTIONS = 8

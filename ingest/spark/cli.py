@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import pickle
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -37,9 +39,6 @@ from tonlake.lake.spark.cli import conf_option, master_option
 from tonlake.lake.spark.tables import open_session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
     from tonlake.ingest.blocks import BlockSource

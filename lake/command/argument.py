@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,8 +16,6 @@ from tonlake.lake.storage.storage import is_url
 from tonlake.lake.storage.web import is_web
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from click import Context, Parameter
 
 _Command = TypeVar("_Command", bound="Callable[..., Any] | click.Command")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -21,9 +23,6 @@ from tonlake.lake.errors import LakeError, advise
 from tonlake.lake.settings import LakeSections
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     import pyarrow as pa
 
     from tonlake.lake.log.snapshot import Snapshot

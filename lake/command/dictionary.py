@@ -7,6 +7,7 @@ The dbt source is over ``catalog.duckdb``: with dbt-duckdb, attach the catalogue
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,8 +21,6 @@ from tonlake.lake.schema.view import REFERENCE_TABLES
 from tonlake.lake.schema.view_catalogue import VIEWS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from tonlake.lake.duck.own import OwnState, OwnTable
 
     OwnTables = Sequence[tuple[OwnTable, OwnState]]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -39,18 +39,13 @@ from tonlake.lake.duck.views import write_views
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import read_state
+from tonlake.lake.log.state import Commit, read_state
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.own import add_table, refresh_tables, remove_table
 from tonlake.lake.maintenance.prune import PruneReport, prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSections
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tonlake.lake.log.state import Commit
 
 
 @click.command("verify", epilog="Example: tonlake verify --lake mainnet.lake")

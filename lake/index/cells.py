@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonlake.lake.file.rows import item_bytes, read_rows
 from tonlake.lake.schema import STATE_CELLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
     import pyarrow as pa
 
     from tonlake.lake.log.snapshot import Snapshot

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import chain, islice
 from operator import attrgetter, itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.errors import LakeCorrupt
@@ -32,9 +34,6 @@ from tonlake.lake.log.place import is_open
 from tonlake.lake.log.ranges import Range, subtract_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
     import pyarrow as pa
 
     from tonlake.lake.log.snapshot import Snapshot
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from tonlake.lake.settings import LakeSettings
 
     _Columns = Sequence[str] | None
-    from collections.abc import Iterable, Sequence
 
     from tonlake.lake.account import AccountId
 

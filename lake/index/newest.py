@@ -6,6 +6,8 @@ which accounts they contain, so without an index all of them would be read.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.lake.index.builder.plan import is_readable, lacks_baseline, range_of
@@ -14,9 +16,6 @@ from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.log.digest import find_damage
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-    from pathlib import Path
-
     from tonlake.lake.account import AccountId
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.state import LogState

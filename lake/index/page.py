@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
@@ -13,8 +14,6 @@ import msgspec
 from tonlake.lake.index.segment.declared import NO_LT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from tonlake.lake.account import AccountId
     from tonlake.lake.index.segment.segment import Segment, SegmentTable
 

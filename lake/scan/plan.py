@@ -6,6 +6,7 @@ the scanned table, and joins have their own names.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,8 +30,6 @@ from tonlake.lake.schema.action import SUPERSEDED_ACTIONS
 from tonlake.lake.schema.contract import INTERFACES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from tonlake.lake.duck.body_table import Misfits
     from tonlake.lake.log.ranges import Range
 

@@ -8,6 +8,7 @@ masterchain blocks.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,8 +31,6 @@ from tonlake.lake.scan.plan import HEIGHT, HELD_HEIGHT, ScannedTable
 from tonlake.lake.schema import MESSAGES, TABLES, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from duckdb import DuckDBPyConnection
 
     from tonlake.lake.log.ranges import Range

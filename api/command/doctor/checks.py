@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import shutil
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,8 +41,6 @@ from tonlake.lake.log.state import read_commit, read_state
 from tonlake.lake.maintenance.verify import verify_lake
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from tonlake.api.settings import Settings
     from tonlake.ingest.blocks import BlockSource
     from tonlake.lake.unanswered import Unanswered

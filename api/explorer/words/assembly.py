@@ -6,6 +6,7 @@ nesting of the listing are bounded, because a few cells can encode endless code.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -23,8 +24,6 @@ from tonlake.ingest.derive.tvm.machine.code import (
 from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     Block: TypeAlias = Callable[[int], None]
     """Writes the block below an instruction, indented to a level."""
 

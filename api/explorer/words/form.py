@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,6 @@ from tonlake.ingest.derive.body.body import name_opcode
 from tonlake.ingest.derive.body.scheme import MIN_HASHED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from tonlake.api.v3.layout.transaction import Message
 
 NANO_DIGITS = 9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -13,8 +14,6 @@ from tonlake.api.v3.page.book import describe_addresses
 from tonlake.lake.duck.labels import Label, read_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from tonlake.api.request.call import Call
     from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow, Metadata, TokenInfo
 

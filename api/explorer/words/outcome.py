@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,6 @@ from tonlake.api.explorer.words.form import write_count, write_ton
 from tonlake.ingest.derive.tvm.call import SUCCESS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from tonlake.api.explorer.words.names import Names
     from tonlake.api.v3.layout.transaction import ComputePhase, Transaction
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,6 @@ from tonlake.api.explorer.words.outcome import explain_new_bounce
 from tonlake.ingest.derive.action.pattern import BOUNCES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from tonlake.api.explorer.words.names import Names
     from tonlake.api.v3.resource.action import Action
 

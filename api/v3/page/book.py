@@ -6,9 +6,11 @@ Interfaces are facts about codes: ids of their get-methods, and names of what th
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import starmap
 from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -21,9 +23,6 @@ from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow
 from tonlake.ingest.derive.contract.record import load_interfaces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
     from tonlake.api.request.call import Call
     from tonlake.queries.reader import Reader
 

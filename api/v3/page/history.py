@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,6 @@ from tonlake.lake.schema.contract import INTERFACES, UNANSWERED_METHODS
 from tonlake.lake.unanswered import count_unanswered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tonlake.api.request.call import Call
     from tonlake.lake.log.snapshot import Snapshot
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -17,8 +18,6 @@ from tonlake.api.v3.page.history import read_trace_ids
 from tonlake.api.v3.page.metadata import read_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-
     from tonlake.api.request.call import Call
     from tonlake.api.v3.resource.answer import AddressBook, Metadata
 

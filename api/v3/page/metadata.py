@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -17,8 +18,6 @@ from tonlake.api.v3.page.operation import operation
 from tonlake.api.v3.resource.answer import AddressMetadata, Metadata, TokenInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     Content: TypeAlias = dict[str, object] | None
 
 

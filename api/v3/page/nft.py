@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -24,8 +25,6 @@ from tonlake.api.v3.page.book import pair_addresses
 from tonlake.api.v3.page.history import name_addresses
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from tonlake.api.request.call import Call
 
 Row = dict[str, Any]

@@ -6,6 +6,7 @@ Requests outside of what a lake covers get an error, not an empty result.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
@@ -47,8 +48,6 @@ from tonlake.api.request.table_format import (
 from tonlake.api.text.encoding import Address, name_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from tonlake.api.settings import HttpSettings
     from tonlake.queries.reader import Reader
 

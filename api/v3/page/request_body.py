@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
@@ -22,8 +23,6 @@ from tonlake.api.request.call import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from tonlake.api.settings import HttpSettings
 
 R = TypeVar("R", bound=msgspec.Struct)

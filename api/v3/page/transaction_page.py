@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,8 +26,6 @@ from tonlake.api.v3.resource.transaction import find_record_writer, render_trans
 from tonlake.queries.errors import QueryNeeded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from tonlake.api.v3.layout.transaction import Transaction
 
 Row = dict[str, Any]

@@ -6,6 +6,7 @@ base64. Each reader of a body starts after the opcode and returns the fields of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -20,8 +21,6 @@ from tonlake.ingest.derive.body.scheme import load_scheme
 from tonlake.ingest.errors import BocError, BodyError, DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.decode.cell.tree import CellTree
 

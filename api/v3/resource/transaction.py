@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,6 @@ from tonlake.lake.index.segment.declared import FACT_COLUMNS, MESSAGE_COLUMNS, R
 from tonlake.lake.index.segment.segment import PARTS_AT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     States = Mapping[tuple[int, bytes, bytes], Any]
     Read = Callable[[list[Any], memoryview | bytes], Iterable[Any]]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -21,8 +22,6 @@ from tonlake.ingest.errors import BocError
 from tonlake.lake.schema.contract import JETTON_WALLETS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from tonlake.ingest.decode.cell.slice import CellSlice
 
 Row = dict[str, Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +51,6 @@ from tonlake.api.v3.resource.answer import (
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from tonlake.queries.reader import Reader
 
 

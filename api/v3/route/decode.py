@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
@@ -39,8 +40,6 @@ from tonlake.ingest.derive.body.body import decode_body, name_opcode
 from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from litestar.params import RawBody
 
     from tonlake.api.settings import HttpSettings

@@ -9,6 +9,7 @@ these wallets, and the scheme in ``protocol.telegram``.
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -38,8 +39,6 @@ from tonlake.ingest.derive.action.rule import (
 from tonlake.ingest.errors import ActionUnreadable, IngestError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from tonlake.ingest.decode.cell.tree import CellTree
 
 

@@ -6,6 +6,8 @@ tried, and the work grows only with the number of messages.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,9 +30,6 @@ from tonlake.ingest.derive.action.rule import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-    from collections.abc import Set as AbstractSet
-
     from tonlake.ingest.derive.action.interface import Interfaces
 
 

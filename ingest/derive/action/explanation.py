@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.action.classifier import find_blocks
@@ -12,8 +13,6 @@ from tonlake.ingest.derive.body.body import decode_message_body, name_opcode, na
 from tonlake.ingest.derive.body.scheme import MIN_HASHED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from tonlake.ingest.derive.action.interface import Interfaces
 
 Key = tuple[bytes, int, bool]

@@ -18,6 +18,7 @@ anchor only if the pattern names them, or is ``a.with_excesses``.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,8 +26,6 @@ from tonlake.ingest.derive.action.rule import CALL, JETTON_TRANSFER, TRANSFER, B
 from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from tonlake.ingest.derive.action.interface import Interfaces
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import base64
 import json
 from binascii import b2a_base64
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from hashlib import sha256
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -31,9 +33,6 @@ from tonlake.ingest.derive.action.version import V1_BLOCKS
 from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
     from tonlake.ingest.derive.action.model import Node, Trace
     from tonlake.lake.schema import Table
 

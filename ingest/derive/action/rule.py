@@ -6,13 +6,12 @@ which takes their place in the tree and keeps them as hidden children.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from tonlake.ingest.derive.action.body import Body
     from tonlake.ingest.derive.action.model import Message, Node, Transaction
     from tonlake.ingest.derive.action.pattern import Match, Pattern

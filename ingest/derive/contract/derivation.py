@@ -7,8 +7,10 @@ was killed, ``tonlake rebuild contracts`` does.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -54,9 +56,6 @@ from tonlake.lake.schema import (
 from tonlake.lake.schema.contract import INTERFACES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from tonlake.ingest.settings import IngestSections
     from tonlake.ingest.span import Scope
     from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.derive.contract.session import GetMethodSession, NotRun
@@ -53,8 +54,6 @@ from tonlake.lake.schema.contract import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from tonlake.ingest.derive.contract.known import AccountState
     from tonlake.lake.schema import Table
 

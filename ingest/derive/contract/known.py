@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import chain
 from operator import and_
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -21,9 +23,6 @@ from tonlake.lake.log.state import Commit, DataFile, LogState
 from tonlake.lake.schema import ACCOUNT_STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from duckdb import DuckDBPyConnection
 
     from tonlake.ingest.settings import IngestSections

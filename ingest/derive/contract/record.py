@@ -7,6 +7,7 @@ the code, none of which is run; ``interfaces.txt`` is the table of names.
 from __future__ import annotations
 
 import base64
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from functools import lru_cache
 from importlib.resources import files
@@ -22,8 +23,6 @@ from tonlake.ingest.errors import BocError
 from tonlake.lake.schema.contract import HISTORY_TABLES, INTERFACES, UNANSWERED_METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
     from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.ingest.derive.contract.known import AccountState
     from tonlake.ingest.derive.contract.stack import Finding

@@ -7,6 +7,7 @@ code. Within a commit, answers are cached by code, data and arguments of an acco
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -33,8 +34,6 @@ from tonlake.ingest.derive.tvm.support import (
 from tonlake.ingest.errors import BocError, TvmError, TvmStackDeep, TvmStackLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from tonlake.ingest.derive.contract.known import AccountState
     from tonlake.ingest.derive.tvm.pool import TvmPool
 

@@ -7,6 +7,7 @@ that destroys itself, its state before the block decides.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -34,8 +35,6 @@ from tonlake.lake.schema.contract import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.lake.account import AccountId
 

@@ -7,6 +7,7 @@ masterchain block. So answers are the same whenever a commit is derived again.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -28,8 +29,6 @@ from tonlake.lake.file.rows import iter_tuples
 from tonlake.lake.schema import ACCOUNT_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES, STATE_CELLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from tonlake.ingest.assemble.statecell import CellFinder
     from tonlake.lake.log.state import LogState
 

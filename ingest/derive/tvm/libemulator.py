@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import ctypes
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -25,8 +26,6 @@ from tonlake.ingest.derive.tvm.call import (
 from tonlake.ingest.derive.tvm.machine.vmstack import read_stack, write_stack, write_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tonlake.ingest.derive.tvm.stack import StackLimits
 
 _TEXT, _HANDLE, _FLAG = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_bool

@@ -7,6 +7,7 @@ msg_forward_prices#ea (parameters 24, 25), storage_prices#cc (parameter 18). For
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,8 +25,6 @@ from tonlake.lake.account import MASTERCHAIN, AccountId
 from tonlake.lake.schema import MESSAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tonlake.ingest.derive.tvm.call import Emulated
 
 _OUT_KEY_BITS = 15

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +30,6 @@ from tonlake.ingest.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tonlake.ingest.settings import TvmSettings
 
 QUEUE = 64

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -27,9 +29,6 @@ from tonlake.lake.log.place import read_place
 from tonlake.lake.schema import CONFIG_PARAMS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from tonlake.ingest.settings import TvmSettings
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.log.state import DataFile

@@ -8,6 +8,7 @@ seed of the block is not known in advance: contracts that use random numbers may
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -17,8 +18,6 @@ from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, NotAccepted
 from tonlake.ingest.derive.tvm.message import list_messages, read_destination
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from tonlake.ingest.derive.tvm.stack import StackValue
     from tonlake.lake.account import AccountId
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.answer import (
@@ -16,8 +17,6 @@ from tonlake.lake.index.answer import (
 from tonlake.lake.index.page import Declined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from tonlake.lake.index.index import Index
 
     Answer = Callable[[Index, Mapping[str, Any]], Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,6 @@ from tonlake.lake.index.page import MAX_READ, Declined, merge_walks, read_first,
 from tonlake.lake.index.segment.declared import ACTION_ACCOUNTS, ACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from tonlake.lake.index.index import Index
     from tonlake.lake.index.segment.segment import SegmentTable
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,6 @@ from tonlake.lake.index.page import bound, merge_walks, read_first, read_rows, w
 from tonlake.lake.index.segment.declared import BLOCKS, SHARD_BLOCKS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tonlake.lake.index.index import Index
 
 _PLACE = ("workchain", "shard", "seqno")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,8 +30,6 @@ from tonlake.lake.index.segment.declared import (
 from tonlake.lake.index.segment.segment import ENDS, Segment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from tonlake.lake.index.index import Index, Segments
 
 Row = dict[str, Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,6 @@ from tonlake.lake.index.page import (
 from tonlake.lake.index.segment.declared import TRACES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from tonlake.lake.index.index import Index, Segments
 
 Row = dict[str, Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,8 +10,6 @@ from tonlake.lake.index.answer.contracts import address_of, pair_accounts
 from tonlake.lake.index.page import bound, merge_walks, read_first, read_rows, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from tonlake.lake.account import AccountId
     from tonlake.lake.index.index import Index
     from tonlake.lake.index.segment.segment import SegmentTable

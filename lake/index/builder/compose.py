@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, groupby, pairwise
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -46,8 +47,6 @@ from tonlake.lake.index.segment.segment import (
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.state import DataFile
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 from array import array
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,8 +16,6 @@ import pyarrow as pa
 from tonlake.lake.errors import LakeCorrupt
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tonlake.lake.log.ranges import Range
 
 SEGMENT_FORMAT = 18

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -35,8 +36,6 @@ from tonlake.lake.index.segment.file import HASH_BYTES, SegmentFile, SegmentWrit
 from tonlake.lake.index.segment.rows import SegmentBags, SegmentRows, places_of, read_amounts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from tonlake.lake.account import AccountId
 
 

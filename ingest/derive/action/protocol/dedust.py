@@ -5,6 +5,7 @@ Deposits go side by side through a deposit contract into a pool.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.derive.action.pattern import (
@@ -28,8 +29,6 @@ from tonlake.ingest.derive.action.rule import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tonlake.ingest.derive.action.interface import Interfaces
 
 

@@ -10,6 +10,7 @@ joins both to the pool (25251ee0).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.action.pattern import (
@@ -26,8 +27,6 @@ from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, D
 from tonlake.ingest.errors import ActionUnreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tonlake.ingest.derive.action.body import Body
 
 

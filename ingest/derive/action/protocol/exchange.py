@@ -12,9 +12,9 @@ from tonlake.ingest.derive.action.protocol.jetton import NOTIFY, PTON_TRANSFER, 
 from tonlake.ingest.errors import ActionUnreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from tonlake.ingest.derive.action.body import Body
+from collections.abc import Callable, Iterable, Sequence
+
 from tonlake.ingest.derive.action.pattern import jettons
 from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns
 

@@ -8,6 +8,7 @@ in ton-marker.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow.compute as pc
@@ -20,8 +21,6 @@ from tonlake.ingest.derive.action.rule import EXTRA, Draft, rule
 from tonlake.ingest.errors import ActionUnreadable, IngestError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pyarrow as pa
 
     from tonlake.ingest.decode.cell.slice import CellSlice

@@ -7,14 +7,13 @@ immutable: ``with_data`` returns a copy to change.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tonlake.ingest.derive.tvm.machine.fault import VmError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tonlake.ingest.derive.tvm.machine.cell import Slice
     from tonlake.ingest.derive.tvm.machine.state import Machine
 

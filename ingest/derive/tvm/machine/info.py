@@ -6,6 +6,7 @@ Fields 0 to 9 exist always, 10 to 13 since global version 4, 14 to 16 since 6, 1
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,6 @@ from tonlake.ingest.derive.tvm.call import (
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tonlake.ingest.decode.cell.build import CellBuilder
     from tonlake.ingest.decode.cell.slice import CellSlice
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from tonlake.ingest.derive.tvm.machine.instruction.number import fits_signed, fi
 from tonlake.ingest.derive.tvm.machine.state import CREATE_GAS, NAN, Machine, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Content = tuple[int, int, tuple[Cell, ...]]
 
 _EMPTY = Builder()

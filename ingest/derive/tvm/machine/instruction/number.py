@@ -5,6 +5,7 @@ Integers have 257 bits. Quiet instructions leave NaN where others throw an integ
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from tonlake.ingest.derive.tvm.machine.fault import (
 from tonlake.ingest.derive.tvm.machine.state import INTEGER_LIMIT, NAN, Machine, Nan, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Number = int | Nan
 
 _STRICT_SINCE = 13

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,6 @@ from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step, with_o
 from tonlake.ingest.derive.tvm.machine.fault import CELL_UNDERFLOW, VmError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tonlake.ingest.derive.tvm.machine.state import Machine, Step
 
 _MAX_BITS, _MAX_REFS = 1023, 4
