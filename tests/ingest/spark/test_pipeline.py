@@ -28,9 +28,10 @@ pytestmark = [
 ]
 
 SETTINGS = compose(
-    ingest={"mc_blocks_per_chunk": 20, "mc_blocks_per_commit": 90, "detect_contracts": False}
+    ingest={"mc_blocks_per_chunk": 20, "mc_blocks_per_commit": 90, "detect_contracts": False},
+    lake={"delta": False},
 )
-"""Several tasks to a job, several jobs and several commits."""
+"""Several tasks to a job, several jobs and several commits; the command publishes once."""
 
 
 def test_spark_makes_the_same_lake(spark: SparkSession, demo_node: Path, tmp_path: Path) -> None:
