@@ -45,10 +45,6 @@ class Stage(NamedTuple):
     """Derives the files again for the ranges in a scope; returns None if the scope covers no
     range."""
 
-    spans_ranges: bool = False
-    """Whether rows depend on later ranges too, so that an exported part of a lake cannot include
-    them."""
-
     follows_earlier: bool = False
     """Whether rows depend on earlier ranges, so that a backfill of earlier ranges changes them."""
 
@@ -76,7 +72,6 @@ STAGES = (
         reads=_names(*_CHAIN),
         writes=_names(schema.TRANSACTION_TRACES, schema.TRACES, schema.OPEN_EDGES),
         rederive=rederive_traces,
-        spans_ranges=True,
         marker=(schema.TRANSACTIONS.name, schema.TRANSACTION_TRACES.name),
     ),
     Stage(
@@ -107,7 +102,6 @@ STAGES = (
         ),
         writes=_names(*schema.ACTION_TABLES),
         rederive=rederive_actions,
-        spans_ranges=True,
         follows_earlier=True,
         has_versions=True,
         enabled=lambda settings: settings.ingest.classify_actions,

@@ -36,6 +36,7 @@ from tonlake.api.v3.resource.action import Action
 from tonlake.api.v3.resource.answer import AddressBook, Metadata, Traces, Transactions
 from tonlake.api.v3.route.decode import read_cells
 from tonlake.api.v3.route.trace import list_addresses as list_action_addresses
+from tonlake.ingest.derive.tvm.message import Fees
 
 
 class RunRequest(msgspec.Struct, frozen=True):
@@ -63,15 +64,6 @@ class EstimateRequest(msgspec.Struct, frozen=True):
     init_code: str | None = None
     init_data: str | None = None
     ignore_chksig: bool | int = False
-
-
-class Fees(msgspec.Struct, frozen=True):
-    """What the message costs, in nanoton."""
-
-    in_fwd_fee: int
-    storage_fee: int
-    gas_fee: int
-    fwd_fee: int
 
 
 class EstimateAnswer(msgspec.Struct, frozen=True):
@@ -102,7 +94,7 @@ def answer_estimate(request: Posted, asked: EstimateRequest) -> EstimateAnswer:
     """Estimate the fees of an external message."""
     params = read_params(EstimateParams, msgspec.structs.asdict(asked))
     fees = estimate_fees(request.open(), params)
-    return EstimateAnswer(Fees(**msgspec.structs.asdict(fees)), [])
+    return EstimateAnswer(fees, [])
 
 
 class PendingTransactionsQuery(Query, frozen=True, kw_only=True):

@@ -14,7 +14,6 @@ CELL_OVERFLOW = 8
 CELL_UNDERFLOW = 9
 DICTIONARY_ERROR = 10
 UNKNOWN_ERROR = 11
-FATAL_ERROR = 12
 OUT_OF_GAS = -14
 """The bitwise not of 13: code cannot throw it."""
 
@@ -31,7 +30,3 @@ class VmError(Exception):
 
 class OutOfGas(Exception):
     """The gas limit is exceeded; code cannot catch it."""
-
-
-class Unsupported(Exception):
-    """The machine lacks something that the run needs, so its result is unknown."""
