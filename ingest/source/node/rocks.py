@@ -139,16 +139,13 @@ class Store:
         with self._named_errors():
             cursor = self._opened().iter()
             cursor.seek(prefix)
-        while True:
-            with self._named_errors():
-                if not cursor.valid():
-                    cursor.status()  # raises if damage ended the iteration
-                    return
+            while cursor.valid():
                 key, value = cursor.key(), cursor.value()
+                if not key.startswith(prefix):
+                    return
+                yield key, value
                 cursor.next()
-            if not key.startswith(prefix):
-                return
-            yield key, value
+            cursor.status()  # raises if damage ended the iteration
 
     def close(self) -> None:
         """Close the store and remove its private folder."""
