@@ -113,17 +113,18 @@ def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
         listed.cut(max(low - wait, 0), high, by_time=by_time)
         for listed in segments.list_account((asked["workchain"], asked["account"]))
     ]
-    found: dict[bytes, Row] = {}
+    is_filtered = any(asked[name] is not None for name in _FILTERS)
+    seen: set[bytes] = set()
+    page: list[Row] = []
     for chunk, edge in _read_ids(lists, descending=descending, by_time=by_time):
-        found |= traces.find(chunk)
-        page = [row for row in found.values() if passes(row, asked)]
-        ends = (row[end_of(by_time=by_time)] for row in page)
+        found = traces.find(trace_id for trace_id in chunk if trace_id not in seen)
+        seen.update(found)
+        page += [row for row in found.values() if not is_filtered or passes(row, asked)]
+        ends = map(itemgetter(end_of(by_time=by_time)), page)
         if edge is None or most <= sum(
             end > edge + wait if descending else end < edge for end in ends
         ):
             break
-    else:
-        page = []
     return cut_rows(page, asked)
 
 

@@ -324,6 +324,8 @@ class SegmentTransactions:
     def __init__(self, segment: Segment, file: SegmentFile) -> None:
         """Take the arrays of an open segment."""
         self._segment, self._rows = segment, segment.rows
+        self.hash_of = segment.rows.hash_of
+        """Returns the hash of a row: those of all transactions come first among the hashes."""
         self._table = segment.table(TRANSACTIONS.name)
         self.lt, self.now = self._table.numbers["lt"], self._table.numbers["now"]
         self._accounts = file.numbers("transactions.account")
@@ -380,10 +382,6 @@ class SegmentTransactions:
     def account_of(self, row: int) -> AccountId:
         """Return the account of a row."""
         return self._segment.accounts.account_of(self._accounts[row])
-
-    def hash_of(self, row: int) -> bytes:
-        """Return the hash of a row: those of all transactions come first among the hashes."""
-        return self._rows.hash_of(row)
 
     def trace_of(self, row: int) -> bytes | None:
         """Return the trace id of a row; None if unknown."""
