@@ -28,7 +28,7 @@ from tonlake.api.v3.route.decode import decode_text
 from tonlake.lake.duck.remote import describe_files
 from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.errors import SnapshotNotFound
-from tonlake.lake.file.rows import PARTITION, PackedRows
+from tonlake.lake.file.rows import PARTITION, PackedRows, load_from
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import LOG_FOLDER, Commit, read_commit
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES, Table
@@ -78,7 +78,7 @@ def scan_table(opened: Opened, table: Table) -> pl.LazyFrame:
         )
         frames = [parquet]
     if packed:
-        frames.append(pl.LazyFrame(PackedRows(root).read(table.name, packed)))
+        frames.append(pl.LazyFrame(PackedRows(load_from(root)).read(table.name, packed)))
     return pl.concat(frames)
 
 

@@ -26,7 +26,7 @@ from tonlake.lake.duck.statement import (
     quote,
     quote_name,
 )
-from tonlake.lake.file.rows import PARTITION, PackedRows
+from tonlake.lake.file.rows import PARTITION, PackedRows, load_from
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.schema.contract import HISTORY_TABLES
 from tonlake.lake.schema.view_catalogue import VIEWS
@@ -154,7 +154,7 @@ def connect(
     connection.execute(render_labels(settings))
     views = choose_views(statement)
     connection.execute(join_scripts([f"create schema {_PACKED}"]))
-    add_packed(connection, PackedRows(snapshot.lake_dir), chosen, views, _PACKED)
+    add_packed(connection, PackedRows(load_from(snapshot.lake_dir)), chosen, views, _PACKED)
     for script in render_views(root, chosen, views):
         connection.execute(script)
     if tables is None:
@@ -377,7 +377,7 @@ class Engine:
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._released: deque[str] = deque()
         self._known: dict[str, set[str]] = {}
-        self._packed = PackedRows(lake_dir)
+        self._packed = PackedRows(load_from(lake_dir))
 
     def count_forgotten(self, snapshot: Snapshot) -> int:
         """Return the number of files read so far that a snapshot no longer has."""

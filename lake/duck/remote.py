@@ -32,7 +32,7 @@ from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.own import OWN_FOLDER, list_own_tables, render_own_views
 from tonlake.lake.duck.statement import join_scripts, quote_name
-from tonlake.lake.file.rows import PARTITION, decode_packed
+from tonlake.lake.file.rows import PARTITION, PackedRows
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.storage.storage import open_remote, open_storage, work_through
@@ -180,9 +180,11 @@ def describe_files(storage: Storage, table: Table, files: Sequence[DataFile]) ->
     packed = [file for file in files if file.pack]
     if not packed:
         return parquet
-    packs = work_through(partial(_read_pack, storage), [file.pack for file in packed], storage)
-    rows = [decode_packed(*part) for part in zip(packs, packed, strict=True)]
-    return ds.dataset([parquet, ds.dataset(pa.concat_tables(rows).cast(schema))])
+    load = partial(_read_pack, storage)
+    for _ in work_through(load, [file.pack for file in packed], storage):
+        pass  # several at a time; they are kept
+    rows = PackedRows(load).read(table.name, packed)
+    return ds.dataset([parquet, ds.dataset(rows.cast(schema))])
 
 
 @lru_cache(256)

@@ -15,7 +15,7 @@ from tonlake.lake.log.place import read_place
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     import pyarrow.compute as pc
@@ -70,8 +70,7 @@ def read_bytes(lake_dir: Path, file: DataFile) -> pa.Buffer:
             data = stream.read_buffer(file.bytes if file.pack else None)
     except OSError as error:
         raise LakeCorrupt.unreadable(file.path, error) from error
-    if hashlib.sha256(data).hexdigest() != file.sha256:
-        raise LakeCorrupt(file.path, "its bytes do not match its digest")
+    check_digest(data, file)
     return data
 
 
@@ -101,38 +100,53 @@ def stream_rows(
         raise LakeCorrupt.unreadable(file.path, error) from error
 
 
+_KEPT_PACKS = 256
+
+
 class PackedRows:
     """The rows of a lake that are in packs; those of a table stay as long as its files are read."""
 
-    def __init__(self, lake_dir: Path) -> None:
-        """Read nothing yet."""
-        self._lake_dir = lake_dir
+    def __init__(self, load: Callable[[str], bytes]) -> None:
+        """Take a function that returns the bytes of a pack; it is called once for all tables."""
+        self._load = lru_cache(_KEPT_PACKS)(load)
         self._rows: dict[str, dict[str, pa.Table]] = {}
 
-    def read(self, table: str, files: Iterable[DataFile]) -> pa.Table:
-        """Return the rows of files in packs, with the column ``day`` that Parquet's folder is."""
+    def read(self, table: str, files: Sequence[DataFile]) -> pa.Table:
+        """Return the rows of files in packs, with the column ``day`` that Parquet's folder is.
+
+        Raises:
+            LakeCorrupt: a pack is missing, or its bytes differ from those committed.
+        """
         known = self._rows.get(table, {})
-        rows = {file.path: known.get(file.path) or self._read(file) for file in files}
+        rows = {file.path: known.get(file.path) or self._decode(file) for file in files}
         self._rows[table] = rows
-        return pa.concat_tables(rows.values()).combine_chunks()  # DuckDB is slow with many chunks
+        # DuckDB is slow with many chunks.
+        joined = pa.concat_tables(rows.values()).combine_chunks()
+        days = np.array([read_place(file.path).day for file in files], "M8[D]").astype(np.int32)
+        # From a buffer: to convert Python values, Arrow would import pandas where it is installed.
+        held = pa.py_buffer(np.repeat(days, [file.rows for file in files]))
+        column = pa.Array.from_buffers(pa.date32(), joined.num_rows, [None, held])
+        return joined.append_column(PARTITION, column)
 
-    def _read(self, file: DataFile) -> pa.Table:
-        return _add_day(read_rows(self._lake_dir, file), file)
+    def _decode(self, file: DataFile) -> pa.Table:
+        try:
+            pack = memoryview(self._load(file.pack))
+        except OSError as error:
+            raise LakeCorrupt.unreadable(file.path, error) from error
+        data = pa.py_buffer(pack[file.offset : file.offset + file.bytes])
+        check_digest(data, file)
+        return _fill_fields(pa.ipc.open_stream(data).read_all(), _pick_fields(file.table, None))
 
 
-def decode_packed(pack: bytes, file: DataFile) -> pa.Table:
-    """Return the rows of a file in a pack as ``PackedRows`` does, from the bytes of the pack."""
-    data = pa.py_buffer(pack).slice(file.offset, file.bytes)
-    rows = pa.ipc.open_stream(data).read_all()
-    return _add_day(_fill_fields(rows, _pick_fields(file.table, None)), file)
+def load_from(lake_dir: Path) -> Callable[[str], bytes]:
+    """Return what loads packs of a lake's folder."""
+    return lambda path: (lake_dir / path).read_bytes()
 
 
-def _add_day(rows: pa.Table, file: DataFile) -> pa.Table:
-    day = np.datetime64(read_place(file.path).day, "D").astype(np.int32)
-    # From a buffer: Arrow would import pandas, where it is installed, to convert a Python value.
-    days = pa.py_buffer(np.full(rows.num_rows, day))
-    column = pa.Array.from_buffers(pa.date32(), rows.num_rows, [None, days])
-    return rows.append_column(PARTITION, column)
+def check_digest(data: pa.Buffer, file: DataFile) -> None:
+    """Raise LakeCorrupt if these are not the bytes of a file."""
+    if hashlib.sha256(data).hexdigest() != file.sha256:
+        raise LakeCorrupt(file.path, "its bytes do not match its digest")
 
 
 @lru_cache(maxsize=256)

@@ -24,7 +24,7 @@ from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.remote import describe_files
 from tonlake.lake.duck.statement import join_scripts, name_root, quote, quote_name
 from tonlake.lake.errors import BlocksLacking, CursorRefused, LakeCorrupt, LakeError, QueryError
-from tonlake.lake.file.rows import PackedRows
+from tonlake.lake.file.rows import PackedRows, load_from
 from tonlake.lake.log.place import list_files_between, read_place
 from tonlake.lake.log.state import DataFile, read_commit
 from tonlake.lake.scan.plan import HEIGHT, HELD_HEIGHT, ScannedTable
@@ -87,7 +87,7 @@ class ScanDatabase:
         self.is_local = isinstance(place, Path)
         self._storage = None if isinstance(place, Path) else place
         self._root = name_root(place) if isinstance(place, Path) else ""
-        self._packed = PackedRows(Path(self._root))
+        self._packed = PackedRows(load_from(Path(self._root)))
         open_database = _open_database.__wrapped__ if has_bodies else _open_database
         database = open_database(settings, self._root, has_bodies=has_bodies)
         self._connection = database.cursor()

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tonlake.lake.commit.delta import describe_columns
 from tonlake.lake.errors import EngineError, LakeNotFound
-from tonlake.lake.file.rows import decode_packed
+from tonlake.lake.file.rows import PackedRows
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.schema import TABLES
@@ -142,7 +142,7 @@ class SparkLake:
             paths = sorted({f"{self._root}/{file.pack}" for file in packed})
             packs = self.session.read.format("binaryFile").load(paths).collect()
             known = {Path(pack.path).name: bytes(pack.content) for pack in packs}
-            rows += (decode_packed(known[Path(file.pack).name], file) for file in packed)
+            rows.append(PackedRows(lambda path: known[Path(path).name]).read(name, packed))
         return pa.concat_tables(rows)
 
 
