@@ -27,7 +27,8 @@ class CellSlice:
         head = tree.cells[cell]
         value, bits = _from_bytes(head[2:], "big"), len(head) - 2 << 3
         if head[1] & 1:  # completed with a one and zeroes
-            tag = (value & -value).bit_length()
+            last = head[-1]
+            tag = (last & -last).bit_length()
             value, bits = value >> tag, bits - tag
         if head[0] & _EXOTIC_BIT:
             value, bits = tree.bits(cell)
