@@ -145,6 +145,11 @@ def _find_all_ends(segments: Segments, msg_hash: bytes) -> list[tuple[str, Hit]]
 def _show(found: _Found) -> Any:  # noqa: ANN401 - a row
     """Return a message as a row of its last end, with the last transactions at both."""
     ends = found.ends
+    if len(ends) > len(ENDS):  # an external message that was consumed many times
+        lasts: dict[str, int] = {}
+        for direction, hit in ends:
+            lasts[direction] = max(hit.lt, lasts.get(direction, 0))
+        ends = [(direction, hit) for direction, hit in ends if hit.lt == lasts[direction]]
     if len(ends) > 1:
         ends = sorted(ends, key=lambda end: (-end[1].lt, end[1].account, end[0]))
     hashes = {direction: hit.hash for direction, hit in reversed(ends)}
