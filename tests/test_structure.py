@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tonlake.lake.schema import TABLES
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("lake", "ingest", "queries", "api")
 MAY_IMPORT = {
@@ -147,6 +149,12 @@ def test_one_module_uses_what_only_some_systems_offer() -> None:
         )
     }
     assert using == {_name(ROOT / "lake" / "system.py"), _name(ROOT / "api" / "sql" / "sandbox.py")}
+
+
+def test_no_two_names_differ_in_case_alone() -> None:
+    paths = [str(at) for folder in (*PACKAGES, "tests") for at in (ROOT / folder).rglob("*")]
+    assert len({path.casefold() for path in paths}) == len(paths) > 1000
+    assert all(name.islower() for name in TABLES)  # the other names in a lake are days and hex
 
 
 def test_only_the_lake_composes_sql_text() -> None:

@@ -8,18 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.ingest.source.node.nodewriter import (
-    SHARD_CLIENT,
-    NodeWriter,
-    encode_desc,
-    encode_entry,
-    encode_id,
-    encode_proof,
-    entry_name,
-    open_store,
-    read_bytes,
-    slice_name,
-)
+from tests.ingest.source.node import nodewriter
 from tonlake.ingest.blocks import McBundle, RawBlock
 
 LT_DESC, BLOCK_FILE, HANDLE = (bytes.fromhex(text) for text in ("91e7e3f1", "71e4eab0", "73d1577f"))
@@ -47,7 +36,7 @@ class SimulatedNode:
         Blocks too old to be undone may be None.
         """
         self.db_dir = db_dir
-        self.writer = NodeWriter(
+        self.writer = nodewriter.NodeWriter(
             db_dir, form=form, depth=1, slices=slices, buffer_bytes=SMALL_BUFFER_BYTES
         )
         self.written: list[Any] = list(written)
@@ -65,16 +54,16 @@ class SimulatedNode:
 
     def sign(self, block: RawBlock) -> bytes:
         """Store a signed shard block in the temporary package; return the event about it."""
-        folder, name = self.db_dir / "files/packages", encode_id(block.id)
+        folder, name = self.db_dir / "files/packages", nodewriter.encode_id(block.id)
         folder.mkdir(exist_ok=True)
         file_key = hashlib.sha256(BLOCK_FILE + name).hexdigest().upper().encode()
         with (
             (folder / "temp.archive.1795237200.pack").open("ab") as file,
-            closing(open_store(folder / "temp.archive.1795237200.index")) as store,
+            closing(nodewriter.open_store(folder / "temp.archive.1795237200.index")) as store,
         ):
             file.write(b"" if file.tell() else bytes.fromhex("01dd8fae"))
             store[file_key] = str(file.tell() - PACKAGE_HEAD_BYTES).encode()
-            file.write(encode_entry(entry_name(block.id), block.data))
+            file.write(nodewriter.encode_entry(nodewriter.entry_name(block.id), block.data))
             store[b"status"] = str(file.tell() - PACKAGE_HEAD_BYTES).encode()
         return BLOCK_SIGNED + name
 
@@ -97,10 +86,15 @@ class SimulatedNode:
         for slice_id, store in self.writer.open_slices.items():
             for number, key in enumerate(self.writer.files[slice_id]):
                 path = self.writer.place_file(key)
-                size = int(read_bytes(store, f"status.{number}".encode())) + PACKAGE_HEAD_BYTES
+                size = (
+                    int(nodewriter.read_bytes(store, f"status.{number}".encode()))
+                    + PACKAGE_HEAD_BYTES
+                )
                 if path.stat().st_size > size:
                     self._cut(path, size)
-        if read_bytes(self.writer.state, SHARD_CLIENT)[4:] == encode_id(under_way.blocks[0].id):
+        if nodewriter.read_bytes(self.writer.state, nodewriter.SHARD_CLIENT)[
+            4:
+        ] == nodewriter.encode_id(under_way.blocks[0].id):
             self.written.append(under_way)
         else:
             self._undo([under_way])
@@ -117,12 +111,12 @@ class SimulatedNode:
             if (store := self.writer.open_slices.get(slice_id)) is None:
                 continue
             for block in bundle.blocks:
-                name = encode_id(block.id)
+                name = nodewriter.encode_id(block.id)
                 file_key = hashlib.sha256(BLOCK_FILE + name).hexdigest().upper().encode()
                 if (found := store.get(file_key)) is None:
                     continue
                 number, path, _ = self.writer.choose_file(slice_id, bundle.mc_seqno, block.id)
-                begin = int(found) + PACKAGE_HEAD_BYTES - len(encode_proof(block.id))
+                begin = int(found) + PACKAGE_HEAD_BYTES - len(nodewriter.encode_proof(block.id))
                 place = slice_id, number, path
                 sizes[place] = min(begin, sizes.get(place, begin))
                 shards.add((slice_id, block.id.workchain, block.id.shard))
@@ -144,7 +138,9 @@ class SimulatedNode:
                 break
             for block in reversed(bundle.blocks):
                 if (block.id.workchain, block.id.shard) == (workchain, shard):
-                    store[key] = encode_desc(block.id.seqno, self.writer.read_header(block))
+                    store[key] = nodewriter.encode_desc(
+                        block.id.seqno, self.writer.read_header(block)
+                    )
                     return
         del store[key]
 
@@ -180,7 +176,7 @@ class SimulatedNode:
         writer.state = writer._store("state")
         writer.index = writer._store("files/globalindex")
         for slice_id in writer.open_slices:
-            writer.open_slices[slice_id] = writer._store(slice_name(slice_id))
+            writer.open_slices[slice_id] = writer._store(nodewriter.slice_name(slice_id))
 
     def upgrade(self, form: str, at: int) -> None:
         """Switch to another form, from a slice that begins with masterchain block ``at``."""
