@@ -34,16 +34,16 @@ def raw(ask: Asker, address: str) -> str:
 
 
 @pytest.mark.parametrize("kind", TAGS)
-def test_tokens(patient: Asker, facts: Facts, kind: str) -> None:
+def test_tokens(ask: Asker, facts: Facts, kind: str) -> None:
     contracts = pick(facts, kind)
     assert contracts
     for contract in contracts[:4]:
-        found = patient("getTokenData", address=contract["address"])
+        found = ask("getTokenData", address=contract["address"])
         assert found["@type"] == TAGS[kind]
         assert found["address"].lower() == contract["address"]
         answers = contract["get_methods"]
         check = globals()[f"check_{found['contract_type']}"]
-        check(patient, found, {name.split("(")[0]: answers[name]["stack"] for name in answers})
+        check(ask, found, {name.split("(")[0]: answers[name]["stack"] for name in answers})
 
 
 def check_jetton_master(ask: Asker, found: dict[str, Any], answers: dict[str, Any]) -> None:
@@ -78,34 +78,34 @@ def check_nft_item(ask: Asker, found: dict[str, Any], answers: dict[str, Any]) -
     assert content.keys() in ({"type", "data"}, {"domain", "data"})
 
 
-def test_an_account_that_is_no_token(patient: Asker, facts: Facts) -> None:
+def test_an_account_that_is_no_token(ask: Asker, facts: Facts) -> None:
     wallet = pick(facts, "wallet_v4r2")[0]["address"]
     text = f"Smart contract {wallet.upper()} is not Jetton or NFT"
-    assert patient.refused("getTokenData", address=wallet) == (409, text)
-    friendly = patient("packAddress", address=wallet)
+    assert ask.refused("getTokenData", address=wallet) == (409, text)
+    friendly = ask("packAddress", address=wallet)
     text = f"Smart contract {friendly} is not Jetton or NFT"
-    assert patient.refused("getTokenData", address=friendly) == (409, text)
+    assert ask.refused("getTokenData", address=friendly) == (409, text)
 
 
-def test_a_token_before_it_was_there(patient: Asker, facts: Facts) -> None:
+def test_a_token_before_it_was_there(ask: Asker, facts: Facts) -> None:
     address = pick(facts, "nft_item")[0]["address"]
-    assert patient.refused("getTokenData", address=address, seqno=1)[0] == 409
+    assert ask.refused("getTokenData", address=address, seqno=1)[0] == 409
 
 
-def test_names(patient: Asker, facts: Facts) -> None:
+def test_names(ask: Asker, facts: Facts) -> None:
     kinds = set()
     for item in pick(facts, "dns_item"):
         name = item["domain"].removesuffix(".ton")
         asked = {"address": item["collection"], "name": name}
-        (entry,) = patient("dnsResolve", **asked)["entries"]
+        (entry,) = ask("dnsResolve", **asked)["entries"]
         assert (entry["@type"], entry["name"]) == ("dns.entry", name)
         resolver = entry["entry"]["resolver"]["account_address"]
-        assert raw(patient, resolver) == item["address"]
-        found = patient("dnsResolve", **asked, ttl=1)
-        assert found == patient("dnsResolve", address=item["address"], name=".")
+        assert raw(ask, resolver) == item["address"]
+        found = ask("dnsResolve", **asked, ttl=1)
+        assert found == ask("dnsResolve", address=item["address"], name=".")
         assert {entry["name"] for entry in found["entries"]} <= {"."}
         kinds |= {entry["entry"]["@type"] for entry in found["entries"]}
-        data = patient("getTokenData", address=item["address"])["content"]
+        data = ask("getTokenData", address=item["address"])["content"]
         assert data["domain"] == item["domain"]
         assert ("wallet" in data["data"]) == any(
             entry["entry"]["@type"] == "dns.entryDataSmcAddress" for entry in found["entries"]
@@ -113,17 +113,17 @@ def test_names(patient: Asker, facts: Facts) -> None:
     assert {"dns.entryDataSmcAddress", "dns.entryDataStorageAddress", "dns.entryDataText"} <= kinds
 
 
-def test_what_does_not_resolve(patient: Asker, facts: Facts) -> None:
+def test_what_does_not_resolve(ask: Asker, facts: Facts) -> None:
     wallet = pick(facts, "wallet_v4r2")[0]["address"]
-    status, text = patient.refused("dnsResolve", address=wallet, name="x")
+    status, text = ask.refused("dnsResolve", address=wallet, name="x")
     assert status == 500
     assert "does not resolve: exit code 11" in text
     elector = f"-1:{'3' * 64}"
-    status, text = patient.refused("dnsResolve", address=elector, name="x")
+    status, text = ask.refused("dnsResolve", address=elector, name="x")
     assert (status, text) == (500, f"{elector} does not resolve: it is not a DNS contract")
-    status, text = patient.refused("dnsResolve", address=wallet, name="a..b")
+    status, text = ask.refused("dnsResolve", address=wallet, name="a..b")
     assert (status, text) == (500, "'a..b' is not a name")
-    status, text = patient.refused("dnsResolve", address=wallet, ttl=-1)
+    status, text = ask.refused("dnsResolve", address=wallet, ttl=-1)
     assert (status, text) == (422, "failed to validate request: ttl should be non-negative")
 
 

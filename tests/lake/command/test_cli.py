@@ -20,6 +20,7 @@ from tonlake.api.command import status
 from tonlake.api.command.loading import NAMES, compose_settings
 from tonlake.api.python import command as sql
 from tonlake.lake.command import cli, maintain
+from tonlake.lake.duck.macros import read_flat_macros
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
@@ -232,6 +233,7 @@ def test_sql_reads_only(read_lake: Path) -> None:
 
 
 def test_views_of_a_folder_that_cannot_be_written(lake: Path) -> None:
+    read_flat_macros()  # in memory
     with mock.patch.object(duckdb, "connect", side_effect=duckdb.IOException("no room")):
         done = run("views", "--lake", lake)
     assert done.exit_code == 1
