@@ -148,7 +148,7 @@ class ConfirmedBlocks:
         return self._stamp != before
 
     def forget(self) -> None:
-        """Forget what was sent: nobody listens any more."""
+        """Forget what was sent: no client listens any more."""
         self._sent.clear()
 
     def make(self, types: Collection[str], newest: int) -> list[Event]:

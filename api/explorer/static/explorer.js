@@ -72,10 +72,10 @@ if (document.querySelector("[data-live], [data-live-part]")) {
     if (document.hidden) return;
     stream = new EventSource(path);
     stream.onmessage = (event) => {
-      const told = JSON.parse(event.data);
-      const isConfirmed = told.type === "account_state_change" && told.finality === "confirmed";
+      const message = JSON.parse(event.data);
+      const isConfirmed = message.type === "account_state_change" && message.finality === "confirmed";
       for (const note of document.querySelectorAll("[data-confirmed]")) note.hidden = !isConfirmed;
-      if (told.finality !== "confirmed") renew();
+      if (message.finality !== "confirmed") renew();
     };
   };
   document.addEventListener("visibilitychange", follow);

@@ -110,10 +110,10 @@ def test_every_event_is_confirmed_once_and_then_finalized_once(
 
         messages = read_until(receive, [], "finalized", names)
     assert len(signed) > 50
-    for told in (events, messages):
+    for sent in (events, messages):
         by_name = {name: strip(one) for name, one in zip(names, final, strict=True)}
-        assert [strip(one) for one in told if one["finality"] == "finalized"] == [*by_name.values()]
-        confirmed = [one for one in told if one["finality"] == "confirmed"]
+        assert [strip(one) for one in sent if one["finality"] == "finalized"] == [*by_name.values()]
+        confirmed = [one for one in sent if one["finality"] == "confirmed"]
         assert {one["type"] for one in confirmed} == set(TYPES)
         for one in confirmed:
             assert strip(one) == by_name.pop(name_event(one)), "each once"

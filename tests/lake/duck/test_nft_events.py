@@ -40,7 +40,7 @@ def sale(**details: object) -> Row:
     return make_row("nft_sales", account=CONTRACT, **own)
 
 
-def told(event: str, *, success: bool = True) -> Row:
+def reported(event: str, *, success: bool = True) -> Row:
     own = {"trace_id": bytes(32), "buyer": f"0:{BUYER.hex().upper()}", "price": 1_350_000_000}
     own |= {"seller": f"-1:{OWNER.hex().upper()}", "sale": f"0:{CONTRACT.hex()}", "end_lt": 7}
     return make_row("nft_sales_events", event=event, success=success, **own)
@@ -64,15 +64,15 @@ DONE, ENDED = sale(**SALE, is_complete=True), sale(**AUCTION, end_flag=True)
             [("auctioned", None, None, None, None), ("sold", BUYER, "3.000000001", "0.15", None)],
         ),
         (
-            (sale(**SALE, is_complete=False), SOLD, told("auction_bid")),
+            (sale(**SALE, is_complete=False), SOLD, reported("auction_bid")),
             [("bid", BUYER, "1.35", None, None)],
         ),
         (
-            (DONE, SOLD, TRACE, told("nft_purchase"), told("dns_purchase", success=False)),
+            (DONE, SOLD, TRACE, reported("nft_purchase"), reported("dns_purchase", success=False)),
             [("sold", BUYER, "1.35", "0.1", "0.03")],
         ),
     ],
-    ids=["a sale", "back to the owner", "an auction", "not completed", "told by an action"],
+    ids=["a sale", "back to the owner", "an auction", "not completed", "reported by an action"],
 )
 def test_events(tmp_path: Path, rows: tuple[Row, ...], expected: list[tuple[Any, ...]]) -> None:
     tables = {
