@@ -35,6 +35,7 @@ from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.node.statefile import StateFiles
 from tonlake.ingest.source.origin import Origin
 from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.commit.delta import FOLDER, POSITION_FILE
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_segments
@@ -522,6 +523,10 @@ def test_a_run_goes_on_where_one_was_stopped(
     assert not folder.exists()
 
 
+def is_delta(path: str) -> bool:
+    return path == POSITION_FILE or f"/{FOLDER}/" in path
+
+
 KILLED = """
 import sys
 from pathlib import Path
@@ -560,10 +565,12 @@ def test_after_a_kill_the_same_command_gives_the_same_bytes(
         process.wait()
         assert verify_lake(lake).damage == []
         bring_state(demo_node, lake)
+        found = verify_lake(lake)  # Delta logs, too: a kill before a publication joins two versions
+        assert found.damage == []
         committed = digest_files(lake)
-        orphans = set(verify_lake(lake).orphans)
-        assert {path: each for path, each in committed.items() if path not in orphans} == {
-            path: each for path, each in expected.items() if path not in orphans
+        skipped = {*found.orphans, *filter(is_delta, committed.keys() | expected)}
+        assert {path: each for path, each in committed.items() if path not in skipped} == {
+            path: each for path, each in expected.items() if path not in skipped
         }
         shutil.rmtree(lake)
 
