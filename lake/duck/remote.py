@@ -188,9 +188,9 @@ def describe_files(storage: Storage, table: Table, files: Sequence[DataFile]) ->
 
 
 @lru_cache(256)
-def _read_pack(storage: Storage, path: str) -> bytes:
+def _read_pack(storage: Storage, path: str) -> pa.Buffer:
     """Return the bytes of a pack, which never change, for all tables."""
-    return storage.read(path)
+    return pa.py_buffer(storage.read(path))
 
 
 def _list_own_tables(storage: Storage) -> list[tuple[OwnTable, OwnState]]:

@@ -61,22 +61,18 @@ def encode_file(file: NewFile, settings: LakeSettings) -> tuple[DataFile, pa.Buf
 def encode_pack(files: Iterable[NewFile], place: Place) -> tuple[list[DataFile], bytes]:
     """Return the descriptions and the bytes of files in one pack; the place is the commit's."""
     packed: list[DataFile] = []
-    pieces: list[bytes] = []
+    whole = bytearray()
     for file in files:
-        rows, begin = file.rows.num_rows, sum(map(len, pieces))
-        if not rows:
+        if not file.rows.num_rows:
             continue
         data = encode_stream(file.rows, TABLES[file.table])
         sha256 = hashlib.sha256(data).hexdigest()
         path = path_at(file.table, file.place, sha256, PACKED_ENDING)
-        described = DataFile(
-            path, file.table, rows, len(data), sha256, SCHEMA_VERSION, offset=begin
-        )
-        packed.append(described)
-        pieces.append(data)
-    whole = b"".join(pieces)
+        about = (file.rows.num_rows, len(data), sha256, SCHEMA_VERSION)
+        packed.append(DataFile(path, file.table, *about, offset=len(whole)))
+        whole += data
     pack = pack_path(place, len(whole), hashlib.sha256(whole).hexdigest())
-    return [msgspec.structs.replace(file, pack=pack) for file in packed], whole
+    return [msgspec.structs.replace(file, pack=pack) for file in packed], bytes(whole)
 
 
 def write_ahead(lake_dir: Path, settings: LakeSettings, file: NewFile) -> Written:

@@ -62,12 +62,9 @@ def read_rows(
 
 def read_bytes(lake_dir: Path, file: DataFile) -> pa.Buffer:
     """Return the bytes of a file, which may be a part of a pack, and verify their digest."""
-    # Memory of Arrow, not of Python: its threads let go of it late, and one that needs the
-    # interpreter for that while the process ends aborts it.
+    count = file.bytes if file.pack else None
     try:
-        with pa.OSFile(str(lake_dir / file.stored)) as stream:
-            stream.seek(file.offset)
-            data = stream.read_buffer(file.bytes if file.pack else None)
+        data = _read_buffer(lake_dir / file.stored, file.offset, count)
     except OSError as error:
         raise LakeCorrupt.unreadable(file.path, error) from error
     check_digest(data, file)
@@ -106,9 +103,9 @@ _KEPT_PACKS = 256
 class PackedRows:
     """The rows of a lake that are in packs; those of a table stay as long as its files are read."""
 
-    def __init__(self, load: Callable[[str], bytes]) -> None:
-        """Take a function that returns the bytes of a pack; it is called once for all tables."""
-        self._load = lru_cache(_KEPT_PACKS)(load)
+    def __init__(self, load: Callable[[str], pa.Buffer]) -> None:
+        """Take a function that returns the bytes of a pack; it keeps them for all tables."""
+        self._load = load
         self._rows: dict[str, dict[str, pa.Table]] = {}
 
     def read(self, table: str, files: Sequence[DataFile]) -> pa.Table:
@@ -130,17 +127,29 @@ class PackedRows:
 
     def _decode(self, file: DataFile) -> pa.Table:
         try:
-            pack = memoryview(self._load(file.pack))
+            data = self._load(file.pack).slice(file.offset, file.bytes)
         except OSError as error:
             raise LakeCorrupt.unreadable(file.path, error) from error
-        data = pa.py_buffer(pack[file.offset : file.offset + file.bytes])
+        except IndexError as error:
+            raise LakeCorrupt(file.path, f"{file.pack} ends before it") from error
         check_digest(data, file)
         return _fill_fields(pa.ipc.open_stream(data).read_all(), _pick_fields(file.table, None))
 
 
-def load_from(lake_dir: Path) -> Callable[[str], bytes]:
-    """Return what loads packs of a lake's folder."""
-    return lambda path: (lake_dir / path).read_bytes()
+def load_from(lake_dir: Path) -> Callable[[str], pa.Buffer]:
+    """Return what loads packs of a lake's folder, and keeps some."""
+    return lru_cache(_KEPT_PACKS)(lambda path: _read_buffer(lake_dir / path))
+
+
+def _read_buffer(path: Path, offset: int = 0, count: int | None = None) -> pa.Buffer:
+    """Return bytes of a file in memory of Arrow, not of Python.
+
+    Threads of Arrow let go of it late, and one that needs the interpreter for that while the
+    process ends aborts it.
+    """
+    with pa.OSFile(str(path)) as stream:
+        stream.seek(offset)
+        return stream.read_buffer(count)
 
 
 def check_digest(data: pa.Buffer, file: DataFile) -> None:

@@ -141,7 +141,7 @@ class SparkLake:
         if packed:
             paths = sorted({f"{self._root}/{file.pack}" for file in packed})
             packs = self.session.read.format("binaryFile").load(paths).collect()
-            known = {Path(pack.path).name: bytes(pack.content) for pack in packs}
+            known = {Path(pack.path).name: pa.py_buffer(bytes(pack.content)) for pack in packs}
             rows.append(PackedRows(lambda path: known[Path(path).name]).read(name, packed))
         return pa.concat_tables(rows)
 
