@@ -4,8 +4,6 @@ A key is ``tl_<id>_<secret>``: the id finds its record, and a secret of 256 rand
 Secrets of that size cannot be brute-forced, so one round of SHA-256 is as safe as a slow hash.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import logging

@@ -18,6 +18,7 @@ from litestar.config.cors import CORSConfig
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 from litestar.routes import HTTPRoute
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 import tonlake.api.metrics
 import tonlake.api.publish
@@ -57,6 +58,7 @@ from tonlake.api.request.call import STARTED_S, ApiRequest, join_notes, measure_
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.request.table_format import HTML, choose_format
 from tonlake.api.scan.routes import ScanLane
+from tonlake.api.settings import HttpSettings, Settings
 from tonlake.api.sql.pool import SqlPool
 from tonlake.api.stream.hub import Hub
 from tonlake.ingest.derive.tvm.pool import TvmPool
@@ -66,9 +68,6 @@ from tonlake.lake.log.digest import Recheck
 from tonlake.queries.errors import QueryTimeout, QueryTooLarge
 
 if TYPE_CHECKING:
-    from litestar.types import ASGIApp, Message, Receive, Scope, Send
-
-    from tonlake.api.settings import HttpSettings, Settings
     from tonlake.ingest.source.liteserver.query import StateServers
 
 

@@ -3,24 +3,19 @@
 Swagger UI is served from an installed package; nothing is loaded from other hosts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from litestar import Response, get
+from litestar.handlers import HTTPRouteHandler
 
 from tonlake.api.explorer.frame import HEADERS, read_theme
 from tonlake.api.openapi import describe_api
-from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
+from tonlake.api.request.call import ApiRequest
 from tonlake.api.v3.routes import described
-
-if TYPE_CHECKING:
-    from litestar.handlers import HTTPRouteHandler
 
 _DAY = {"Cache-Control": "max-age=86400"}
 

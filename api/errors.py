@@ -3,8 +3,6 @@
 ``STATUS`` maps error classes, of this module and of the packages below, to HTTP status codes.
 """
 
-from __future__ import annotations
-
 from tonlake.ingest.errors import TvmBusy, TvmError, TvmMissing, TvmOutdated
 from tonlake.lake.errors import (
     BlocksLacking,

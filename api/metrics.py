@@ -1,17 +1,16 @@
 """Counts requests and queries and measures their duration for Prometheus; configures logs."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from litestar import Response, get
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
@@ -25,24 +24,19 @@ from tonlake.api.errors import (
     ShareExceeded,
 )
 from tonlake.api.http.gate import KEY_ID, REFUSAL, REQUEST_TYPES, check_key
-from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
+from tonlake.api.http.representation import ResponseCache
+from tonlake.api.request.call import ApiRequest
+from tonlake.api.request.snapshot import SnapshotHolder
+from tonlake.api.settings import LogSettings, Settings
+from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.derive.tvm.support import compare_versions, list_engines
+from tonlake.ingest.settings import TvmSettings
 from tonlake.lake.duck.own import read_definitions, read_own_state
 from tonlake.lake.errors import LakeError
+from tonlake.lake.log.digest import Recheck
 from tonlake.lake.log.following import measure_lag
+from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.unanswered import count_unanswered
-
-if TYPE_CHECKING:
-    from litestar.types import ASGIApp, Message, Receive, Scope, Send
-
-    from tonlake.api.http.representation import ResponseCache
-    from tonlake.api.request.snapshot import SnapshotHolder
-    from tonlake.api.settings import LogSettings, Settings
-    from tonlake.ingest.derive.tvm.pool import TvmPool
-    from tonlake.ingest.settings import TvmSettings
-    from tonlake.lake.log.digest import Recheck
-    from tonlake.lake.log.snapshot import Snapshot
-
 
 REQUESTS = "tonlake.requests"
 TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"

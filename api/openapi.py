@@ -4,8 +4,6 @@ Parameters come from the structs that convert them, responses from the structs t
 the document cannot differ from what the program does.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 import sys
@@ -13,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple, get_origin
+from typing import Any, NamedTuple, get_origin
 
 import msgspec
+from litestar.handlers import HTTPRouteHandler
 
 from tonlake.api import tables
 from tonlake.api.request.call import Query, converters_of
@@ -26,10 +25,6 @@ from tonlake.api.scan.routes import PATH
 from tonlake.api.stream.event import FINALITIES, TYPES, StreamQuery
 from tonlake.api.stream.routes import PREFIX
 from tonlake.api.v2.routes import METHODS, Method
-
-if TYPE_CHECKING:
-    from litestar.handlers import HTTPRouteHandler
-
 
 Schema = dict[str, Any]
 

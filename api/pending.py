@@ -4,13 +4,11 @@ A message leaves the pool when the lake has the transaction that consumed it, wh
 changed so that it can no longer be accepted, or when it expires.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -19,6 +17,8 @@ from msgspec import UNSET
 from tonlake.api.chain.run import emulate_message
 from tonlake.api.errors import ApiError
 from tonlake.api.request.call import Arguments, Call
+from tonlake.api.request.snapshot import SnapshotHolder
+from tonlake.api.settings import Settings
 from tonlake.api.stream.event import (
     PENDING,
     TRANSACTIONS,
@@ -29,6 +29,7 @@ from tonlake.api.stream.event import (
     write_head,
 )
 from tonlake.api.text.encoding import render_raw
+from tonlake.api.v3.layout.transaction import Transaction
 from tonlake.api.v3.resource.action import Action, render_action
 from tonlake.api.v3.resource.answer import Trace, render_trace
 from tonlake.api.v3.resource.transaction import render_transaction
@@ -37,20 +38,14 @@ from tonlake.ingest.derive.action.stored import SOURCES, Rows
 from tonlake.ingest.derive.action.version import expand_names
 from tonlake.ingest.derive.tvm.call import NotAccepted
 from tonlake.ingest.derive.tvm.message import read_message
+from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.ingest.derive.tvm.trace import EmulatedTrace
 from tonlake.ingest.errors import IngestError
 from tonlake.lake import schema
 from tonlake.lake.errors import LakeError
 from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.action import ACTIONS
 from tonlake.queries.errors import QueryTimeout
-
-if TYPE_CHECKING:
-    from tonlake.api.request.snapshot import SnapshotHolder
-    from tonlake.api.settings import Settings
-    from tonlake.api.v3.layout.transaction import Transaction
-    from tonlake.ingest.derive.tvm.pool import TvmPool
-    from tonlake.ingest.derive.tvm.trace import EmulatedTrace
-
 
 Row = dict[str, Any]
 

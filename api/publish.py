@@ -4,30 +4,24 @@ Data files and index segments never change and have part of their digest in thei
 entries never change either. No other file of the lake's folder is served.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from litestar import Response, get
 from litestar.exceptions import NotFoundException
 from litestar.response import Stream
 
 from tonlake.api.http.gate import check_key
-from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
+from tonlake.api.request.call import ApiRequest
+from tonlake.api.settings import Settings
 from tonlake.lake.duck.own import DEFINITIONS_FILE
 from tonlake.lake.index.builder.plan import range_of
 from tonlake.lake.log.place import describe_pack, read_place
 from tonlake.lake.log.snapshot import SELECTION_FILE
 from tonlake.lake.log.state import FIRST_FILE, LOG_FOLDER, PACK_FOLDER, SEGMENT_FOLDER, DataFile
 from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from tonlake.api.settings import Settings
-
 
 PREFIX = "/lake"
 _ENTRY = re.compile(rf"{LOG_FOLDER}/[1-9][0-9]*(\.checkpoint)?\.json")

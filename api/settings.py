@@ -1,7 +1,5 @@
 """Settings of the API, by section, and the struct with all settings."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import msgspec

@@ -1,10 +1,7 @@
 """``/api/tables``: returns rows of user-defined tables, filtered and in pages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import msgspec
 from litestar import Response
@@ -22,6 +19,7 @@ from tonlake.api.request.call import (
     refine_format,
 )
 from tonlake.api.request.table_format import JSON, MEDIA_TYPES, choose_format
+from tonlake.api.settings import Settings
 from tonlake.api.sql.worker import write_answer
 from tonlake.lake.duck.own import (
     COMPARISONS,
@@ -32,10 +30,6 @@ from tonlake.lake.duck.own import (
     read_own_state,
 )
 from tonlake.lake.errors import QueryError
-
-if TYPE_CHECKING:
-    from tonlake.api.settings import Settings
-
 
 PREFIX = "/api/tables"
 USUAL_ROWS, MAX_ROWS = 100, 1000

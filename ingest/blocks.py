@@ -1,7 +1,5 @@
 """The protocol of block sources, and the values that its methods return."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 import msgspec

@@ -1,7 +1,5 @@
 """Errors of the ingest package."""
 
-from __future__ import annotations
-
 
 class IngestError(Exception):
     """Root of every error of this package."""

@@ -3,8 +3,6 @@
 Code that needs several sections takes ``IngestSections``, which includes those of the lake.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

@@ -1,20 +1,15 @@
 """Parses ranges of masterchain seqnos, and computes which parts of a range are covered."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
+from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.spread import HERE, Spread
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from tonlake.ingest.blocks import BlockSource
-    from tonlake.lake.log.place import Place
+from tonlake.lake.log.place import Place
 
 _GRAMMAR = re.compile(r"(?P<first>-?[0-9]{1,10})?(?P<colon>:)?(?P<last>[0-9]{1,10})?")
 

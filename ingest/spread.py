@@ -1,7 +1,5 @@
 """Distributes independent work of a stage over processes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from typing import Generic, Protocol, TypeVar

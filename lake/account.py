@@ -1,7 +1,5 @@
 """Addresses, hashes, shards and block ids: their notations, and the form that the lake has."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

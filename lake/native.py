@@ -1,7 +1,5 @@
 """Loads the optional C extensions; ``TONLAKE_NATIVE=0`` disables them all."""
 
-from __future__ import annotations
-
 import os
 from importlib import import_module
 from typing import Any

@@ -1,7 +1,5 @@
 """Child processes, their allocator and their open files."""
 
-from __future__ import annotations
-
 import os
 import resource
 import select

@@ -4,8 +4,6 @@ Commands compose the sections of all packages and load their values; the lake pa
 these structs.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

@@ -5,8 +5,6 @@ the address space, locks of open files, and ``F_FULLFSYNC``, without which macOS
 disk's own cache.
 """
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import os

@@ -1,24 +1,18 @@
 """Counts the account states whose get-methods no engine could run, by table of contracts."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import msgspec
 
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Place, read_place
+from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema.contract import UNANSWERED_METHODS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-    from pathlib import Path
-
-    from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.log.state import DataFile
 
 _COLUMNS = ("contract_table", "method", "reason")
 _FILES_KEPT = 10_000

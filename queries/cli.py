@@ -1,7 +1,5 @@
 """The command ``tonlake query``: runs a named query with DuckDB."""
 
-from __future__ import annotations
-
 import json
 from contextlib import nullcontext
 from pathlib import Path

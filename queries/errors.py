@@ -1,7 +1,5 @@
 """Errors of the queries package."""
 
-from __future__ import annotations
-
 
 class QueryError(Exception):
     """Root of every error of this package."""

@@ -13,16 +13,14 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from itertools import dropwhile, takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import msgspec
 
 from tonlake.queries.errors import QueryMalformed, QueryUnknown
-
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
 
 TYPES = frozenset(
     {

@@ -1,7 +1,5 @@
 """Parses the values of a query's parameters, as users write them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime

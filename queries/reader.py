@@ -6,15 +6,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import duckdb
+import pyarrow as pa
 
 from tonlake.lake.duck.answer import ask, naming_the_fault
 from tonlake.lake.duck.connection import choose_views, find_damage_behind, list_tables
 from tonlake.lake.duck.limit import WATCH, count_work
+from tonlake.lake.duck.remote import Views
 from tonlake.lake.errors import QueryError as QueryRefused
 from tonlake.lake.index.answer import ANSWERS, find_answer
+from tonlake.lake.index.index import Index
+from tonlake.lake.log.snapshot import Snapshot
 from tonlake.queries.composed import find_composed
 from tonlake.queries.errors import (
     ParameterMismatch,
@@ -25,14 +29,6 @@ from tonlake.queries.errors import (
 )
 from tonlake.queries.loader import REQUIRED, Query, load_queries
 from tonlake.queries.parameter import advise_narrowing
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tonlake.lake.duck.remote import Views
-    from tonlake.lake.index.index import Index
-    from tonlake.lake.log.snapshot import Snapshot
-
 
 INDEX, SQL = "index", "sql"
 """What may answer a query."""

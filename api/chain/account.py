@@ -29,6 +29,7 @@ from tonlake.api.chain.block import (
 )
 from tonlake.api.chain.cells import read_cell_trees
 from tonlake.api.errors import LiteServerError
+from tonlake.api.settings import Settings
 from tonlake.api.text.encoding import Address
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.block.state import StateAt, Touched, make_row, read_account
@@ -47,7 +48,6 @@ from tonlake.queries.errors import QueryNeeded
 if TYPE_CHECKING:
     from tonlake.api.chain.arguments import AccountParams
     from tonlake.api.request.call import Call
-    from tonlake.api.settings import Settings
     from tonlake.ingest.source.liteserver.query import StateServers
 
 

@@ -5,8 +5,6 @@ are converted to text first, and converters read text; the error texts are those
 version 2 know.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Mapping

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from tonlake.api.errors import LiteServerError, NotCovered
 from tonlake.api.text.encoding import name_ranges
 from tonlake.lake.account import MASTERCHAIN
+from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
     from tonlake.api.request.call import Call
-    from tonlake.queries.reader import Reader
 
-    Row = Mapping[str, Any]
+Row = Mapping[str, Any]
 
 _MAX_SHARDS = 2_000
 """Upper bound of blocks with the same seqno, one per shard."""

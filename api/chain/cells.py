@@ -1,13 +1,10 @@
 """Assembles cell trees from ``state_cells``: code and data of accounts, and libraries."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.text.native import NATIVE
@@ -15,11 +12,9 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.packed import assemble_boc
 from tonlake.ingest.decode.cell.writer import add_crc32c, serialize_depth_first
 from tonlake.ingest.errors import MissingCell
-
-if TYPE_CHECKING:
-    from tonlake.lake.index.cells import PackedCell
-    from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.queries.reader import Reader
+from tonlake.lake.index.cells import PackedCell
+from tonlake.lake.log.snapshot import Snapshot
+from tonlake.queries.reader import Reader
 
 CACHED_CELLS = 4096
 _CRC_FLAG = 0x40  # serialized_boc: has_crc32c

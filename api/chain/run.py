@@ -4,12 +4,10 @@ The environment of a contract is the same for all accounts: the configuration, t
 masterchain blocks, and public libraries.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -31,6 +29,7 @@ from tonlake.api.chain.block import (
 from tonlake.api.chain.cells import read_cell_trees
 from tonlake.api.chain.upstream import check_parts
 from tonlake.api.errors import LiteServerError, ResultDeep
+from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import Address, WrittenAddress, decode_currencies
 from tonlake.api.text.stack import decode_stack
 from tonlake.ingest.derive.tvm.call import (
@@ -56,6 +55,7 @@ from tonlake.ingest.derive.tvm.message import (
     read_fees,
 )
 from tonlake.ingest.derive.tvm.pool import STACK_DEPTH
+from tonlake.ingest.derive.tvm.stack import StackValue
 from tonlake.ingest.derive.tvm.support import EMULATOR_REMEDY, find_emulator, find_engine
 from tonlake.ingest.derive.tvm.trace import EmulatedTrace, emulate_trace
 from tonlake.ingest.derive.tvm.worker import HOW_TO_INSTALL
@@ -68,11 +68,6 @@ from tonlake.ingest.errors import (
     TvmRefusal,
     TvmStackDeep,
 )
-
-if TYPE_CHECKING:
-    from tonlake.api.request.call import Call
-    from tonlake.ingest.derive.tvm.stack import StackValue
-
 
 LIBRARIES = 256
 """Maximum public libraries read for one get-method."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.errors import LiteServerError, SendingUnavailable, UpstreamRefusal
+from tonlake.api.settings import UpstreamSettings
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.tvm.message import read_message
@@ -19,7 +20,6 @@ from tonlake.ingest.errors import BocError, DecodeError, ServerRefusal, SourceEr
 if TYPE_CHECKING:
     from tonlake.api.chain.arguments import EstimateCellParams, EstimateParams
     from tonlake.api.request.call import Call
-    from tonlake.api.settings import UpstreamSettings
 
 TIMEOUT_MS = 10_000
 """Timeout of the upstream."""

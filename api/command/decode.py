@@ -1,7 +1,5 @@
 """The command ``tonlake decode``: decodes files as the API would return them, without a lake."""
 
-from __future__ import annotations
-
 import base64
 import io
 import sys

@@ -7,21 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from litestar.testing import TestClient
 
 from tonlake.api.command.serve import listen, serve_lake
 from tonlake.api.settings import Settings
 from tonlake.ingest.command.ingest import show_blocks
 from tonlake.ingest.demo.node import ingest_archive, open_shipped
 from tonlake.ingest.errors import SourceError
+from tonlake.ingest.run.pipeline import IngestReport
 from tonlake.lake.command.argument import LAKE_FOLDER
 from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.maintenance.verify import verify_lake
 
 if TYPE_CHECKING:
-    from litestar.testing import TestClient
-
     from tonlake.api.app import Service
-    from tonlake.ingest.run.pipeline import IngestReport
 
 ARCHIVE = "demo-node.tar.zst"
 """The node database in the package."""

@@ -4,8 +4,6 @@ Elsewhere a process is started as ``python -P -m MODULE``. In the binary ``sys.e
 binary itself, so it accepts these options.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import runpy
 import sys

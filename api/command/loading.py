@@ -4,8 +4,6 @@ Later layers override earlier ones: defaults < TOML file (``[http] port``) < env
 (``TONLAKE_HTTP_PORT``) < flags.
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 import tomllib

@@ -26,6 +26,7 @@ import click
 from tonlake.api.command.loading import load_command_settings
 from tonlake.api.errors import KeyFileInvalid
 from tonlake.api.metrics import configure_logs
+from tonlake.api.settings import Settings
 from tonlake.ingest.command.metadata import name_fetcher
 from tonlake.ingest.command.node import choose_node, keep_apart, node_option
 from tonlake.ingest.errors import SourceError
@@ -38,7 +39,6 @@ from tonlake.lake.errors import LakeError, LakeNotFound, SettingsError
 from tonlake.lake.log.state import read_state
 
 if TYPE_CHECKING:
-    from tonlake.api.settings import Settings
     from tonlake.ingest.source.liteserver.query import StateServers
 
 

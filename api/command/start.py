@@ -1,7 +1,5 @@
 """Entry point of the command ``tonlake``; loads the imports of a command, which takes a moment."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from typing import Any

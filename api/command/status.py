@@ -1,9 +1,6 @@
 """The command ``tonlake status``: a lake, and how its network compares with the engines here."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -16,9 +13,7 @@ from tonlake.lake.command.cli import failing_cleanly, json_option, read_settings
 from tonlake.lake.command.status import read_status, render_status
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit
-
-if TYPE_CHECKING:
-    from tonlake.lake.unanswered import Unanswered
+from tonlake.lake.unanswered import Unanswered
 
 
 @click.command("status", epilog="Example: tonlake status --lake mainnet.lake")

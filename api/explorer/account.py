@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
 from itertools import groupby, product, starmap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -53,6 +53,8 @@ from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.transaction import Message
 from tonlake.api.v3.page.listed import describe
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, find_keys
+from tonlake.api.v3.resource.action import Action
+from tonlake.api.v3.resource.answer import Metadata, WalletState
 from tonlake.api.v3.route.account import (
     AccountStatesQuery,
     WalletStatesQuery,
@@ -74,11 +76,6 @@ from tonlake.api.v3.route.trace import (
     answer_actions,
     parse_cursor,
 )
-
-if TYPE_CHECKING:
-    from tonlake.api.v3.resource.action import Action
-    from tonlake.api.v3.resource.answer import Metadata, WalletState
-
 
 ROWS = 20
 BATCH, MAX_READ = 100, 1000

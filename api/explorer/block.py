@@ -1,7 +1,5 @@
 """Renders the start page, the list of blocks, the block page with its shards, and the lake page."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections import Counter
@@ -9,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -26,18 +24,15 @@ from tonlake.api.explorer.frame import (
 from tonlake.api.explorer.network import compare_configuration
 from tonlake.api.explorer.transaction import ask_transactions, list_actions
 from tonlake.api.request.call import parse_int32, parse_shard
+from tonlake.api.v3.layout.transaction import Block
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, find_keys
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
 from tonlake.api.v3.route.trace import ActionsQuery
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.command.status import read_status
+from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.state import DataFile, read_commit
-
-if TYPE_CHECKING:
-    from tonlake.api.v3.layout.transaction import Block
-    from tonlake.lake.log.ranges import Range
-    from tonlake.queries.reader import Reader
-
+from tonlake.queries.reader import Reader
 
 WIDTH, ROW, GAP = 100, 34, 0.3
 """Width of the diagram and gap between boxes in percent; height of a row in pixels."""

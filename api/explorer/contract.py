@@ -1,15 +1,14 @@
 """Renders the contract tab of an account: terms, code, data, and get-methods to call."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from tonlake.api.chain.account import AccountState
 from tonlake.api.chain.arguments import GetMethodParams, read_params
 from tonlake.api.chain.configuration import decode_members, decode_pool
 from tonlake.api.chain.run import read_libraries, run_get_method
@@ -25,6 +24,7 @@ from tonlake.api.text.stack import encode_v3, read_argument
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.history import read_contracts
 from tonlake.api.v3.page.listed import list_addresses, render_rows
+from tonlake.api.v3.resource.order import OrderAction
 from tonlake.api.v3.route import contract, token
 from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
 from tonlake.api.v3.route.contract import DNSRecord
@@ -33,10 +33,6 @@ from tonlake.ingest.derive.contract.record import find_method_ids, load_interfac
 from tonlake.ingest.derive.tvm.call import NO_CODE, SUCCESS, Outcome, method_id
 from tonlake.ingest.derive.tvm.stack import TvmCell
 from tonlake.ingest.errors import TvmError
-
-if TYPE_CHECKING:
-    from tonlake.api.chain.account import AccountState
-    from tonlake.api.v3.resource.order import OrderAction
 
 
 class Fact(msgspec.Struct, frozen=True):

@@ -4,13 +4,11 @@ Errors are rendered as pages, too. The parameter ``seqno`` shows a page as of a 
 block, and the links of such a page keep it. Narrow screens show a column's name beside each cell.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -38,11 +36,8 @@ from tonlake.api.request.call import (
     parse_int32,
     read_arguments,
 )
-
-if TYPE_CHECKING:
-    from tonlake.api.text.encoding import Address
-    from tonlake.queries.reader import Reader
-
+from tonlake.api.text.encoding import Address
+from tonlake.queries.reader import Reader
 
 _TABLE = re.compile(r"<thead>(.*?)</thead>(.*?)</table>", re.DOTALL)
 _HEAD = re.compile(r'<th scope="col"[^>]*>(.*?)</th>', re.DOTALL)

@@ -1,9 +1,7 @@
 """Renders the configuration, the key blocks that changed it, validators and elections."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -26,9 +24,7 @@ from tonlake.api.errors import LiteServerError, NotCovered
 from tonlake.api.explorer.frame import Question, Shown
 from tonlake.api.explorer.words.body import Node, list_values, unwrap
 from tonlake.lake.account import MASTERCHAIN
-
-if TYPE_CHECKING:
-    from tonlake.queries.reader import Reader
+from tonlake.queries.reader import Reader
 
 Values = dict[str, Any]
 Params = dict[int, bytes]

@@ -1,14 +1,13 @@
 """Routes of the explorer and of its static files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from http import HTTPStatus
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl
 
 from litestar import Response, Router, get, post
+from litestar.handlers import HTTPRouteHandler
 
 from tonlake.api.explorer import (
     account,
@@ -27,13 +26,8 @@ from tonlake.api.explorer.frame import (
     render,
 )
 from tonlake.api.http.representation import tag_body
-from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
-
-if TYPE_CHECKING:
-    from litestar.handlers import HTTPRouteHandler
-
-    from tonlake.ingest.settings import MetadataSettings
-
+from tonlake.api.request.call import ApiRequest
+from tonlake.ingest.settings import MetadataSettings
 
 YEAR_S = 365 * 86400
 RETRY_AFTER_S = "1"

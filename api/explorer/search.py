@@ -4,8 +4,6 @@ Names of tokens, domains and labels are matched as text, hex digits against pref
 addresses.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Mapping

@@ -4,15 +4,13 @@ Pictures are fetched if the operator allows it, and cached. A browser never cont
 and a client cannot choose the URL to fetch: it comes from a token in the lake.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from litestar import Response
@@ -42,21 +40,18 @@ from tonlake.api.text.encoding import Address
 from tonlake.api.v3.page.book import describe_addresses
 from tonlake.api.v3.page.history import check_derived
 from tonlake.api.v3.page.metadata import NOT_FETCHED, describe_tokens, read_fetched, read_metadata
+from tonlake.api.v3.page.nft import NFTCollection, NFTItem
 from tonlake.api.v3.page.operation import check_no_contract_missing
 from tonlake.api.v3.route import token as token_routes
 from tonlake.ingest.errors import FetchError
 from tonlake.ingest.metadata.download import Downloader, Picture
+from tonlake.ingest.settings import MetadataSettings
 from tonlake.lake.schema.contract import (
     JETTON_MASTERS,
     JETTON_WALLETS,
     NFT_COLLECTIONS,
     NFT_ITEMS,
 )
-
-if TYPE_CHECKING:
-    from tonlake.api.v3.page.nft import NFTCollection, NFTItem
-    from tonlake.ingest.settings import MetadataSettings
-
 
 CACHE_BYTES = 1 << 26
 """Size of the cache in memory; the least recently used pictures are evicted."""

@@ -1,9 +1,7 @@
 """Renders a transaction, with its phases, fees and messages, and a trace, drawn as a tree."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -11,6 +9,7 @@ from tonlake.api.chain.block import find_trace_ids
 from tonlake.api.errors import AnswerNotFound, NotDerived, RequestInvalid
 from tonlake.api.explorer.frame import Question, Redirect, Shown, ask_or_say, read_hash
 from tonlake.api.explorer.words.form import clip, name_call, write_brief, write_kind, write_opcode
+from tonlake.api.explorer.words.names import Names
 from tonlake.api.explorer.words.outcome import (
     BAD,
     COINS,
@@ -21,19 +20,15 @@ from tonlake.api.explorer.words.outcome import (
     split_fees,
 )
 from tonlake.api.explorer.words.sentence import WrittenAction, write_actions
+from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import encode_bytes, parse_address
 from tonlake.api.v2.transaction import read_bags
 from tonlake.api.v3.layout.transaction import Message, Transaction
 from tonlake.api.v3.page.metadata import read_metadata
 from tonlake.api.v3.page.operation import check_no_gap
 from tonlake.api.v3.page.transaction_page import answer_transactions, read_records
+from tonlake.api.v3.resource.answer import Traces, Transactions
 from tonlake.api.v3.route.trace import ActionsQuery, TracesQuery, answer_actions, answer_traces
-
-if TYPE_CHECKING:
-    from tonlake.api.explorer.words.names import Names
-    from tonlake.api.request.call import Call
-    from tonlake.api.v3.resource.answer import Traces, Transactions
-
 
 BOX_WIDTH, BOX_HEIGHT = 176, 48
 COLUMN, ROW = 296, 66

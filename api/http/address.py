@@ -1,7 +1,5 @@
 """Groups client addresses into clients, and recognises addresses of this machine."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 

@@ -7,8 +7,6 @@ waited too long is refused, and so are new ones behind it: an overloaded service
 requests in bounded time and refuses the rest at once.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import re
@@ -19,20 +17,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial, wraps
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from litestar import Response
 from litestar.enums import ScopeType
+from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from tonlake.api.errors import LakeUnavailable, ServiceBusy, ShareExceeded
 from tonlake.api.http.gate import FREE_FOLDERS, FREE_PATHS, REFUSAL, REQUEST_TYPES
 from tonlake.api.http.transit import hold, read_address
 from tonlake.api.request.call import AT_ONCE, STARTED_S, ApiRequest
 from tonlake.queries.errors import QueryNeeded
-
-if TYPE_CHECKING:
-    from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
-
 
 T = TypeVar("T")
 

@@ -4,8 +4,6 @@ A compressed body ends in a stored (uncompressed) block. So a cached response wh
 differ between requests is compressed once, and the end is appended to it each time.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import struct

@@ -8,19 +8,17 @@ a timer of its own, and closes those that are silent. The kernel closes those th
 
 from __future__ import annotations
 
+import asyncio
 import resource
 import socket
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tonlake.api.http.address import name_address
-
-if TYPE_CHECKING:
-    import asyncio
 
 CONNECTION = "connection"
 """Key in the scope's state of an HTTP request's connection; only a server sets it."""

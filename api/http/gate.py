@@ -13,10 +13,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from ipaddress import ip_network
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 from urllib.parse import parse_qsl
 
 from litestar.enums import ScopeType
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from tonlake.api.access import Keyring
@@ -24,10 +25,6 @@ from tonlake.api.errors import ApiError, KeyFileInvalid, KeyMissing, KeyUnknown,
 from tonlake.api.http.address import is_own_machine, name_address
 from tonlake.api.http.connection import CONNECTION, Connection
 from tonlake.lake.errors import SettingsError
-
-if TYPE_CHECKING:
-    from litestar.types import ASGIApp, Message, Receive, Scope, Send
-
 
 FREE_PATHS = frozenset({"/healthcheck", "/healthz", "/readyz", "/version", "/openapi.json"})
 FREE_FOLDERS = ("/docs", "/explorer/")

@@ -10,18 +10,17 @@ response depends on nothing else. The tag is weak: compressed bodies share it, a
 time in a response of version 2.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from litestar.enums import ScopeType
+from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from tonlake.api.errors import ServiceBusy
 from tonlake.api.http.coding import Choice, Packed, choose_coding, pack
@@ -37,11 +36,7 @@ from tonlake.api.request.call import (
     write_moment,
 )
 from tonlake.api.request.table_format import WRITERS, choose_format
-
-if TYPE_CHECKING:
-    from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
-
-    from tonlake.api.settings import Settings
+from tonlake.api.settings import Settings
 
 Header = tuple[bytes, bytes]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,8 +16,6 @@ from tonlake.lake.process import raise_file_limit
 from tonlake.lake.system import return_blocks
 
 if TYPE_CHECKING:
-    import socket
-
     from litestar.types import ASGIApp
 
 SWITCH_S = 0.0005

@@ -1,7 +1,5 @@
 """Operations about the service itself: health, readiness, version."""
 
-from __future__ import annotations
-
 from importlib.metadata import version
 
 import msgspec

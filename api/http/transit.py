@@ -10,25 +10,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from litestar.enums import ScopeType
+from litestar.types import (
+    ASGIApp,
+    HTTPReceiveMessage,
+    HTTPScope,
+    Receive,
+    Scope,
+    Send,
+)
 
 from tonlake.api.errors import BodyLate, ServiceBusy
 from tonlake.api.http.address import name_address
 from tonlake.api.http.connection import CONNECTION, Connection, Connections
 from tonlake.api.http.gate import REFUSAL
-
-if TYPE_CHECKING:
-    from litestar.types import (
-        ASGIApp,
-        HTTPReceiveMessage,
-        HTTPScope,
-        Receive,
-        Scope,
-        Send,
-    )
-
 
 PIECE_BYTES = 64 << 10
 """Size of a piece; the next one waits until the client has read most of it.

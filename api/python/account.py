@@ -1,11 +1,9 @@
 """An account of a snapshot: its transactions, balances, states and get-methods."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -19,6 +17,8 @@ from tonlake.api.explorer.words.form import NANO_DIGITS
 from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.python.history import read_history
 from tonlake.api.python.result import Result
+from tonlake.api.python.source import Opened
+from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import (
     Address,
     WrittenAddress,
@@ -28,17 +28,13 @@ from tonlake.api.text.encoding import (
 )
 from tonlake.api.text.stack import read_argument
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, check_covered, find_keys
+from tonlake.api.v3.resource.answer import Metadata
 from tonlake.api.v3.route.contract import DOMAIN, RecordsQuery, get_records
 from tonlake.api.v3.route.token import JettonWallet, WalletsQuery, get_wallets
 from tonlake.ingest.derive.contract import stack as parsed
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import BocError
 from tonlake.lake.account import MASTERCHAIN
-
-if TYPE_CHECKING:
-    from tonlake.api.python.source import Opened
-    from tonlake.api.request.call import Call
-    from tonlake.api.v3.resource.answer import Metadata
 
 
 class MethodResult(msgspec.Struct, frozen=True):

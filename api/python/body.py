@@ -1,21 +1,16 @@
 """Runs SQL statements over message bodies, user-defined tables and get-methods over time."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from tonlake.api.python.history import NAME, add_history
+from tonlake.api.python.source import Opened
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.lake.duck.answer import ask, naming_the_fault
 from tonlake.lake.duck.body_table import BodyTable, add_tables
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tonlake.api.python.source import Opened
 
 
 def ask_bodies(

@@ -1,7 +1,5 @@
 """The command ``tonlake scan``: writes rows of tables in chain order to a file or stdout."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext

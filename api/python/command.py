@@ -1,7 +1,5 @@
 """The command ``tonlake sql``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache

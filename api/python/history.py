@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ from tonlake.api.chain.account import make_state
 from tonlake.api.chain.block import check_no_hole_after, find_master, find_range_start
 from tonlake.api.chain.run import run_on_state
 from tonlake.api.errors import ApiError, RequestInvalid
+from tonlake.api.python.source import Opened
+from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import Address, parse_address
 from tonlake.api.text.stack import encode_v3
 from tonlake.ingest.derive.tvm.call import method_id
@@ -25,15 +28,10 @@ from tonlake.ingest.errors import TvmError, TvmMissing
 from tonlake.queries.reader import Reader, Row
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
-
     from duckdb import DuckDBPyConnection
 
-    from tonlake.api.python.source import Opened
-    from tonlake.api.request.call import Call
-
-    Memory = dict[str, dict[Any, list[Row]]]
-    """Rows by query and key."""
+Memory = dict[str, dict[Any, list[Row]]]
+"""Rows by query and key."""
 
 
 _LISTED = {"v2/master_ids": ("seqnos", "seqno"), "v2/shard_utimes": ("mc_seqnos", "mc_seqno")}

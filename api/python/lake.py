@@ -7,6 +7,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from tonlake.api.python.source import Opened, Source
 from tonlake.api.python.trace import Trace, open_trace
 from tonlake.api.request.call import ConversionError, parse_hash
 from tonlake.api.scan.query import Where, convert_scan
+from tonlake.api.settings import Settings
 from tonlake.api.v3.route.decode import decode_text
 from tonlake.lake.duck.remote import describe_files
 from tonlake.lake.duck.silence import list_notes
@@ -37,11 +39,7 @@ from tonlake.queries.loader import find_query
 from tonlake.queries.parameter import read_values
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
-
     import polars as pl
-
-    from tonlake.api.settings import Settings
 
 
 def scan_table(opened: Opened, table: Table) -> pl.LazyFrame:

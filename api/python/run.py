@@ -1,7 +1,5 @@
 """The command ``tonlake run``: runs get-methods of code and data from files, without a lake."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import sys

@@ -1,20 +1,16 @@
 """Scans in Python: rows of tables in chain order, in batches."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from tonlake.api.python.result import Result
+from tonlake.api.python.source import Opened
 from tonlake.api.scan.opening import open_scan
-
-if TYPE_CHECKING:
-    from tonlake.api.python.source import Opened
-    from tonlake.api.scan.query import Scan
-    from tonlake.lake.log.snapshot import Snapshot
+from tonlake.api.scan.query import Scan
+from tonlake.lake.log.snapshot import Snapshot
 
 POLL_S = 0.1
 """Interval at which a following scan looks for a new commit."""

@@ -1,7 +1,5 @@
 """Reads signatures from the command line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.request.call import Arguments, Call
+from tonlake.api.settings import Settings
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.duck.connection import Database, connect
 from tonlake.lake.duck.own import list_own_tables
@@ -22,11 +24,7 @@ from tonlake.lake.storage.storage import Storage, is_url, open_remote, open_stor
 from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
-    import os
-
     from duckdb import DuckDBPyConnection
-
-    from tonlake.api.settings import Settings
 
 
 class Source:

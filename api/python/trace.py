@@ -1,7 +1,5 @@
 """A trace of a snapshot: its actions as sentences and its messages as a tree."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cached_property
@@ -9,7 +7,7 @@ from html import escape
 from importlib.resources import files
 from itertools import count
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -19,14 +17,12 @@ from tonlake.api.explorer.transaction import MAX_BOXES, ROW, draw_tree, find_tra
 from tonlake.api.explorer.words.form import name_call, write_ton
 from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.explorer.words.sentence import WrittenAction, write_actions
+from tonlake.api.python.source import Opened
 from tonlake.api.request.call import parse_hash
+from tonlake.api.v3.layout.transaction import Transaction
+from tonlake.api.v3.resource.action import Action
+from tonlake.api.v3.resource.answer import Trace as TraceAnswer
 from tonlake.api.v3.route.trace import ActionsQuery, TracesQuery, answer_actions, answer_traces
-
-if TYPE_CHECKING:
-    from tonlake.api.python.source import Opened
-    from tonlake.api.v3.layout.transaction import Transaction
-    from tonlake.api.v3.resource.action import Action
-    from tonlake.api.v3.resource.answer import Trace as TraceAnswer
 
 PAGE_ACTIONS = 1000
 """Actions read per query."""

@@ -10,23 +10,20 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, get_type_hints
+from typing import Annotated, Any, Protocol, TypeVar, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
 from litestar import Request, Response
 
 from tonlake.api.errors import AddressInvalid, RequestInvalid
+from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.request.table_format import CSV, SAFE_CSV
 from tonlake.api.settings import HttpSettings, Settings
 from tonlake.api.text.encoding import Address, parse_address
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.account import read_hash, read_shard
 from tonlake.queries.reader import Reader
-
-if TYPE_CHECKING:
-    from tonlake.api.request.snapshot import SnapshotHolder
-
 
 INT64_MAX = (1 << 63) - 1
 _UINT32, _UINT64 = 1 << 32, 1 << 64

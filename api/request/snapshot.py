@@ -1,16 +1,15 @@
 """Keeps the newest snapshot of a lake open, and returns readers of it or of an older one."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.api.errors import NotCovered
+from tonlake.api.settings import Settings
 from tonlake.lake.duck.connection import Database, SnapshotViews
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.index import Index, open_index
@@ -20,9 +19,6 @@ from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, entry_name, list_log
 from tonlake.queries.errors import QueryNeeded
 from tonlake.queries.reader import Reader
-
-if TYPE_CHECKING:
-    from tonlake.api.settings import Settings
 
 LOG = logging.getLogger("tonlake.api")
 LOOK_EVERY_S = 0.02

@@ -6,8 +6,6 @@ without fixed fields are JSON text; numbers that are text in JSON, such as amoun
 times, stay text.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

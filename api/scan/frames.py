@@ -1,7 +1,5 @@
 """Serialises batches of a scan as an Arrow stream, Parquet, NDJSON or CSV."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 

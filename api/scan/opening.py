@@ -1,14 +1,11 @@
 """Opens a scan: resolves its tables, filters and the masterchain blocks it begins and ends at."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -22,6 +19,7 @@ from tonlake.ingest.errors import SignatureInvalid
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.duck.body_table import MISFITS, BodyTable, check_names
 from tonlake.lake.errors import QueryError
+from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import read_state
 from tonlake.lake.scan.plan import HEIGHT, SCANNED, Filter, ScannedTable, match_values, scan_table
 from tonlake.lake.scan.scanner import (
@@ -32,12 +30,9 @@ from tonlake.lake.scan.scanner import (
     find_undone,
     parse_cursor,
 )
-
-if TYPE_CHECKING:
-    from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.settings import LakeSettings
-    from tonlake.lake.storage.storage import Storage
-    from tonlake.queries.reader import Reader
+from tonlake.lake.settings import LakeSettings
+from tonlake.lake.storage.storage import Storage
+from tonlake.queries.reader import Reader
 
 _SNAPSHOT = "snapshot:"
 

@@ -1,7 +1,5 @@
 """The definition of a scan, shared by HTTP, Python and the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any

@@ -3,8 +3,6 @@
 Scans have threads and limits of their own, so that no request waits for one.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import threading
@@ -13,26 +11,23 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from litestar import post
-from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
+from litestar.datastructures import State
+from litestar.params import RawBody
 from litestar.response import Stream
 
 from tonlake.api.errors import RequestInvalid, ServiceBusy, ShareExceeded
 from tonlake.api.http.gate import KEY_ID
 from tonlake.api.http.transit import read_address
-from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
+from tonlake.api.request.call import ApiRequest
+from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.scan.frames import MARKED, SCAN_TYPES, Mark, choose_form, make_frames
 from tonlake.api.scan.opening import open_scan
 from tonlake.api.scan.query import Scan, read_scan
+from tonlake.api.settings import ScanSettings
 from tonlake.lake.scan.scanner import Batch
-
-if TYPE_CHECKING:
-    from litestar.datastructures import State
-
-    from tonlake.api.request.snapshot import SnapshotHolder
-    from tonlake.api.settings import ScanSettings
 
 T = TypeVar("T")
 

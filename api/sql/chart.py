@@ -1,7 +1,5 @@
 """Draws a query result as bars, a line or points, as chosen by the reader or the query."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime

@@ -1,22 +1,23 @@
 """Renders the page ``/sql``: an editor with the schema and examples, a result and its chart."""
 
-from __future__ import annotations
-
 import re
 import secrets
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import msgspec
+from litestar import Response
 
 from tonlake.api.errors import AddressInvalid, status_of
 from tonlake.api.explorer.frame import HEADERS, Shown, render
+from tonlake.api.request.call import ApiRequest
 from tonlake.api.request.table_format import ARROW, CSV, JSON, PARQUET
 from tonlake.api.sql.chart import KINDS, ChartUnfit, Drawing, draw_chart, is_number
+from tonlake.api.sql.pool import SqlPool
 from tonlake.api.text.encoding import name_workchain, parse_address
 from tonlake.lake.duck.connection import (
     DERIVED_VIEWS,
@@ -26,17 +27,10 @@ from tonlake.lake.duck.connection import (
 )
 from tonlake.lake.duck.own import list_own_tables
 from tonlake.lake.file.rows import PARTITION
+from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.view import REFERENCE_TABLES
 from tonlake.lake.schema.view_catalogue import VIEWS
 from tonlake.queries.loader import REQUIRED, Chart, Parameter, Query, load_queries
-
-if TYPE_CHECKING:
-    from litestar import Response
-
-    from tonlake.api.request.call import ApiRequest
-    from tonlake.api.sql.pool import SqlPool
-    from tonlake.lake.log.snapshot import Snapshot
-
 
 FOLDER = "everyday/"
 _PARAMETER = re.compile(r"\$([a-z][a-z0-9_]*)")

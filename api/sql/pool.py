@@ -1,7 +1,5 @@
 """Runs each statement in its own process, which is killed after the timeout."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -10,21 +8,17 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from tonlake.api.errors import RequestInvalid, SqlBusy, SqlUnavailable
+from tonlake.api.settings import SqlSettings
 from tonlake.api.sql.sandbox import Bounds
 from tonlake.api.sql.worker import READY, Damaged, Head, Job
 from tonlake.lake.duck.connection import list_tables
 from tonlake.lake.duck.labels import render_labels
-
-if TYPE_CHECKING:
-    from tonlake.api.settings import SqlSettings
-    from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.settings import LakeSettings
-
+from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.settings import LakeSettings
 
 _HEAD_BYTES = 1 << 20
 

@@ -5,16 +5,14 @@ browser lets any page send requests, and a page whose host name resolves to this
 rebinding) could read the responses. Other clients send neither Origin nor a foreign host name.
 """
 
-from __future__ import annotations
-
 import re
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 from litestar import Response
 from litestar.handlers import HTTPRouteHandler
+from litestar.params import RawBody
 
 from tonlake.api.errors import (
     ApiError,
@@ -40,15 +38,11 @@ from tonlake.api.request.table_format import (
     SAFE_CSV,
     choose_format,
 )
+from tonlake.api.settings import HttpSettings, SqlSettings
 from tonlake.api.sql.chart import KINDS
 from tonlake.api.sql.page import render_page, show_editor, show_result
+from tonlake.api.sql.pool import SqlPool
 from tonlake.queries.loader import Chart
-
-if TYPE_CHECKING:
-    from litestar.params import RawBody
-
-    from tonlake.api.settings import HttpSettings, SqlSettings
-    from tonlake.api.sql.pool import SqlPool
 
 PRIVATE_DOMAINS = (".localhost", ".local", ".internal", ".home.arpa")
 """Domains that public name servers do not resolve (RFC 6761, 6762, 8375)."""

@@ -5,8 +5,6 @@ does not cover single values. So the operating system enforces the limits: an un
 the process runs as root, limits on memory, CPU time and files, and a filter of system calls.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

@@ -5,13 +5,12 @@ the block then gives the same events as finalized; if it has another block in it
 of the signed block that it lacks are withdrawn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from tonlake.api.request.snapshot import SnapshotHolder
+from tonlake.api.settings import Settings
 from tonlake.api.stream.event import CONFIRMED, TYPES, Event, make_withdrawal
 from tonlake.api.stream.rendering import (
     Chunk,
@@ -27,10 +26,6 @@ from tonlake.lake.account import BlockPlace, is_passed
 from tonlake.lake.log.confirmed import CONFIRMED_FILE, Confirmed, read_confirmed
 from tonlake.lake.schema.action import ACTIONS
 from tonlake.lake.schema.contract import JETTON_WALLETS
-
-if TYPE_CHECKING:
-    from tonlake.api.request.snapshot import SnapshotHolder
-    from tonlake.api.settings import Settings
 
 BlockKey = tuple[int, int, int, bytes]
 """Workchain, shard, seqno and root hash."""

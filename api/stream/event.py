@@ -1,13 +1,11 @@
 """Events of a stream, the subscriptions of its clients, and their bounded backlogs of events."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -26,11 +24,8 @@ from tonlake.api.request.call import (
 )
 from tonlake.api.text.encoding import encode_bytes, render_raw
 from tonlake.api.v3.resource.action import render_action
+from tonlake.api.v3.resource.answer import Trace
 from tonlake.ingest.derive.action.version import expand_names
-
-if TYPE_CHECKING:
-    from tonlake.api.v3.resource.answer import Trace
-
 
 TRANSACTIONS, STATES, JETTONS = "transactions", "account_state_change", "jettons_change"
 TRACES, ACTIONS, INVALIDATED = "trace", "actions", "trace_invalidated"

@@ -17,9 +17,11 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tonlake.api.errors import LakeUnavailable, RequestInvalid
+from tonlake.api.request.snapshot import SnapshotHolder
+from tonlake.api.settings import Settings
 from tonlake.api.stream.confirmed import ConfirmedBlocks
 from tonlake.api.stream.event import (
     CONFIRMED,
@@ -34,10 +36,6 @@ from tonlake.api.stream.event import (
 from tonlake.api.stream.rendering import KEPT_COMMITS, Chunk, CommitRows, EventMaker
 from tonlake.lake.errors import LakeError
 from tonlake.queries.errors import QueryTimeout
-
-if TYPE_CHECKING:
-    from tonlake.api.request.snapshot import SnapshotHolder
-    from tonlake.api.settings import Settings
 
 CLIENT_EVENTS = 10_000
 """Maximum backlog of a client, which is closed beyond it."""

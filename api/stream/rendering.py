@@ -7,18 +7,18 @@ a restart the earlier blocks are read again. Only traces that span many commits 
 newest snapshot.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow.compute as pc
 
 from tonlake.api.request.call import Arguments, Call, parse_hash
+from tonlake.api.request.snapshot import SnapshotHolder
+from tonlake.api.settings import Settings
 from tonlake.api.stream.event import (
     ACTIONS,
     FINALITIES,
@@ -37,6 +37,7 @@ from tonlake.api.stream.event import (
     write_head,
 )
 from tonlake.api.text.encoding import encode_account, encode_bytes, encode_number, render_raw
+from tonlake.api.v3.layout.transaction import Transaction
 from tonlake.api.v3.resource.action import Action, render_action
 from tonlake.api.v3.resource.answer import Trace, render_trace
 from tonlake.api.v3.resource.transaction import find_writer, render_state, render_transaction
@@ -46,18 +47,12 @@ from tonlake.lake import schema
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import read_place
+from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.state import Commit, DataFile, read_commit, read_state
 from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.action import ACTIONS as ACTIONS_TABLE
 from tonlake.lake.schema.contract import JETTON_WALLETS
 from tonlake.lake.schema.transaction import ACCOUNT_STATES
-
-if TYPE_CHECKING:
-    from tonlake.api.request.snapshot import SnapshotHolder
-    from tonlake.api.settings import Settings
-    from tonlake.api.v3.layout.transaction import Transaction
-    from tonlake.lake.log.ranges import Range
-
 
 Row = dict[str, Any]
 

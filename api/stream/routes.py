@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from litestar import WebSocket, get, post, websocket
 from litestar.exceptions import WebSocketDisconnect
-from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
+from litestar.params import RawBody
 from litestar.response import Stream
 
 from tonlake.api.errors import ApiError, RequestInvalid

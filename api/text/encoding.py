@@ -3,8 +3,6 @@
 Addresses are raw or user-friendly (TEP-2).
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from binascii import b2a_base64

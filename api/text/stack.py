@@ -5,8 +5,6 @@ Three notations are read, in any mix: ``["num", "0x1"]`` (v2), ``{"@type":
 its own function to write it.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Callable, Sequence

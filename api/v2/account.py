@@ -5,11 +5,9 @@
 the data are returned as raw states.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -22,8 +20,11 @@ from tonlake.api.chain.account import (
     read_shard_account,
     read_wallet_data,
 )
+from tonlake.api.chain.arguments import AccountParams, GetMethodParams
 from tonlake.api.chain.block import find_configuration_seqno
 from tonlake.api.chain.run import run_get_method
+from tonlake.api.request.call import Call
+from tonlake.api.text.encoding import Address
 from tonlake.api.text.stack import encode_legacy, encode_typed
 from tonlake.api.v2.value import (
     render_account,
@@ -35,14 +36,8 @@ from tonlake.api.v2.value import (
 )
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.derive.tvm.stack import StackValue
 from tonlake.ingest.errors import BocError
-
-if TYPE_CHECKING:
-    from tonlake.api.chain.arguments import AccountParams, GetMethodParams
-    from tonlake.api.request.call import Call
-    from tonlake.api.text.encoding import Address
-    from tonlake.ingest.derive.tvm.stack import StackValue
-
 
 _WORD_BITS = 32
 

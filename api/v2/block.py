@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
     from tonlake.api.request.call import Call
 
-    Row = Mapping[str, Any]
+Row = Mapping[str, Any]
 
 DEFAULT_COUNT = 40
 """Default count of transactions of a block."""

@@ -1,13 +1,21 @@
 """The network: its configuration, libraries and queues; sending messages and estimating fees."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from tonlake.api.chain.arguments import (
+    BagParams,
+    CellParams,
+    ConfigParamParams,
+    ConfigParams,
+    EstimateCellParams,
+    EstimateParams,
+    LibraryParams,
+    Params,
+)
 from tonlake.api.chain.block import find_master
 from tonlake.api.chain.cells import read_cell_trees
 from tonlake.api.chain.run import estimate_fees, read_params
@@ -20,23 +28,11 @@ from tonlake.api.chain.upstream import (
     sends_by_liteserver,
 )
 from tonlake.api.errors import LiteServerError
+from tonlake.api.request.call import Call
 from tonlake.api.v2.value import render_base64, render_block_of, render_boc
 from tonlake.ingest.derive.tvm.call import join_params
 from tonlake.ingest.derive.tvm.message import build_external_message
 from tonlake.ingest.errors import BocError
-
-if TYPE_CHECKING:
-    from tonlake.api.chain.arguments import (
-        BagParams,
-        CellParams,
-        ConfigParamParams,
-        ConfigParams,
-        EstimateCellParams,
-        EstimateParams,
-        LibraryParams,
-        Params,
-    )
-    from tonlake.api.request.call import Call
 
 
 def answer_config_param(call: Call, params: ConfigParamParams) -> dict[str, Any]:

@@ -4,16 +4,14 @@ A handler raises errors as exceptions, and ``answer_error`` writes them. The fie
 response echoes are kept in the scope's state, for both results and errors.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 import msgspec
 from litestar import Response
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
+from litestar.params import RawBody
 
 from tonlake.api.chain import arguments
 from tonlake.api.chain.arguments import read_params
@@ -31,10 +29,8 @@ from tonlake.api.request.call import (
     read_arguments,
     write_moment,
 )
+from tonlake.api.settings import HttpSettings
 from tonlake.api.v2 import account, block, network, token, transaction, value
-
-if TYPE_CHECKING:
-    from tonlake.api.settings import HttpSettings
 
 
 class Method(msgspec.Struct, frozen=True):

@@ -4,12 +4,10 @@ Claims are verified: a jetton wallet is accepted only if its master computes its
 owner, an item only if its collection computes its address from its index.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -25,15 +23,12 @@ from tonlake.ingest.decode.block.message import read_address
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
 from tonlake.ingest.derive.contract.standard.content import OFF_CHAIN, load_snake, read_content
 from tonlake.ingest.derive.tvm.call import SUCCESS, method_id
 from tonlake.ingest.derive.tvm.stack import StackValue, TvmCell, TvmSlice
 from tonlake.ingest.errors import BocError, DecodeError
-
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.slice import CellSlice
-
 
 RESOLVE = method_id("dnsresolve")
 MAX_NAME_BYTES = 126

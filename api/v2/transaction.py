@@ -24,14 +24,14 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.tree import ORDINARY, CellTree
 from tonlake.ingest.derive.body.codec import read_words
 from tonlake.ingest.errors import BocError
+from tonlake.lake.index.segment.declared import Record
+from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
     from tonlake.api.chain.arguments import HistoryParams, LocateParams
     from tonlake.api.request.call import Call
-    from tonlake.lake.index.segment.declared import Record
-    from tonlake.queries.reader import Reader
 
-    RenderMessage = Callable[[Mapping[str, Any]], dict[str, Any]]
+RenderMessage = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 TEXT_OPCODE = 0
 ENCRYPTED_OPCODE = 0x2167DA4B

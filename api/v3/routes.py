@@ -1,7 +1,5 @@
 """The routes of version 3."""
 
-from __future__ import annotations
-
 from tonlake.api.v3.page import metadata
 from tonlake.api.v3.route import account, balance, block, contract, decode, run, token, trace
 

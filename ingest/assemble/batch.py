@@ -1,22 +1,15 @@
 """Collects decoded pieces for a commit, up to its limits; a commit is within one UTC day."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.chain import list_masterchain
 from tonlake.ingest.decode.piece import Piece
+from tonlake.ingest.settings import IngestSettings
 from tonlake.lake.schema import ARROW_TYPES, TABLES
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tonlake.ingest.settings import IngestSettings
-
 
 DAY_S = 86_400
 

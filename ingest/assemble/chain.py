@@ -1,10 +1,11 @@
 """Checks the chain of masterchain blocks: ranges in the lake, links of new blocks, fork point."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from tonlake.ingest.blocks import BlockSource, McHead
 from tonlake.ingest.errors import SourceError, SourceForeign
@@ -12,18 +13,10 @@ from tonlake.ingest.span import Span, missing_spans
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.rows import iter_tuples, read_rows
 from tonlake.lake.log.place import Place, list_files_between, read_place
+from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import BLOCKS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    import pyarrow as pa
-
-    from tonlake.lake.log.ranges import Range
-    from tonlake.lake.log.state import LogState
-
 
 ADVICE = "ingest this source into a lake of its own, or name the lake's own source"
 _LINK = ("root_hash", "prev_root_hash")

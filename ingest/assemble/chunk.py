@@ -5,9 +5,8 @@ block whose configuration applies to it; the version is read from that key block
 that has its parameters.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pyarrow.compute as pc
@@ -17,18 +16,13 @@ from tonlake.ingest.decode.block.config import VERSION_PARAM, find_zero_version,
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.piece import Hole
 from tonlake.ingest.errors import BlockNotYet, BlockUnavailable
+from tonlake.ingest.settings import IngestSettings
+from tonlake.ingest.span import Span
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import list_files_between
+from tonlake.lake.log.reader import LogReader
 from tonlake.lake.schema import BLOCKS, CONFIG_PARAMS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonlake.ingest.settings import IngestSettings
-    from tonlake.ingest.span import Span
-    from tonlake.lake.log.reader import LogReader
-
 
 KEYS_BACK = 2
 """Shards lag behind the masterchain: their blocks may refer to the last key block but one."""

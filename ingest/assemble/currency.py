@@ -6,17 +6,18 @@ current commit and of the lake. If an earlier range with these cells is ingested
 completed then.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tonlake.ingest.assemble.statecell import CellFinder, Cells
 from tonlake.ingest.decode.block.message import read_extra_currencies
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.packed import assemble_boc
 from tonlake.ingest.errors import MissingCell
+from tonlake.ingest.span import Span
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.file.datafile import write_changes
 from tonlake.lake.file.rows import read_rows
@@ -26,15 +27,7 @@ from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
 from tonlake.lake.log.ranges import overlaps
 from tonlake.lake.log.state import Commit, DataFile, read_state
 from tonlake.lake.schema import ACCOUNT_STATES, STATE_CELLS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from tonlake.ingest.assemble.statecell import CellFinder, Cells
-    from tonlake.ingest.span import Span
-    from tonlake.lake.settings import LakeSettings
-
+from tonlake.lake.settings import LakeSettings
 
 _TEXT, _HASH = "extra_currencies", "extra_currencies_hash"
 TEXTS_KEPT = 10_000

@@ -6,14 +6,15 @@ simple_lib$_ public:Bool root:^Cell), whose states after every block are known: 
 dictionary no longer contains the library has withdrawn it.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tonlake.ingest.assemble.statecell import CellFinder, Cells
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.packed import assemble_boc
@@ -24,13 +25,7 @@ from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.file.rows import iter_tuples
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import LIBRARIES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from tonlake.ingest.assemble.statecell import CellFinder, Cells
-    from tonlake.lake.settings import LakeSettings
+from tonlake.lake.settings import LakeSettings
 
 _KEY_BITS = 256
 

@@ -7,28 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tonlake.ingest.settings import IngestSections
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.rows import iter_tuples
 from tonlake.lake.log.ranges import Range, merge_ranges, subtract_ranges
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
 from tonlake.lake.schema import STATE_CELLS
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import duckdb
     from duckdb import DuckDBPyConnection
-
-    from tonlake.ingest.settings import IngestSections
-    from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
-    from tonlake.lake.settings import LakeSettings
-
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")

@@ -1,10 +1,7 @@
 """The commands ``tonlake classify`` and ``tonlake explain``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -16,6 +13,8 @@ from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.derivation import classify_traces, read_known
 from tonlake.ingest.derive.action.explanation import explain
 from tonlake.ingest.derive.action.gathering import KnownContracts, gather_sources
+from tonlake.ingest.derive.action.interface import Interfaces
+from tonlake.ingest.derive.action.model import Trace
 from tonlake.ingest.derive.action.recording import read_traces
 from tonlake.ingest.derive.action.row import show_actions
 from tonlake.ingest.errors import IngestError
@@ -27,10 +26,6 @@ from tonlake.lake.log.place import Place
 from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import TRACES
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.interface import Interfaces
-    from tonlake.ingest.derive.action.model import Trace
 
 CLASSIFY_EXAMPLES = """
 Examples:

@@ -1,14 +1,11 @@
 """The command ``tonlake ingest``: decodes blocks, or rows of the public data set, to a lake."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -16,8 +13,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
+from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.command.node import choose_node, keep_apart, node_option
 from tonlake.ingest.command.state import bring_baseline, print_baseline, remind_of_baseline
+from tonlake.ingest.dataset.pipeline import DayReport
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError
@@ -35,10 +34,6 @@ from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.maintenance.orphan import sweep_orphans
-
-if TYPE_CHECKING:
-    from tonlake.ingest.blocks import BlockSource
-    from tonlake.ingest.dataset.pipeline import DayReport
 
 
 def _print_day(report: DayReport, *, as_json: bool) -> bool:

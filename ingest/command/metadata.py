@@ -1,7 +1,5 @@
 """The command ``tonlake fetch-metadata``: fetches off-chain token metadata."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The option ``--node``, and the environment variable that replaces it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

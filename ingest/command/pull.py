@@ -1,7 +1,5 @@
 """The commands ``tonlake pull`` and ``tonlake export``: copy a lake, once or as it grows."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable

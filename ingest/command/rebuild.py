@@ -1,7 +1,5 @@
 """The commands ``tonlake rebuild``, one per stage of derivation, and ``tonlake upgrade``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,12 +1,9 @@
 """The command ``tonlake ingest-state``: adds all accounts as of the beginning of a lake."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -36,9 +33,7 @@ from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.reader import LogReader
-
-if TYPE_CHECKING:
-    from tonlake.lake.log.state import LogState
+from tonlake.lake.log.state import LogState
 
 EXAMPLES = """
 Examples:

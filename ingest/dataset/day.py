@@ -46,10 +46,10 @@ from tonlake.lake.schema import (
     TRANSACTIONS,
     Table,
 )
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from tonlake.ingest.dataset.pipeline import Tops
-    from tonlake.lake.settings import LakeSettings
 
 CONFIG_ACCOUNT = (MASTERCHAIN, bytes([0x55]) * 32)
 """The configuration contract of every network."""

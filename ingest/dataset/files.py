@@ -5,26 +5,21 @@ A table's folder has one folder per day, ``date=2026-11-21`` with any key, or th
 has one; of a web server, Amazon's or one that lists folders as HTML, files are fetched whole.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tonlake.ingest.errors import SourceError
+from tonlake.lake.log.ranges import Range
 from tonlake.lake.storage.storage import open_storage
 from tonlake.lake.storage.web import WebFolder, is_web
-
-if TYPE_CHECKING:
-    from tonlake.lake.log.ranges import Range
 
 _BLOCKS = {
     "int": "workchain shard seqno mc_block_seqno global_id version flags gen_utime start_lt end_lt"

@@ -1,35 +1,30 @@
 """Ingests days of the public data set into a lake, with the derivations of every other source."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
+from datetime import date
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow.compute as pc
 
 from tonlake.ingest.blocks import McBundle, McHead, ZeroState
 from tonlake.ingest.dataset.day import Day
+from tonlake.ingest.dataset.files import DataSet
+from tonlake.ingest.decode.piece import Hole, Piece
+from tonlake.ingest.decode.rows import Row
 from tonlake.ingest.errors import BlockNeverHad
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline, Progress
+from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.span import Span
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.disk import make_folder
 from tonlake.lake.log.place import list_files_between
 from tonlake.lake.log.state import LOG_FOLDER, REPORTED_KIND, LogState
 from tonlake.lake.schema import BLOCKS, CONFIG_PARAMS, SHARD_BLOCKS
-
-if TYPE_CHECKING:
-    from datetime import date
-
-    from tonlake.ingest.dataset.files import DataSet
-    from tonlake.ingest.decode.piece import Hole, Piece
-    from tonlake.ingest.decode.rows import Row
-    from tonlake.ingest.settings import IngestSections
-    from tonlake.ingest.span import Span
 
 _MASK = (1 << 64) - 1
 

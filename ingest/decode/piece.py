@@ -10,13 +10,13 @@ HashmapAugE 256 AccountDispatchQueue uint64. If a state has no size (capability 
 is old), its messages are counted, provided that the block's update shows the complete queue.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
 
+from tonlake.ingest.blocks import McBundle, RawBlock
 from tonlake.ingest.decode.block.block import decode_bundles
 from tonlake.ingest.decode.block.header import read_parts
 from tonlake.ingest.decode.block.state import read_state
@@ -27,13 +27,8 @@ from tonlake.ingest.decode.rows import Row, make_table
 from tonlake.ingest.errors import BocError, IngestError
 from tonlake.lake.schema import BLOCK_PROOFS, QUEUE_SIZES
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from tonlake.ingest.blocks import McBundle, RawBlock
-
-    Links: TypeAlias = Sequence[int] | None
-    """Children of an ordinary cell; None for a pruned branch."""
+Links: TypeAlias = Sequence[int] | None
+"""Children of an ordinary cell; None for a pruned branch."""
 
 _BLOCK_TAG, _STATE_TAG = bytes.fromhex("11ef55aa"), bytes.fromhex("9023afe2")
 _AUG_BITS, _EXTRA_TAG_BITS, _SIZE_BITS = 64, 4, 48

@@ -1,7 +1,5 @@
 """Collects decoded rows as tuples, one list per table, and turns them into Arrow columns."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -5,13 +5,14 @@ of a store are split into branches of their dictionary; any process can decode o
 in memory.
 """
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
+import pyarrow as pa
 
+from tonlake.ingest.blocks import ZeroState
 from tonlake.ingest.decode.block.config import read_params
 from tonlake.ingest.decode.block.state import (
     ACCOUNT_BITS,
@@ -42,13 +43,6 @@ from tonlake.ingest.decode.native import decode_branch
 from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.errors import BlockCorrupt, DecodeError
 from tonlake.lake.schema import ACCOUNT_STATES, CONFIG_PARAMS, LIBRARIES, STATE_CELLS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    import pyarrow as pa
-
-    from tonlake.ingest.blocks import ZeroState
 
 TABLES = ("account_states", "state_cells", "config_params", "libraries")
 """The tables filled from a complete state."""

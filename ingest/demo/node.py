@@ -1,26 +1,20 @@
 """Ingests node databases packed as ``.tar.zst``; one of them is shipped with the program."""
 
-from __future__ import annotations
-
 import shutil
 import tarfile
 import tempfile
+from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.run.pipeline import IngestReport, Progress, ingest
+from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonlake.ingest.settings import IngestSections
 
 SHIPPED = "demo-node.tar.zst"
 

@@ -4,35 +4,30 @@ A stage turns the base rows of a commit, and the files of earlier stages, into d
 ``tonlake.lake.commit.commit`` runs all stages before it acquires the log lock.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
 
 from tonlake.ingest.derive.action.derivation import rederive_actions
 from tonlake.ingest.derive.body.derivation import rederive_bodies
 from tonlake.ingest.derive.contract.derivation import rederive_contracts
 from tonlake.ingest.derive.trace import rederive_traces
+from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE
 from tonlake.lake import schema
 from tonlake.lake.commit.rewrite import commit_derived
+from tonlake.lake.log.place import Derivation, Derive, NewFile, Place
+from tonlake.lake.log.state import Commit, LogState
 from tonlake.lake.schema import contract
+from tonlake.lake.schema.column import Table
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    import pyarrow as pa
-
-    from tonlake.ingest.settings import IngestSections
-    from tonlake.lake.log.place import Derivation, Derive, NewFile, Place
-    from tonlake.lake.log.state import Commit, LogState
-    from tonlake.lake.schema.column import Table
-
-    Step = Callable[[LogState, Mapping[str, pa.Table], Place, Sequence[NewFile]], Derivation]
-    """A stage of one lake: returns the files derived from the base rows of a range, by table, and
-    from the files of earlier stages."""
+Step = Callable[[LogState, Mapping[str, pa.Table], Place, Sequence[NewFile]], Derivation]
+"""A stage of one lake: returns the files derived from the base rows of a range, by table, and
+from the files of earlier stages."""
 
 
 class Stage(NamedTuple):

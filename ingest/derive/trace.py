@@ -16,16 +16,18 @@ earlier ranges do not change: traces that began before the first undone block an
 blocks, or were open, are assembled again from the remaining transactions.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.errors import TraceImpossible, TracesMissing
+from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE, Spread
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.rows import read_rows
@@ -42,6 +44,7 @@ from tonlake.lake.log.place import (
     list_places,
     read_place,
 )
+from tonlake.lake.log.state import Commit, DataFile, LogState
 from tonlake.lake.schema import (
     MESSAGES,
     OPEN_EDGES,
@@ -51,15 +54,6 @@ from tonlake.lake.schema import (
     TRANSACTIONS,
     Table,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from tonlake.ingest.settings import IngestSections
-    from tonlake.ingest.span import Scope
-    from tonlake.lake.log.state import Commit, DataFile, LogState
-
 
 _SYSTEM_WORKCHAIN = pa.scalar(MASTERCHAIN, pa.int32())
 SYSTEM = pa.scalar(bytes(32), pa.binary(32))

@@ -9,8 +9,6 @@ PNG, JPEG, GIF and WebP are accepted; the media type sent by the server is ignor
 it is a document that can contain scripts and refer to other hosts.
 """
 
-from __future__ import annotations
-
 import queue
 import socket
 import ssl
@@ -19,23 +17,20 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import httpcore
 import httpx
 import msgspec
+from httpcore import SOCKET_OPTION
 
 from tonlake.ingest.errors import ContentInvalid, FetchFailed, FetchRefused
+from tonlake.ingest.settings import MetadataSettings
 from tonlake.lake.errors import SettingsError
 
-if TYPE_CHECKING:
-    from httpcore import SOCKET_OPTION
-
-    from tonlake.ingest.settings import MetadataSettings
-
-    Address: TypeAlias = IPv4Address | IPv6Address
-    Network: TypeAlias = IPv4Network | IPv6Network
-    Resolve: TypeAlias = Callable[[str, int], list[str]]
+Address: TypeAlias = IPv4Address | IPv6Address
+Network: TypeAlias = IPv4Network | IPv6Network
+Resolve: TypeAlias = Callable[[str, int], list[str]]
 
 PICTURE_BYTES = 1 << 21
 """Maximum size of a picture."""

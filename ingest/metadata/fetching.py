@@ -4,8 +4,6 @@ Rows are stored with the first blocks whose contracts name the URL: they are mer
 undone together with these. No lock is held during requests.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
@@ -13,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import msgspec
 import pyarrow as pa
@@ -33,9 +31,7 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import DataFile, read_state
 from tonlake.lake.process import run_child
 from tonlake.lake.schema import OFFCHAIN_METADATA
-
-if TYPE_CHECKING:
-    from tonlake.lake.settings import LakeSettings
+from tonlake.lake.settings import LakeSettings
 
 CONNECTIONS = 8
 """Number of concurrent requests."""

@@ -6,16 +6,22 @@ then. So the state after any block of the lake will do, as long as the node has 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import cache, partial
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+import pyarrow as pa
 
 from tonlake.ingest.assemble.chain import check_origin, masterchain_links
 from tonlake.ingest.assemble.currency import complete_states
 from tonlake.ingest.assemble.statecell import CellFinder
+from tonlake.ingest.blocks import BlockSource
+from tonlake.ingest.decode.block.state import StateAt
+from tonlake.ingest.decode.cell.packed import CellStore
 from tonlake.ingest.decode.wholestate import (
     Branch,
     WholeState,
@@ -26,6 +32,8 @@ from tonlake.ingest.decode.wholestate import (
 from tonlake.ingest.derive.stages import STAGES, rebuild
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.run.process import AT_END
+from tonlake.ingest.run.workers import Workers
+from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.shardstate import (
     ClosableStore,
     NamedStates,
@@ -45,17 +53,7 @@ from tonlake.lake.log.state import Baseline, LogState, read_state
 from tonlake.lake.schema import ACCOUNT_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES, TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    import pyarrow as pa
     from duckdb import DuckDBPyConnection
-
-    from tonlake.ingest.blocks import BlockSource
-    from tonlake.ingest.decode.block.state import StateAt
-    from tonlake.ingest.decode.cell.packed import CellStore
-    from tonlake.ingest.run.workers import Workers
-    from tonlake.ingest.settings import IngestSections
 
 
 class StateTask(NamedTuple):

@@ -9,45 +9,37 @@ a block was applied (ton_api.tl: the constructor, then tonNode.blockIdExt). Even
 block itself is read from the node's files. Signed blocks: ``tonlake.ingest.run.signed``.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import stat
 import time
-from contextlib import nullcontext, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from tonlake.ingest.assemble.chain import check_network, find_last_common, read_heads
+from tonlake.ingest.blocks import BlockSource, McHead
 from tonlake.ingest.derive.trace import reopen_traces
 from tonlake.ingest.errors import BlockPruned, IngestError, SourceError, SourceForeign
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline
 from tonlake.ingest.run.signed import SignedBlocks
-from tonlake.ingest.run.workers import count_workers, start_workers
+from tonlake.ingest.run.workers import Workers, count_workers, start_workers
+from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import Span
 from tonlake.lake import errors as lake_errors
 from tonlake.lake.errors import LakeError, NetworkMismatch, UndoRefused
 from tonlake.lake.log.following import Following, read_following, write_following
 from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import LogState
 from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
 from tonlake.lake.maintenance.schedule import Maintenance
 from tonlake.lake.maintenance.undo import undo_after
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    from tonlake.ingest.blocks import BlockSource, McHead
-    from tonlake.ingest.run.workers import Workers
-    from tonlake.ingest.settings import IngestSections
-    from tonlake.ingest.source.origin import Origin
-    from tonlake.lake.log.state import LogState
-
-    StartWorkers = Callable[[Span], AbstractContextManager[Workers | None]]
+StartWorkers = Callable[[Span], AbstractContextManager[Workers | None]]
 
 WRITE_EVERY_S = 0.5
 """Seconds between writes of the status while nothing changes."""

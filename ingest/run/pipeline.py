@@ -4,11 +4,11 @@ A commit covers consecutive masterchain blocks of one UTC day. Its borders depen
 and the settings, so the same input produces the same files.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import closing, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import pyarrow as pa
@@ -27,18 +27,20 @@ from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry
 from tonlake.ingest.assemble.currency import CurrencyRegistry, complete_states
 from tonlake.ingest.assemble.library import LibraryRegistry
 from tonlake.ingest.assemble.statecell import CellFinder
+from tonlake.ingest.blocks import BlockSource, McBundle, McHead
 from tonlake.ingest.decode.block.block import decode_bundles
-from tonlake.ingest.decode.piece import Hole, join_tables
+from tonlake.ingest.decode.piece import Hole, Piece, join_tables
 from tonlake.ingest.decode.rows import keep_first_cells
 from tonlake.ingest.decode.wholestate import decode_zero_states
 from tonlake.ingest.derive.action.derivation import ActionFiles
 from tonlake.ingest.derive.body.derivation import derive_bodies
 from tonlake.ingest.derive.contract.derivation import ContractFinder
-from tonlake.ingest.derive.stages import STAGES, derive_in_order, rebuild
+from tonlake.ingest.derive.stages import STAGES, Step, derive_in_order, rebuild
 from tonlake.ingest.derive.trace import TraceFiles
-from tonlake.ingest.run.workers import read_pieces
+from tonlake.ingest.run.workers import Workers, read_pieces
+from tonlake.ingest.settings import IngestSections, IngestSettings
 from tonlake.ingest.span import Scope, Span, list_shared, missing_spans
-from tonlake.ingest.spread import HERE
+from tonlake.ingest.spread import HERE, Spread
 from tonlake.lake import schema
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.commit import Network, commit_range
@@ -52,25 +54,12 @@ from tonlake.lake.index.builder.rebuild import (
     rebuild_index,
 )
 from tonlake.lake.log.lease import Lease
-from tonlake.lake.log.place import Place, find_newest_day, read_place
+from tonlake.lake.log.place import Derive, Place, find_newest_day, read_place
+from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import Commit, DataFile, LogState
 from tonlake.lake.schema.action import ACTIONS
 from tonlake.lake.schema.contract import JETTON_WALLETS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from concurrent.futures import Future
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import BlockSource, McBundle, McHead
-    from tonlake.ingest.decode.piece import Piece
-    from tonlake.ingest.derive.stages import Step
-    from tonlake.ingest.run.workers import Workers
-    from tonlake.ingest.settings import IngestSections, IngestSettings
-    from tonlake.ingest.spread import Spread
-    from tonlake.lake.log.place import Derive
-    from tonlake.lake.log.ranges import Range
-    from tonlake.lake.log.state import Commit, DataFile, LogState
 
 _ROW_BYTES = 4_000
 """Bytes of memory per transaction while a segment of some 100,000 is built."""

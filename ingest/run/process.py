@@ -21,9 +21,11 @@ import threading
 import traceback
 import weakref
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -32,11 +34,7 @@ from tonlake.lake.errors import LakeFull
 from tonlake.lake.log.disk import naming_full_disk
 from tonlake.lake.system import name_open_file
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from multiprocessing.connection import Connection
-
-    Begin = Callable[..., None]
+Begin = Callable[..., None]
 
 
 T = TypeVar("T")

@@ -5,11 +5,11 @@ by the signatures of the validators that key blocks name. Shard blocks are prove
 masterchain blocks name, by the hashes in their headers.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import closing
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -29,6 +29,7 @@ from tonlake.ingest.decode.block.proof import (
     open_header,
     read_validators,
 )
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import BocError, ChainUnproven, DecodeError
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.duck.connection import connect
@@ -36,13 +37,7 @@ from tonlake.lake.log.ranges import cut_ranges
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import BLOCK_PROOFS, BLOCKS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tonlake.ingest.decode.cell.tree import CellTree
-    from tonlake.lake.settings import LakeSettings
+from tonlake.lake.settings import LakeSettings
 
 ROWS_TOGETHER = 256
 

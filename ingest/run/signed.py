@@ -6,31 +6,23 @@ lacks are decoded together, as if the next masterchain block committed them. The
 those in ``tonlake.lake.log.confirmed``, from where streams send them.
 """
 
-from __future__ import annotations
-
 import re
 import time
+from collections.abc import Callable
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from tonlake.ingest.blocks import KeyMark, McBundle
-from tonlake.ingest.decode.block.header import read_header, read_shard_tops
+from tonlake.ingest.blocks import BlockId, BlockSource, KeyMark, McBundle, RawBlock
+from tonlake.ingest.decode.block.header import ShardTop, read_header, read_shard_tops
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import BlockCorrupt, IngestError
+from tonlake.ingest.run.pipeline import Pipeline
 from tonlake.ingest.source.node import tl
 from tonlake.ingest.source.node.source import NodeSource
 from tonlake.lake.account import MASTERCHAIN, BlockPlace, is_passed
 from tonlake.lake.errors import LakeError
 from tonlake.lake.log.confirmed import remove_confirmed, write_confirmed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import BlockId, BlockSource, RawBlock
-    from tonlake.ingest.decode.block.header import ShardTop
-    from tonlake.ingest.run.pipeline import Pipeline
-    from tonlake.lake.log.state import LogState
+from tonlake.lake.log.state import LogState
 
 MAX_BLOCKS = 64
 """Most signed blocks that are decoded; more wait for their masterchain block."""

@@ -1,7 +1,5 @@
 """Follows a node in a child process: ``python -m tonlake.ingest.run.tail``."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from contextlib import suppress

@@ -12,6 +12,7 @@ import os
 import signal
 import threading
 from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from functools import cached_property, partial
@@ -24,26 +25,24 @@ import msgspec
 
 from tonlake.ingest.assemble.batch import measure_rows
 from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry, explain_hole, read_chunks
+from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.decode.piece import Hole, Piece, decode_chunk
 from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.run.process import AT_END, BufferFiles, SharedValue, TaskProcess
+from tonlake.ingest.settings import IngestSections, IngestSettings
 from tonlake.ingest.span import Span
+from tonlake.ingest.spread import Shared
 from tonlake.lake.log.disk import TEMPORARY_PREFIX, make_folder
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.process import raise_file_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from tonlake.ingest.blocks import BlockSource
-    from tonlake.ingest.settings import IngestSections, IngestSettings
     from tonlake.ingest.source.origin import Origin
-    from tonlake.ingest.spread import Shared
 
-    T = TypeVar("T")
-    R = TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def read_pieces(

@@ -1,18 +1,13 @@
 """Opens the block source that a command names: a node folder, packages or lite servers."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from tonlake.ingest.blocks import BlockSource
+from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.packs import PackSource
 from tonlake.ingest.source.node.source import open_node
-
-if TYPE_CHECKING:
-    from tonlake.ingest.blocks import BlockSource
-    from tonlake.ingest.settings import IngestSections
 
 
 class Origin(msgspec.Struct, frozen=True):

@@ -1,22 +1,18 @@
 """Arguments of commands: the folder of a lake, and SQL."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
+from click import Context, Parameter
 
 from tonlake.lake.duck.statement import name_root
 from tonlake.lake.errors import PERMIT, LakeMisplaced
 from tonlake.lake.storage.storage import is_url
 from tonlake.lake.storage.web import is_web
-
-if TYPE_CHECKING:
-    from click import Context, Parameter
 
 _Command = TypeVar("_Command", bound="Callable[..., Any] | click.Command")
 

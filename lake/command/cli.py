@@ -1,14 +1,13 @@
 """What all commands share: their settings, errors, progress and output."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import click
+import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -20,12 +19,8 @@ from tonlake.lake.duck.answer import (
     write_table,
 )
 from tonlake.lake.errors import LakeError, advise
+from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.settings import LakeSections
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tonlake.lake.log.snapshot import Snapshot
 
 EXIT_DATA = 1
 S = TypeVar("S", bound=LakeSections)

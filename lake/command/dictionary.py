@@ -4,15 +4,13 @@ The dbt source is over ``catalog.duckdb``: with dbt-duckdb, attach the catalogue
 ``tonlake`` (``attach`` in the profile), and ``{{ source('tonlake', 'transactions') }}`` is a view.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from tonlake.lake.duck.connection import VIEWED_TABLES
+from tonlake.lake.duck.own import OwnState, OwnTable
 from tonlake.lake.file.rows import PARTITION
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.schema.block import BLOCKS
@@ -20,10 +18,7 @@ from tonlake.lake.schema.column import Column
 from tonlake.lake.schema.view import REFERENCE_TABLES
 from tonlake.lake.schema.view_catalogue import VIEWS
 
-if TYPE_CHECKING:
-    from tonlake.lake.duck.own import OwnState, OwnTable
-
-    OwnTables = Sequence[tuple[OwnTable, OwnState]]
+OwnTables = Sequence[tuple[OwnTable, OwnState]]
 
 
 def render_markdown(own: OwnTables = ()) -> str:

@@ -1,7 +1,5 @@
 """Commands on an existing lake, and ``tonlake schema``."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,11 +1,9 @@
 """Figures about a lake: ranges, holes, sizes by table, the last commit."""
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import msgspec
+from rich.console import Console
 from rich.table import Table
 
 from tonlake.lake.duck.own import OwnState, read_definitions, read_own_state
@@ -16,9 +14,6 @@ from tonlake.lake.log.snapshot import WHOLE, Selection, Snapshot, read_selection
 from tonlake.lake.log.state import Baseline, Commit, Network, Undoing
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES, TRANSACTIONS
 from tonlake.lake.unanswered import Unanswered, count_unanswered
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 class OwnTableStatus(msgspec.Struct, frozen=True):

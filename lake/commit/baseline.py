@@ -5,15 +5,16 @@ Its files are first written to a separate folder, ``_log/.state-<key>``, where t
 committed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
+import pyarrow as pa
 
 from tonlake.lake.commit.commit import check_rows
 from tonlake.lake.commit.rewrite import commit_maintenance
@@ -32,14 +33,7 @@ from tonlake.lake.log.disk import (
 from tonlake.lake.log.place import NewFile, Place, list_places
 from tonlake.lake.log.state import LOG_FOLDER, Baseline, Commit, DataFile, LogState, read_state
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    import pyarrow as pa
-
-    from tonlake.lake.settings import LakeSettings
+from tonlake.lake.settings import LakeSettings
 
 _PREFIX = ".state-"
 _KEY_LETTERS = 16

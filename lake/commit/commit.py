@@ -10,18 +10,24 @@ part of the same commit and may replace files of earlier ones, so they are deriv
 files of the lake changed meanwhile.
 """
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import date
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.lake.errors import CommitConflict, LakeFull, RangeOverlap, RowsRejected
-from tonlake.lake.file.datafile import open_ahead, remove_files, write_changes
+from tonlake.lake.file.datafile import (
+    Changes,
+    FilesAhead,
+    Submit,
+    open_ahead,
+    remove_files,
+    write_changes,
+)
 from tonlake.lake.log.disk import (
     LOCK_FILE,
     QUEUE_FILE,
@@ -44,7 +50,7 @@ from tonlake.lake.log.place import (
     derive_nothing,
     list_emptied,
 )
-from tonlake.lake.log.ranges import overlaps
+from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import (
     LOG_FOLDER,
@@ -59,16 +65,8 @@ from tonlake.lake.log.state import (
     list_log,
     read_first,
 )
-from tonlake.lake.schema import TABLES
+from tonlake.lake.schema import TABLES, Table
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from tonlake.lake.file.datafile import Changes, FilesAhead, Submit
-    from tonlake.lake.log.ranges import Range
-    from tonlake.lake.schema import Table
 
 MC_SEQNO = "mc_seqno"
 """Columns with a row's masterchain block; derived rows that span blocks have none."""

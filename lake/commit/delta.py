@@ -8,14 +8,14 @@ the same steps has the same bytes here. A version follows when a table's files c
 of a publication; ``POSITION_FILE`` has what was published last.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import uuid
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -33,25 +33,20 @@ from tonlake.lake.log.disk import (
 )
 from tonlake.lake.log.envelope import encode_entry, read_body
 from tonlake.lake.log.place import PACKED_ENDING, find_last_parquet, find_newest_day, read_place
+from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import (
     LOG_FOLDER,
     VIEWED_FILE,
+    Commit,
     DataFile,
+    LogState,
     name_table,
     read_commit,
     read_state,
     sum_changes,
 )
-from tonlake.lake.schema import SCHEMA_VERSION, TABLES, Column
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from tonlake.lake.log.reader import LogReader
-    from tonlake.lake.log.state import Commit, LogState
-    from tonlake.lake.schema import Table
-    from tonlake.lake.settings import LakeSettings
+from tonlake.lake.schema import SCHEMA_VERSION, TABLES, Column, Table
+from tonlake.lake.settings import LakeSettings
 
 POSITION_FILE = f"{LOG_FOLDER}/delta.json"
 LOCK_FILE = f"{LOG_FOLDER}/delta"

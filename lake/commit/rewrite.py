@@ -1,10 +1,10 @@
 """Commits without blocks: rewrite files from rows that the lake already has."""
 
-from __future__ import annotations
-
 import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from pathlib import Path
+from typing import IO
 
 import msgspec
 import pyarrow as pa
@@ -28,12 +28,7 @@ from tonlake.lake.log.place import (
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import LOG_FOLDER, Baseline, Commit, DataFile, LogState, read_state
 from tonlake.lake.schema import FETCHED_ACCOUNTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from tonlake.lake.settings import LakeSettings
+from tonlake.lake.settings import LakeSettings
 
 
 def commit_maintenance(

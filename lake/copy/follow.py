@@ -1,7 +1,5 @@
 """Copies a lake commit by commit, as the source grows."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,7 +1,5 @@
 """The log of the lake that a copy is made of: its entries, checked, as the copy will have them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
 

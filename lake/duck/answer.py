@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import duckdb
 import msgspec
@@ -23,11 +24,7 @@ from rich.text import Text
 from tonlake.lake.duck.connection import find_damage_behind
 from tonlake.lake.duck.silence import check_literals
 from tonlake.lake.errors import QueryError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.snapshot import Snapshot
 
 _ZERO = Decimal(0)
 TABLE_ROWS = 1000

@@ -8,6 +8,7 @@ only for messages with the opcode, which is a filter on the files of messages.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pyarrow as pa
@@ -19,8 +20,6 @@ from tonlake.lake.errors import QueryError
 from tonlake.lake.schema.view import REFERENCE_TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from duckdb import DuckDBPyConnection
 
 FieldKind = Literal["bool", "int", "amount", "text", "bytes", "string", "address", "json"]

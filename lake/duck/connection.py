@@ -9,10 +9,11 @@ import re
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonlake.lake.duck.engine import DEFAULTS, begin_database, lock_database
@@ -26,24 +27,19 @@ from tonlake.lake.duck.statement import (
     quote,
     quote_name,
 )
+from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import PARTITION, PackedRows, load_from
-from tonlake.lake.schema import SCHEMA_VERSION, TABLES
+from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.state import DataFile
+from tonlake.lake.schema import SCHEMA_VERSION, TABLES, Table
+from tonlake.lake.schema.column import ColumnType
 from tonlake.lake.schema.contract import HISTORY_TABLES
 from tonlake.lake.schema.view_catalogue import VIEWS
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-    from pathlib import Path
-
     import duckdb
     from duckdb import DuckDBPyConnection
-
-    from tonlake.lake.errors import LakeCorrupt
-    from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.log.state import DataFile
-    from tonlake.lake.schema import Table
-    from tonlake.lake.schema.column import ColumnType
-    from tonlake.lake.settings import LakeSettings
 
 VIEW_NAMES = {"state_cells": "state_cell_copies"}
 """Tables whose name belongs to a derived view, and the name of the view over their files."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -9,8 +10,6 @@ import duckdb
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from duckdb import DuckDBPyConnection
 
 DEFAULTS = LakeSettings()

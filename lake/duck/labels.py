@@ -4,14 +4,13 @@ The built-in labels are in ``labels.csv``; ``[lake] labels`` names a CSV or Parq
 which override those of the same address. ``code_labels.csv`` has labels of contract codes.
 """
 
-from __future__ import annotations
-
 import csv
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,11 +18,7 @@ import pyarrow.parquet as pq
 from tonlake.lake.account import normalize_address
 from tonlake.lake.duck.statement import fill_statement, join_scripts
 from tonlake.lake.errors import LabelsInvalid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from tonlake.lake.settings import LakeSettings
+from tonlake.lake.settings import LakeSettings
 
 COLUMNS = ("address", "label", "category", "source")
 _CODE_COLUMNS = ("code", *COLUMNS[1:])

@@ -4,25 +4,20 @@ The rows are estimated from file names and row groups. Exact filters on hashes a
 bloom filters leave few row groups for them.
 """
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tonlake.lake.log.place import read_place
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.log.state import DataFile
+from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.state import DataFile
 
 AGAIN_S = 0.05
 """A query past its limit is interrupted at this interval until it ends, because DuckDB forgets an

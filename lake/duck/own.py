@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import duckdb
@@ -18,16 +20,12 @@ from tonlake.lake.log.disk import make_folder, write_file
 from tonlake.lake.log.envelope import encode_entry, read_body
 from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import SCHEMA_VERSION
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
     from duckdb import DuckDBPyConnection
 
-    from tonlake.lake.settings import LakeSettings
-
-    ReadFiles = Callable[[str, list[str]], str]
+ReadFiles = Callable[[str, list[str]], str]
 
 
 OWN_FOLDER = "_tables"

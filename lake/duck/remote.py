@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from functools import lru_cache, partial
@@ -16,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyarrow.dataset import Dataset
 
 from tonlake.lake.duck.connection import (
     VIEW_BASES,
@@ -30,24 +32,18 @@ from tonlake.lake.duck.connection import (
 )
 from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.labels import render_labels
-from tonlake.lake.duck.own import OWN_FOLDER, list_own_tables, render_own_views
+from tonlake.lake.duck.own import OWN_FOLDER, OwnState, OwnTable, list_own_tables, render_own_views
 from tonlake.lake.duck.statement import join_scripts, quote_name
 from tonlake.lake.file.rows import PARTITION, PackedRows
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
-from tonlake.lake.storage.storage import open_remote, open_storage, work_through
+from tonlake.lake.log.state import DataFile
+from tonlake.lake.schema import Table
+from tonlake.lake.settings import LakeSettings
+from tonlake.lake.storage.storage import Storage, open_remote, open_storage, work_through
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from duckdb import DuckDBPyConnection
-    from pyarrow.dataset import Dataset
-
-    from tonlake.lake.duck.own import OwnState, OwnTable
-    from tonlake.lake.log.state import DataFile
-    from tonlake.lake.schema import Table
-    from tonlake.lake.settings import LakeSettings
-    from tonlake.lake.storage.storage import Storage
 
 _FILES_OF = "files of "
 

@@ -8,20 +8,17 @@ middle of the chain does not know all accounts.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import duckdb
 import msgspec
 
 from tonlake.lake.duck.connection import ALL_VIEWS, VIEW_BASES, VIEWED_TABLES, list_views
 from tonlake.lake.errors import QueryError
+from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.schema.column import Column
 from tonlake.lake.schema.view_catalogue import VIEWS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.schema.column import Column
 
 Node = dict[str, Any]
 

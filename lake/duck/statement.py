@@ -4,8 +4,6 @@ DuckDB takes parameters neither as names of schemas and views nor in the definit
 ``tests/test_structure.py`` rejects any other composed text that is executed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple

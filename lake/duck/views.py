@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -43,17 +44,11 @@ from tonlake.lake.log.disk import hold_lock, unfinished, write_file
 from tonlake.lake.log.place import find_last_parquet
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER, VIEWED_FILE, read_state
-from tonlake.lake.schema import SCHEMA_VERSION
+from tonlake.lake.schema import SCHEMA_VERSION, Table
 from tonlake.lake.schema.column import Column
 from tonlake.lake.schema.view import REFERENCE_TABLES, View
 from tonlake.lake.schema.view_catalogue import VIEWS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from tonlake.lake.schema import Table
-    from tonlake.lake.settings import LakeSettings
+from tonlake.lake.settings import LakeSettings
 
 VIEWS_FILE = "views.sql"
 CATALOG_FILE = "catalog.duckdb"

@@ -1,15 +1,15 @@
 """Writes the data files of a commit durably: all of them or none."""
 
-from __future__ import annotations
-
 import hashlib
-from collections.abc import Callable
-from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
+import pyarrow as pa
 
 from tonlake.lake.file.writer import PLAIN_ROWS, encode_parquet, encode_stream
 from tonlake.lake.log.disk import (
@@ -20,20 +20,10 @@ from tonlake.lake.log.disk import (
     sync_folders,
     write_temporary,
 )
-from tonlake.lake.log.place import PACKED_ENDING, pack_path, path_at
-from tonlake.lake.log.state import DataFile, find_paths
+from tonlake.lake.log.place import PACKED_ENDING, Derivation, NewFile, Place, pack_path, path_at
+from tonlake.lake.log.state import DataFile, LogState, find_paths
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from concurrent.futures import Future
-    from pathlib import Path
-
-    import pyarrow as pa
-
-    from tonlake.lake.log.place import Derivation, NewFile, Place
-    from tonlake.lake.log.state import LogState
-    from tonlake.lake.settings import LakeSettings
+from tonlake.lake.settings import LakeSettings
 
 Written = tuple["Path", DataFile]
 """A file that is complete and synced under a temporary name, and its description."""

@@ -1,15 +1,10 @@
 """Opens files in folders that others wrote, without hanging on a pipe or a device."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from io import FileIO
-    from pathlib import Path
+from io import FileIO
+from pathlib import Path
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),

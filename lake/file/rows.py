@@ -1,26 +1,20 @@
 """Reads the rows of a data file, verifying its digest, and converts columns to Python values."""
 
-from __future__ import annotations
-
 import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.place import read_place
+from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    import pyarrow.compute as pc
-
-    from tonlake.lake.log.state import DataFile
 
 PARTITION = "day"
 """Column from the folder's name, last in every view: the UTC day of the commit."""

@@ -3,28 +3,21 @@
 Small files are plain, because a follower writes them all the time and merges them soon.
 """
 
-from __future__ import annotations
-
 import mmap
 import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tonlake.lake.log.disk import naming_full_disk
-from tonlake.lake.schema import STATE_CELLS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-    from typing import IO
-
-    from tonlake.lake.schema import Column, Table
-    from tonlake.lake.settings import LakeSettings
+from tonlake.lake.schema import STATE_CELLS, Column, Table
+from tonlake.lake.settings import LakeSettings
 
 _COUNTED = ("int32", "int64", "time")
 _ASCENDING = ("lt", "seqno", "seqno_start", "seqno_end", "utime", "now", "time")

@@ -4,23 +4,18 @@ Files of ``state_cells`` are sorted by hash, so each can be searched directly. T
 the first cell is requested, and those that the next snapshot has as well are not read again.
 """
 
-from __future__ import annotations
-
 import threading
 from bisect import bisect_left
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from tonlake.lake.file.rows import item_bytes, read_rows
+from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import STATE_CELLS
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.log.state import DataFile
-    from tonlake.lake.settings import LakeSettings
+from tonlake.lake.settings import LakeSettings
 
 PackedCell = tuple[bytes, list[bytes]]
 """Descriptors and data of a cell, and the hashes of its children."""

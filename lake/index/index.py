@@ -10,8 +10,11 @@ from heapq import merge
 from itertools import chain, islice
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
+
+from tonlake.lake.account import AccountId
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import iter_dicts, read_rows
 from tonlake.lake.index.builder.compose import Source, compose
@@ -32,17 +35,11 @@ from tonlake.lake.index.segment.file import SegmentFile, map_segment
 from tonlake.lake.index.segment.segment import Segment, SegmentTable
 from tonlake.lake.log.place import is_open
 from tonlake.lake.log.ranges import Range, subtract_ranges
+from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.state import DataFile
+from tonlake.lake.settings import LakeSettings
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.log.state import DataFile
-    from tonlake.lake.settings import LakeSettings
-
-    _Columns = Sequence[str] | None
-
-    from tonlake.lake.account import AccountId
+_Columns = Sequence[str] | None
 
 
 AT_ONCE = 32

@@ -4,21 +4,17 @@ A writer needs the states of accounts before its blocks. Files of ``account_stat
 which accounts they contain, so without an index all of them would be read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from tonlake.lake.account import AccountId
 from tonlake.lake.index.builder.plan import is_readable, lacks_baseline, range_of
 from tonlake.lake.index.segment.file import map_segment
 from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.log.digest import find_damage
-
-if TYPE_CHECKING:
-    from tonlake.lake.account import AccountId
-    from tonlake.lake.log.ranges import Range
-    from tonlake.lake.log.state import LogState
+from tonlake.lake.log.ranges import Range
+from tonlake.lake.log.state import LogState
 
 
 class Newest(NamedTuple):

@@ -7,15 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from tonlake.lake.account import AccountId
 from tonlake.lake.index.segment.declared import NO_LT
-
-if TYPE_CHECKING:
-    from tonlake.lake.account import AccountId
-    from tonlake.lake.index.segment.segment import Segment, SegmentTable
+from tonlake.lake.index.segment.segment import Segment, SegmentTable
 
 
 class Declined(Exception):

@@ -5,18 +5,14 @@ other. The file is not part of the lake: no commit lists it, it may be missing o
 streams of events read it.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.disk import unfinished
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 CONFIRMED_FILE = "_confirmed.arrow"
 _TABLE, _COMMIT = b"table", b"commit"

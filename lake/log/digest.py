@@ -6,20 +6,19 @@ import hashlib
 import logging
 import os
 import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.log.state import DataFile
 from tonlake.lake.system import drop_cached_pages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
     from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.log.state import DataFile
 
 _THREADS = 2
 _FEW_BYTES = 1 << 20

@@ -1,7 +1,5 @@
 """Writes files that survive a crash: under a temporary name, synced, then renamed."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import hashlib
@@ -9,16 +7,14 @@ import os
 import secrets
 import signal
 from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Self
+from io import BufferedRandom, FileIO
+from pathlib import Path
+from typing import Self
 
 from tonlake.lake.errors import LakeFull
 from tonlake.lake.system import sync
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from io import BufferedRandom, FileIO
-    from pathlib import Path
 
 VARIABLE = "TONLAKE_CRASH_AT"
 

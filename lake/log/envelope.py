@@ -4,8 +4,6 @@ Entries of format 1 have no format field, as they predate it. An entry of a late
 reported as such even if nothing else in it can be read.
 """
 
-from __future__ import annotations
-
 import hashlib
 from contextlib import suppress
 from pathlib import Path

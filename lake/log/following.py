@@ -3,21 +3,15 @@
 The file is not part of the lake: it may be missing or old, and only figures depend on it.
 """
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
 from tonlake.lake.log.disk import unfinished
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.log.state import LogState
+from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.state import LogState
 
 NOTE_FILE = "_follow.json"
 

@@ -6,8 +6,6 @@ media that cannot be written, readers have no leases, only the grace period; whe
 such locks, the longer one.
 """
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path

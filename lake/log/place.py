@@ -5,21 +5,16 @@ a range marks derived rows that are not final yet, of any block; there is one su
 ``state-499`` marks rows of the baseline, the full state after block 499: several files per table.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
-from tonlake.lake.log.state import PACK_FOLDER, DataFile, name_place
+from tonlake.lake.log.state import PACK_FOLDER, DataFile, LogState, name_place
 from tonlake.lake.schema import SCHEMA_VERSION
-
-if TYPE_CHECKING:
-    from tonlake.lake.log.state import LogState
 
 _DIGEST_LETTERS = 16
 _NAME = r"day=\d{4}-\d\d-\d\d/(?:open|state-[1-9]\d*|[1-9]\d*-[1-9]\d*)"

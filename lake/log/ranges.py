@@ -1,7 +1,5 @@
 """Merges, subtracts and compares ranges of masterchain blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 Range = tuple[int, int]

@@ -1,7 +1,5 @@
 """Reads the log of a lake incrementally, from the newest entry of the last read."""
 
-from __future__ import annotations
-
 from os.path import exists
 from pathlib import Path
 

@@ -7,37 +7,36 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 from msgspec import UNSET
 
-from tonlake.lake.errors import TableLacking
+from tonlake.lake.errors import LakeCorrupt, TableLacking
 from tonlake.lake.log.digest import find_changed, find_damage
 from tonlake.lake.log.envelope import read_body
 from tonlake.lake.log.lease import Lease
 from tonlake.lake.log.place import read_place
-from tonlake.lake.log.ranges import cut_ranges
+from tonlake.lake.log.ranges import Range, cut_ranges
+from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import (
     LOG_FOLDER,
     SEGMENT_FOLDER,
+    Baseline,
+    Commit,
+    DataFile,
+    LogState,
+    Network,
+    Undoing,
     read_commit,
     read_first,
     read_state,
 )
 from tonlake.lake.schema import BLOCKS, TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from tonlake.lake.errors import LakeCorrupt
-    from tonlake.lake.log.ranges import Range
-    from tonlake.lake.log.reader import LogReader
-    from tonlake.lake.log.state import Baseline, Commit, DataFile, LogState, Network, Undoing
 
 SELECTION_FILE = f"{LOG_FOLDER}/selection.json"
 _DAYS = re.compile(r"([0-9-]{10})?\.\.([0-9-]{10})?|([0-9-]{10})")

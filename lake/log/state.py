@@ -14,9 +14,11 @@ from __future__ import annotations
 import difflib
 import os
 from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -24,10 +26,6 @@ from tonlake.lake.errors import LakeCorrupt, LakeNotFound, NetworkMismatch, Snap
 from tonlake.lake.log.envelope import read_body
 from tonlake.lake.log.ranges import Range, merge_ranges, subtract_ranges
 from tonlake.lake.schema import SCHEMA_VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-    from pathlib import Path
 
 Groups = dict[str, tuple["DataFile", ...]]
 """Files by table or by place; no group is empty."""

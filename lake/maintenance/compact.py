@@ -9,12 +9,12 @@ a commit that replaced one of them meanwhile wins, and the work is planned again
 separate commit. The files it replaces stay for the grace period, for active readers.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -27,6 +27,7 @@ from tonlake.lake.file.datafile import remove_files
 from tonlake.lake.file.rows import stream_rows
 from tonlake.lake.file.writer import merge_rows, write_parquet
 from tonlake.lake.index.builder.plan import digest_derived, list_within, range_of
+from tonlake.lake.index.index import KeptRows
 from tonlake.lake.log.disk import (
     LOCK_FILE,
     begin_grace,
@@ -41,18 +42,9 @@ from tonlake.lake.log.lease import Lease
 from tonlake.lake.log.place import Place, is_open, path_at, read_place
 from tonlake.lake.log.ranges import overlaps, subtract_ranges
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import DataFile, find_paths, read_state
-from tonlake.lake.schema import MESSAGE_BODIES, MESSAGES, SCHEMA_VERSION, TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from tonlake.lake.index.index import KeptRows
-    from tonlake.lake.log.place import Place
-    from tonlake.lake.log.state import Commit, LogState
-    from tonlake.lake.schema import Table
-    from tonlake.lake.settings import LakeSettings
+from tonlake.lake.log.state import Commit, DataFile, LogState, find_paths, read_state
+from tonlake.lake.schema import MESSAGE_BODIES, MESSAGES, SCHEMA_VERSION, TABLES, Table
+from tonlake.lake.settings import LakeSettings
 
 _DISTINGUISHING = frozenset({"blocks", "action_ranges"})
 """Tables whose presence describes a place: places that differ in them are not merged."""

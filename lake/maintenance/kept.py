@@ -30,7 +30,6 @@ from contextlib import closing, contextmanager
 from functools import partial, reduce
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
@@ -68,10 +67,7 @@ from tonlake.lake.schema import (
     Table,
 )
 from tonlake.lake.schema.contract import HISTORY_TABLES, INTERFACES, UNANSWERED_METHODS
-
-if TYPE_CHECKING:
-    from tonlake.lake.settings import LakeSettings
-
+from tonlake.lake.settings import LakeSettings
 
 _PREVIOUS, _STEP = 16, 100
 """A get-method may read the last 16 masterchain blocks, the last 16 whose seqno is a multiple of

@@ -1,11 +1,10 @@
 """Removes files that no snapshot in use has, replaced or left by a crash, and old log entries."""
 
-from __future__ import annotations
-
 import shutil
 import time
+from collections.abc import Collection
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
@@ -28,6 +27,7 @@ from tonlake.lake.log.state import (
     PACK_FOLDER,
     SEGMENT_FOLDER,
     FirstEntry,
+    LogState,
     checkpoint_name,
     entry_name,
     list_log,
@@ -36,14 +36,8 @@ from tonlake.lake.log.state import (
     read_state,
 )
 from tonlake.lake.schema import TABLES
+from tonlake.lake.settings import LakeSettings
 from tonlake.lake.system import has_leases
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from pathlib import Path
-
-    from tonlake.lake.log.state import LogState
-    from tonlake.lake.settings import LakeSettings
 
 LEASED_COMMITS = 20_000
 """A snapshot that stays open for more commits than this loses its lease."""

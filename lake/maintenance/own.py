@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -51,17 +52,14 @@ from tonlake.lake.log.disk import (
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.log.state import DataFile
 from tonlake.lake.process import Child, run_child, start_child
 from tonlake.lake.schema import SCHEMA_VERSION
 from tonlake.lake.schema.view import REFERENCE_TABLES
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     import duckdb
-
-    from tonlake.lake.log.state import DataFile
 
 PART_S = 600.0
 """Time limit of a table's statement for one day or commit, in seconds."""

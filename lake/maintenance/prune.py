@@ -5,11 +5,11 @@ written without the lock, and then committed if the lake still has all of their 
 they replace stay for the grace period, for active readers.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -35,12 +35,7 @@ from tonlake.lake.log.state import Commit, DataFile, LogState
 from tonlake.lake.maintenance.compact import remove_unless_live
 from tonlake.lake.maintenance.kept import KeptRows, drop_dead_traces
 from tonlake.lake.maintenance.undo import cut_files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from tonlake.lake.settings import LakeSettings
+from tonlake.lake.settings import LakeSettings
 
 
 class Plan(NamedTuple):

@@ -6,14 +6,13 @@ writer would keep the size of its largest merge. The process waits for more work
 it costs more than maintenance after sixteen commits, and it exits once it has grown large.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import msgspec
 
@@ -27,9 +26,6 @@ from tonlake.lake.maintenance.prune import prune_old_days
 from tonlake.lake.process import Child, run_child, start_child
 from tonlake.lake.settings import LakeSettings
 from tonlake.lake.system import read_peak_mib
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 WAITS_S = 60.0
 """Work begins this long after a commit, however few came since."""

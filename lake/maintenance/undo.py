@@ -5,11 +5,10 @@ is rewritten without those that go, as a commit that ended at the border would h
 Earlier snapshots stay readable for the grace period.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +22,7 @@ from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.index.builder.plan import range_of
 from tonlake.lake.log.disk import LOCK_FILE, begin_grace, hold_lock, sync_folders
 from tonlake.lake.log.place import Derivation, NewFile, is_open, list_places, read_place
+from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import Commit, DataFile, LogState, read_state
 from tonlake.lake.maintenance.compact import write_stream
@@ -30,12 +30,7 @@ from tonlake.lake.schema import TABLES, TRACES
 from tonlake.lake.schema.action import ACTION_RANGES, ACTIONS
 from tonlake.lake.schema.contract import INTERFACES
 from tonlake.lake.schema.transaction import ACCOUNT_STATES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.lake.log.ranges import Range
-    from tonlake.lake.settings import LakeSettings
+from tonlake.lake.settings import LakeSettings
 
 Reopen = Callable[["LogState", int], Iterable["NewFile"]]
 """Derives the open files of a lake without the blocks from a seqno on, from the earlier lake."""

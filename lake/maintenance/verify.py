@@ -6,10 +6,9 @@ counts differ from those committed; hand-off files (``views.sql``, ``catalog.duc
 after they were written; Delta logs that differ from the log.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import pyarrow as pa
@@ -27,6 +26,8 @@ from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.state import (
     FIRST_FILE,
     LOG_FOLDER,
+    Commit,
+    DataFile,
     FirstEntry,
     LogState,
     checkpoint_name,
@@ -39,12 +40,6 @@ from tonlake.lake.log.state import (
     refuse_folder,
 )
 from tonlake.lake.maintenance.orphan import list_orphans
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from tonlake.lake.log.state import Commit, DataFile
 
 
 class Damage(msgspec.Struct, frozen=True):

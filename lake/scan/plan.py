@@ -4,16 +4,16 @@ A column of a joined row is named with its join: ``transaction.compute_exit_code
 the scanned table, and joins have their own names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
+from tonlake.lake.duck.body_table import Misfits
 from tonlake.lake.duck.statement import quote, quote_name
+from tonlake.lake.log.ranges import Range
 from tonlake.lake.schema import (
     ACCOUNT_STATES,
     MESSAGE_BODIES,
@@ -28,10 +28,6 @@ from tonlake.lake.schema import (
 )
 from tonlake.lake.schema.action import SUPERSEDED_ACTIONS
 from tonlake.lake.schema.contract import INTERFACES
-
-if TYPE_CHECKING:
-    from tonlake.lake.duck.body_table import Misfits
-    from tonlake.lake.log.ranges import Range
 
 HEIGHT = "mc_seqno"
 """The column with the masterchain block, in rows of several tables."""

@@ -26,18 +26,16 @@ from tonlake.lake.duck.statement import join_scripts, name_root, quote, quote_na
 from tonlake.lake.errors import BlocksLacking, CursorRefused, LakeCorrupt, LakeError, QueryError
 from tonlake.lake.file.rows import PackedRows, load_from
 from tonlake.lake.log.place import list_files_between, read_place
+from tonlake.lake.log.ranges import Range
+from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import DataFile, read_commit
 from tonlake.lake.scan.plan import HEIGHT, HELD_HEIGHT, ScannedTable
 from tonlake.lake.schema import MESSAGES, TABLES, Table
+from tonlake.lake.settings import LakeSettings
+from tonlake.lake.storage.storage import Storage
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-    from tonlake.lake.log.ranges import Range
-    from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.settings import LakeSettings
-    from tonlake.lake.storage.storage import Storage
-
 
 READ_VALUES = 1 << 22
 """Approximate number of values that a statement reads, of rows that pass filters or not."""

@@ -1,7 +1,5 @@
 """Column and Table: the types that describe every table of the lake."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Literal
 

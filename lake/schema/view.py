@@ -5,18 +5,11 @@ its binary key. Amounts are scaled by the decimals of their asset; the column ``
 in the smallest unit. The SQL of a view is ``lake/duck/sql/<name>.sql``.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from tonlake.lake.schema.action import EXCHANGES
-from tonlake.lake.schema.column import Column, one_of, optional, raw_address
+from tonlake.lake.schema.column import Column, ColumnType, one_of, optional, raw_address
 from tonlake.lake.schema.transaction import ACCOUNT_STATUSES, DESCRIPTIONS, MESSAGE_KINDS
-
-if TYPE_CHECKING:
-    from tonlake.lake.schema.column import ColumnType
 
 
 def text(name: str, doc: str) -> Column:

@@ -1,7 +1,5 @@
 """Views for people that count or compare (prices, days, new contracts), and the macros."""
 
-from __future__ import annotations
-
 from tonlake.lake.schema.column import Column
 from tonlake.lake.schema.view import (
     ASSET,

@@ -1,7 +1,5 @@
 """Reads and writes a folder on a local file system or in object storage, through Arrow."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

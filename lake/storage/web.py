@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -15,8 +16,6 @@ from typing import TYPE_CHECKING
 from tonlake.lake.errors import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-
     import httpx
 
 _CONNECT_S, _READ_S = 10, 60

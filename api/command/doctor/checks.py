@@ -1,7 +1,5 @@
 """Checks of the doctor: machine, settings, access, node folder and lake."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil
@@ -9,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
@@ -17,7 +15,9 @@ from tonlake.api.access import read_keys
 from tonlake.api.command.status import describe_versions
 from tonlake.api.errors import KeyFileInvalid
 from tonlake.api.http.address import is_own_machine
+from tonlake.api.settings import Settings
 from tonlake.ingest.assemble.chain import check_origin
+from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.decode import native
 from tonlake.ingest.derive.tvm.support import (
     REMEDY,
@@ -39,11 +39,7 @@ from tonlake.lake.log.place import list_stored
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit, read_state
 from tonlake.lake.maintenance.verify import verify_lake
-
-if TYPE_CHECKING:
-    from tonlake.api.settings import Settings
-    from tonlake.ingest.blocks import BlockSource
-    from tonlake.lake.unanswered import Unanswered
+from tonlake.lake.unanswered import Unanswered
 
 Level = Literal["ok", "warning", "problem"]
 

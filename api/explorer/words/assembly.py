@@ -4,11 +4,9 @@ The code may be hostile: bits that are not an instruction are shown as bits, and
 nesting of the listing are bounded, because a few cells can encode endless code.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
@@ -23,9 +21,8 @@ from tonlake.ingest.derive.tvm.machine.code import (
 )
 from tonlake.ingest.errors import BocError
 
-if TYPE_CHECKING:
-    Block: TypeAlias = Callable[[int], None]
-    """Writes the block below an instruction, indented to a level."""
+Block: TypeAlias = Callable[[int], None]
+"""Writes the block below an instruction, indented to a level."""
 
 
 def write_bits(value: int, bits: int) -> str:

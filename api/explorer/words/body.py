@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from tonlake.api.explorer.words.form import write_count, write_duration, write_moment, write_ton
-
-if TYPE_CHECKING:
-    from tonlake.api.v3.layout.transaction import Message
+from tonlake.api.v3.layout.transaction import Message
 
 MAX_VALUES = 2000
 """Maximum values of a body on a page; the API returns all."""

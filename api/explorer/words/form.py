@@ -1,18 +1,14 @@
 """Formats amounts, times, hashes, messages and opcodes; most functions are template filters."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tonlake.api.v3.layout.transaction import Message
 from tonlake.ingest.derive.body.body import name_opcode
 from tonlake.ingest.derive.body.scheme import MIN_HASHED
-
-if TYPE_CHECKING:
-    from tonlake.api.v3.layout.transaction import Message
 
 NANO_DIGITS = 9
 """Decimal places of TON: amounts are in nanoton."""

@@ -1,16 +1,12 @@
 """Computes the signed amounts that an action moved to or from an account."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from tonlake.api.explorer.words.form import write_count, write_units
-
-if TYPE_CHECKING:
-    from tonlake.api.explorer.words.names import Names
-    from tonlake.api.v3.resource.action import Action
+from tonlake.api.explorer.words.names import Names
+from tonlake.api.v3.resource.action import Action
 
 IN, OUT, BOTH, NEITHER = "in", "out", "both", "neither"
 DIRECTIONS = {IN: "received", OUT: "sent", BOTH: "both", NEITHER: "neither"}

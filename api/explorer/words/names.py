@@ -11,11 +11,11 @@ from tonlake.api.errors import AddressInvalid
 from tonlake.api.explorer.words.form import MAX_DIGITS, NANO_DIGITS, shorten, write_units
 from tonlake.api.text.encoding import parse_address
 from tonlake.api.v3.page.book import describe_addresses
+from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow, Metadata, TokenInfo
 from tonlake.lake.duck.labels import Label, read_labels
 
 if TYPE_CHECKING:
     from tonlake.api.request.call import Call
-    from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow, Metadata, TokenInfo
 
 MAX_NAME_CHARACTERS = 40
 """Names are untrusted text: longer ones are cut."""

@@ -1,22 +1,17 @@
 """Describes a transaction: its outcome and why, its phases, its fees and its balance changes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
 from tonlake.api.explorer.words.form import write_count, write_ton
+from tonlake.api.explorer.words.names import Names
+from tonlake.api.v3.layout.transaction import ComputePhase, Transaction
 from tonlake.ingest.derive.tvm.call import SUCCESS
-
-if TYPE_CHECKING:
-    from tonlake.api.explorer.words.names import Names
-    from tonlake.api.v3.layout.transaction import ComputePhase, Transaction
-
 
 GOOD, PLAIN, BAD = "good", "plain", "bad"
 COMPUTE, ACTION = "compute", "action"

@@ -1,23 +1,19 @@
 """Writes each action as a sentence; ``sentences.txt`` has one template per action type."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from tonlake.api.explorer.words.form import describe_opcode, read_opcode, write_count
 from tonlake.api.explorer.words.movement import find_field
+from tonlake.api.explorer.words.names import Names
 from tonlake.api.explorer.words.outcome import explain_new_bounce
+from tonlake.api.v3.resource.action import Action
 from tonlake.ingest.derive.action.pattern import BOUNCES
-
-if TYPE_CHECKING:
-    from tonlake.api.explorer.words.names import Names
-    from tonlake.api.v3.resource.action import Action
 
 Details = dict[str, Any]
 

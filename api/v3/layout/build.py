@@ -4,8 +4,6 @@ The layout of a struct is compiled once: to one expression that builds it with a
 a table for the extension.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar

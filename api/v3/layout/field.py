@@ -3,8 +3,6 @@
 Without an annotation the format follows from the type, and the column has the field's name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import StrEnum
 from itertools import chain

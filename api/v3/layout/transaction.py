@@ -1,7 +1,5 @@
 """Blocks, messages and transactions of version 3, with phases and account states."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

@@ -21,10 +21,10 @@ from tonlake.api.text.encoding import TAGS, Address, render_friendly
 from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow
 from tonlake.ingest.derive.contract.record import load_interfaces
+from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
     from tonlake.api.request.call import Call
-    from tonlake.queries.reader import Reader
 
 Domains = dict[tuple[int, bytes], str]
 """The shortest domain by workchain and account id."""

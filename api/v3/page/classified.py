@@ -1,12 +1,11 @@
 """Action types a client knows, a check that the lake has actions, and the actions of traces."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.api.errors import NotDerived
+from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import name_ranges
 from tonlake.api.v3.page.history import warn_of_unanswered
 from tonlake.api.v3.resource.action import CURRENCY_TRANSFER, Action, render_action
@@ -18,9 +17,6 @@ from tonlake.lake.schema.contract import (
     NFT_ITEMS,
     NFT_SALES,
 )
-
-if TYPE_CHECKING:
-    from tonlake.api.request.call import Call
 
 Row = dict[str, Any]
 

@@ -1,26 +1,22 @@
 """Contracts as of now or of a masterchain block, and transfers of their assets."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from tonlake.api.errors import NotDerived
+from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import Address, name_ranges
 from tonlake.api.v3.page.book import pair_addresses, read_accounts
 from tonlake.api.v3.page.operation import SpanPage, check_mc_seqno, check_no_contract_missing
 from tonlake.ingest.derive.tvm.support import compare_versions, find_detector, name_remedy
 from tonlake.lake.log.place import read_place
+from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.contract import INTERFACES, UNANSWERED_METHODS
 from tonlake.lake.unanswered import count_unanswered
-
-if TYPE_CHECKING:
-    from tonlake.api.request.call import Call
-    from tonlake.lake.log.snapshot import Snapshot
 
 Row = dict[str, Any]
 

@@ -1,25 +1,21 @@
 """Pages of contracts and of transfers: structs of rows, and the addresses in them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from itertools import starmap
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import Address, encode_optional, parse_address
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import Kind, list_fields
 from tonlake.api.v3.page.book import read_address_book, write_address_book
 from tonlake.api.v3.page.history import read_trace_ids
 from tonlake.api.v3.page.metadata import read_metadata
-
-if TYPE_CHECKING:
-    from tonlake.api.request.call import Call
-    from tonlake.api.v3.resource.answer import AddressBook, Metadata
+from tonlake.api.v3.resource.answer import AddressBook, Metadata
 
 S = TypeVar("S")
 Row = dict[str, Any]

@@ -1,9 +1,7 @@
 """Token metadata: content of contracts, and content fetched from its URIs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import UNSET
@@ -17,8 +15,7 @@ from tonlake.api.v3.page.history import check_derived, is_derived
 from tonlake.api.v3.page.operation import operation
 from tonlake.api.v3.resource.answer import AddressMetadata, Metadata, TokenInfo
 
-if TYPE_CHECKING:
-    Content: TypeAlias = dict[str, object] | None
+Content: TypeAlias = dict[str, object] | None
 
 
 _TABLE = "offchain_metadata"

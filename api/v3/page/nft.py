@@ -1,13 +1,12 @@
 """NFT collections, items with their collection and sale, and sales, in the form of version 3."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET
 
+from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import Address, encode_account
 from tonlake.api.v3.layout.build import Payload, decode_content, decode_payload, make_builder
 from tonlake.api.v3.layout.field import (
@@ -23,9 +22,6 @@ from tonlake.api.v3.layout.field import (
 )
 from tonlake.api.v3.page.book import pair_addresses
 from tonlake.api.v3.page.history import name_addresses
-
-if TYPE_CHECKING:
-    from tonlake.api.request.call import Call
 
 Row = dict[str, Any]
 Account = tuple[int, bytes]

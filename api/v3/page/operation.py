@@ -3,11 +3,9 @@
 Requests outside of what a lake covers get an error, not an empty result.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from litestar import Response
@@ -45,12 +43,9 @@ from tonlake.api.request.table_format import (
     name_media_type,
     tabulate,
 )
+from tonlake.api.settings import HttpSettings
 from tonlake.api.text.encoding import Address, name_ranges
-
-if TYPE_CHECKING:
-    from tonlake.api.settings import HttpSettings
-    from tonlake.queries.reader import Reader
-
+from tonlake.queries.reader import Reader
 
 Range = tuple[int, int]
 Bounds = tuple[int | None, int | None]

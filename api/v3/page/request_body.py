@@ -1,14 +1,12 @@
 """The frame of operations with a JSON body, which is parsed as TON Center parses it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
-from litestar import Response  # noqa: TC002 - Litestar reads the annotations
+from litestar import Response
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
+from litestar.params import RawBody
 
 from tonlake.api.errors import CredentialMissing, RequestInvalid
 from tonlake.api.http.admission import in_queue
@@ -21,9 +19,7 @@ from tonlake.api.request.call import (
     open_call,
     read_arguments,
 )
-
-if TYPE_CHECKING:
-    from tonlake.api.settings import HttpSettings
+from tonlake.api.settings import HttpSettings
 
 R = TypeVar("R", bound=msgspec.Struct)
 

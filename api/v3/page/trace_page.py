@@ -1,12 +1,12 @@
 """Pages of traces with their transactions and addresses."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Raw
 
+from tonlake.api.request.call import Call
 from tonlake.api.v3.page.transaction_page import answer_transactions, list_addresses, read_records
 from tonlake.api.v3.resource.answer import (
     Head,
@@ -19,11 +19,6 @@ from tonlake.api.v3.resource.answer import (
     start_trace,
 )
 from tonlake.api.v3.resource.transaction import find_record_writer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from tonlake.api.request.call import Call
 
 Row = dict[str, Any]
 

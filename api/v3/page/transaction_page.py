@@ -1,10 +1,8 @@
 """Pages of transactions: their search, messages, account states and addresses."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -12,6 +10,7 @@ from msgspec import Raw
 from tonlake.api.chain.block import find_block_row, list_block_keys
 from tonlake.api.request.call import Addresses, Call, Flag, Hashes, Int32, Lt, Shard
 from tonlake.api.text.encoding import Address, parse_address
+from tonlake.api.v3.layout.transaction import Transaction
 from tonlake.api.v3.page.book import pair_addresses, read_address_book, write_address_book
 from tonlake.api.v3.page.operation import (
     SpanPage,
@@ -24,9 +23,6 @@ from tonlake.api.v3.page.operation import (
 from tonlake.api.v3.resource.answer import AddressBook, Transactions
 from tonlake.api.v3.resource.transaction import find_record_writer, render_transaction
 from tonlake.queries.errors import QueryNeeded
-
-if TYPE_CHECKING:
-    from tonlake.api.v3.layout.transaction import Transaction
 
 Row = dict[str, Any]
 StateKey = tuple[int, bytes, bytes]

@@ -1,7 +1,5 @@
 """Actions in the form of version 3: common fields, and the details of their type."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 A field whose default is ``UNSET`` is left out of the JSON; a None is written as null.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 

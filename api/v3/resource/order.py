@@ -4,10 +4,8 @@ Unlike elsewhere, ``query_id`` is a number; amounts are decimal text, addresses 
 base64. Each reader of a body starts after the opcode and returns the fields of one type.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,16 +13,14 @@ from tonlake.api.text.encoding import encode_bytes
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_depth_first
 from tonlake.ingest.derive.body.codec import STD, Address, Work, load_snake, read_utf8
 from tonlake.ingest.derive.body.scheme import load_scheme
 from tonlake.ingest.errors import BocError, BodyError, DecodeError
 
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.ingest.decode.cell.tree import CellTree
-
-    Reader = Callable[[CellSlice], dict[str, Any]]
+Reader = Callable[[CellSlice], dict[str, Any]]
 
 Fields = dict[str, Any]
 

@@ -1,11 +1,9 @@
 """Transactions in the form of version 3, from rows or from a bag of cells."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.layout.build import (
@@ -24,9 +22,8 @@ from tonlake.lake.index.answer.transactions import Records
 from tonlake.lake.index.segment.declared import FACT_COLUMNS, MESSAGE_COLUMNS, RECORD_COLUMNS
 from tonlake.lake.index.segment.segment import PARTS_AT
 
-if TYPE_CHECKING:
-    States = Mapping[tuple[int, bytes, bytes], Any]
-    Read = Callable[[list[Any], memoryview | bytes], Iterable[Any]]
+States = Mapping[tuple[int, bytes, bytes], Any]
+Read = Callable[[list[Any], memoryview | bytes], Iterable[Any]]
 
 
 Row = dict[str, Any]

@@ -1,7 +1,5 @@
 """Operations about accounts and wallets: states, addresses, balances."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,10 +1,8 @@
 """The operation about balance changes: of TON by messages and fees, of jettons by bodies."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -17,12 +15,10 @@ from tonlake.api.v3.page.operation import check_no_gap, operation
 from tonlake.api.v3.page.transaction_page import read_transactions
 from tonlake.api.v3.resource.answer import TRACE_TRANSACTIONS
 from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.derive.action.pattern import BOUNCES, NEW_BOUNCE_OPCODE
 from tonlake.ingest.errors import BocError
 from tonlake.lake.schema.contract import JETTON_WALLETS
-
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.slice import CellSlice
 
 Row = dict[str, Any]
 

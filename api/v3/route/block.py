@@ -1,10 +1,8 @@
 """Operations about blocks, transactions and messages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.api.chain.block import find_masterchain_ends, list_block_keys
 from tonlake.api.errors import AnswerNotFound, NotCovered, RequestInvalid
@@ -49,10 +47,7 @@ from tonlake.api.v3.resource.answer import (
     Transactions,
 )
 from tonlake.lake.account import MASTERCHAIN
-
-if TYPE_CHECKING:
-    from tonlake.queries.reader import Reader
-
+from tonlake.queries.reader import Reader
 
 Row = dict[str, Any]
 

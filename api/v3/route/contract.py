@@ -1,7 +1,5 @@
 """Operations about domains, vesting wallets, and multisig wallets and their orders."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any

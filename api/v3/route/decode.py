@@ -1,15 +1,14 @@
 """Operations without a lake: decode bodies, name opcodes, echo values, redirect to documents."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from litestar import Response, get
 from litestar.handlers import HTTPRouteHandler
+from litestar.params import RawBody
 from litestar.response import Redirect
 
 from tonlake.api.errors import RequestInvalid
@@ -32,17 +31,13 @@ from tonlake.api.request.call import (
     read_arguments,
     read_query,
 )
+from tonlake.api.settings import HttpSettings
 from tonlake.api.text.encoding import encode_bytes, encode_shard
 from tonlake.api.v3.page.operation import operation
 from tonlake.api.v3.page.request_body import read_body
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.body.body import decode_body, name_opcode
 from tonlake.ingest.errors import BocError
-
-if TYPE_CHECKING:
-    from litestar.params import RawBody
-
-    from tonlake.api.settings import HttpSettings
 
 DECODE_LIMIT = 1000
 """Limit of opcodes, and of bodies, in one request."""

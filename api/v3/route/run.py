@@ -4,8 +4,6 @@ Get-methods have the errors of version 2, as in TON Center. The lists have the m
 this service that an upstream accepted.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Operations about jettons and NFTs."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

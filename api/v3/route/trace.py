@@ -1,14 +1,12 @@
 """Operations about traces, and about the actions derived from them, such as transfers and swaps."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, starmap
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -41,13 +39,11 @@ from tonlake.api.v3.resource.answer import (
     Trace,
     Traces,
 )
+from tonlake.queries.reader import Reader
 
-if TYPE_CHECKING:
-    from tonlake.queries.reader import Reader
-
-    Show = Callable[
-        [Call, Sequence[dict[str, Any]], Mapping[bytes, Sequence[dict[str, Any]]]], TracePage
-    ]
+Show = Callable[
+    [Call, Sequence[dict[str, Any]], Mapping[bytes, Sequence[dict[str, Any]]]], TracePage
+]
 
 Row = dict[str, Any]
 

@@ -1,12 +1,12 @@
 """Decodes blocks to rows of all base tables: bytes in, columns out."""
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from msgspec.structs import astuple
 
+from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.config import config_rows
 from tonlake.ingest.decode.block.header import (
@@ -21,18 +21,11 @@ from tonlake.ingest.decode.block.state import StateCells, Touched, decode_update
 from tonlake.ingest.decode.block.transaction import BlockPlace, TransactionDecoder
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap, iter_hashmap_slice
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.rows import Row, RowSet, without_collector
 from tonlake.ingest.errors import BlockCorrupt, BocError, DecodeError
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.schema import BLOCKS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    import pyarrow as pa
-
-    from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
-    from tonlake.ingest.decode.cell.tree import CellTree
 
 _ACCOUNT_BLOCK_TAG = 5
 _MICROSECONDS = 1_000_000

@@ -4,22 +4,21 @@ TL-B: ConfigParams = config_addr:bits256 config:^(Hashmap 32 ^Cell); keys are si
 Functions raise DecodeError or BocError for trees of other types.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tonlake.ingest.blocks import BlockId, KeyMark
-from tonlake.ingest.decode.block.header import check_tag, read_mc_extra, read_own_info, read_parts
+from tonlake.ingest.decode.block.header import (
+    McExtra,
+    check_tag,
+    read_mc_extra,
+    read_own_info,
+    read_parts,
+)
 from tonlake.ingest.decode.block.message import sign_int32
 from tonlake.ingest.decode.block.state import read_config, read_state
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import DecodeError
-
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.block.header import McExtra
-    from tonlake.ingest.decode.cell.tree import CellTree
 
 _KEY_BITS = 32
 VERSION_PARAM = 8

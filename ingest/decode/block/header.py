@@ -8,23 +8,18 @@ the header of a large block costs the same as that of a small one. Functions rai
 other types of cells, and BocError for cells that end too early or are pruned.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.block.message import sign_int32
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import MERKLE_UPDATE, CellTree
 from tonlake.ingest.errors import DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonlake.ingest.decode.cell.slice import CellSlice
 
 SHARD_PREFIX_MAX_BITS = 60
 """ShardIdent.shard_pfx_bits:(#<= 60)."""

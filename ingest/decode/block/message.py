@@ -11,20 +11,16 @@ IndexError. ``TransactionDecoder.decode`` turns both into DecodeError, so the ho
 checks of its own.
 """
 
-from __future__ import annotations
-
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from tonlake.ingest.decode.cell.build import append_cell, pack_head
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
 from tonlake.ingest.errors import DecodeError
-
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.tree import CellTree
 
 INT64_MAX = (1 << 63) - 1
 _CURRENCY_ID_BITS = 32

@@ -12,12 +12,11 @@ the TL object ton.blockId with both hashes, or a vote of Simplex consensus. Key 
 validators of the blocks after them.
 """
 
-from __future__ import annotations
-
 import binascii
 import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from nacl.exceptions import BadSignatureError
@@ -35,15 +34,11 @@ from tonlake.ingest.decode.block.state import read_config, read_state
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft_cell
 from tonlake.ingest.decode.cell.dictionary import build_hashmap, iter_hashmap, iter_hashmap_slice
+from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, PRUNED, CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.decode.native import hash_root
 from tonlake.ingest.errors import BocError, DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from tonlake.ingest.decode.cell.slice import CellSlice
 
 
 def _number(line: str) -> bytes:

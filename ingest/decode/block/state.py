@@ -19,10 +19,9 @@ of an update contains every cell that is new in the state. Other cells are prune
 earlier update or the zero state contains, with one exception that ``_find_carried`` handles.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -41,15 +40,11 @@ from tonlake.ingest.decode.cell.dictionary import (
     load_label,
 )
 from tonlake.ingest.decode.cell.packed import pack_cell
+from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import MAX_LEVEL, ORDINARY, PRUNED, CellTree
+from tonlake.ingest.decode.rows import Row, RowSet
 from tonlake.ingest.errors import BocError, DecodeError, IngestError
 from tonlake.lake.account import MASTERCHAIN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.ingest.decode.rows import Row, RowSet
 
 ACCOUNT_BITS = 256
 _STATE_TAG = 0x9023AFE2

@@ -5,12 +5,10 @@ tr_phase_credit, tr_phase_compute_*, tr_phase_action, tr_phase_bounce_*, split_m
 phase is read as its columns of ``transactions``. For positions in cells see module ``message``.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from functools import lru_cache
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tonlake.ingest.decode.block.message import (
     EXTRA_FLAGS_VERSION,
@@ -25,13 +23,11 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree, read_bits
 from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.decode.rows import Row
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS
 
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.rows import Row
-
-    Phase = tuple[Any, ...]
+Phase = tuple[Any, ...]
 
 NO_STORAGE: Phase = (None,) * 3
 NO_CREDIT: Phase = (None,) * 3

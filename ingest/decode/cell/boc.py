@@ -5,20 +5,15 @@ All three forms are read: b5ee9c72 (generic, with optional index, cache bits and
 it only serves to find single cells, and pytoniq-core writes sizes in place of offsets.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from struct import Struct
 from struct import error as StructError  # noqa: N812 - it is a class
-from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.cell.envelope import Envelope, read_envelope
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import BocError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    LinkReader = Callable[[bytes, int], tuple[int, ...]]
+LinkReader = Callable[[bytes, int], tuple[int, ...]]
 
 
 _MAX_REFS = 4

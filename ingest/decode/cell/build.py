@@ -1,16 +1,12 @@
 """Builds cells: bits and references are stored one after another, then the cell is appended."""
 
-from __future__ import annotations
-
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree, exotic_mask, hash_plain
 from tonlake.ingest.errors import BocError
-
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.slice import CellSlice
 
 MAX_BITS = 1023
 MAX_REFS = 4

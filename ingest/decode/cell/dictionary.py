@@ -1,7 +1,5 @@
 """Reads TL-B dictionaries (``Hashmap n X``) in order of keys, and writes them as the node does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 

@@ -6,8 +6,6 @@ and a bag may have no index: then BocError is raised, and the whole bag has to b
 (tonlake.ingest.decode.cell.boc).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from tonlake.ingest.errors import BocError

@@ -4,8 +4,6 @@ A store returns cells by handle, a hash or a number. Trees may be larger than me
 are loaded level by level. The rows of ``state_cells`` are packed cells, one per hash.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol

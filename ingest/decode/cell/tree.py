@@ -10,20 +10,13 @@ one the previous hash. Children of a Merkle proof or update count one level deep
 stores all but its last hash in its data.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.cell.envelope import NATIVE
 from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.writer import Plan
 from tonlake.ingest.errors import BocError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tonlake.ingest.decode.cell.writer import Plan
-
 
 ORDINARY = -1
 PRUNED = 1

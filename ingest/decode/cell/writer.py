@@ -12,17 +12,16 @@ once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.decode.cell.envelope import crc32c as compute_crc32c
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from tonlake.ingest.decode.cell.tree import CellTree
 
-    Links = Mapping[int, tuple[int, ...]] | Sequence[tuple[int, ...]]
+Links = Mapping[int, tuple[int, ...]] | Sequence[tuple[int, ...]]
 
 _SHARED_WEIGHT = 63
 _MAX_WEIGHT = 255

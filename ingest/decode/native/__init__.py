@@ -6,29 +6,24 @@ errors. Arrays of the extension become Arrow tables without a copy. ``TONLAKE_NA
 the extension.
 """
 
-from __future__ import annotations
-
 import secrets
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import astuple
 
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
+from tonlake.ingest.decode.cell.packed import Loaded
 from tonlake.ingest.decode.rows import keep_first_cells
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.native import load_extension
 from tonlake.lake.schema import BASE_TABLES, Table
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from tonlake.ingest.decode.cell.packed import Loaded
-
-    Tables = dict[str, pa.Table]
-    Reference = Callable[[Sequence[McBundle], Collection[BlockId]], Tables]
+Tables = dict[str, pa.Table]
+Reference = Callable[[Sequence[McBundle], Collection[BlockId]], Tables]
 
 
 class _Filled:

@@ -6,14 +6,12 @@ Those of version 5 end with it. Telegram wallets have an opcode after it. Source
 these wallets, and the scheme in ``protocol.telegram``.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.block.message import MessageDecoder
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.action.body import (
     ENCRYPTED_OPCODE,
     OPCODE_BITS,
@@ -37,10 +35,6 @@ from tonlake.ingest.derive.action.rule import (
     Columns,
 )
 from tonlake.ingest.errors import ActionUnreadable, IngestError
-
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.tree import CellTree
-
 
 _TRANSFER_OPCODES = {None, TEXT_OPCODE, ENCRYPTED_OPCODE}
 

@@ -4,14 +4,13 @@ Blocks and rules are both indexed by opcode and type: a rule whose anchor does n
 tried, and the work grows only with the number of messages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tonlake.ingest.derive.action.basic import build_blocks, make_ghosts
+from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.model import Trace, build_nodes
 from tonlake.ingest.derive.action.pattern import UNREADABLE, Match
 from tonlake.ingest.derive.action.precedence import RULES
@@ -28,9 +27,6 @@ from tonlake.ingest.derive.action.rule import (
     unlink,
     walk,
 )
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.interface import Interfaces
 
 
 class Index:

@@ -9,21 +9,31 @@ and returned as rows of actions, so any process can classify it. Facts about its
 not in these rows are looked up in the lake between rounds.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.decode.rows import without_collector
 from tonlake.ingest.derive.action.classifier import classify
-from tonlake.ingest.derive.action.gathering import KnownContracts, find_nothing, gather_sources
+from tonlake.ingest.derive.action.gathering import (
+    Asked,
+    FindKnown,
+    KnownContracts,
+    find_nothing,
+    gather_sources,
+)
+from tonlake.ingest.derive.action.interface import Facts, Interfaces
+from tonlake.ingest.derive.action.model import Trace
 from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
 from tonlake.ingest.derive.action.row import ActionRows
 from tonlake.ingest.derive.action.stored import Rows, read_stored
+from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE, Shared, Spread
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import (
@@ -35,22 +45,12 @@ from tonlake.lake.log.place import (
     list_places,
     read_place,
 )
+from tonlake.lake.log.state import DataFile, LogState
 from tonlake.lake.schema import TRACES, TRANSACTION_TRACES
 from tonlake.lake.schema.action import ACTION_RANGES, ACTION_TABLES, ACTIONS, SUPERSEDED_ACTIONS
+from tonlake.lake.settings import LakeSettings
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from tonlake.ingest.derive.action.gathering import Asked, FindKnown
-    from tonlake.ingest.derive.action.interface import Facts, Interfaces
-    from tonlake.ingest.derive.action.model import Trace
-    from tonlake.ingest.settings import IngestSections
-    from tonlake.ingest.span import Scope
-    from tonlake.lake.log.state import DataFile, LogState
-    from tonlake.lake.settings import LakeSettings
-
-    FactsByTrace = Mapping[bytes, Mapping[str, Facts]]
+FactsByTrace = Mapping[bytes, Mapping[str, Facts]]
 
 
 _MAX_TRANSACTIONS, _MIN_TRANSACTIONS, _SLICES = 8_000, 1_000, 16

@@ -1,19 +1,14 @@
 """Shows a trace as a tree of its messages, each with the rules that claimed it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.action.classifier import find_blocks
+from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.model import Message, Node, Trace, build_nodes
 from tonlake.ingest.derive.action.protocol.telegram import is_gasless, read_opcode
 from tonlake.ingest.derive.action.rule import MARKERS, Block
 from tonlake.ingest.derive.body.body import decode_message_body, name_opcode, name_request
 from tonlake.ingest.derive.body.scheme import MIN_HASHED
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.interface import Interfaces
 
 Key = tuple[bytes, int, bool]
 Claims = dict[Key, list[Block]]

@@ -16,7 +16,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,19 +31,17 @@ from tonlake.ingest.derive.action.stored import (
     list_data_hashes,
     list_sales,
 )
+from tonlake.lake.account import AccountId
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.rows import iter_dicts, read_rows
 from tonlake.lake.log.place import Place, list_files_between, read_place
 from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.state import DataFile, LogState
 from tonlake.lake.schema import MESSAGES, STATE_CELLS, TABLES, TRANSACTION_TRACES, TRANSACTIONS
+from tonlake.lake.settings import LakeSettings
 
-if TYPE_CHECKING:
-    from tonlake.lake.account import AccountId
-    from tonlake.lake.log.state import DataFile, LogState
-    from tonlake.lake.settings import LakeSettings
-
-    Asked = tuple[str, int]
-    FindKnown = Callable[[set[Asked]], Mapping[Asked, Facts]]
+Asked = tuple[str, int]
+FindKnown = Callable[[set[Asked]], Mapping[Asked, Facts]]
 
 
 _LT_COLUMNS = {TRANSACTIONS.name: "lt", MESSAGES.name: "tx_lt", TRANSACTION_TRACES.name: "lt"}

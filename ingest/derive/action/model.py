@@ -5,8 +5,6 @@ a message with the transaction that consumed it, a message without such a transa
 tick-tock transaction.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import msgspec

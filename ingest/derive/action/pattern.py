@@ -20,14 +20,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.rule import CALL, JETTON_TRANSFER, TRANSFER, Block, Head
 from tonlake.ingest.errors import IngestError
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.interface import Interfaces
-
 
 EXCESS_OPCODE = 0xD53276DB
 BOUNCE_OPCODE, NEW_BOUNCE_OPCODE = 0xFFFFFFFF, 0xFFFFFFFE

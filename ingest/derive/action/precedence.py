@@ -1,9 +1,5 @@
 """All rules in order of precedence: a rule cannot use blocks that an earlier one has merged."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tonlake.ingest.derive.action.protocol import (
     cocoon,
     coffee,
@@ -28,9 +24,7 @@ from tonlake.ingest.derive.action.protocol import (
     vesting,
     wallet,
 )
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.rule import Rule
+from tonlake.ingest.derive.action.rule import Rule
 
 CLASSIFIER_VERSION = 6
 """Incremented with every change that alters the actions of a trace."""

@@ -3,8 +3,6 @@
 ``interfaces`` of a line maps account to interface to its fields; hashes and bags are base64.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Actions of types that old clients know hide their parts; all others show them, a
 that name their ancestors.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from binascii import b2a_base64
@@ -13,12 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from hashlib import sha256
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tonlake.ingest.derive.action.model import Node, Trace
 from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
 from tonlake.ingest.derive.action.rule import (
     CALL,
@@ -30,12 +29,8 @@ from tonlake.ingest.derive.action.rule import (
     Block,
 )
 from tonlake.ingest.derive.action.version import V1_BLOCKS
+from tonlake.lake.schema import Table
 from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.model import Node, Trace
-    from tonlake.lake.schema import Table
-
 
 _START_LT, _LT = attrgetter("start_lt"), attrgetter("lt")
 _SOURCES = ("source", "source_secondary")

@@ -11,9 +11,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tonlake.ingest.derive.action.body import Body
+from tonlake.ingest.derive.action.model import Message, Node, Transaction
+
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.model import Message, Node, Transaction
     from tonlake.ingest.derive.action.pattern import Match, Pattern
 
 

@@ -4,8 +4,6 @@ Source: the versions ``v1`` to ``v5`` of TON Center's API v3, and the names that
 ``supported_action_types`` accepts.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 V1 = (

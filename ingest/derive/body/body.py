@@ -4,21 +4,17 @@ A decoded body is ``{"@type": constructor, field: value, ...}``. Cells that a la
 decoded in turn if they begin with a known opcode, else shown as base64.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.body.codec import Work
 from tonlake.ingest.derive.body.record import EMPTY_CELL, OPCODE_BITS, decode_layout
 from tonlake.ingest.derive.body.scheme import MIN_HASHED, load_scheme
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
-
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.ingest.decode.cell.tree import CellTree
 
 _REQUEST = "TgWalletRequest"
 SIGNED, WALLET = "SignedBody", "WalletBody"

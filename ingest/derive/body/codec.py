@@ -8,17 +8,16 @@ TL-B: block.tlb, MsgAddressExt and MsgAddressInt.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import msgspec
 
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.ingest.derive.body.record import Record
 
 Value: TypeAlias = "bool | str | Object | list[Value]"

@@ -3,11 +3,8 @@
 TL-B: hm_edge, HmLabel, HashmapNode.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.body.codec import (
     MAX_ITEMS,
     MAX_LEVELS,
@@ -19,9 +16,6 @@ from tonlake.ingest.derive.body.codec import (
     load_bits,
 )
 from tonlake.ingest.errors import BocError, BodyError
-
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.tree import CellTree
 
 MAX_REPEATED = 1023
 """Maximum number of values in a cell."""

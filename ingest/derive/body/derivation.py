@@ -4,28 +4,23 @@ A row depends on its body and block alone: a commit replaces no files, and the r
 how blocks are grouped into commits.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.derive.body.body import Decoded, decode_message_body
+from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE, Spread
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Derivation, NewFile, Place, list_files, read_place
+from tonlake.lake.log.state import DataFile, LogState
 from tonlake.lake.schema import MESSAGE_BODIES, MESSAGES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from tonlake.ingest.settings import IngestSections
-    from tonlake.ingest.span import Scope
-    from tonlake.lake.log.state import DataFile, LogState
 
 COLUMNS = ("body_hash", "kind", "mc_seqno", "body")
 """Columns of messages from which bodies are decoded."""

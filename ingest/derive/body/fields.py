@@ -3,8 +3,6 @@
 A statement asks for the fields of a body one after another, so the last decoded bodies are kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Replaces types with parameters, such as ``(Pair X Y)``, by types of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from tonlake.ingest.derive.body.grammar import (

@@ -4,8 +4,6 @@ A payload is the rest of a cell or a referenced one of any kind: it is decoded b
 opcode, else shown as a bag in base64.
 """
 
-from __future__ import annotations
-
 import operator
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence

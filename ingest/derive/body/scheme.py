@@ -1,7 +1,5 @@
 """The shipped table of layouts, compiled into codecs once, on first use."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cache

@@ -3,8 +3,6 @@
 Untrusted input is checked before it is compiled, so that decoding a body takes bounded work.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -31,6 +31,8 @@ from tonlake.ingest.derive.contract.transfer import (
 )
 from tonlake.ingest.derive.contract.world import CellCache, Network, World
 from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE, Shared, Spread
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import (
@@ -43,6 +45,7 @@ from tonlake.lake.log.place import (
     read_place,
 )
 from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
 from tonlake.lake.schema import (
     ACCOUNT_STATES,
     BASE_TABLES,
@@ -54,11 +57,6 @@ from tonlake.lake.schema import (
     STATE_CELLS,
 )
 from tonlake.lake.schema.contract import INTERFACES
-
-if TYPE_CHECKING:
-    from tonlake.ingest.settings import IngestSections
-    from tonlake.ingest.span import Scope
-    from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
 
 WALL_MS = 10_000
 """Wall-clock limit of a get-method during ingest, in milliseconds; gas normally ends it earlier."""

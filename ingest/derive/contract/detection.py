@@ -1,10 +1,9 @@
 """Finds all contracts of a commit: runs detectors over its states and batches their questions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from tonlake.ingest.derive.contract.known import AccountState
 from tonlake.ingest.derive.contract.session import GetMethodSession, NotRun
 from tonlake.ingest.derive.contract.stack import (
     Address,
@@ -39,6 +38,7 @@ from tonlake.ingest.derive.contract.standard.token import (
 from tonlake.ingest.derive.contract.standard.wallet import read_wallet
 from tonlake.ingest.derive.contract.world import NotLoaded, World
 from tonlake.ingest.errors import BocError
+from tonlake.lake.schema import Table
 from tonlake.lake.schema.contract import (
     DEX_POOLS,
     JETTON_MASTERS,
@@ -52,10 +52,6 @@ from tonlake.lake.schema.contract import (
     VESTING_CONTRACTS,
     WALLETS,
 )
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.contract.known import AccountState
-    from tonlake.lake.schema import Table
 
 _ROUNDS = 20
 """Maximum number of rounds: a detector asks few questions, about at most two accounts that are not

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.statecell import LakeCache
 from tonlake.ingest.derive.contract.stack import Address
+from tonlake.ingest.settings import IngestSections
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import iter_tuples, read_rows
 from tonlake.lake.index.newest import NewestStates
@@ -21,12 +22,10 @@ from tonlake.lake.log.place import list_files, list_files_between, read_place
 from tonlake.lake.log.ranges import subtract_ranges
 from tonlake.lake.log.state import Commit, DataFile, LogState
 from tonlake.lake.schema import ACCOUNT_STATES
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-    from tonlake.ingest.settings import IngestSections
-    from tonlake.lake.settings import LakeSettings
 
 STATE_COLUMNS = (
     *("workchain", "account", "mc_seqno", "last_trans_lt", "utime"),

@@ -4,30 +4,26 @@ The names are those of TON Center. They are derived from the code hash and from 
 the code, none of which is run; ``interfaces.txt`` is the table of names.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from functools import lru_cache
 from importlib.resources import files
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
 
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.derive.contract.known import AccountState
+from tonlake.ingest.derive.contract.stack import Finding
+from tonlake.ingest.derive.contract.world import World
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import BocError
+from tonlake.lake.schema import Table
 from tonlake.lake.schema.contract import HISTORY_TABLES, INTERFACES, UNANSWERED_METHODS
-
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.tree import CellTree
-    from tonlake.ingest.derive.contract.known import AccountState
-    from tonlake.ingest.derive.contract.stack import Finding
-    from tonlake.ingest.derive.contract.world import World
-    from tonlake.lake.schema import Table
 
 Row = dict[str, Any]
 

@@ -5,15 +5,14 @@ run at all; if the table is unknown, a method that failed once is assumed to be 
 code. Within a commit, answers are cached by code, data and arguments of an account.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import LIBRARY
+from tonlake.ingest.derive.contract.known import AccountState
 from tonlake.ingest.derive.contract.program import GAS_LIMIT, AnswerCache
 from tonlake.ingest.derive.contract.record import find_method_ids
 from tonlake.ingest.derive.contract.stack import Cell, Mismatch, Question, Value, from_tvm, to_tvm
@@ -26,16 +25,13 @@ from tonlake.ingest.derive.tvm.call import (
     join_libraries,
     method_id,
 )
+from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.derive.tvm.support import (
     LIBRARY_MISSING,
     OWN_ENGINE,
     find_detector,
 )
 from tonlake.ingest.errors import BocError, TvmError, TvmStackDeep, TvmStackLarge
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.contract.known import AccountState
-    from tonlake.ingest.derive.tvm.pool import TvmPool
 
 
 class NotRun(Mismatch):

@@ -8,20 +8,16 @@ findings. If an answer fails or has another shape, Mismatch is raised inside it:
 such contract. The detector reads sequentially, while its driver may batch the questions of many.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.stack import StackValue, TvmCell, TvmSlice
 from tonlake.ingest.errors import BocError
-
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.tree import CellTree
 
 _NONE, _EXTERN, _STD, _VAR = range(4)
 _PLAIN_STD = 0b100

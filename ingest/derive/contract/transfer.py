@@ -5,16 +5,15 @@ masterchain block. If the account no longer exists by then, as after the last tr
 that destroys itself, its state before the block decides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract.record import Row, make_table
 from tonlake.ingest.derive.contract.stack import (
@@ -24,6 +23,7 @@ from tonlake.ingest.derive.contract.stack import (
     load_any_address,
 )
 from tonlake.ingest.errors import BocError
+from tonlake.lake.account import AccountId
 from tonlake.lake.file.rows import iter_dicts, iter_tuples, list_values
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS, Table
 from tonlake.lake.schema.contract import (
@@ -33,10 +33,6 @@ from tonlake.lake.schema.contract import (
     NFT_ITEMS,
     NFT_TRANSFERS,
 )
-
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.lake.account import AccountId
 
 _COLUMNS = (
     *("tx_workchain", "tx_account", "tx_lt", "tx_hash", "mc_seqno", "now"),

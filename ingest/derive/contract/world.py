@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import UnsetType
 
+from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.cell.packed import append_packed
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.known import STATE_COLUMNS, AccountState, KnownLake
@@ -26,11 +27,8 @@ from tonlake.ingest.derive.tvm.call import (
 )
 from tonlake.ingest.errors import BocError, MissingCell
 from tonlake.lake.file.rows import iter_tuples
+from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import ACCOUNT_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES, STATE_CELLS
-
-if TYPE_CHECKING:
-    from tonlake.ingest.assemble.statecell import CellFinder
-    from tonlake.lake.log.state import LogState
 
 _BLOCK_SEQNO = "block_seqno"
 

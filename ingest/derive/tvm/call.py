@@ -5,8 +5,6 @@ a transaction, its message and its block's seed, time and configuration, it repr
 transaction bit for bit.
 """
 
-from __future__ import annotations
-
 import binascii
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

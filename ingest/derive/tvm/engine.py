@@ -4,12 +4,10 @@ It uses tonpy's native module directly: tonpy's Python layer drops the sign of t
 builds c7 incorrectly.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonpy.libs import python_ton
 
@@ -18,9 +16,7 @@ from tonlake.ingest.derive.tvm.call import (
     EmulationCall,
     NotAccepted,
 )
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.tvm.stack import StackValue
+from tonlake.ingest.derive.tvm.stack import StackValue
 
 _KEPT_CELLS = 256
 

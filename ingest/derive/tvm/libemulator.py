@@ -5,12 +5,10 @@ Only in worker processes: the library may crash.
 The C interface is ``emulator/emulator-extern.h`` of the node: bags are base64, results are JSON.
 """
 
-from __future__ import annotations
-
 import base64
 import ctypes
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -24,9 +22,7 @@ from tonlake.ingest.derive.tvm.call import (
     build_previous,
 )
 from tonlake.ingest.derive.tvm.machine.vmstack import read_stack, write_stack, write_value
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.tvm.stack import StackLimits
+from tonlake.ingest.derive.tvm.stack import StackLimits
 
 _TEXT, _HANDLE, _FLAG = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_bool
 _SIGNATURES: dict[str, tuple[type | None, tuple[type, ...]]] = {

@@ -5,10 +5,8 @@ msg_forward_prices#ea (parameters 24, 25), storage_prices#cc (parameter 18). For
 ``MsgPrices::compute_fwd_fees`` and ``StoragePrices::compute_storage_fees`` of the node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -20,12 +18,10 @@ from tonlake.ingest.decode.cell.build import CellBuilder, graft
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.tvm.call import Emulated
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.lake.account import MASTERCHAIN, AccountId
 from tonlake.lake.schema import MESSAGES
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.tvm.call import Emulated
 
 _OUT_KEY_BITS = 15
 _EXT_IN = 0b10

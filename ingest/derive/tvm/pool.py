@@ -1,12 +1,10 @@
 """The interface to the TVM: a pool of worker processes with a bounded queue."""
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -28,9 +26,7 @@ from tonlake.ingest.errors import (
     TvmStackDeep,
     TvmStackLarge,
 )
-
-if TYPE_CHECKING:
-    from tonlake.ingest.settings import TvmSettings
+from tonlake.ingest.settings import TvmSettings
 
 QUEUE = 64
 """Maximum number of get-methods that wait for a process."""

@@ -7,8 +7,6 @@ In the encoding of results null stays null, an integer is decimal text, and all 
 begins with the number of its kind. Decoding yields only data, whatever a broken process sends.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,12 +1,9 @@
 """Compares the network's global version (ConfigParam 8) with those that the engines support."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -23,15 +20,13 @@ from tonlake.ingest.derive.tvm.call import (
 from tonlake.ingest.derive.tvm.machine.run import VERSION
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.errors import TvmError
+from tonlake.ingest.settings import TvmSettings
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import iter_tuples, read_rows
 from tonlake.lake.log.place import read_place
+from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import CONFIG_PARAMS
-
-if TYPE_CHECKING:
-    from tonlake.ingest.settings import TvmSettings
-    from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.log.state import DataFile
 
 TONPY_VERSION = 11
 """The highest global version that tonpy supports."""

@@ -5,21 +5,17 @@ one block: where accounts share nothing but messages, as on the chain, the resul
 seed of the block is not known in advance: contracts that use random numbers may act differently.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, NotAccepted
 from tonlake.ingest.derive.tvm.message import list_messages, read_destination
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.tvm.stack import StackValue
-    from tonlake.lake.account import AccountId
+from tonlake.ingest.derive.tvm.stack import StackValue
+from tonlake.lake.account import AccountId
 
 Row = dict[str, Any]
 

@@ -3,8 +3,6 @@
 TL: config.global. Keys and hashes are base64, IPv4 addresses signed 32-bit integers.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import ipaddress

@@ -1,25 +1,20 @@
 """Treats several lite servers as one: if one fails, the query goes to the next."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
 
 from pytoniq.liteclient.client import LiteClient, LiteClientError
 from pytoniq_core.tl.generator import TlError
 
 from tonlake.ingest.errors import ServerFault, ServerRefusal
 from tonlake.ingest.source.liteserver.config import LiteServer, NetworkConfig, read_config
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
-    from concurrent.futures import Future
-    from pathlib import Path
-
 
 LOG = logging.getLogger("tonlake.liteserver")
 PACKET_BYTES_LIMIT = 1 << 25

@@ -6,8 +6,6 @@ signatures of validators. A Merkle proof of a block shows the hash of the state 
 one, of that state, shows the path to the requested object, or to where it would be.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Callable, Mapping

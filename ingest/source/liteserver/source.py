@@ -6,11 +6,11 @@ block's hash and against the blocks in the configuration file. Shard ids come fr
 blocks and later shard blocks.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import Future
+from typing import TypeVar
 
 import msgspec
 
@@ -28,16 +28,11 @@ from tonlake.ingest.errors import (
     ServerRefusal,
     SourceError,
 )
+from tonlake.ingest.settings import LiteServerSettings
+from tonlake.ingest.source.liteserver.config import NetworkConfig
 from tonlake.ingest.source.liteserver.pool import Background, ServerPool
 from tonlake.ingest.source.liteserver.query import LiteServerQueries
 from tonlake.ingest.source.node.archive import Tops, read_previous, read_tops
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-    from concurrent.futures import Future
-
-    from tonlake.ingest.settings import LiteServerSettings
-    from tonlake.ingest.source.liteserver.config import NetworkConfig
 
 T = TypeVar("T")
 

@@ -4,11 +4,11 @@ The index of a slice has the places of blocks, handles link them: from the shard
 masterchain block names, back along ``prev``.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
@@ -44,11 +44,6 @@ from tonlake.ingest.source.node.slice import (
 )
 from tonlake.ingest.source.node.statefile import read_zero_block
 from tonlake.lake.account import MASTERCHAIN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from collections.abc import Set as AbstractSet
-    from pathlib import Path
 
 
 def make_missing_error(block_id: BlockId, mc_seqno: int, opened: Slice) -> BlockNeverHad:

@@ -12,25 +12,20 @@ Run as a child process, which may crash, the module reads a part of a store. Exi
 1: not readable, the reason is the last line of stderr.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.cell.envelope import NATIVE
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.source.node.rocks import FrozenStore, Scratch
 from tonlake.ingest.source.node.tl import CELLDB_VALUE, TlReader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonlake.ingest.blocks import BlockId
 
 NAME = "celldb"
 HASH_BYTES = 32

@@ -8,14 +8,12 @@ index, the number of valid bytes, and for a block if its SHA-256 is the one in i
 in indexes do not count the four bytes at the start of the file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
 import struct
+from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,9 +21,6 @@ from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.errors import EntryFlaw
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.regular import open_regular
-
-if TYPE_CHECKING:
-    from io import FileIO
 
 FILE_MAGIC = 0xAE8FDD01
 FILE_HEADER_BYTES = 4

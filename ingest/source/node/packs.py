@@ -4,12 +4,12 @@ Shard blocks are found by the ids in ``ShardHashes`` and ``prev``: from the tops
 block is first to name, back to the tops of the previous masterchain block.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from pathlib import Path
 
 from tonlake.ingest.blocks import BlockId, McBundle, McHead, RawBlock, ZeroState, name_mc_block
 from tonlake.ingest.decode.block.header import read_header
@@ -25,11 +25,6 @@ from tonlake.ingest.errors import (
 from tonlake.ingest.source.node.archive import TopsCache, collect_committed, read_previous
 from tonlake.ingest.source.node.package import PackageScan, read_block_entry
 from tonlake.lake.account import MASTERCHAIN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from collections.abc import Set as AbstractSet
-    from pathlib import Path
 
 _NAME = re.compile(r"(?<!key\.)(?<!temp\.)archive\.(\d{5,})(?:\.-?\d+[:_][0-9a-f]{16})?\.pack")
 

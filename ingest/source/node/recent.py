@@ -8,12 +8,12 @@ ancestors of its block; after it, each must follow the previous one and be signe
 A block counts as present if all shard blocks that it commits are.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
@@ -43,12 +43,6 @@ from tonlake.ingest.source.node.package import check_file_hash, read_candidate_e
 from tonlake.ingest.source.node.rocks import CURRENT, Scratch
 from tonlake.ingest.source.node.slice import Slice, pack_handle_prefix, unpack_handle_key
 from tonlake.lake.account import MASTERCHAIN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from collections.abc import Set as AbstractSet
-    from pathlib import Path
-
 
 TEMPORARY_FOLDER = "files/packages"
 FOLLOWED = 2

@@ -7,8 +7,6 @@ in one folder of the system's temporary directory, which is locked as long as th
 those of killed processes are removed by the next one.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -6,10 +6,12 @@ of the state after it (Merkle update); other sources about a state need not be t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
+from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.decode.block.block import decode_bundle
 from tonlake.ingest.decode.cell.packed import CellStore
 from tonlake.ingest.decode.wholestate import Branch, WholeState
@@ -17,11 +19,6 @@ from tonlake.ingest.errors import BlockUnavailable, SourceError
 from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.rows import iter_tuples
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from tonlake.ingest.blocks import BlockSource
 
 SHARDS_BEHIND = 1_000
 """Masterchain blocks before a state that are searched for the newest blocks of its shards."""

@@ -11,8 +11,6 @@ commit. Its packages cover ``slice_size`` masterchain blocks each; there are thr
 (``db.block.info``) is its id, 32 flag bits, and those fields whose flag is set.
 """
 
-from __future__ import annotations
-
 import bisect
 import hashlib
 import re

@@ -7,8 +7,6 @@ client are read as well. A damaged seqno of the shard client that is too small w
 make a follower undo them, so its block is compared with the archive's.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tonlake.ingest.blocks import (

@@ -16,8 +16,6 @@ of a private folder, 42 bytes a cell. For a cell above pruned branches these are
 at level 0: those in the tree from which the branches were pruned.
 """
 
-from __future__ import annotations
-
 import mmap
 import re
 from collections.abc import Iterable, Iterator

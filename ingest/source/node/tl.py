@@ -4,8 +4,6 @@ Everything is little-endian; constructor ids are from ``ton_api.tl`` (the CRC32 
 the schema). A boxed object starts with its constructor, a bare one does not.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from typing import TypeVar

@@ -1,9 +1,7 @@
 """The registry of index answers, by the name of the query that they replace."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.lake.index.answer import (
     actions,
@@ -14,12 +12,10 @@ from tonlake.lake.index.answer import (
     transactions,
     transfers,
 )
+from tonlake.lake.index.index import Index
 from tonlake.lake.index.page import Declined
 
-if TYPE_CHECKING:
-    from tonlake.lake.index.index import Index
-
-    Answer = Callable[[Index, Mapping[str, Any]], Any]
+Answer = Callable[[Index, Mapping[str, Any]], Any]
 
 ANSWERS: dict[str, Answer] = {
     "cells": transactions.find_cells,

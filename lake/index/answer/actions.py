@@ -1,19 +1,15 @@
 """Actions of traces and of accounts, from segments."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.lake.index.answer.traces import bound_moments
+from tonlake.lake.index.index import Index
 from tonlake.lake.index.page import MAX_READ, Declined, merge_walks, read_first, read_rows, walk
 from tonlake.lake.index.segment.declared import ACTION_ACCOUNTS, ACTIONS
-
-if TYPE_CHECKING:
-    from tonlake.lake.index.index import Index
-    from tonlake.lake.index.segment.segment import SegmentTable
+from tonlake.lake.index.segment.segment import SegmentTable
 
 
 def list_actions(index: Index, asked: Mapping[str, Any]) -> list[Any]:

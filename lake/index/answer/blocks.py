@@ -1,17 +1,13 @@
 """Block headers by id, pages of them, and shards, from segments."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.index.index import Index
 from tonlake.lake.index.page import bound, merge_walks, read_first, read_rows, walk
 from tonlake.lake.index.segment.declared import BLOCKS, SHARD_BLOCKS
-
-if TYPE_CHECKING:
-    from tonlake.lake.index.index import Index
 
 _PLACE = ("workchain", "shard", "seqno")
 _EXACT = ("root_hash", "file_hash", "mc_seqno", *_PLACE)

@@ -1,23 +1,17 @@
 """Jettons, NFTs and their sales as of a masterchain block, from segments."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import chain, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.lake.account import AccountId
+from tonlake.lake.index.index import Index
 from tonlake.lake.index.page import Declined
 from tonlake.lake.index.segment.declared import INDEXED, workchain_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from tonlake.lake.index.index import Index
-    from tonlake.lake.index.segment.segment import SegmentTable
-
+from tonlake.lake.index.segment.segment import SegmentTable
 
 Row = dict[str, Any]
 Sales = dict[AccountId, Row]

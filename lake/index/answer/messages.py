@@ -1,15 +1,14 @@
 """Messages by hash or by any filters, and their transactions, from segments."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tonlake.lake.index.index import Index, Segments
 from tonlake.lake.index.page import (
     Declined,
     Hit,
@@ -28,9 +27,6 @@ from tonlake.lake.index.segment.declared import (
     make_row,
 )
 from tonlake.lake.index.segment.segment import ENDS, Segment
-
-if TYPE_CHECKING:
-    from tonlake.lake.index.index import Index, Segments
 
 Row = dict[str, Any]
 

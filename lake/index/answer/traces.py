@@ -1,13 +1,12 @@
 """Traces and their transactions, from segments."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.lake.index.answer.messages import list_ends
+from tonlake.lake.index.index import Index, Segments
 from tonlake.lake.index.page import (
     Declined,
     Hit,
@@ -20,9 +19,6 @@ from tonlake.lake.index.page import (
     walk,
 )
 from tonlake.lake.index.segment.declared import TRACES
-
-if TYPE_CHECKING:
-    from tonlake.lake.index.index import Index, Segments
 
 Row = dict[str, Any]
 

@@ -1,20 +1,15 @@
 """Transactions, pages of their keys, and states of accounts, from segments."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import merge
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from tonlake.lake.index.index import AT_ONCE, Index, Segments
 from tonlake.lake.index.page import Declined, Hit, bound, cut_account_page, cut_hits, order_ties
-
-if TYPE_CHECKING:
-    from tonlake.lake.index.segment.declared import Record
-    from tonlake.lake.index.segment.segment import Segment
-
+from tonlake.lake.index.segment.declared import Record
+from tonlake.lake.index.segment.segment import Segment
 
 Row = dict[str, Any]
 T = TypeVar("T")

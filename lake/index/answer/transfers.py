@@ -1,18 +1,14 @@
 """Transfers and burns of jettons, and transfers of NFTs, from segments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from tonlake.lake.account import AccountId
 from tonlake.lake.index.answer.contracts import address_of, pair_accounts
+from tonlake.lake.index.index import Index
 from tonlake.lake.index.page import bound, merge_walks, read_first, read_rows, walk
-
-if TYPE_CHECKING:
-    from tonlake.lake.account import AccountId
-    from tonlake.lake.index.index import Index
-    from tonlake.lake.index.segment.segment import SegmentTable
+from tonlake.lake.index.segment.segment import SegmentTable
 
 _JETTON = {"account": ("account",), "jetton": ("jetton",)}
 _ITEM = {"account": ("account",), "collection": ("collection",)}

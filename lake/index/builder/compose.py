@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, groupby, pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,12 +44,9 @@ from tonlake.lake.index.segment.segment import (
     list_keys,
     write_postings,
 )
+from tonlake.lake.log.ranges import Range
+from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from tonlake.lake.log.ranges import Range
-    from tonlake.lake.log.state import DataFile
-
 
 SOURCES = frozenset({*INDEXED, "transaction_traces"})
 """Tables that segments are built from."""

@@ -3,8 +3,6 @@
 Segments end where commits do. The plan depends only on the lake and the settings.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Builds segments from the data files, and commits them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What a segment has of each table: copies of rows, columns of numbers, postings and orders."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 from collections.abc import Iterable
 from typing import Any, NamedTuple

@@ -4,19 +4,15 @@ Each list is an array of the segment: numbers, 32-byte values, or rows of bytes.
 into memory; nothing is copied before it is read. Any program that reads Arrow files can open it.
 """
 
-from __future__ import annotations
-
 import mmap
 from array import array
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import pyarrow as pa
 
 from tonlake.lake.errors import LakeCorrupt
-
-if TYPE_CHECKING:
-    from tonlake.lake.log.ranges import Range
+from tonlake.lake.log.ranges import Range
 
 SEGMENT_FORMAT = 18
 """Version of the arrays in segments; up to 16, segments had a container of their own."""

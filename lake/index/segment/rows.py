@@ -6,8 +6,6 @@ which has each once: the hash of the transaction in each row, then all others. A
 63 bits are text. Bags of cells of transactions are in frames of their own, many in each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Lock
 from typing import Any

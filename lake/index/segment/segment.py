@@ -7,11 +7,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tonlake.lake.account import AccountId
 from tonlake.lake.file.rows import item_bytes
 from tonlake.lake.index.segment.declared import (
     ABSENT,
@@ -34,10 +35,6 @@ from tonlake.lake.index.segment.declared import (
 )
 from tonlake.lake.index.segment.file import HASH_BYTES, SegmentFile, SegmentWriter
 from tonlake.lake.index.segment.rows import SegmentBags, SegmentRows, places_of, read_amounts
-
-if TYPE_CHECKING:
-    from tonlake.lake.account import AccountId
-
 
 KEY_BYTES = 4
 _KEY_MASK = (1 << 32) - 1

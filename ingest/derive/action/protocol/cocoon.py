@@ -4,8 +4,6 @@ The contract of a client or worker forwards requests of its owner to the proxy (
 the proxy pays (c59a7cd3) and returns the remaining coins (2565934c).
 """
 
-from __future__ import annotations
-
 from tonlake.ingest.derive.action.pattern import Match, Pattern, call
 from tonlake.ingest.derive.action.rule import Block, Columns, Draft, rule
 

@@ -3,8 +3,6 @@
 A vault passes an incoming asset on to a pool (c0ffee20 ff.); payouts are ordered from a vault.
 """
 
-from __future__ import annotations
-
 from tonlake.ingest.derive.action.pattern import (
     EXCESS_OPCODE,
     Match,

@@ -3,11 +3,10 @@
 Deposits go side by side through a deposit contract into a pool.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.pattern import (
     Match,
     Pattern,
@@ -27,10 +26,6 @@ from tonlake.ingest.derive.action.rule import (
     rule,
     walk,
 )
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.interface import Interfaces
-
 
 SWAP_NATIVE, SWAP, SWAP_PEER, SWAP_LOG = 0xEA06185D, 0x61EE542D, 0x72ACA8AA, 0x9C610DE3
 PAYOUT_FROM_POOL, PAYOUT = 0xAD4EB6F5, 0x474F86CF

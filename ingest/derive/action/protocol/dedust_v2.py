@@ -8,11 +8,9 @@ the pool, which credits it to the deposit contract (dc5ddba1); after the second 
 joins both to the pool (25251ee0).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from tonlake.ingest.derive.action.body import Body
 from tonlake.ingest.derive.action.pattern import (
     Match,
     Pattern,
@@ -25,10 +23,6 @@ from tonlake.ingest.derive.action.pattern import (
 from tonlake.ingest.derive.action.protocol import exchange
 from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, Draft, rule
 from tonlake.ingest.errors import ActionUnreadable
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.body import Body
-
 
 PAY_NATIVE, PAY_JETTON, PAYOUT = 0xA5A7CBF8, 0xCBC33949, 0x3216CA09
 SWAP, SWAP_LOG = 0xC442500F, 0x78E79BA4

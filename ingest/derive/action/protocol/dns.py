@@ -1,15 +1,9 @@
 """Domains (TEP-81): record changes, renewals, releases, and the ends of their auctions."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from tonlake.ingest.derive.action.body import Body
 from tonlake.ingest.derive.action.pattern import BOUNCES, Match, call
 from tonlake.ingest.derive.action.protocol.nft import FILL_UP, find_item, is_domain
 from tonlake.ingest.derive.action.rule import Columns, Draft, rule
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.body import Body
 
 CHANGE_RECORD, RELEASE = 0x4EB1F0F9, 0x4ED14B65
 _QUERY_BITS = 64

@@ -1,7 +1,5 @@
 """Ethena: staking USDe for tsUSDe, and requests to unstake tsUSDe."""
 
-from __future__ import annotations
-
 from tonlake.ingest.derive.action.pattern import Match, built, call, jettons, relay
 from tonlake.ingest.derive.action.protocol.jetton import INTERNAL, MINT, NOTIFY, TRANSFER
 from tonlake.ingest.derive.action.rule import Draft, rule

@@ -4,10 +4,7 @@ Messages from the master to a user's contract begin with a header (version:Coins
 ^Cell) upgrade_exec:int2), followed by the opcode.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from tonlake.ingest.derive.action.body import Body
 from tonlake.ingest.derive.action.pattern import (
     BOUNCES,
     Match,
@@ -26,9 +23,6 @@ from tonlake.ingest.derive.action.rule import (
     Draft,
     rule,
 )
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.body import Body
 
 SUPPLY, WITHDRAW, LIQUIDATE = 0x1, 0x2, 0x3
 SUPPLY_USER, WITHDRAW_USER, LIQUIDATE_USER = 0x11, 0x21, 0x31

@@ -3,20 +3,14 @@
 Exchanges with a router receive coins through its wallet of a jetton that represents TON (01f3835d).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
-
-from tonlake.ingest.derive.action.pattern import Match, Pattern, call, one_of
-from tonlake.ingest.derive.action.protocol.jetton import NOTIFY, PTON_TRANSFER, asset_of
-from tonlake.ingest.errors import ActionUnreadable
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.body import Body
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
-from tonlake.ingest.derive.action.pattern import jettons
+from tonlake.ingest.derive.action.body import Body
+from tonlake.ingest.derive.action.pattern import Match, Pattern, call, jettons, one_of
+from tonlake.ingest.derive.action.protocol.jetton import NOTIFY, PTON_TRANSFER, asset_of
 from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns
+from tonlake.ingest.errors import ActionUnreadable
 
 _NATIVE, _JETTON, _EXTRA = range(3)
 

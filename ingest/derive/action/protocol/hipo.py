@@ -4,8 +4,6 @@ The columns are those of the service's proposed rules, with the outcomes that a 
 comments as deposits, and payouts at the end of a round that are postponed or rolled back.
 """
 
-from __future__ import annotations
-
 from tonlake.ingest.derive.action.pattern import Match, call, comment, one_of, relay
 from tonlake.ingest.derive.action.protocol.jetton import BURN, NOTIFY
 from tonlake.ingest.derive.action.rule import TRANSFER, Block, Draft, rule

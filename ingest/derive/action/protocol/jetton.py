@@ -1,16 +1,12 @@
 """Jettons (TEP-74): transfers, burns and mints, and the wrapped TON of exchanges (pTON)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tonlake.ingest.derive.action.body import Body, read_comment
+from tonlake.ingest.derive.action.interface import Interfaces
+from tonlake.ingest.derive.action.model import Message
 from tonlake.ingest.derive.action.pattern import Match, call, one_of
 from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, Draft, rule
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.interface import Interfaces
-    from tonlake.ingest.derive.action.model import Message
 
 TRANSFER, INTERNAL, NOTIFY = 0x0F8A7EA5, 0x178D4519, 0x7362D09C
 BURN, BURN_NOTIFICATION = 0x595F07BC, 0x7BDD97DE

@@ -1,16 +1,12 @@
 """JVault: staking pools of jettons: stakes, rewards, requests to unstake."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.pattern import Match, built, call, jettons, one_of, repeat
 from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, TRANSFER, Block, Draft, rule
 from tonlake.ingest.errors import IngestError
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.interface import Interfaces
 
 RECEIVE_JETTONS, CANCEL_STAKE, SET_DATA = 0xD68A4AC1, 0x9EADA1D9, 0x383411EA
 REQUEST_UPDATE, UPDATE_REWARDS = 0xF5C5BAA3, 0xAE9307CE

@@ -8,14 +8,12 @@ class library of LayerZero's contracts for TON, as observed in their messages.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from tonlake.ingest.derive.action.body import Body
 from tonlake.ingest.derive.action.pattern import Match, built, call, jettons, relay
 from tonlake.ingest.derive.action.rule import TRANSFER, WAY, Columns, Draft, rule
 from tonlake.ingest.errors import ActionUnreadable
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.body import Body
 
 _NAME_BITS, _FIELDS = 80, 15
 _NO_FIELD, _REFERENCE = 15, 9

@@ -1,15 +1,10 @@
 """Multisig wallets, version 2: creation, approval and execution of orders."""
 
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING
 
+from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.pattern import Match, call, comment, one_of
 from tonlake.ingest.derive.action.rule import TRANSFER, Draft, rule
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.interface import Interfaces
 
 NEW_ORDER, INIT_ORDER = 0xF718510F, 0x9C73FBA2
 APPROVE, APPROVE_ACCEPTED, APPROVE_REJECTED = 0xA762230F, 0x82609BF6, 0xAFAF283E

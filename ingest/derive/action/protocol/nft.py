@@ -1,20 +1,15 @@
 """NFTs (TEP-62): mints, transfers, purchases through a sale or an auction, discoveries."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from tonlake.ingest.derive.action.body import Body
 from tonlake.ingest.derive.action.interface import DNS_ITEM, Interfaces, Listing, NftItem
+from tonlake.ingest.derive.action.model import Message
 from tonlake.ingest.derive.action.pattern import EXCESS_OPCODE, Match, built, call
 from tonlake.ingest.derive.action.protocol.jetton import show_payload
 from tonlake.ingest.derive.action.rule import CALL, DEPLOYING, Block, Columns, Draft, rule
 from tonlake.ingest.derive.action.rule import TRANSFER as TON_TRANSFER
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.model import Message
-
 
 GETGEMS, FRAGMENT = "getgems", "fragment"
 FILL_UP = 0x370FEC51

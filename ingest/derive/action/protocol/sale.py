@@ -5,8 +5,6 @@ The terms of a sale are those in the StateInit that deploys it. TL-B: ``_ fixed_
 StateInit``. The contract's get-method tells them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -1,17 +1,12 @@
 """Ston.fi: swaps of version 1, swaps of version 2 with several hops, and liquidity."""
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING
 
+from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.pattern import Match, anything, built, call, jettons, one_of
 from tonlake.ingest.derive.action.protocol import exchange, jetton
 from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, Draft, rule
 from tonlake.ingest.errors import ActionUnreadable
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.interface import Interfaces
 
 SWAP_V1, PAYMENT_V1 = 0x25938561, 0xF93BB43F
 SWAP, PAY_TO = 0x6664DE2A, 0x657B54F5

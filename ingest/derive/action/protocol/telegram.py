@@ -6,27 +6,22 @@ rotation_signature:^bits512 encrypted_old_private_key:^bits256. Source: the sche
 in ton-marker.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
 from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.derive.action.body import Body
+from tonlake.ingest.derive.action.interface import Interfaces
+from tonlake.ingest.derive.action.model import Message, Node, Transaction
 from tonlake.ingest.derive.action.pattern import Match, call
 from tonlake.ingest.derive.action.rule import EXTRA, Draft, rule
 from tonlake.ingest.errors import ActionUnreadable, IngestError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.interface import Interfaces
-    from tonlake.ingest.derive.action.model import Message, Node, Transaction
 
 CHANGE_KEY_INTERNAL, CHANGE_KEY_EXTERNAL = 0xFBBA99C7, 0xFBBA99C8
 SEND_ONE_INTERNAL, SEND_ONE_EXTERNAL = 0x63896E74, 0x63896E75

@@ -4,8 +4,6 @@ The contracts log their actions. If the messages around a log are not as expecte
 makes an action whose served type ends in ``_fallback``.
 """
 
-from __future__ import annotations
-
 from tonlake.ingest.derive.action.pattern import Match, anything, built, call, one_of
 from tonlake.ingest.derive.action.protocol.jetton import BURN_NOTIFICATION
 from tonlake.ingest.derive.action.rule import EXTRA, TRANSFER, Block, Columns, Draft, rule

@@ -5,18 +5,13 @@ Jettons are sent to a router, which calls a pool (a7fb58f8); the pool orders the
 becomes a position (an NFT).
 """
 
-from __future__ import annotations
+from typing import NamedTuple
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.pattern import EXCESS_OPCODE, Match, built, call
 from tonlake.ingest.derive.action.protocol import exchange
 from tonlake.ingest.derive.action.protocol.jetton import PTON_MASTERS, asset_of
 from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, Draft, rule
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.interface import Interfaces
-
 
 SWAP, PAY_TO = 0xA7FB58F8, 0xA1DAA96D
 CREATE_POOL, INIT_POOL = 0x2E3034EF, 0x441C39ED

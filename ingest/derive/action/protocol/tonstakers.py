@@ -1,7 +1,5 @@
 """Tonstakers: liquid staking, where a deposit mints tsTON and burning tsTON withdraws."""
 
-from __future__ import annotations
-
 from tonlake.ingest.derive.action.pattern import Match, call, one_of, relay
 from tonlake.ingest.derive.action.protocol.jetton import BURN, BURN_NOTIFICATION, INTERNAL, NOTIFY
 from tonlake.ingest.derive.action.rule import Block, Draft, rule

@@ -3,8 +3,6 @@
 Nominators deposit with the comment "d", and withdraw with the comment "w".
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tonlake.ingest.derive.action.pattern import Match, built, call, comment

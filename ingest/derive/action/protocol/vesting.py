@@ -1,18 +1,12 @@
 """Vesting wallets: messages that they send, and their whitelist of destinations."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tonlake.ingest.decode.block.message import MessageDecoder
 from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.derive.action.body import Body
 from tonlake.ingest.derive.action.model import CELL_COLUMNS
 from tonlake.ingest.derive.action.pattern import Match, call
 from tonlake.ingest.derive.action.rule import Draft, rule
 from tonlake.ingest.errors import IngestError
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.body import Body
 
 SEND, SENT = 0xA7733ACD, 0xF7733ACD
 ADD_WHITELIST, WHITELIST_ADDED = 0x7258A69B, 0xF258A69B

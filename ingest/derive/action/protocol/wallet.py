@@ -11,16 +11,10 @@ parts are inferred: which of several extensions is shown (here the first), when
 requests remain calls.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from tonlake.ingest.derive.action.body import Body
 from tonlake.ingest.derive.action.pattern import Match, call
 from tonlake.ingest.derive.action.rule import Draft, rule
 from tonlake.ingest.errors import ActionUnreadable
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.body import Body
 
 PAYMENT_REQUEST, PAYMENT_CONFIRMED = 0x706C7567, 0xF06C7567
 PAYMENT, DESTRUCT = 0x73756273, 0x64737472

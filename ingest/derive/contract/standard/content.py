@@ -1,20 +1,14 @@
 """Token content (TEP-64): on-chain dictionaries, off-chain URIs, and both combined."""
 
-from __future__ import annotations
-
 import base64
+from collections.abc import Iterator
 from hashlib import sha256
 from itertools import chain, islice
-from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import BocError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.ingest.decode.cell.tree import CellTree
 
 Content = dict[str, str]
 """Key to text; ``image_data`` is base64."""

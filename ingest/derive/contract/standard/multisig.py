@@ -1,7 +1,5 @@
 """Multisig v2 wallets and their orders, and vesting wallets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap

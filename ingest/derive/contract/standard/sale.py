@@ -1,7 +1,5 @@
 """Trading contracts: sales and auctions of NFTs (Getgems, Telemint), and pools of DeDust."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tonlake.ingest.decode.cell.slice import CellSlice

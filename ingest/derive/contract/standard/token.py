@@ -1,7 +1,5 @@
 """Jettons (TEP-74, TEP-89), NFTs (TEP-62), and domains (TEP-81) with their records."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from hashlib import sha256
 from typing import Any

@@ -8,15 +8,11 @@ public_key:bits256``, v3 ``public_key:bits256 wallet_id:uint32``; vesting as v3;
 ``public_key:bits256 seqno:uint16``.
 """
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.derive.contract.record import load_interfaces
 from tonlake.ingest.errors import BocError
-
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.slice import CellSlice
 
 Layout = tuple[tuple[str, int, bool], ...]
 """Column, number of bits and signedness of each field; "" is skipped, a key is bytes."""

@@ -4,8 +4,6 @@ Those depend on the method: ``blst``, which the node uses, splits the number wit
 that is a multiplication only within the group. Several products at once are not split.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar

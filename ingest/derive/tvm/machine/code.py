@@ -6,8 +6,6 @@ given the code after the instruction; ``with_operands`` and ``with_code`` a func
 the machine last. A block of decoded steps is cached in its cell.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable

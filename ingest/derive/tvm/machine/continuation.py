@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tonlake.ingest.derive.tvm.machine.cell import Slice
 from tonlake.ingest.derive.tvm.machine.fault import VmError
 
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.tvm.machine.cell import Slice
     from tonlake.ingest.derive.tvm.machine.state import Machine
 
 Save = dict[int, Any]

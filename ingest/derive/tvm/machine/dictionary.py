@@ -6,19 +6,16 @@ the bottom up; both cost gas in the order of ``crypto/vm/dict.cpp``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice
 from tonlake.ingest.derive.tvm.machine.fault import CELL_UNDERFLOW, DICTIONARY_ERROR, VmError
+from tonlake.ingest.derive.tvm.machine.state import Machine
 
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.tvm.machine.state import Machine
-
-    Content = tuple[int, int, tuple[Cell, ...]]
-    """Bits as a number, their count, and references."""
-
-    Heads = tuple[Content, Content]
-    """What is stored after the labels of a leaf and of a fork."""
+Content = tuple[int, int, tuple[Cell, ...]]
+"""Bits as a number, their count, and references."""
+Heads = tuple[Content, Content]
+"""What is stored after the labels of a leaf and of a fork."""
 
 SET, REPLACE, ADD = "set", "replace", "add"
 _FORK_REFS = 2

@@ -1,7 +1,5 @@
 """Exceptions of a run, with their exit codes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 STACK_UNDERFLOW = 2

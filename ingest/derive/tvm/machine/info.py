@@ -4,14 +4,14 @@ Fields 0 to 9 exist always, 10 to 13 since global version 4, 14 to 16 since 6, 1
 ``crypto/vm/vm.cpp``, tonlib's SmartContract.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import build_hashmap, find_leaf, iter_hashmap
+from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import (
@@ -23,10 +23,6 @@ from tonlake.ingest.derive.tvm.call import (
     make_version_param,
 )
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice, Source
-
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.build import CellBuilder
-    from tonlake.ingest.decode.cell.slice import CellSlice
 
 MAGIC = 0x076EF1EA
 _STORAGE_PRICES = 18

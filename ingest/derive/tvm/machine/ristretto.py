@@ -4,8 +4,6 @@ An encoded point is the integer of its 32 bytes read big-endian, as on the TVM's
 Invalid encodings give None: the instruction throws a range check, or answers 0 when quiet.
 """
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 P = 2**255 - 19

@@ -1,7 +1,5 @@
 """Runs get-methods."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple

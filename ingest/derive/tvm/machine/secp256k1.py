@@ -1,7 +1,5 @@
 """The curve secp256k1 in plain Python: no package has wheels for every CPython."""
 
-from __future__ import annotations
-
 P = 2**256 - 2**32 - 977
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _BASE = (

@@ -1,11 +1,11 @@
 """Writes and reads stacks as cells: VmStack, VmStackValue, VmCont of ``block.tlb``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.machine.cell import (
     EMPTY_CELL,
@@ -40,10 +40,6 @@ from tonlake.ingest.derive.tvm.stack import (
     TvmOpaque,
 )
 from tonlake.ingest.errors import BocError
-
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.ingest.decode.cell.tree import CellTree
 
 _TINY_LIMIT = 1 << 63
 _SAVE_BITS = 4

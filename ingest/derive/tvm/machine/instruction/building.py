@@ -1,10 +1,7 @@
 """Instructions that build cells: ``crypto/vm/cellops.cpp``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.cell.build import MAX_BITS, MAX_REFS
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice, special_cell
@@ -17,8 +14,7 @@ from tonlake.ingest.derive.tvm.machine.fault import (
 from tonlake.ingest.derive.tvm.machine.instruction.number import fits_signed, fits_unsigned
 from tonlake.ingest.derive.tvm.machine.state import CREATE_GAS, NAN, Machine, Step
 
-if TYPE_CHECKING:
-    Content = tuple[int, int, tuple[Cell, ...]]
+Content = tuple[int, int, tuple[Cell, ...]]
 
 _EMPTY = Builder()
 _INTEGER_BITS = 257

@@ -1,10 +1,9 @@
 """Instructions that give continuations values, registers and other continuations to run."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tonlake.ingest.derive.tvm.machine.cell import Slice
 from tonlake.ingest.derive.tvm.machine.code import (
     maker,
     numbered,
@@ -24,10 +23,7 @@ from tonlake.ingest.derive.tvm.machine.fault import (
     TYPE_CHECK,
     VmError,
 )
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.tvm.machine.cell import Slice
-    from tonlake.ingest.derive.tvm.machine.state import Machine
+from tonlake.ingest.derive.tvm.machine.state import Machine
 
 _MAX_COPIED = 255
 _IMPOSSIBLE = 0x40000000

@@ -3,8 +3,6 @@
 A control step is given ``code``, what follows it in its cell.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -4,15 +4,13 @@ Names say the kind of key (a slice, I a signed or U an unsigned integer) and of 
 a reference, B a builder).
 """
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.tvm.machine import dictionary as tree
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice
 from tonlake.ingest.derive.tvm.machine.code import maker, step, with_code
 from tonlake.ingest.derive.tvm.machine.continuation import Continuation, Ordinary
+from tonlake.ingest.derive.tvm.machine.dictionary import Content
 from tonlake.ingest.derive.tvm.machine.fault import (
     CELL_UNDERFLOW,
     DICTIONARY_ERROR,
@@ -21,9 +19,6 @@ from tonlake.ingest.derive.tvm.machine.fault import (
 )
 from tonlake.ingest.derive.tvm.machine.instruction.number import fits_signed, fits_unsigned
 from tonlake.ingest.derive.tvm.machine.state import NAN, Machine
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.tvm.machine.dictionary import Content
 
 _MAX_BITS = 1023
 _SIGNED_BITS, _UNSIGNED_BITS = 257, 256

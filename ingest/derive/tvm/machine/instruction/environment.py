@@ -1,7 +1,5 @@
 """Instructions that read the environment of a run: c7, the configuration, gas: ``tonops.cpp``."""
 
-from __future__ import annotations
-
 from functools import partial
 from hashlib import sha256, sha512
 from typing import Any, NamedTuple

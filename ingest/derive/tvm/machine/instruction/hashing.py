@@ -4,8 +4,6 @@ Some packages are loaded when first needed: they take longer than most commands,
 use them.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from functools import partial, reduce

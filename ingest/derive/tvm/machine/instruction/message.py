@@ -1,7 +1,5 @@
 """Instructions on amounts, addresses and output actions: ``crypto/vm/tonops.cpp``."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, NamedTuple
 

@@ -3,11 +3,8 @@
 Integers have 257 bits. Quiet instructions leave NaN where others throw an integer overflow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.tvm.machine.code import OPCODES, load_instructions, maker, numbered, step
 from tonlake.ingest.derive.tvm.machine.fault import (
@@ -17,8 +14,7 @@ from tonlake.ingest.derive.tvm.machine.fault import (
 )
 from tonlake.ingest.derive.tvm.machine.state import INTEGER_LIMIT, NAN, Machine, Nan, Step
 
-if TYPE_CHECKING:
-    Number = int | Nan
+Number = int | Nan
 
 _STRICT_SINCE = 13
 """Global version since which a shift out of range is NaN for quiet instructions."""

@@ -1,17 +1,13 @@
 """Instructions that read cells and slices: ``crypto/vm/cellops.cpp``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
 from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step, with_operands
 from tonlake.ingest.derive.tvm.machine.fault import CELL_UNDERFLOW, VmError
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.tvm.machine.state import Machine, Step
+from tonlake.ingest.derive.tvm.machine.state import Machine, Step
 
 _MAX_BITS, _MAX_REFS = 1023, 4
 _INTEGER_BITS = 257

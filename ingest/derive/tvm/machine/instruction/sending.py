@@ -1,8 +1,6 @@
 """SENDMSG: an action with a message, and its fees (``exec_send_message`` of ``tonops.cpp``)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
 from tonlake.ingest.derive.tvm.machine.code import step
@@ -24,9 +22,7 @@ from tonlake.ingest.derive.tvm.machine.instruction.message import (
     install_message,
     parse_address,
 )
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.tvm.machine.state import Machine
+from tonlake.ingest.derive.tvm.machine.state import Machine
 
 _ONLY_FEE, _MAX_MODE = 1024, 255
 _WITH_MESSAGE_VALUE, _WITH_BALANCE = 64, 128

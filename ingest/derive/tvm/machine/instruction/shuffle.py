@@ -3,8 +3,6 @@
 The table names registers of PUXC and the like as Fift does: as they are before the pushes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from tonlake.ingest.derive.tvm.machine.code import OPCODES, maker, numbered, step
