@@ -16,13 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
 
-from tonlake.api.errors import (
-    BodyLate,
-    LakeUnavailable,
-    RateExceeded,
-    ServiceBusy,
-    ShareExceeded,
-)
+from tonlake.api.errors import BodyLate, LakeUnavailable, RateExceeded, ServiceBusy, ShareExceeded
 from tonlake.api.http.gate import KEY_ID, REFUSAL, REQUEST_TYPES, check_key
 from tonlake.api.http.representation import ResponseCache
 from tonlake.api.request.call import ApiRequest

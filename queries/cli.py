@@ -15,12 +15,7 @@ from tonlake.lake.command.argument import (
     read_pairs,
     snapshot_option,
 )
-from tonlake.lake.command.cli import (
-    failing_cleanly,
-    json_option,
-    read_settings,
-    write_answer,
-)
+from tonlake.lake.command.cli import failing_cleanly, json_option, read_settings, write_answer
 from tonlake.lake.duck.remote import open_views
 from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.log.disk import unfinished

@@ -70,12 +70,7 @@ from tonlake.api.v3.route.token import (
     get_items,
     get_wallets,
 )
-from tonlake.api.v3.route.trace import (
-    ActionsQuery,
-    Cursor,
-    answer_actions,
-    parse_cursor,
-)
+from tonlake.api.v3.route.trace import ActionsQuery, Cursor, answer_actions, parse_cursor
 
 ROWS = 20
 BATCH, MAX_READ = 100, 1000

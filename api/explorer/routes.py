@@ -9,22 +9,8 @@ from urllib.parse import parse_qsl
 from litestar import Response, Router, get, post
 from litestar.handlers import HTTPRouteHandler
 
-from tonlake.api.explorer import (
-    account,
-    block,
-    network,
-    search,
-    token,
-    transaction,
-)
-from tonlake.api.explorer.frame import (
-    HEADERS,
-    THEME_COOKIE,
-    THEMES,
-    Shown,
-    page,
-    render,
-)
+from tonlake.api.explorer import account, block, network, search, token, transaction
+from tonlake.api.explorer.frame import HEADERS, THEME_COOKIE, THEMES, Shown, page, render
 from tonlake.api.http.representation import tag_body
 from tonlake.api.request.call import ApiRequest
 from tonlake.ingest.settings import MetadataSettings

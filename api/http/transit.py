@@ -13,14 +13,7 @@ from collections import defaultdict
 from typing import Any
 
 from litestar.enums import ScopeType
-from litestar.types import (
-    ASGIApp,
-    HTTPReceiveMessage,
-    HTTPScope,
-    Receive,
-    Scope,
-    Send,
-)
+from litestar.types import ASGIApp, HTTPReceiveMessage, HTTPScope, Receive, Scope, Send
 
 from tonlake.api.errors import BodyLate, ServiceBusy
 from tonlake.api.http.address import name_address

@@ -36,13 +36,7 @@ from tonlake.ingest.derive.tvm.machine.run import (
     open_code,
 )
 from tonlake.ingest.derive.tvm.machine.vmstack import build_stack, read_stack
-from tonlake.ingest.derive.tvm.stack import (
-    StackLimits,
-    StackValue,
-    TvmBuilder,
-    TvmCell,
-    TvmSlice,
-)
+from tonlake.ingest.derive.tvm.stack import StackLimits, StackValue, TvmBuilder, TvmCell, TvmSlice
 from tonlake.ingest.errors import BocError, TvmError
 from tonlake.lake.account import decode_base64, read_raw_address
 

@@ -19,12 +19,7 @@ from tonlake.api.request.table_format import ARROW, CSV, JSON, PARQUET
 from tonlake.api.sql.chart import KINDS, ChartUnfit, Drawing, draw_chart, is_number
 from tonlake.api.sql.pool import SqlPool
 from tonlake.api.text.encoding import name_workchain, parse_address
-from tonlake.lake.duck.connection import (
-    DERIVED_VIEWS,
-    VIEWED_TABLES,
-    read_macros,
-    read_sql,
-)
+from tonlake.lake.duck.connection import DERIVED_VIEWS, VIEWED_TABLES, read_macros, read_sql
 from tonlake.lake.duck.own import list_own_tables
 from tonlake.lake.file.rows import PARTITION
 from tonlake.lake.log.snapshot import Snapshot

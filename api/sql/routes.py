@@ -14,13 +14,7 @@ from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import RawBody
 
-from tonlake.api.errors import (
-    ApiError,
-    OriginForbidden,
-    ParameterMissing,
-    RequestInvalid,
-    SqlOff,
-)
+from tonlake.api.errors import ApiError, OriginForbidden, ParameterMissing, RequestInvalid, SqlOff
 from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
     ApiRequest,
@@ -31,13 +25,7 @@ from tonlake.api.request.call import (
     read_arguments,
     refine_format,
 )
-from tonlake.api.request.table_format import (
-    HTML,
-    JSON,
-    MEDIA_TYPES,
-    SAFE_CSV,
-    choose_format,
-)
+from tonlake.api.request.table_format import HTML, JSON, MEDIA_TYPES, SAFE_CSV, choose_format
 from tonlake.api.settings import HttpSettings, SqlSettings
 from tonlake.api.sql.chart import KINDS
 from tonlake.api.sql.page import render_page, show_editor, show_result

@@ -12,14 +12,7 @@ from pathlib import Path
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.settings import Settings
 from tonlake.api.stream.event import CONFIRMED, TYPES, Event, make_withdrawal
-from tonlake.api.stream.rendering import (
-    Chunk,
-    CommitRows,
-    EventMaker,
-    Members,
-    Row,
-    read_sources,
-)
+from tonlake.api.stream.rendering import Chunk, CommitRows, EventMaker, Members, Row, read_sources
 from tonlake.api.text.encoding import render_raw
 from tonlake.lake import schema
 from tonlake.lake.account import BlockPlace, is_passed

@@ -7,10 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from tonlake.lake.command.argument import (
-    Folder,
-    lake_option,
-)
+from tonlake.lake.command.argument import Folder, lake_option
 from tonlake.lake.command.cli import (
     EXIT_DATA,
     failing_cleanly,
@@ -19,10 +16,7 @@ from tonlake.lake.command.cli import (
     show_progress,
 )
 from tonlake.lake.command.dictionary import render_dbt, render_json, render_markdown
-from tonlake.lake.command.status import (
-    describe_outdated,
-    read_index_status,
-)
+from tonlake.lake.command.status import describe_outdated, read_index_status
 from tonlake.lake.commit.commit import is_day
 from tonlake.lake.commit.delta import publish, remove_logs
 from tonlake.lake.duck.own import (

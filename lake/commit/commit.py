@@ -42,14 +42,7 @@ from tonlake.lake.log.disk import (
 )
 from tonlake.lake.log.envelope import encode_entry
 from tonlake.lake.log.lease import Lease
-from tonlake.lake.log.place import (
-    Derivation,
-    Derive,
-    NewFile,
-    Place,
-    derive_nothing,
-    list_emptied,
-)
+from tonlake.lake.log.place import Derivation, Derive, NewFile, Place, derive_nothing, list_emptied
 from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import (

@@ -24,12 +24,7 @@ from pyarrow.fs import FileInfo, FileType
 from tonlake.lake.commit.commit import CHECKPOINT_COMMITS, list_surplus
 from tonlake.lake.copy.source import ANOTHER, ORIGIN, Entry, SourceLog, Start, fetch_body
 from tonlake.lake.duck.own import DEFINITIONS_FILE, OwnTables, check_name
-from tonlake.lake.errors import (
-    CommitConflict,
-    CopyRefused,
-    LakeCorrupt,
-    SourceRefused,
-)
+from tonlake.lake.errors import CommitConflict, CopyRefused, LakeCorrupt, SourceRefused
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.disk import (
     LOCK_FILE,

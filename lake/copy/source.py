@@ -6,12 +6,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from tonlake.lake.commit.commit import is_day
-from tonlake.lake.errors import (
-    CopyRefused,
-    LakeCorrupt,
-    NetworkMismatch,
-    SourceRefused,
-)
+from tonlake.lake.errors import CopyRefused, LakeCorrupt, NetworkMismatch, SourceRefused
 from tonlake.lake.index.builder.plan import range_of, segment_path
 from tonlake.lake.log.envelope import encode_entry, parse_body
 from tonlake.lake.log.place import PACKED_ENDING, Place, describe_pack, path_at, read_place

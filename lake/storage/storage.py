@@ -22,13 +22,7 @@ from tonlake.lake.errors import (
 )
 from tonlake.lake.log.disk import make_folder, open_temporary, seal_file, sync_folder
 from tonlake.lake.log.snapshot import SELECTION_FILE, Snapshot, list_lacking
-from tonlake.lake.log.state import (
-    LOG_FOLDER,
-    checkpoint_name,
-    entry_name,
-    number_names,
-    read_state,
-)
+from tonlake.lake.log.state import LOG_FOLDER, checkpoint_name, entry_name, number_names, read_state
 
 _NO_BUCKET = (
     "there is no such bucket at {endpoint}: create it, or correct the URL or AWS_ENDPOINT_URL"

@@ -15,12 +15,7 @@ from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.snapshot import FileWatch, open_snapshot
 from tonlake.lake.schema import TABLES
 from tonlake.lake.settings import LakeSettings
-from tonlake.queries.errors import (
-    ParameterMismatch,
-    QueryTimeout,
-    QueryTooLarge,
-    QueryUnknown,
-)
+from tonlake.queries.errors import ParameterMismatch, QueryTimeout, QueryTooLarge, QueryUnknown
 from tonlake.queries.loader import REQUIRED, Query, load_queries, parse_query
 from tonlake.queries.reader import Reader
 

@@ -13,12 +13,7 @@ from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import KIND_NAMES
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice, Source, plant
-from tonlake.ingest.derive.tvm.machine.code import (
-    Reader,
-    Truncated,
-    find_instruction,
-    parse_form,
-)
+from tonlake.ingest.derive.tvm.machine.code import Reader, Truncated, find_instruction, parse_form
 from tonlake.ingest.errors import BocError
 
 Block: TypeAlias = Callable[[int], None]

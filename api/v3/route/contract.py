@@ -11,15 +11,7 @@ from tonlake.api.errors import RequestInvalid
 from tonlake.api.request.call import Addresses, Call, Flag, Int32, OneAddress, Text
 from tonlake.api.text.encoding import Address, parse_address
 from tonlake.api.v3.layout.build import make_builder
-from tonlake.api.v3.layout.field import (
-    Base64,
-    Column,
-    Decimal,
-    Kind,
-    RawAddress,
-    Read,
-    account,
-)
+from tonlake.api.v3.layout.field import Base64, Column, Decimal, Kind, RawAddress, Read, account
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.history import name_addresses, read_contracts
 from tonlake.api.v3.page.listed import find_addresses, list_addresses, render_rows

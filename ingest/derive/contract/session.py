@@ -26,11 +26,7 @@ from tonlake.ingest.derive.tvm.call import (
     method_id,
 )
 from tonlake.ingest.derive.tvm.pool import TvmPool
-from tonlake.ingest.derive.tvm.support import (
-    LIBRARY_MISSING,
-    OWN_ENGINE,
-    find_detector,
-)
+from tonlake.ingest.derive.tvm.support import LIBRARY_MISSING, OWN_ENGINE, find_detector
 from tonlake.ingest.errors import BocError, TvmError, TvmStackDeep, TvmStackLarge
 
 

@@ -16,12 +16,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract.record import Row, make_table
-from tonlake.ingest.derive.contract.stack import (
-    Address,
-    Mismatch,
-    address_fields,
-    load_any_address,
-)
+from tonlake.ingest.derive.contract.stack import Address, Mismatch, address_fields, load_any_address
 from tonlake.ingest.errors import BocError
 from tonlake.lake.account import AccountId
 from tonlake.lake.file.rows import iter_dicts, iter_tuples, list_values

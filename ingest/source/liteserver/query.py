@@ -28,12 +28,8 @@ from tonlake.ingest.decode.block.state import find_account, read_config, read_st
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, CellTree
 from tonlake.ingest.errors import BocError, DecodeError, ServerFault, SourceError
-from tonlake.ingest.source.liteserver.config import (
-    NetworkConfig,
-)
-from tonlake.ingest.source.liteserver.config import (
-    read_config as read_network_config,
-)
+from tonlake.ingest.source.liteserver.config import NetworkConfig
+from tonlake.ingest.source.liteserver.config import read_config as read_network_config
 from tonlake.ingest.source.liteserver.pool import Answer, Background, Connection, ServerPool
 from tonlake.lake.account import MASTERCHAIN
 

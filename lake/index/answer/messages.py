@@ -19,13 +19,7 @@ from tonlake.lake.index.page import (
     read_first,
     walk,
 )
-from tonlake.lake.index.segment.declared import (
-    ABSENT,
-    MESSAGE_COLUMNS,
-    NO_LT,
-    Message,
-    make_row,
-)
+from tonlake.lake.index.segment.declared import ABSENT, MESSAGE_COLUMNS, NO_LT, Message, make_row
 from tonlake.lake.index.segment.segment import ENDS, Segment
 
 Row = dict[str, Any]

@@ -30,13 +30,7 @@ from tonlake.lake.index.segment.declared import (
     workchain_of,
 )
 from tonlake.lake.index.segment.file import SegmentWriter
-from tonlake.lake.index.segment.rows import (
-    Pool,
-    encode_rows,
-    list_columns,
-    write_bags,
-    write_rows,
-)
+from tonlake.lake.index.segment.rows import Pool, encode_rows, list_columns, write_bags, write_rows
 from tonlake.lake.index.segment.segment import (
     CODE_ABSENT,
     CODE_FIRST,

@@ -8,14 +8,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import find_leaf
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import Context, GetMethodCall, Outcome
-from tonlake.ingest.derive.tvm.machine.cell import (
-    EMPTY_CELL,
-    Builder,
-    Cell,
-    Slice,
-    Source,
-    plant,
-)
+from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, Builder, Cell, Slice, Source, plant
 from tonlake.ingest.derive.tvm.machine.code import decode
 from tonlake.ingest.derive.tvm.machine.info import build_info
 from tonlake.ingest.derive.tvm.machine.instruction import (

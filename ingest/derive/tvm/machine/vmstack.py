@@ -33,12 +33,7 @@ from tonlake.ingest.derive.tvm.machine.dictionary import store_label
 from tonlake.ingest.derive.tvm.machine.fault import CELL_OVERFLOW, VmError
 from tonlake.ingest.derive.tvm.machine.run import enter_stack, export_stack
 from tonlake.ingest.derive.tvm.machine.state import NAN, Nan
-from tonlake.ingest.derive.tvm.stack import (
-    INTEGER_BITS,
-    StackLimits,
-    StackValue,
-    TvmOpaque,
-)
+from tonlake.ingest.derive.tvm.stack import INTEGER_BITS, StackLimits, StackValue, TvmOpaque
 from tonlake.ingest.errors import BocError
 
 _TINY_LIMIT = 1 << 63

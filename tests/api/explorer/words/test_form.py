@@ -8,11 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tonlake.api.explorer.words import form
-from tonlake.api.explorer.words.form import (
-    name_call,
-    sum_values,
-    write_opcode,
-)
+from tonlake.api.explorer.words.form import name_call, sum_values, write_opcode
 from tonlake.api.explorer.words.names import Names, list_certain, load_labels
 from tonlake.api.request.call import Call
 from tonlake.api.v3.layout.transaction import Message, MessageContent

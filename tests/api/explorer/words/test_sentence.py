@@ -6,12 +6,7 @@ from typing import Any
 
 import pytest
 
-from tonlake.api.explorer.words.sentence import (
-    Part,
-    load_sentences,
-    parse_sentence,
-    write_action,
-)
+from tonlake.api.explorer.words.sentence import Part, load_sentences, parse_sentence, write_action
 from tonlake.api.v3.resource.action import Action, load_fields
 
 ANN, BOB, GOLD = (f"0:{digit * 64}" for digit in "ABC")

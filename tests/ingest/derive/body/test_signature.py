@@ -10,11 +10,7 @@ from pytoniq_core import Cell, begin_cell
 
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.ingest.derive.body.scheme import load_scheme
-from tonlake.ingest.derive.body.signature import (
-    MAX_CHARACTERS,
-    MAX_CONSTRUCTORS,
-    parse_signature,
-)
+from tonlake.ingest.derive.body.signature import MAX_CHARACTERS, MAX_CONSTRUCTORS, parse_signature
 from tonlake.ingest.errors import SignatureInvalid
 
 TRANSFER = """

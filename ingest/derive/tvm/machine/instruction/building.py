@@ -6,11 +6,7 @@ from functools import partial
 from tonlake.ingest.decode.cell.build import MAX_BITS, MAX_REFS
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice, special_cell
 from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step
-from tonlake.ingest.derive.tvm.machine.fault import (
-    CELL_OVERFLOW,
-    RANGE_CHECK,
-    VmError,
-)
+from tonlake.ingest.derive.tvm.machine.fault import CELL_OVERFLOW, RANGE_CHECK, VmError
 from tonlake.ingest.derive.tvm.machine.instruction.number import fits_signed, fits_unsigned
 from tonlake.ingest.derive.tvm.machine.state import CREATE_GAS, NAN, Machine, Step
 

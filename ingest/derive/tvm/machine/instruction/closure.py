@@ -4,25 +4,9 @@ from functools import partial
 from typing import Any
 
 from tonlake.ingest.derive.tvm.machine.cell import Slice
-from tonlake.ingest.derive.tvm.machine.code import (
-    maker,
-    numbered,
-    step,
-    with_code,
-    with_operands,
-)
-from tonlake.ingest.derive.tvm.machine.continuation import (
-    Continuation,
-    Data,
-    Ordinary,
-    PushInteger,
-)
-from tonlake.ingest.derive.tvm.machine.fault import (
-    RANGE_CHECK,
-    STACK_OVERFLOW,
-    TYPE_CHECK,
-    VmError,
-)
+from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step, with_code, with_operands
+from tonlake.ingest.derive.tvm.machine.continuation import Continuation, Data, Ordinary, PushInteger
+from tonlake.ingest.derive.tvm.machine.fault import RANGE_CHECK, STACK_OVERFLOW, TYPE_CHECK, VmError
 from tonlake.ingest.derive.tvm.machine.state import Machine
 
 _MAX_COPIED = 255

@@ -139,9 +139,7 @@ def _check_ed25519(key: bytes, signature: bytes, data: bytes, version: int) -> b
     if version >= _SMALL_KEYS_REFUSED_SINCE and key in _WEAK_KEYS:
         return False
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - see the module
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
-        Ed25519PublicKey,
-    )
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415
 
     try:
         Ed25519PublicKey.from_public_bytes(key).verify(signature, data)
@@ -175,9 +173,7 @@ step("CHKSIGNS")(partial(_check_signature, is_slice=True))
 def _check_p256(key: bytes, signature: bytes, data: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - see the module
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
-    from cryptography.hazmat.primitives.asymmetric.utils import (  # noqa: PLC0415
-        encode_dss_signature,
-    )
+    from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature  # noqa: PLC0415
     from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415
 
     try:

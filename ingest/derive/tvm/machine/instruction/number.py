@@ -7,11 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tonlake.ingest.derive.tvm.machine.code import OPCODES, load_instructions, maker, numbered, step
-from tonlake.ingest.derive.tvm.machine.fault import (
-    INTEGER_OVERFLOW,
-    RANGE_CHECK,
-    VmError,
-)
+from tonlake.ingest.derive.tvm.machine.fault import INTEGER_OVERFLOW, RANGE_CHECK, VmError
 from tonlake.ingest.derive.tvm.machine.state import INTEGER_LIMIT, NAN, Machine, Nan, Step
 
 Number = int | Nan

@@ -4,12 +4,7 @@ from typing import NamedTuple
 
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
 from tonlake.ingest.derive.tvm.machine.code import step
-from tonlake.ingest.derive.tvm.machine.fault import (
-    RANGE_CHECK,
-    TYPE_CHECK,
-    UNKNOWN_ERROR,
-    VmError,
-)
+from tonlake.ingest.derive.tvm.machine.fault import RANGE_CHECK, TYPE_CHECK, UNKNOWN_ERROR, VmError
 from tonlake.ingest.derive.tvm.machine.instruction.environment import (
     Fields,
     get_forward_prices,

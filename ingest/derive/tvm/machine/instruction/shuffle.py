@@ -6,12 +6,7 @@ The table names registers of PUXC and the like as Fift does: as they are before 
 from typing import Any
 
 from tonlake.ingest.derive.tvm.machine.code import OPCODES, maker, numbered, step
-from tonlake.ingest.derive.tvm.machine.fault import (
-    INVALID_OPCODE,
-    RANGE_CHECK,
-    TYPE_CHECK,
-    VmError,
-)
+from tonlake.ingest.derive.tvm.machine.fault import INVALID_OPCODE, RANGE_CHECK, TYPE_CHECK, VmError
 from tonlake.ingest.derive.tvm.machine.state import MAX_TUPLE, Machine, Step
 
 _WIDE_SINCE = 4
