@@ -12,7 +12,7 @@ from tonlake.api.errors import ApiError
 from tonlake.api.python.scan import ScanBatch, scan_batches
 from tonlake.api.python.signature import HELP, read_signature
 from tonlake.api.python.source import Source
-from tonlake.api.scan.frames import MARKED, SCAN_TYPES, Frames, Mark, make_frames
+from tonlake.api.scan.frames import FRAMES, MARKED, SCAN_TYPES, Frames, Mark
 from tonlake.api.scan.opening import make_source
 from tonlake.api.scan.query import convert_scan
 from tonlake.api.settings import Settings
@@ -86,7 +86,7 @@ def scan_command(
         else:
             scan = convert_scan(_divide(tables, filters, _split(columns)), options)
         settings = read_settings(Settings)
-        frames = make_frames(form, make_source(scan, settings.lake).schema)
+        frames = FRAMES[form](make_source(scan, settings.lake).schema)
         opened = Source(place, settings).open()
         with (
             unfinished(output.absolute()) if output else nullcontext() as path,

@@ -35,7 +35,6 @@ MARK = "@batch"
 FOOTER = b"tonlake.batch"
 """The key of the mark in a Parquet footer."""
 
-
 MAX_CHUNKS = 16
 """Maximum record batches written for one batch; beyond that, rows are copied into one."""
 
@@ -55,9 +54,13 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
 class Frames:
     """Serialises the batches of one scan; each call returns complete rows."""
 
+    def __init__(self, schema: pa.Schema) -> None:
+        """Take the schema of the rows."""
+        self._schema, self._sink = schema, io.BytesIO()
+
     def begin(self) -> bytes:
         """Return the bytes before the first batch."""
-        return b""
+        return self._take()
 
     def write(self, rows: pa.Table, mark: Mark) -> bytes:
         """Return the bytes of a batch."""
@@ -67,13 +70,12 @@ class Frames:
         """Return the bytes after the last batch."""
         return b""
 
-
-def _take(sink: io.BytesIO) -> bytes:
-    """Return what was written since the last call."""
-    data = sink.getvalue()
-    sink.seek(0)
-    sink.truncate()
-    return data
+    def _take(self) -> bytes:
+        """Return what was written to the sink since the last call."""
+        data = self._sink.getvalue()
+        self._sink.seek(0)
+        self._sink.truncate()
+        return data
 
 
 class _ArrowFrames(Frames):
@@ -83,11 +85,8 @@ class _ArrowFrames(Frames):
     """
 
     def __init__(self, schema: pa.Schema) -> None:
-        self._sink = io.BytesIO()
+        super().__init__(schema)
         self._writer = pa.ipc.new_stream(self._sink, schema)
-
-    def begin(self) -> bytes:
-        return _take(self._sink)
 
     def write(self, rows: pa.Table, mark: Mark) -> bytes:
         metadata = {"cursor": mark.cursor, "height": str(mark.height)}
@@ -101,54 +100,45 @@ class _ArrowFrames(Frames):
         for part in parts[:-1]:
             self._writer.write_batch(part)
         self._writer.write_batch(parts[-1], custom_metadata=metadata)
-        return _take(self._sink)
+        return self._take()
 
     def end(self) -> bytes:
         self._writer.close()
-        return _take(self._sink)
+        return self._take()
 
 
 class _ParquetFrames(Frames):
     """One file per scan; its footer has the mark of the last batch."""
 
     def __init__(self, schema: pa.Schema) -> None:
-        self._sink = io.BytesIO()
+        super().__init__(schema)
         self._writer = pq.ParquetWriter(self._sink, schema, compression="zstd")
         self._mark: Mark | None = None
-
-    def begin(self) -> bytes:
-        return _take(self._sink)
 
     def write(self, rows: pa.Table, mark: Mark) -> bytes:
         self._mark = mark
         if rows.num_rows:
             self._writer.write_table(rows)
-        return _take(self._sink)
+        return self._take()
 
     def end(self) -> bytes:
         self._writer.add_key_value_metadata({FOOTER: msgspec.json.encode(self._mark)})
         self._writer.close()
-        return _take(self._sink)
+        return self._take()
 
 
 class _LineFrames(Frames):
     """An object per row, and after each batch one with its mark."""
 
-    def __init__(self, schema: pa.Schema) -> None:
-        self._names = schema.names
-
     def write(self, rows: pa.Table, mark: Mark) -> bytes:
         plain = plain_rows(rows.to_reader())
-        lines = [ENCODER.encode(dict(zip(self._names, row, strict=True))) for row in plain]
+        lines = [ENCODER.encode(dict(zip(rows.schema.names, row, strict=True))) for row in plain]
         lines.append(msgspec.json.encode({MARK: mark}))
         return b"".join(line + b"\n" for line in lines)
 
 
 class _CsvFrames(Frames):
     """A header and rows, without marks, which CSV has no place for."""
-
-    def __init__(self, schema: pa.Schema) -> None:
-        self._schema = schema
 
     def begin(self) -> bytes:
         return write_csv_text(self._schema.empty_table().to_reader())
@@ -157,19 +147,16 @@ class _CsvFrames(Frames):
         return write_csv_text(rows.to_reader()).partition(b"\n")[2]
 
 
-_FRAMES: dict[str, Callable[[pa.Schema], Frames]] = {
+FRAMES: dict[str, Callable[[pa.Schema], Frames]] = {
     ARROW: _ArrowFrames,
     PARQUET: _ParquetFrames,
     NDJSON: _LineFrames,
     CSV: _CsvFrames,
 }
+"""The serialiser of each format."""
+
 MARKED = frozenset({ARROW, NDJSON})
 """Formats that can report undone blocks, and so can follow the chain."""
-
-
-def make_frames(form: str, schema: pa.Schema) -> Frames:
-    """Return the serialiser for ``form``, a key of ``SCAN_TYPES``."""
-    return _FRAMES[form](schema)
 
 
 def choose_form(accept: str) -> str:

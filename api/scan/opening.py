@@ -13,7 +13,7 @@ from tonlake.api.chain.block import MASTERCHAIN_SHARD
 from tonlake.api.errors import AddressInvalid, RequestInvalid
 from tonlake.api.request.call import ConversionError, parse_hash
 from tonlake.api.scan.query import Position, Scan, TableScan, Value
-from tonlake.api.text.encoding import parse_address
+from tonlake.api.text.encoding import name_workchain, parse_address
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.ingest.errors import SignatureInvalid
 from tonlake.lake.account import MASTERCHAIN
@@ -21,7 +21,7 @@ from tonlake.lake.duck.body_table import MISFITS, BodyTable, check_names
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import read_state
-from tonlake.lake.scan.plan import HEIGHT, SCANNED, Filter, ScannedTable, match_values, scan_table
+from tonlake.lake.scan.plan import HEIGHT, SCANNED, Filter, ScannedTable, match_values
 from tonlake.lake.scan.scanner import (
     Cursor,
     ScanDatabase,
@@ -35,7 +35,6 @@ from tonlake.lake.storage.storage import Storage
 from tonlake.queries.reader import Reader
 
 _SNAPSHOT = "snapshot:"
-
 
 MAX_DIGITS = 300
 """Maximum length of a number: 256 bits need less, and parsing longer ones would take seconds."""
@@ -110,7 +109,7 @@ def _find_table(name: str, known: dict[str, BodyTable], database: ScanDatabase) 
         return database.add_body_table(name, known[own])
     if name not in SCANNED:
         raise RequestInvalid(f"table {suggest(name, SCANNED)}")
-    return scan_table(SCANNED[name])
+    return SCANNED[name]
 
 
 def open_scan(
@@ -248,13 +247,6 @@ def _read_filter(table: ScannedTable, name: str, values: list[Value]) -> Filter:
     except (ValueError, TypeError, OverflowError, ArithmeticError, pa.ArrowException) as error:
         raise RequestInvalid(f"{name} is of type {kind}: {error}") from error
     return Filter(name, match_values(name, listed, is_list=is_list))
-
-
-def name_workchain(name: str) -> str:
-    """Return the name of the workchain column that belongs to a column of account ids."""
-    if name.endswith("account"):
-        return f"{name.removesuffix('account')}workchain"
-    return f"{name}_workchain"
 
 
 def _match_accounts(name: str, workchain: str, values: list[Value]) -> str:

@@ -89,6 +89,7 @@ class Scan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     ] = None
 
 
+_LISTS = (list, tuple, set, frozenset)
 _RENAMED = {"start": "from", "stop": "to"}
 """Options in Python whose field has another name, as ``from`` is a keyword."""
 
@@ -137,14 +138,9 @@ def _list_selections(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _list_values(selection: Mapping[str, Any]) -> dict[str, list[Any]]:
     return {
-        name: [_write(value) for value in (values if _is_list(values) else [values])]
+        name: [
+            value.hex() if isinstance(value, bytes) else value
+            for value in (values if isinstance(values, _LISTS) else [values])
+        ]
         for name, values in selection.items()
     }
-
-
-def _is_list(values: object) -> bool:
-    return isinstance(values, list | tuple | set | frozenset)
-
-
-def _write(value: object) -> object:
-    return value.hex() if isinstance(value, bytes) else value

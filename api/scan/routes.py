@@ -23,7 +23,7 @@ from tonlake.api.http.gate import KEY_ID
 from tonlake.api.http.transit import read_address
 from tonlake.api.request.call import ApiRequest
 from tonlake.api.request.snapshot import SnapshotHolder
-from tonlake.api.scan.frames import MARKED, SCAN_TYPES, Mark, choose_form, make_frames
+from tonlake.api.scan.frames import FRAMES, MARKED, SCAN_TYPES, Mark, choose_form
 from tonlake.api.scan.opening import open_scan
 from tonlake.api.scan.query import Scan, read_scan
 from tonlake.api.settings import ScanSettings
@@ -40,7 +40,6 @@ KEEP_ALIVE_S = 15.0
 
 PIECE_BYTES = 256 << 10
 """Bytes written to a connection at once; the next write waits until most of them were read."""
-
 
 THREADS = 2
 SHARE = 4
@@ -137,7 +136,7 @@ class _Run:
         self.scanner = open_scan(
             scan, holder.reader(), state.settings.lake, lambda: holder.reader().snapshot
         )
-        self._frames = make_frames(form, self.scanner.source.schema)
+        self._frames = FRAMES[form](self.scanner.source.schema)
 
     def __del__(self) -> None:
         self._leave()  # the client may disconnect before anything is written

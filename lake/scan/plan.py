@@ -47,14 +47,6 @@ def name_height(table: Table) -> str | None:
     return next((name for name in _HEIGHTS if name in table.names), None)
 
 
-SCANNED: dict[str, Table] = {
-    name: table
-    for name, table in TABLES.items()
-    if name not in _UNSCANNED and name_height(table) is not None
-}
-"""The tables that can be scanned, by name."""
-
-
 class Join(NamedTuple):
     """A table whose rows are joined to those of others, at most one to each.
 
@@ -211,19 +203,19 @@ class ScannedTable(NamedTuple):
         return "\n".join(filter(None, parts))
 
 
-def scan_table(table: Table) -> ScannedTable:
-    """Return a table of the lake with all of its columns and rows.
-
-    Raises:
-        KeyError: its rows have no masterchain block.
-    """
-    height = name_height(table)
-    if height is None:
-        raise KeyError(table.name)
+def _list_columns(table: Table) -> pa.Schema:
+    """Return the columns of a table and of the rows joined to its own."""
     joined = [
         field.with_name(f"{join.name}.{field.name}").with_nullable(True)  # noqa: FBT003 - pyarrow's
         for join in list_joins(table).values()
         for field in join.table.arrow
     ]
-    known = pa.schema([*table.arrow, *joined])
-    return ScannedTable(table.name, table.name, table, known, table.arrow, height)
+    return pa.schema([*table.arrow, *joined])
+
+
+SCANNED: dict[str, ScannedTable] = {
+    name: ScannedTable(name, name, table, _list_columns(table), table.arrow, height)
+    for name, table in TABLES.items()
+    if name not in _UNSCANNED and (height := name_height(table)) is not None
+}
+"""The tables that can be scanned, with all of their columns and rows, by name."""

@@ -104,8 +104,7 @@ class ScanDatabase:
         if name != table.name:
             view, misfits, fields = view + MISFITS, Misfits(), set()
         named = {each: f"message_{each}" if each in fields else each for each in MESSAGE_COLUMNS}
-        empty = join_scripts([f"from {quote_name(view)} limit 0"])
-        found = self._connection.sql(empty).to_arrow_table().schema
+        found = self.read(f"from {quote_name(view)} limit 0").schema
         schema = pa.schema([field for field in found if field.name != "day"])
         return ScannedTable(
             name=name,
@@ -217,9 +216,8 @@ class ScanRows:
     def _arrange(self, rows: pa.Table) -> pa.Table:
         """Return rows with the schema's types, in the order of their blocks."""
         heights = rows[HELD_HEIGHT].combine_chunks()
-        columns = [rows[field.name] for field in self.schema if field.name in rows.column_names]
-        if self._is_joint:
-            columns.insert(0, rows[HELD_HEIGHT])
+        columns = [heights] if self._is_joint else []
+        columns += [rows[field.name] for field in self.schema if field.name in rows.column_names]
         arrays = [
             column.cast(field.type) for column, field in zip(columns, self.schema, strict=True)
         ]
@@ -242,8 +240,7 @@ def list_files(snapshot: Snapshot, span: Range, *tables: Table) -> dict[Table, l
             raise snapshot.damaged[table.name]
         snapshot.watch.check(table.name)
     last = max(1, span[1])  # block 0, the zero state, is with block 1
-    names = [table.name for table in found]
-    for file in list_files_between(snapshot.state, span[0], last, *names):
+    for file in list_files_between(snapshot.state, span[0], last, *(each.name for each in found)):
         if not read_place(file.path).is_baseline:
             found[TABLES[file.table]].append(file)
     return found

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tonlake.api.python.lake import Lake
-from tonlake.api.scan.opening import name_workchain
+from tonlake.api.text.encoding import name_workchain
 from tonlake.lake.scan.plan import SCANNED, list_joins, name_height
 from tonlake.lake.schema import Table
 
@@ -45,7 +45,7 @@ def draw(
 
     ``only`` has the tables to choose from, and the columns to filter by.
     """
-    table = SCANNED[chance.choice(sorted(only or SCANNED))]
+    table = SCANNED[chance.choice(sorted(only or SCANNED))].table
     joins = list_joins(table)
     known = [*table.names]
     if only is None:
