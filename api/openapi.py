@@ -6,12 +6,11 @@ the document cannot differ from what the program does.
 
 import inspect
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from typing import Any, NamedTuple, get_origin
+from typing import Any, NamedTuple, get_origin, get_type_hints
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
@@ -312,7 +311,7 @@ def _describe_route(path: str, route: HTTPRouteHandler, types: _Types) -> Schema
     they would make generated clients parse JSON as any of them.
     """
     answer, where = route.opt.get("answer"), f"/api/v3{path}"
-    kind = route.opt.get("answers") if answer is None else _find_return_type(answer)
+    kind = route.opt.get("answers") if answer is None else get_type_hints(answer)["return"]
     described: Schema = {}
     for verb in sorted(route.http_methods - {"HEAD"}):
         responses = _list_responses({} if kind is None else types.refer(kind))
@@ -370,16 +369,6 @@ def _list_properties(parameters: list[Schema]) -> Schema:
     return {
         item["name"]: item["schema"] | {"description": item["description"]} for item in parameters
     }
-
-
-def _find_return_type(answer: Any) -> Any:  # noqa: ANN401 - any annotation
-    """Evaluate a return annotation, whose names may be imported only for type checking."""
-    names: dict[str, Any] = {}
-    for name, module in sorted(sys.modules.items()):
-        if name.startswith("tonlake.api.v3."):
-            names.update(vars(module))
-    names.update(answer.__globals__)
-    return eval(answer.__annotations__["return"], names)  # noqa: S307 - trusted source code
 
 
 def _has_rows(kind: Any) -> bool:  # noqa: ANN401 - any type

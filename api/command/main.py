@@ -1,16 +1,21 @@
 """The command ``tonlake``: combines the commands of all packages."""
 
+from __future__ import annotations
+
 import difflib
 import os
 import signal
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from tonlake.api.settings import Settings
 from tonlake.lake.command.argument import CONFIG_VARIABLE
+
+if TYPE_CHECKING:
+    from tonlake.api.settings import Settings
 
 MODULES = {
     "classify": "tonlake.ingest.command.action",
