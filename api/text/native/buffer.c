@@ -2,7 +2,6 @@
 #include "buffer.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { FIRST_ROOM = 4096, NUMBER_ROOM = 24, ESCAPED = 6 };
 
@@ -81,13 +80,8 @@ int buffer_add_hex(Buffer *buffer, const uint8_t *data, size_t size)
     return 0;
 }
 
-int buffer_add_base64(Buffer *buffer, const uint8_t *data, size_t size)
+char *write_base64(char *to, const uint8_t *data, size_t size, const char *digits)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t written = (size + 2) / 3 * 4;
-    char *to = buffer_room(buffer, written);
-    if (!to)
-        return -1;
     size_t at = 0;
     for (; at + 3 <= size; at += 3) {
         uint32_t word = (uint32_t)data[at] << 16 | (uint32_t)data[at + 1] << 8 | data[at + 2];
@@ -103,7 +97,16 @@ int buffer_add_base64(Buffer *buffer, const uint8_t *data, size_t size)
         *to++ = at + 1 < size ? digits[word >> 6 & 63] : '=';
         *to++ = '=';
     }
-    buffer->size += written;
+    return to;
+}
+
+int buffer_add_base64(Buffer *buffer, const uint8_t *data, size_t size)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *to = buffer_room(buffer, (size + 2) / 3 * 4);
+    if (!to)
+        return -1;
+    buffer->size += (size_t)(write_base64(to, data, size, digits) - to);
     return 0;
 }
 

@@ -26,6 +26,9 @@ static inline char *buffer_room(Buffer *buffer, size_t more)
 
 int buffer_add_number(Buffer *buffer, long long number);
 int buffer_add_hex(Buffer *buffer, const uint8_t *data, size_t size);
+/* Write base64 with these 64 digits, padded; return its end. */
+char *write_base64(char *to, const uint8_t *data, size_t size, const char *digits);
+
 int buffer_add_base64(Buffer *buffer, const uint8_t *data, size_t size);
 /* Add a JSON string with quotes; `data` is UTF-8. */
 int buffer_add_text(Buffer *buffer, const char *data, size_t size);

@@ -1,9 +1,8 @@
 /* Compiles layouts from tuples (kind, source, columns, prefix, missing, other). */
 #include "layout.h"
 
-#include <string.h>
-
 #include "buffer.h"
+#include "module.h"
 
 static const char CAPSULE[] = "tonlake.api.text._json.layout";
 
@@ -13,38 +12,24 @@ static const char *const KIND_NAMES[] = {EACH_KIND(KIND_NAME)};
 /* Take a column from a pair (name, place in rows that are lists). */
 static int take_column(Column *column, PyObject *pair)
 {
-    PyObject *name;
-    if (!PyTuple_Check(pair) || !PyArg_ParseTuple(pair, "Un:column", &name, &column->listed)) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "a column is a pair (name, place)");
-        return -1;
-    }
-    column->name = Py_NewRef(name);
-    return 0;
-}
-
-void drop_column(Column *column)
-{
-    Py_XDECREF(column->name);
-    Py_XDECREF(column->type);
+    if (PyTuple_Check(pair) && PyArg_ParseTuple(pair, "Un:column", &column->name, &column->listed))
+        return 0;
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "a column is a pair (name, place)");
+    return -1;
 }
 
 static void free_field(Field *field)
 {
     for (Py_ssize_t at = 0; at < field->column_count; at++)
-        drop_column(&field->columns[at]);
+        Py_XDECREF(field->columns[at].type);
     PyMem_Free(field->columns);
-    drop_column(&field->beside);
+    Py_XDECREF(field->beside.type);
+    Py_XDECREF(field->body_hash.type);
     PyMem_Free(field->lead.data);
     PyMem_Free(field->missing.data);
-    Py_XDECREF(field->equals);
     Py_XDECREF(field->none);
-    Py_XDECREF(field->known);
-    Py_XDECREF(field->decode);
-    Py_XDECREF(field->kept[0]);
-    Py_XDECREF(field->kept[1]);
-    drop_column(&field->body_hash);
-    Py_XDECREF(field->inner_owner);
+    Py_XDECREF(field->spec);
 }
 
 static void free_layout(PyObject *capsule)
@@ -118,20 +103,20 @@ static int take_columns(Field *field, PyObject *names)
 /* Store what a kind of field needs besides its columns. */
 static int take_other(Field *field, PyObject *other)
 {
-    PyObject *beside = other, *equals = NULL, *known = NULL, *decode = NULL, *kept[2] = {NULL},
-             *body_hash = NULL;
+    PyObject *beside = other, *body_hash = NULL;
     switch (field->kind) {
     case CURRENCIES:
-        if (!PyTuple_Check(other) || !PyArg_ParseTuple(other, "OU:other", &beside, &equals))
-            return -1;
         field->none = PyUnicode_InternFromString("{}");
-        if (!field->none)
+        if (!field->none || !PyTuple_Check(other) ||
+            !PyArg_ParseTuple(other, "OU:other", &beside, &field->equals))
             return -1;
         break;
     case OPCODE_NAME:
         if (!PyTuple_Check(other) ||
-            !PyArg_ParseTuple(other, "OUOO(O!O!)O:other", &beside, &equals, &known, &decode,
-                              &PyDict_Type, &kept[0], &PyDict_Type, &kept[1], &body_hash))
+            !PyArg_ParseTuple(other, "OUOO(O!O!)O:other", &beside, &field->equals, &field->known,
+                              &field->decode, &PyDict_Type, &field->kept[0], &PyDict_Type,
+                              &field->kept[1], &body_hash) ||
+            take_column(&field->body_hash, body_hash) < 0)
             return -1;
         break;
     case ACCOUNT:
@@ -142,20 +127,11 @@ static int take_other(Field *field, PyObject *other)
     case OBJECT:
     case LIST:
         field->inner = PyCapsule_GetPointer(other, CAPSULE);
-        field->inner_owner = Py_NewRef(other);
         return field->inner ? 0 : -1;
     default:
         return 0;
     }
-    field->equals = Py_XNewRef(equals);
-    field->known = Py_XNewRef(known);
-    field->decode = Py_XNewRef(decode);
-    field->kept[0] = Py_XNewRef(kept[0]);
-    field->kept[1] = Py_XNewRef(kept[1]);
-    return take_column(&field->beside, beside) < 0 ||
-                   (body_hash && take_column(&field->body_hash, body_hash) < 0)
-               ? -1
-               : 0;
+    return take_column(&field->beside, beside);
 }
 
 /* Return the kind with this name; KINDS if there is none. */
@@ -170,6 +146,7 @@ static Kind find_kind(PyObject *name)
 static int compile_field(Field *field, PyObject *spec)
 {
     PyObject *kind, *columns, *prefix, *missing, *other;
+    field->spec = Py_NewRef(spec);
     if (!PyArg_ParseTuple(spec, "UnO!SOO:field", &kind, &field->source, &PyTuple_Type, &columns,
                           &prefix, &missing, &other))
         return -1;

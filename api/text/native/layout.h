@@ -7,7 +7,6 @@
 
 #include <stdint.h>
 
-
 /* Kinds of fields; api/v3/layout/field.py explains them. */
 #define EACH_KIND(KIND)                                                                            \
     KIND(NUMBER, "number")                                                                         \
@@ -65,7 +64,7 @@ typedef struct {
     PyObject *kept[2]; /* OPCODE_NAME: caches of its results by body hash, the second if it is */
     Column body_hash;  /* OPCODE_NAME: the key of `kept` */
     Layout *inner;     /* for BODY, OBJECT and LIST */
-    PyObject *inner_owner;
+    PyObject *spec;    /* the tuple that owns the objects above, but for types and `none` */
 } Field;
 
 struct Layout {
@@ -75,14 +74,8 @@ struct Layout {
 
 enum { DEEPEST = 16 };
 
-/* Return a capsule with a layout compiled from a tuple of fields. */
-PyObject *compile_layout(PyObject *self, PyObject *fields);
-
 /* Return the layout in a capsule; NULL with an exception if there is none. */
 Layout *open_layout(PyObject *capsule);
-
-/* Release the references of a column. */
-void drop_column(Column *column);
 
 /* Read a column of a row: a dict, a named tuple, or a list. Return a reference borrowed from the row; None
  * if the row lacks the column and `may_lack`; NULL on error. */

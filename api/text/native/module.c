@@ -1,7 +1,4 @@
 /* The extension tonlake.api.text._json: writes rows of tables as JSON. */
-#include "address.h"
-#include "crc32c.h"
-#include "layout.h"
 #include "module.h"
 
 static PyMethodDef methods[] = {
@@ -16,8 +13,7 @@ static PyMethodDef methods[] = {
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "tonlake.api.text._json", "Rows of tables to JSON.", 0, methods, NULL, NULL, NULL,
-    NULL,
+    PyModuleDef_HEAD_INIT, "tonlake.api.text._json", "Rows of tables to JSON.", 0, methods,
 };
 
 PyMODINIT_FUNC PyInit__json(void)

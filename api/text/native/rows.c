@@ -2,8 +2,6 @@
 #include "module.h"
 #include "writer.h"
 
-#include <string.h>
-
 enum { MAX_SOURCES = 8 };
 
 PyObject *write_row(PyObject *self, PyObject *args)

@@ -5,7 +5,7 @@
  */
 #include "writer.h"
 
-#include "decoded.h"
+enum { SHARD_DIGITS = 16, OPCODE_DIGITS = 8 };
 
 static int write_object(Writer *writer, Layout *layout, PyObject *row);
 
@@ -79,36 +79,24 @@ static int note_account(Writer *writer, PyObject *workchain, const uint8_t *data
     return failed;
 }
 
-enum { SHARD_DIGITS = 16, OPCODE_DIGITS = 8 };
-
-/* Add a signed number as the hex digits of its 64 bits, without leading zeros, and the closing quote. */
-static int add_shard(Buffer *out, PyObject *value)
+/* Add a signed number in hex, and the closing quote: an opcode as 0x and all digits of its 32 bits, a
+ * shard as the digits of its 64 bits without leading zeros. */
+static int add_hex(Buffer *out, PyObject *value, int is_opcode)
 {
     long long number = PyLong_AsLongLong(value);
     if (number == -1 && PyErr_Occurred())
         return -1;
-    static const char digits[] = "0123456789ABCDEF";
-    char text[SHARD_DIGITS + 1], *at = text + sizeof text;
+    const char *digits = is_opcode ? "0123456789abcdef" : "0123456789ABCDEF";
+    char text[SHARD_DIGITS + 3], *at = text + sizeof text, *opcode = at - 1 - OPCODE_DIGITS;
     unsigned long long rest = (unsigned long long)number;
     *--at = '"';
     do {
         *--at = digits[rest & 15];
         rest >>= 4;
-    } while (rest);
+    } while (is_opcode ? at > opcode : rest != 0);
+    if (is_opcode)
+        at = memcpy(at - 2, "0x", 2);
     return buffer_add(out, at, (size_t)(text + sizeof text - at));
-}
-
-/* Add a signed number as 0x and the hex digits of its 32 bits, and the closing quote. */
-static int add_opcode(Buffer *out, PyObject *value)
-{
-    long long number = PyLong_AsLongLong(value);
-    if (number == -1 && PyErr_Occurred())
-        return -1;
-    static const char digits[] = "0123456789abcdef";
-    char text[] = "0x00000000\"";
-    for (int digit = 0; digit < OPCODE_DIGITS; digit++)
-        text[2 + digit] = digits[(unsigned long long)number >> (28 - 4 * digit) & 15];
-    return buffer_add(out, text, sizeof text - 1);
 }
 
 /* Add a body: as decoded by add_opcode_name, else by its own layout. */
@@ -181,9 +169,9 @@ static int add_value(Writer *writer, Field *field, PyObject *row, PyObject *valu
     case NAMED_ACCOUNT:
         return add_account(writer, field, row, value);
     case SHARD:
-        return add_shard(out, value);
+        return add_hex(out, value, 0);
     case OPCODE:
-        return add_opcode(out, value);
+        return add_hex(out, value, 1);
     default:
         return 0;
     }

@@ -26,4 +26,13 @@ int add_sources(Writer *writer, Layout *layout, PyObject *const *sources, Py_ssi
 
 void free_writer(Writer *writer);
 
+/* Write a bag of cells as base64, adding its checksum if it has none. */
+int add_bag(Buffer *out, PyObject *bag);
+
+/* Return whether the column `beside` of a field equals its text; -1 on error. */
+int equals_text(Field *field, PyObject *row);
+
+/* Add the name of a body's opcode, and keep the JSON of the decoded body in `writer->body`. */
+int add_opcode_name(Writer *writer, Field *field, PyObject *row);
+
 #endif
