@@ -1,8 +1,8 @@
 """What only some operating systems offer, each with a plain fallback; no other module uses it.
 
-Chosen by what the system has, not by its name: proc(5), prctl(2), seccomp(2), mallopt(3), limits of
-the address space, locks of open files, and ``F_FULLFSYNC``, without which macOS leaves data in the
-disk's own cache.
+Chosen by what the system has, not by its name: proc(5), prctl(2), seccomp(2), malloc_trim(3),
+limits of the address space, locks of open files, and ``F_FULLFSYNC``, without which macOS leaves
+data in the disk's own cache.
 """
 
 import ctypes
@@ -117,15 +117,11 @@ def _call_prctl(option: int, value: int) -> bool:
     return call is not None and call(option, value, 0, 0, 0) == 0
 
 
-def return_blocks(least_bytes: int) -> None:
-    """Let the C library return blocks from this size on at once (``mallopt``), if it is glibc."""
-    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
-    if set_option is not None:
-        set_option(_M_MMAP_THRESHOLD, least_bytes)
-
-
-_M_MMAP_THRESHOLD = -3
-"""The option's number in glibc's ``malloc.h``."""
+def return_memory() -> None:
+    """Let the C library return all free memory to the system (``malloc_trim``), if it is glibc."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def drop_cached_pages(descriptor: int) -> None:

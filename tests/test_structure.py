@@ -122,7 +122,7 @@ def test_no_sql_text_is_built() -> None:
 
 
 LINUX_ONLY = {
-    *("prctl", "mallopt", "RLIMIT_AS", "F_FULLFSYNC", "posix_fadvise", "memfd_create"),
+    *("prctl", "malloc_trim", "RLIMIT_AS", "F_FULLFSYNC", "posix_fadvise", "memfd_create"),
     *(
         "sched_getaffinity",
         "sendfile",

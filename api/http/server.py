@@ -13,7 +13,6 @@ import uvicorn
 
 from tonlake.api.http.connection import Connection, Connections, limit_stalls
 from tonlake.lake.process import raise_file_limit
-from tonlake.lake.system import return_blocks
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp
@@ -31,13 +30,6 @@ KEEP_ALIVE_S = 75
 
 It is longer than that of proxies (60 s): otherwise a request could arrive on a connection that is
 just being closed, and get no response.
-"""
-
-MAPPED_BYTES = 1 << 18
-"""Blocks of memory from this size on go back to the system as soon as they are released.
-
-glibc raises its own limit to 32 MiB once such blocks come and go, and keeps what large responses
-leave among smaller blocks: 200 clients that read none of 6 MB each left 442 MiB, not 332.
 """
 
 HANG_UP_S = 2
@@ -76,7 +68,6 @@ class StreamingServer(uvicorn.Server):
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until shutdown."""
         sys.setswitchinterval(SWITCH_S)
-        return_blocks(MAPPED_BYTES)
         raise_file_limit()  # a connection is a file, too
         for listener in sockets or ():
             limit_stalls(listener)

@@ -131,12 +131,7 @@ def test_a_deadline_may_be_shorter_than_the_grace(monkeypatch: pytest.MonkeyPatc
 
 def test_a_request_without_a_body_goes_on_at_once() -> None:
     app = Recorder()
-    scope = make_scope(length=0)
-
-    async def receive() -> Any:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    asyncio.run(make_layer(app)(scope, receive, unsent))
+    asyncio.run(make_layer(app)(make_scope(length=0), Client(b"").receive, unsent))
     assert app.refusals == [None]
 
 
@@ -192,13 +187,16 @@ def carry(
 
 
 @pytest.mark.parametrize("path", ["/256", f"/{PIECE_BYTES}", "/stream/1048576", "/1048576"])
-def test_an_answer_arrives_complete(path: str) -> None:
+def test_an_answer_arrives_complete(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[Any] = []
+    returned: list[bool] = []
+    monkeypatch.setattr(transit, "RETURNED_BYTES", LENGTH // 2)
+    monkeypatch.setattr(transit, "return_memory", lambda: returned.append(True))
 
     async def send(message: Any) -> None:
         sent.append(message)
 
-    layer, transit = carry()
+    layer, held = carry()
     scope = {"type": "http", "path": path, "state": {}, "client": ("192.0.2.1", 1), "headers": []}
     asyncio.run(layer(scope, None, send))  # type: ignore[arg-type]
     size = int(path.rpartition("/")[2])
@@ -210,7 +208,8 @@ def test_an_answer_arrives_complete(path: str) -> None:
         *[True] * (len(sent) - 2),
         False,
     ]
-    assert transit.held == 0
+    assert held.held == 0
+    assert returned == [True] * (size > LENGTH // 2)
 
 
 def ask_without_reading(clock: Clock, after_s: float, *sources: str) -> tuple[list[bytes], int]:
