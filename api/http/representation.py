@@ -7,7 +7,7 @@ Streams and formats that are already compressed pass unchanged.
 
 An entity tag names the snapshot, by the digest of its last commit, and the request: a lasting
 response depends on nothing else. The tag is weak: compressed bodies share it, and it ignores the
-time in a response of version 2.
+time in a response of version 2, which a cached one repeats.
 """
 
 import asyncio
@@ -23,18 +23,10 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from tonlake.api.errors import ServiceBusy
-from tonlake.api.http.coding import Choice, Packed, choose_coding, pack
+from tonlake.api.http.coding import Choice, choose_coding, pack
 from tonlake.api.http.gate import REFUSAL, is_free
 from tonlake.api.http.transit import hold
-from tonlake.api.request.call import (
-    ANSWER_HEADERS,
-    LASTING,
-    PINNED,
-    TAGGED,
-    VARYING,
-    measure_ms,
-    write_moment,
-)
+from tonlake.api.request.call import ANSWER_HEADERS, LASTING, PINNED, TAGGED, measure_ms
 from tonlake.api.request.table_format import WRITERS, choose_format
 from tonlake.api.settings import Settings
 
@@ -100,33 +92,26 @@ class _Buffered(NamedTuple):
 
 
 class CachedResponse(msgspec.Struct, eq=False):
-    """A response: its lasting headers, and its body around the part that varies."""
+    """A response: its lasting headers, and its body."""
 
     headers: list[Header]
-    before: bytes
-    after: bytes | None
-    """The body after the part that differs in every request; None if no part differs."""
-
-    key: Key = ("", b"", ())
+    body: bytes
+    key: Key
     """Its key in the cache."""
 
-    packed: dict[str, Packed] = msgspec.field(default_factory=dict)
-    """``before``, compressed, by coding."""
+    packed: dict[str, bytes] = msgspec.field(default_factory=dict)
+    """The body, compressed, by coding."""
 
     @property
     def size(self) -> int:
         """Approximate size in bytes."""
-        texts = (self.before, self.after or b"", *(part for pair in self.headers for part in pair))
+        texts = (self.body, *self.key[:2], *(part for pair in self.headers for part in pair))
         return OVERHEAD_BYTES + sum(map(len, texts))
 
     def write(self, started_s: float, method: str) -> _Buffered:
         """Return the response to a request that began at a reading of the performance counter."""
-        body = self.before
         headers = [*self.headers, (SERVER_TIMING, b"app;dur=%.1f" % measure_ms(started_s))]
-        if self.after is not None:
-            body += write_moment(started_s).encode() + self.after
-            headers.append((b"content-length", b"%d" % len(body)))
-        return _Buffered(_OK, headers, b"" if method == "HEAD" else body)
+        return _Buffered(_OK, headers, b"" if method == "HEAD" else self.body)
 
 
 Kept = CachedResponse | None
@@ -158,10 +143,9 @@ class ResponseCache:
         """Approximate size of all responses in bytes."""
         return self._bytes
 
-    def put(self, number: int, key: Key, answer: CachedResponse) -> None:
+    def put(self, number: int, answer: CachedResponse) -> None:
         """Add a response of snapshot ``number``, unless the cache holds a newer snapshot."""
-        answer.key = key
-        size = answer.size + sum(map(len, key[:2]))
+        key, size = answer.key, answer.size
         if number < self._number or size > self._max_bytes // SMALL_PART:
             return
         if number > self._number:
@@ -171,14 +155,14 @@ class ResponseCache:
         self._answers[key] = answer, size
         self._shrink()
 
-    def add_packed(self, answer: CachedResponse, packed: Packed) -> None:
+    def add_packed(self, answer: CachedResponse, coding: str, packed: bytes) -> None:
         """Add the compressed form of a response, unless the response was dropped meanwhile."""
         found, size = self._answers.get(answer.key, (None, 0))
-        if found is not answer or packed.coding in answer.packed:
+        if found is not answer or coding in answer.packed:
             return
-        answer.packed[packed.coding] = packed
-        self._answers[answer.key] = answer, size + len(packed.head)
-        self._bytes += len(packed.head)
+        answer.packed[coding] = packed
+        self._answers[answer.key] = answer, size + len(packed)
+        self._bytes += len(packed)
         self._shrink()
 
     def _shrink(self) -> None:
@@ -220,7 +204,7 @@ class Representations:
         self._app, self._newest, self._streams = app, newest, streams
         self.cache, self._any_origin = cache, any_origin
         self._max_bytes, self._under_way_bytes = max_bytes, 0
-        self._files: OrderedDict[tuple[str, str], tuple[bytes, Packed]] = OrderedDict()
+        self._files: OrderedDict[tuple[str, str], tuple[bytes, bytes]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer from the cache, or forward the request, and send the response as wanted."""
@@ -232,7 +216,7 @@ class Representations:
         kept = None if wish.key is None else self.cache.get(self._newest(), wish.key)
         if kept is not None:
             try:
-                hold(scope, len(kept.before))
+                hold(scope, len(kept.body))
             except ServiceBusy as error:
                 scope["state"][REFUSAL], kept = error, None
         if kept is None:
@@ -296,10 +280,10 @@ class Representations:
         if kept is not None:
             packed = kept.packed.get(coding)
             if packed is None:
-                packed = await self._compress(coding, kept.before)
+                packed = await self._compress(coding, body)
                 if packed is not None:
-                    self.cache.add_packed(kept, packed)
-            return None if packed is None else packed.seal(body[len(kept.before) :])
+                    self.cache.add_packed(kept, coding, packed)
+            return packed
         file = (scope["path"], coding) if is_free(scope) else None
         known, packed = self._files.get(file, (None, None)) if file else (None, None)
         if packed is None or known != body:
@@ -308,9 +292,9 @@ class Representations:
                 self._files[file] = body, packed
                 while len(self._files) > FILES_KEPT:
                     self._files.popitem(last=False)
-        return None if packed is None else packed.seal(b"")
+        return packed
 
-    async def _compress(self, coding: str, body: bytes) -> Packed | None:
+    async def _compress(self, coding: str, body: bytes) -> bytes | None:
         if len(body) <= THREAD_BYTES:
             return pack(coding, body)
         if self._under_way_bytes + len(body) > self._max_bytes:
@@ -356,14 +340,9 @@ class _Recorder:
             for name, value in response.headers
             if name.lower() not in (b"content-length", SERVER_TIMING)
         ]
-        varying: str | None = state.get(VARYING)
-        if varying is None:
-            headers.append((b"content-length", b"%d" % len(response.body)))
-            kept = CachedResponse(headers, response.body, None)
-        else:
-            before, _, after = response.body.rpartition(varying.encode())
-            kept = CachedResponse(headers, before, after)
-        self._layer.cache.put(number, key, kept)
+        headers.append((b"content-length", b"%d" % len(response.body)))
+        kept = CachedResponse(headers, response.body, key)
+        self._layer.cache.put(number, kept)
         return kept
 
 

@@ -271,8 +271,8 @@ SHARED_PARAMETERS = frozenset(
 ANSWER_HEADERS = frozenset({b"x-no-address-book", b"x-no-metadata", b"x-actions-version"})
 """Request headers that responses depend on; they are part of the cache key."""
 
-LASTING, VARYING = "lasting", "varying"
-"""Keys in the scope's state: the response lasts until the next commit, except for one part."""
+LASTING = "lasting"
+"""Key in the scope's state: the response lasts until the next commit."""
 
 TAGGED, PINNED = "tagged", "pinned"
 """Keys in the scope's state: the digest of the snapshot, and whether the request names it."""
@@ -422,23 +422,15 @@ def open_call(request: ApiRequest, arguments: Arguments, mc_seqno: int | None = 
     )
 
 
-def keep_answer(request: ApiRequest, varying: str | None = None) -> None:
-    """Mark a response as cacheable: it depends only on the snapshot and the request.
-
-    ``varying`` is the part of the text that ``write_moment`` rewrites for every request.
-    """
+def keep_answer(request: ApiRequest) -> None:
+    """Mark a response as cacheable: it depends only on the snapshot and the request."""
     state = request.scope["state"]
-    state[LASTING], state[VARYING] = state["snapshot_number"], varying
+    state[LASTING] = state["snapshot_number"]
 
 
 def measure_ms(started_s: float) -> float:
     """Return the milliseconds since a reading of the performance counter."""
     return (time.perf_counter() - started_s) * 1000
-
-
-def write_moment(started_s: float) -> str:
-    """Return Unix seconds, the worker (none), and milliseconds since the request arrived."""
-    return f"{int(time.time())}:_:{measure_ms(started_s):.3f}"
 
 
 def note_warnings(request: ApiRequest, lines: list[str], settings: HttpSettings) -> None:

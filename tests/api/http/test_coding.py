@@ -80,9 +80,6 @@ def test_any_header_has_a_choice(accepted: bytes) -> None:
     assert choose_coding(accepted).coding in (None, GZIP, ZSTD)
 
 
-@given(st.sampled_from((GZIP, ZSTD)), st.binary(), st.binary(), st.integers(1, 300))
-def test_a_body_comes_back(coding: str, before: bytes, tail: bytes, times: int) -> None:
-    before *= times
-    packed = pack(coding, before)
-    for end in (tail, b"", (tail * 65_535)[:65_535]):
-        assert unpack(coding, packed.seal(end)) == before + end
+@given(st.sampled_from((GZIP, ZSTD)), st.binary(), st.integers(1, 300))
+def test_a_body_comes_back(coding: str, body: bytes, times: int) -> None:
+    assert unpack(coding, pack(coding, body * times)) == body * times
