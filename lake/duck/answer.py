@@ -110,8 +110,8 @@ def write_table(batches: pa.RecordBatchReader, stream: IO[str], max_rows: int) -
         if count <= max_rows:
             texts = ("NULL" if value is None else _text(value) for value in row)
             table.add_row(*(Text(text.translate(_CONTROLS)) for text in texts))
-    console = Console(file=stream, width=_UNLIMITED_WIDTH, soft_wrap=True, highlight=False)
-    console.print(table, crop=False)
+    # In a notebook, Rich would show the table there and write nothing.
+    Console(file=stream, width=_UNLIMITED_WIDTH, soft_wrap=True, force_jupyter=False).print(table)
     return count
 
 

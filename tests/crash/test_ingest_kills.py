@@ -1,6 +1,7 @@
 """Ingest killed with SIGKILL: reopening shows the committed prefix, and ingest resumes."""
 
 import random
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import count
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.ingest.dataset.generate import TABLES
+from tests.ingest.dataset.test_pipeline import cut_at_midnight, write_changed
 from tests.lake.killed import Victim
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.disk import POINTS
@@ -15,7 +18,7 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema.contract import CONTRACT_TABLES
 
-RANDOM_KILLS, LONG_KILLS = 12, 500
+RANDOM_KILLS, LONG_KILLS, DAY_KILLS = 12, 500, 50
 SEED = 20261121
 AMONG_CONTRACTS = ("file.created:14", "file.renamed:16", "file.renamed:34", "file.written:31")
 """Moments at which the first two commits of a lake, and a later one, write files of contracts."""
@@ -47,21 +50,22 @@ def reference(victim: Victim, tmp_path_factory: pytest.TempPathFactory) -> dict[
     return list_live(lake)
 
 
-def check_prefix(lake: Path, reference: dict[str, str]) -> int:
-    """The lake is empty, or holds exactly a prefix of the reference; returns its last seqno."""
+def drop_open(files: dict[str, str], last: int = sys.maxsize) -> dict[str, str]:
+    """The files up to a block; what is open there is in a file that later commits replace."""
+    kept = {path: Path(path).name for path in files if "/open-" not in path}
+    return {path: files[path] for path, name in kept.items() if int(name.split("-")[1]) <= last}
+
+
+def check_prefix(lake: Path, reference: dict[str, str]) -> None:
+    """The lake is empty, or holds exactly a prefix of the reference."""
     try:
         snapshot = open_snapshot(lake)
     except LakeNotFound:
-        return 0
+        return
     assert len(snapshot.ranges) == 1
     assert snapshot.ranges[0][0] == 1
-    files = list_live(lake)
-    assert files.items() <= reference.items()
-    last = snapshot.last_mc_seqno
-    expected = {path for path in reference if int(Path(path).name.split("-")[1]) <= last}
-    assert set(files) == expected
+    assert drop_open(list_live(lake)) == drop_open(reference, snapshot.last_mc_seqno)
     assert not verify_lake(lake).damage
-    return last
 
 
 def test_killed_at_each_commit_point(
@@ -109,7 +113,12 @@ def test_killed_while_the_machine_runs(
 
 
 def kill_at_random(
-    victim: Victim, reference: dict[str, str], folder: Path, kills: int, seed: int
+    victim: Victim,
+    reference: dict[str, str],
+    folder: Path,
+    kills: int,
+    seed: int,
+    most_ms: int = 300,
 ) -> None:
     """Kill an ingest again and again, each time further on, and compare what is left."""
     rng = random.Random(seed)  # noqa: S311 - a repeatable choice of moments
@@ -117,7 +126,7 @@ def kill_at_random(
     lake_number = 0
     lake = folder / "lake-0"
     while killed < kills:
-        ending = victim.order(lake, "-", rng.uniform(20, 300))
+        ending = victim.order(lake, "-", rng.uniform(20, most_ms))
         assert ending in {"killed", "ended"}
         killed += ending == "killed"
         check_prefix(lake, reference)
@@ -136,3 +145,13 @@ def test_killed_at_random_times(victim: Victim, reference: dict[str, str], tmp_p
 @pytest.mark.long
 def test_killed_many_times(victim: Victim, reference: dict[str, str], tmp_path: Path) -> None:
     kill_at_random(victim, reference, tmp_path, LONG_KILLS, SEED + 1)
+
+
+@pytest.mark.long
+def test_days_of_a_data_set_killed_many_times(demo_lake: Path, tmp_path: Path) -> None:
+    rows = {table: list_rows(demo_lake) for table, (list_rows, _) in TABLES.items()}
+    dataset = write_changed(rows, tmp_path / "dataset", cut_at_midnight)
+    with closing(Victim("tests.crash.victim", dataset, "days")) as victim:
+        assert victim.order(tmp_path / "undisturbed") == "ended"
+        reference = list_live(tmp_path / "undisturbed")
+        kill_at_random(victim, reference, tmp_path, DAY_KILLS, SEED, most_ms=4000)

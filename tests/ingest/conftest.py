@@ -74,6 +74,14 @@ def network(request: pytest.FixtureRequest) -> Network:
 
 
 @pytest.fixture(scope="session")
+def dataset(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo network in the form of the public data set; only for reading."""
+    from tests.ingest.dataset.generate import write_dataset
+
+    return write_dataset(demo_lake, tmp_path_factory.mktemp("dataset"))
+
+
+@pytest.fixture(scope="session")
 def bundles(demo_node: Path) -> list[McBundle]:
     """All bundles of the demo node, in order."""
     from tonlake.ingest.source.node.source import open_node

@@ -10,6 +10,7 @@ from each_message('messages') as messages
 left join message_bodies as bodies
     on messages.body_hash = bodies.body_hash
     and messages.mc_seqno = bodies.mc_seqno
+    and messages.day = bodies.day
     and (messages.kind = 'ext_in') = bodies.external_in;
 
 comment on column decoded_messages.decoded_opcode is 'Name of the opcode; NULL where none is known';

@@ -6,6 +6,10 @@ select
     messages.day
 from each_message('messages') as messages
 left join transaction_traces
-    on messages.tx_hash = transaction_traces.hash and messages.tx_lt = transaction_traces.lt;
+    on messages.tx_account = transaction_traces.account
+    and messages.tx_lt = transaction_traces.lt
+    and messages.tx_workchain = transaction_traces.workchain
+    and messages.mc_seqno = transaction_traces.mc_seqno
+    and messages.day = transaction_traces.day;
 
 comment on column traced_messages.trace_id is 'Hash of the trace''s root transaction';

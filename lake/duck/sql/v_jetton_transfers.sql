@@ -27,10 +27,17 @@ with moved as not materialized (
         and received.source = wallets.jetton
         and received.source_workchain = wallets.jetton_workchain
         and received.mc_seqno = wallets.mc_seqno
+        and received.day = wallets.day
     join transactions
-        on received.tx_hash = transactions.hash and received.tx_lt = transactions.lt
+        on received.tx_account = transactions.account
+        and received.tx_lt = transactions.lt
+        and received.tx_workchain = transactions.workchain
+        and received.mc_seqno = transactions.mc_seqno
+        and received.day = transactions.day
     join message_bodies as bodies
-        on received.body_hash = bodies.body_hash and received.mc_seqno = bodies.mc_seqno
+        on received.body_hash = bodies.body_hash
+        and received.mc_seqno = bodies.mc_seqno
+        and received.day = bodies.day
     -- 178d4519, internal transfer of TEP-74, which the master itself sends to mint.
     where
         received.direction = 'in'

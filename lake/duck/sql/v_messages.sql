@@ -45,10 +45,13 @@ select
     messages.day
 from each_message('moved') as messages
 left join transaction_traces as traced
-    on messages.tx_hash = traced.hash
+    on messages.tx_account = traced.account
     and messages.tx_lt = traced.lt
+    and messages.tx_workchain = traced.workchain
     and messages.mc_seqno = traced.mc_seqno
+    and messages.day = traced.day
 left join message_bodies as bodies
     on messages.body_hash = bodies.body_hash
     and messages.mc_seqno = bodies.mc_seqno
+    and messages.day = bodies.day
     and (messages.kind = 'ext_in') = bodies.external_in;

@@ -98,9 +98,11 @@ moved as not materialized (
             or (old_owner = contracts.account and old_owner_workchain = contracts.workchain)
         )
     left join transaction_traces as traced
-        on transfers.tx_hash = traced.hash
+        on transfers.account = traced.account
         and transfers.lt = traced.lt
+        and transfers.workchain = traced.workchain
         and transfers.mc_seqno = traced.mc_seqno
+        and transfers.day = traced.day
     where not aborted
 ),
 happened as not materialized (

@@ -37,42 +37,41 @@ select
     known.code_hash as code_hash_after,
     transactions.mc_seqno,
     transactions.day
-from transactions
+from each_move('transactions') as transactions
 -- Grouped by keys of both sides, whose filters prune it too: DuckDB leaves out one such join, if no
--- column of it is asked for.
+-- column of it is asked for. Tables without the time are joined to it here for a filter on time.
 left join (
     select
-        hash,
-        lt,
-        account,
-        mc_seqno,
-        any_value(trace_id) as trace_id,
-        any_value(balance) as balance,
-        any_value(code_hash) as code_hash
-    from (
-        select
-            hash,
-            lt,
-            account,
-            mc_seqno,
-            trace_id
-        from transaction_traces
-        union all by name
-        -- The states of a block are those after the last transactions of its accounts.
-        select
-            last_trans_hash as hash,
-            last_trans_lt as lt,
-            account,
-            mc_seqno,
-            balance,
-            code_hash
-        from account_states
-    )
-    group by hash, lt, account, mc_seqno
+        held.hash,
+        held.lt,
+        held.account,
+        held.mc_seqno,
+        held.day,
+        held.time,
+        any_value(traced.trace_id) as trace_id,
+        any_value(states.balance) as balance,
+        any_value(states.code_hash) as code_hash
+    from each_move('transactions') as held
+    left join transaction_traces as traced
+        on held.account = traced.account
+        and held.lt = traced.lt
+        and held.workchain = traced.workchain
+        and held.mc_seqno = traced.mc_seqno
+        and held.day = traced.day
+    -- The states of a block are those after the last transactions of its accounts.
+    left join account_states as states
+        on held.account = states.account
+        and held.lt = states.last_trans_lt
+        and held.workchain = states.workchain
+        and held.mc_seqno = states.mc_seqno
+        and held.day = states.day
+    group by all
 ) as known
     on transactions.hash = known.hash
     and transactions.lt = known.lt
     and transactions.account = known.account
     and transactions.mc_seqno = known.mc_seqno
+    and transactions.day = known.day
+    and transactions.time = known.time
 left join labels
     on transactions.account = labels.account and transactions.workchain = labels.workchain;

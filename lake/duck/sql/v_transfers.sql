@@ -16,9 +16,11 @@ with valued as not materialized (
         messages.day
     from messages
     left join transaction_traces as traced
-        on messages.tx_hash = traced.hash
+        on messages.tx_account = traced.account
         and messages.tx_lt = traced.lt
+        and messages.tx_workchain = traced.workchain
         and messages.mc_seqno = traced.mc_seqno
+        and messages.day = traced.day
     left join (
         from message_bodies
         where
@@ -32,7 +34,9 @@ with valued as not materialized (
                 'nft_ownership_assigned'
             )
     ) as bodies
-        on messages.body_hash = bodies.body_hash and messages.mc_seqno = bodies.mc_seqno
+        on messages.body_hash = bodies.body_hash
+        and messages.mc_seqno = bodies.mc_seqno
+        and messages.day = bodies.day
     where direction = 'in' and kind = 'int'
 ),
 transferred as not materialized (
@@ -84,12 +88,12 @@ moved as not materialized (
     where success
     union all by name
     select
-        ton_time(now) as time,
+        ton_time(transfers.now) as time,
         old_owner_workchain as source_workchain,
         old_owner as source,
         new_owner_workchain as destination_workchain,
         new_owner as destination,
-        comment,
+        body_comment(decoded_opcode, decoded) as comment,
         transfers.tx_hash,
         transfers.lt,
         trace_id,
@@ -104,15 +108,26 @@ moved as not materialized (
         1 as amount_units
     from each_move('nft_transfers') as transfers
     left join transaction_traces as traced
-        on transfers.tx_hash = traced.hash
+        on transfers.account = traced.account
         and transfers.lt = traced.lt
+        and transfers.workchain = traced.workchain
         and transfers.mc_seqno = traced.mc_seqno
+        and transfers.day = traced.day
     left join latest_nft_collections as collections
         on transfers.collection = collections.account
         and transfers.collection_workchain = collections.workchain
-    -- 5fcc3d14, transfer of TEP-62.
-    left join comments_of(1607220500, 'messages', 'message_bodies') as commented
-        on transfers.tx_hash = commented.tx_hash and transfers.lt = commented.tx_lt
+    left join messages as received
+        on transfers.account = received.tx_account
+        and transfers.lt = received.tx_lt
+        and transfers.workchain = received.tx_workchain
+        and transfers.mc_seqno = received.mc_seqno
+        and transfers.day = received.day
+        and received.direction = 'in'
+    left join message_bodies as bodies
+        on received.body_hash = bodies.body_hash
+        and received.mc_seqno = bodies.mc_seqno
+        and received.day = bodies.day
+        and not external_in
     where not aborted
 )
 select

@@ -73,24 +73,6 @@ create or replace macro body_comment(opcode_name, decoded) as
             then decoded ->> '$.forward_payload.value.text'
     end;
 
--- Comments by the transaction that received a message with this opcode; the relations are
--- `messages` and `message_bodies`.
-create or replace macro comments_of(number, relation, bodies) as table
-    select
-        tx_hash,
-        tx_lt,
-        body_comment(decoded_opcode, decoded) as comment
-    from query_table(relation) as received
-    join query_table(bodies) as bodies
-        on received.body_hash = bodies.body_hash
-        and received.mc_seqno = bodies.mc_seqno
-        and (received.kind = 'ext_in') = bodies.external_in
-    where
-        direction = 'in'
-        and kind = 'int'
-        and opcode = number
-        and body_comment(decoded_opcode, decoded) is not null;
-
 -- Every code with its interfaces and its label. The relation is `interfaces`.
 create or replace macro known_codes(relation) as table
     select
@@ -158,28 +140,37 @@ create or replace macro balances_of(states, wallets, jettons) as table
 create or replace macro transferred_jettons(relation, messages, bodies) as table
     select
         'transfer' as kind,
-        source_workchain,
-        source,
-        destination_workchain,
-        destination,
+        transfers.source_workchain,
+        transfers.source,
+        transfers.destination_workchain,
+        transfers.destination,
         jetton_workchain,
         jetton,
         amount,
-        comment,
+        body_comment(decoded_opcode, decoded) as comment,
         forward_ton_amount,
         transfers.workchain,
         transfers.account,
         query_id,
         aborted,
-        now,
+        transfers.now,
         transfers.tx_hash,
         transfers.lt,
         transfers.mc_seqno,
         transfers.day
     from each_move(relation) as transfers
-    -- 0f8a7ea5, transfer of TEP-74.
-    left join comments_of(260734629, messages, bodies) as commented
-        on transfers.tx_hash = commented.tx_hash and transfers.lt = commented.tx_lt;
+    left join query_table(messages) as received
+        on transfers.account = received.tx_account
+        and transfers.lt = received.tx_lt
+        and transfers.workchain = received.tx_workchain
+        and transfers.mc_seqno = received.mc_seqno
+        and transfers.day = received.day
+        and received.direction = 'in'
+    left join query_table(bodies) as bodies
+        on received.body_hash = bodies.body_hash
+        and received.mc_seqno = bodies.mc_seqno
+        and received.day = bodies.day
+        and not external_in;
 
 -- Movements of jettons as shown; the relations have the columns of `transferred_jettons`, and are
 -- `transaction_traces`, `v_jettons` and `dex_prices`.
@@ -193,9 +184,11 @@ create or replace macro shown_jettons(relation, traces, jettons, price_list) as 
             trace_id
         from query_table(relation) as moved
         left join query_table(traces) as traced
-            on moved.tx_hash = traced.hash
+            on moved.account = traced.account
             and moved.lt = traced.lt
+            and moved.workchain = traced.workchain
             and moved.mc_seqno = traced.mc_seqno
+            and moved.day = traced.day
         left join query_table(jettons) as jettons
             on moved.jetton = jettons.account and moved.jetton_workchain = jettons.workchain
     )

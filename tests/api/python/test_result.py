@@ -79,6 +79,14 @@ def test_long_results_are_cut(lake: tonlake.Lake) -> None:
     assert "<td>20</td>" not in found._repr_html_()
 
 
+def test_a_notebook_has_the_rows_in_the_text(
+    lake: tonlake.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rich would show them there on its own, so that they are there twice."""
+    monkeypatch.setattr("builtins.get_ipython", type("ZMQInteractiveShell", (), {}), raising=False)
+    assert repr(lake.sql("select 7 as n")).split() == ["n", "7", "1", "row"]
+
+
 def test_texts_of_the_chain_do_nothing_in_a_notebook(lake: tonlake.Lake) -> None:
     shown = lake.sql("select $text as text", text="<script>alert(1)</script>\u202e")._repr_html_()
     assert "<script>" not in shown

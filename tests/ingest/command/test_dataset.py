@@ -7,14 +7,8 @@ import pytest
 from litestar.testing import TestClient
 
 from tests.commands import run
-from tests.ingest.dataset.generate import write_dataset
 from tonlake.api.app import create_app
 from tonlake.api.settings import Settings
-
-
-@pytest.fixture(scope="module")
-def dataset(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_dataset(demo_lake, tmp_path_factory.mktemp("dataset"))
 
 
 def test_days_become_a_lake(dataset: Path, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import httpx
 import pytest
 from pyarrow import fs
 
-from tests.ingest.dataset.generate import write_dataset
 from tests.lake.web import plain_server
 from tests.s3 import CREDENTIALS, S3Server
 from tonlake.ingest.dataset.files import DataSet, parse_days
@@ -17,11 +16,6 @@ from tonlake.ingest.errors import SourceError
 
 DAY = date(2026, 11, 21)
 ALWAYS = (0, 1 << 40)
-
-
-@pytest.fixture(scope="module")
-def dataset(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_dataset(demo_lake, tmp_path_factory.mktemp("dataset"))
 
 
 def count_rows(place: Path | str) -> int:

@@ -1,6 +1,5 @@
 """The lakes of the shared networks, in the form of the data set and back."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,20 +15,12 @@ CURRENCIES = dict.fromkeys(("actions", "action_accounts"), ("type", "value_extra
 """Transfers of extra currencies are transfers of TON, as the form has no extra currencies."""
 
 
-def check(node: Path, scratch: Path) -> None:
-    lake, imported = scratch / "lake", scratch / "imported"
-    ingest_node(node, lake, Settings())
-    reports = bring(write_dataset(lake, scratch / "dataset"), imported)
+@pytest.mark.parametrize("name", ["main", "celldb-v2", "newest"])
+def test_a_shared_network(request: pytest.FixtureRequest, tmp_path: Path, name: str) -> None:
+    is_newest = name == "newest"
+    node = request.getfixturevalue("newest_node" if is_newest else "genuine")
+    lake, imported = tmp_path / "lake", tmp_path / "imported"
+    ingest_node(node if is_newest else node(name)[0], lake, Settings())
+    reports = bring(write_dataset(lake, tmp_path / "dataset"), imported)
     assert list_holes(reports) == {}
     compare(lake, imported, more=CURRENCIES)
-
-
-@pytest.mark.parametrize("name", ["main", "celldb-v2"])
-def test_a_network_of_2025(
-    genuine: Callable[[str], tuple[Path, Path]], tmp_path: Path, name: str
-) -> None:
-    check(genuine(name)[0], tmp_path)
-
-
-def test_the_network_of_2026(newest_node: Path, tmp_path: Path) -> None:
-    check(newest_node, tmp_path)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ingest.dataset.generate import TABLES as GENERATED
-from tests.ingest.dataset.generate import Row, read_table, write_dataset, write_rows
+from tests.ingest.dataset.generate import Row, read_table, write_rows
 from tests.ingest.whole import ingest_node
 from tests.lake.killed import run_killed
 from tonlake.api.settings import Settings
@@ -56,11 +56,6 @@ BY_COMMIT = {"interfaces", "action_ranges", "state_cells", "shard_blocks", "open
 def rows(demo_lake: Path) -> dict[str, list[Row]]:
     """The rows of the demo network as the data set has them; not to be changed."""
     return {table: list_rows(demo_lake) for table, (list_rows, _) in GENERATED.items()}
-
-
-@pytest.fixture(scope="module")
-def dataset(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_dataset(demo_lake, tmp_path_factory.mktemp("dataset"))
 
 
 @pytest.fixture(scope="module")
@@ -232,12 +227,9 @@ def drop_transaction(copy: dict[str, list[Row]]) -> None:
     copy["transactions"].remove(next(filter(at_block, copy["transactions"])))
 
 
-def find_hashes(copy: dict[str, list[Row]]) -> set[str]:
-    return {row["hash"] for row in copy["transactions"] if at_block(row) and row["descr"] == "ord"}
-
-
 def find_message(copy: dict[str, list[Row]]) -> Row:
-    hashes = find_hashes(copy)
+    rows = filter(at_block, copy["transactions"])
+    hashes = {row["hash"] for row in rows if row["descr"] == "ord"}
     return next(row for row in copy["messages"] if row["tx_hash"] in hashes)
 
 
