@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.errors import DecodeError
+from tonlake.lake.file.rows import make_rows
 from tonlake.lake.schema import BASE_TABLES, TABLES, Table
 
 
@@ -53,15 +54,10 @@ class RowSet:
 def make_table(table: Table, rows: list[Row]) -> pa.Table:
     """Sort rows and turn them into columns."""
     rows.sort(key=itemgetter(*[table.names.index(name) for name in table.sort]))
-    schema = table.arrow
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
     try:
-        arrays = [
-            pa.array(column, field.type) for field, column in zip(schema, columns, strict=True)
-        ]
+        return make_rows(table, rows)
     except (pa.ArrowInvalid, OverflowError) as error:
         raise DecodeError(_describe_misfit(table, rows)) from error
-    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _describe_misfit(table: Table, rows: list[Row]) -> str:
@@ -85,6 +81,8 @@ def keep_first_cells(cells: pa.Table) -> pa.Table:
     """Return the rows of ``state_cells`` sorted by hash, keeping the first of equal cells."""
     hashes = cells["hash"].combine_chunks()
     if len(hashes) < 2:  # noqa: PLR2004 - a single cell has no duplicate
+        return cells
+    if pc.all(pc.less(hashes[:-1], hashes[1:])).as_py():
         return cells
     order = pc.sort_indices(hashes)  # stable
     ordered = hashes.take(order)

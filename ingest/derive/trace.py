@@ -22,6 +22,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -30,7 +31,7 @@ from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE, Spread
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.file.rows import read_rows
+from tonlake.lake.file.rows import keep_rows, read_rows
 from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.log.place import (
     Derivation,
@@ -66,6 +67,8 @@ created at the start of its block, where no account can create one: an account a
 ``SYSTEM``, which local networks have, sends ordinary messages."""
 
 _NOTHING = pa.scalar(b"", pa.binary())
+_ZERO = pa.scalar(0, pa.int64())
+_FALSE = pa.scalar(value=False, type=pa.bool_())
 
 TRANSACTION_COLUMNS = ("workchain", "account", "lt", "hash", "mc_seqno", "now")
 MESSAGE_COLUMNS = (
@@ -73,6 +76,9 @@ MESSAGE_COLUMNS = (
     *("source_workchain", "source"),
 )
 EDGE_COLUMNS = ("msg_hash", "created_lt", "tx_hash", "mc_seqno")
+_NO_EDGES = OPEN_EDGES.empty.select((*EDGE_COLUMNS, "direction")).append_column(
+    "part", pa.nulls(0, pa.int32())
+)
 
 
 class OpenTraces(NamedTuple):
@@ -108,20 +114,19 @@ def assemble(transactions: pa.Table, messages: pa.Table, before: OpenTraces) -> 
     batch = transactions.select(TRANSACTION_COLUMNS)
     messages = messages.select(MESSAGE_COLUMNS)
     arrivals = _list_arrivals(batch, messages)
-    parts = pa.concat_tables([_make_parts(batch, arrivals, messages), before.traces])
-    sent = pa.concat_tables([_list_sent(batch, messages), _list_open("out", batch, before)])
-    consumed = pa.concat_tables([_list_consumed(batch, arrivals), _list_open("in", batch, before)])
-    found = pc.index_in(_make_keys(consumed), value_set=_make_keys(sent))
+    parts = _join(_make_parts(batch, arrivals, messages), before.traces)
+    sent = _join(_list_sent(batch, messages), _list_open("out", batch, before))
+    consumed = _join(_list_consumed(batch, arrivals), _list_open("in", batch, before))
+    found = _locate(_make_keys(consumed), _make_keys(sent))
     # For each part, the row of `sent` that caused it; NULL for a root.
     tie = found.take(_locate(_number(parts), consumed["part"]))
     roots = _find_roots(_array(sent["part"]).take(tie))
     trace_ids = _array(parts["trace_id"]).take(roots)
     parents = _array(sent["tx_hash"]).take(tie)
-    waiting = sent.filter(pc.invert(pc.is_in(_number(sent), value_set=found)))
-    # One chunk: open rows pass to the next batch, where chunks would multiply.
+    waiting = keep_rows(sent, pc.is_null(_locate(_number(sent), found)))
     traces = _sum_parts(parts, roots, waiting).combine_chunks()
     is_complete = _is(traces["state"], "complete")
-    edges = pa.concat_tables([waiting, consumed.filter(pc.is_null(found))]).combine_chunks()
+    edges = _join(waiting, keep_rows(consumed, pc.is_null(found)))
     edges = edges.append_column("trace_id", trace_ids.take(_array(edges["part"])))
     moved = before.traces.append_column("new_trace_id", trace_ids.slice(batch.num_rows))
     moved = moved.append_column("parent_hash", parents.slice(batch.num_rows))
@@ -129,9 +134,9 @@ def assemble(transactions: pa.Table, messages: pa.Table, before: OpenTraces) -> 
     rows = rows.append_column("parent_hash", parents.slice(0, batch.num_rows))
     return Assembled(
         transactions=_fit(rows.append_column("edge", arrivals["edge"]), TRANSACTION_TRACES),
-        complete=traces.filter(is_complete),
-        open=OpenTraces(traces.filter(pc.invert(is_complete)), _fit(edges, OPEN_EDGES)),
-        moved=moved.filter(pc.is_valid(moved["parent_hash"])),
+        complete=keep_rows(traces, is_complete),
+        open=OpenTraces(keep_rows(traces, pc.invert(is_complete)), _fit(edges, OPEN_EDGES)),
+        moved=keep_rows(moved, pc.is_valid(moved["parent_hash"])),
     )
 
 
@@ -153,7 +158,7 @@ def _list_arrivals(batch: pa.Table, messages: pa.Table) -> pa.Table:
 
 def _make_parts(batch: pa.Table, arrivals: pa.Table, messages: pa.Table) -> pa.Table:
     """Return each transaction as a trace, ``broken`` where it must have a parent."""
-    logs = messages.filter(_is(messages["kind"], "ext_out"))["tx_hash"].value_counts()
+    logs = messages["tx_hash"].filter(_is(messages["kind"], "ext_out")).value_counts()
     log_count = logs.field("counts").take(_locate(batch["hash"], logs.field("values")))
     arrived = pc.cast(pc.is_valid(arrivals["kind"]), pa.int64())
     is_broken = _is_true(_is(arrivals["edge"], "ord"))
@@ -169,34 +174,43 @@ def _make_parts(batch: pa.Table, arrivals: pa.Table, messages: pa.Table) -> pa.T
         "end_utime": batch["now"],
         "state": pc.if_else(is_broken, _text("broken"), _text("complete")),
         "transactions": pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows),
-        "messages": pc.add(arrived, pc.fill_null(log_count, 0)),
-        "pending_messages": pa.repeat(pa.scalar(0, pa.int64()), batch.num_rows),
+        "messages": pc.add(arrived, pc.fill_null(log_count, _ZERO)),
+        "pending_messages": pa.repeat(_ZERO, batch.num_rows),
     }
-    return pa.table(columns, schema=TRACES.arrow)
+    return pa.table([*columns.values()], schema=TRACES.arrow)
 
 
 def _list_sent(batch: pa.Table, messages: pa.Table) -> pa.Table:
     is_sent = pc.and_(_is(messages["direction"], "out"), _is(messages["kind"], "int"))
-    rows = messages.select(EDGE_COLUMNS).filter(is_sent)
+    rows = keep_rows(messages.select(EDGE_COLUMNS), is_sent)
     return _make_edges("out", rows, _locate(rows["tx_hash"], batch["hash"]))
 
 
 def _list_consumed(batch: pa.Table, arrivals: pa.Table) -> pa.Table:
     is_ordinary = _is_true(_is(arrivals["edge"], "ord"))
-    return _make_edges("in", arrivals.filter(is_ordinary), _number(batch).filter(is_ordinary))
+    return _make_edges("in", keep_rows(arrivals, is_ordinary), _number(batch).filter(is_ordinary))
 
 
 def _list_open(direction: str, batch: pa.Table, before: OpenTraces) -> pa.Table:
-    rows = before.edges.filter(_is(before.edges["direction"], direction))
+    if not before.edges.num_rows:
+        return _NO_EDGES
+    rows = keep_rows(before.edges, _is(before.edges["direction"], direction))
     place = _locate(rows["trace_id"], before.traces["trace_id"])
     return _make_edges(direction, rows, pc.add(place, pa.scalar(batch.num_rows, pa.int32())))
 
 
 def _make_edges(direction: str, rows: pa.Table, part: pa.Array) -> pa.Table:
     """Return edges of one direction with the part at their known end."""
-    columns = {name: rows[name] for name in EDGE_COLUMNS}
-    columns["direction"] = pa.repeat(_text(direction), rows.num_rows)
-    return pa.table({**columns, "part": part})
+    columns = (rows[name] for name in EDGE_COLUMNS)
+    return pa.table(
+        [*columns, pa.repeat(_text(direction), rows.num_rows), part], schema=_NO_EDGES.schema
+    )
+
+
+def _join(rows: pa.Table, more: pa.Table) -> pa.Table:
+    """Return all rows in one chunk: open rows pass to the next batch, where chunks multiply."""
+    parts = [each for each in (rows, more) if each.num_rows]
+    return (pa.concat_tables(parts) if parts else rows).combine_chunks()
 
 
 def _make_keys(edges: pa.Table) -> pa.Array:
@@ -208,7 +222,7 @@ def _make_keys(edges: pa.Table) -> pa.Array:
 
 def _find_roots(parents: pa.Array) -> pa.Array:
     """Return the root of each part from its parent (NULL for a root), by pointer doubling."""
-    at = pc.coalesce(parents, _count(len(parents)))
+    at = pc.coalesce(parents, _number(parents))
     for _ in range(len(parents).bit_length()):
         before, at = at, at.take(at)
         if at.equals(before):  # after a few steps: traces are shallow
@@ -223,22 +237,29 @@ def _find_roots(parents: pa.Array) -> pa.Array:
 
 def _sum_parts(parts: pa.Table, roots: pa.Array, waiting: pa.Table) -> pa.Table:
     """Return a row of ``traces`` for each root: the sum of its parts."""
-    totals: dict[str, str] = {
-        **dict.fromkeys(("mc_seqno_start", "start_lt", "start_utime"), "min"),
-        **dict.fromkeys(("mc_seqno_end", "end_lt", "end_utime"), "max"),
-        **dict.fromkeys(("transactions", "messages"), "sum"),
-    }
-    groups = parts.append_column("root", roots).group_by("root", use_threads=False)
-    sums = groups.aggregate(list(totals.items()))
-    root_rows = parts.take(sums["root"])
+    order = np.argsort(roots, kind="stable")
+    ordered = roots.to_numpy()[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    own = pa.array(ordered[starts])
+    root_rows = parts if len(own) == parts.num_rows else parts.take(own)
+    columns = dict(zip(TRACES.names, root_rows.itercolumns(), strict=True))
+    if root_rows is not parts:
+        for name, function in _TOTALS.items():
+            columns[name] = pa.array(function.reduceat(parts[name].to_numpy()[order], starts))
     counts = roots.take(_array(waiting["part"])).value_counts()
-    pending = counts.field("counts").take(_locate(sums["root"], counts.field("values")))
+    pending = counts.field("counts").take(_locate(own, counts.field("values")))
     unbroken = pc.if_else(pc.is_valid(pending), _text("pending"), _text("complete"))
-    columns = {name: root_rows[name] for name in TRACES.names}
-    columns |= {name: sums[f"{name}_{function}"] for name, function in totals.items()}
-    columns["pending_messages"] = pc.fill_null(pending, 0)
+    columns["pending_messages"] = pc.fill_null(pending, _ZERO)
     columns["state"] = pc.if_else(_is(root_rows["state"], "broken"), _text("broken"), unbroken)
-    return pa.table(columns, schema=TRACES.arrow)
+    return pa.table([*columns.values()], schema=TRACES.arrow)
+
+
+_TOTALS = {
+    **dict.fromkeys(("mc_seqno_start", "start_lt", "start_utime"), np.minimum),
+    **dict.fromkeys(("mc_seqno_end", "end_lt", "end_utime"), np.maximum),
+    **dict.fromkeys(("transactions", "messages"), np.add),
+}
+"""Columns of ``traces`` that sum up those of the parts."""
 
 
 @cache
@@ -252,26 +273,24 @@ def _is(column: pa.ChunkedArray, value: str) -> pa.ChunkedArray:
 
 
 def _fit(rows: pa.Table, table: Table) -> pa.Table:
-    return pa.table(rows.select(table.names).columns, schema=table.arrow)
+    return pa.table([rows[name] for name in table.names], schema=table.arrow)
 
 
-def _number(rows: pa.Table) -> pa.Array:
-    return _count(rows.num_rows)
-
-
-def _count(size: int) -> pa.Array:
+def _number(rows: pa.Table | pa.Array) -> pa.Array:
     """Return 0, 1 and so on; a Python range would be a hundred times slower."""
-    return pa.arange(0, size).cast(pa.int32())
+    return pa.array(np.arange(len(rows), dtype=np.int32))
 
 
 def _locate(values: pa.ChunkedArray, among: pa.ChunkedArray) -> pa.Array:
     """Return the index of each value in ``among``, NULL if absent."""
+    if not len(values) or not len(among):
+        return pa.nulls(len(values), pa.int32())
     return _array(pc.index_in(values, value_set=_array(among)))
 
 
 def _is_true(condition: pa.ChunkedArray) -> pa.Array:
     """Return the condition with NULL treated as false."""
-    return _array(pc.fill_null(condition, fill_value=False))
+    return _array(pc.fill_null(condition, _FALSE))
 
 
 def _array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
@@ -408,7 +427,7 @@ def _between(complete: pa.Table, place: Place, *, inside: bool) -> pa.Table:
     ends = complete["mc_seqno_end"]
     first, last = (pa.scalar(seqno, pa.int64()) for seqno in (place.first, place.last))
     is_here = pc.and_(pc.greater_equal(ends, first), pc.less_equal(ends, last))
-    return complete.filter(is_here if inside else pc.invert(is_here))
+    return keep_rows(complete, is_here if inside else pc.invert(is_here))
 
 
 _COLUMNS = {TRANSACTIONS.name: TRANSACTION_COLUMNS, MESSAGES.name: MESSAGE_COLUMNS}

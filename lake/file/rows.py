@@ -1,7 +1,7 @@
 """Reads the rows of a data file, verifying its digest, and converts columns to Python values."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.state import DataFile
-from tonlake.lake.schema import TABLES
+from tonlake.lake.schema import TABLES, Table
 
 PARTITION = "day"
 """Column from the folder's name, last in every view: the UTC day of the commit."""
@@ -169,6 +169,33 @@ def _fill_fields(rows: pa.Table | pa.RecordBatch, fields: pa.Schema) -> pa.Table
         for field in fields
     ]
     return pa.table(columns, schema=fields)
+
+
+def keep_rows(rows: pa.Table, is_kept: pa.ChunkedArray | pa.BooleanArray) -> pa.Table:
+    """Return the rows where ``is_kept``: like ``filter``, but at once if it keeps all or none."""
+    chunks = is_kept.chunks if isinstance(is_kept, pa.ChunkedArray) else [is_kept]
+    count = sum(chunk.true_count for chunk in chunks)
+    if count == rows.num_rows:
+        return rows
+    return rows.filter(is_kept) if count else rows.slice(0, 0)
+
+
+_FEW_STRUCTS = 100
+"""Up to this many rows, structs cost less than the fixed cost of each column."""
+
+
+def make_rows(
+    table: Table, rows: Sequence[tuple[Any, ...]] | Sequence[Mapping[str, Any]]
+) -> pa.Table:
+    """Return rows as Arrow, each a tuple of the table's columns in order, or a dict of them."""
+    if not rows:
+        return table.empty
+    if len(rows) <= _FEW_STRUCTS:
+        return pa.Table.from_struct_array(pa.array(rows, table.struct))
+    if isinstance(rows[0], dict):
+        return pa.Table.from_pylist(rows, schema=table.arrow)
+    fields = zip(table.arrow, zip(*rows, strict=True), strict=True)
+    return pa.table([pa.array(values, field.type) for field, values in fields], schema=table.arrow)
 
 
 _FEW = 16

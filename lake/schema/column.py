@@ -80,6 +80,11 @@ class Table(msgspec.Struct, frozen=True, cache_hash=True, dict=True):
         return pa.schema([column.arrow for column in self.columns])
 
     @cached_property
+    def struct(self) -> pa.StructType:
+        """The fields of the schema as the type of one value."""
+        return pa.struct(list(self.arrow))
+
+    @cached_property
     def empty(self) -> pa.Table:
         """The table without rows; creating one takes half a millisecond."""
         return self.arrow.empty_table()

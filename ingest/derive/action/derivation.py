@@ -10,11 +10,11 @@ not in these rows are looked up in the lake between rounds.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -35,7 +35,7 @@ from tonlake.ingest.derive.action.stored import Rows, read_stored
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE, Shared, Spread
-from tonlake.lake.file.rows import read_rows
+from tonlake.lake.file.rows import keep_rows, make_rows, read_rows
 from tonlake.lake.log.place import (
     Derivation,
     NewFile,
@@ -129,7 +129,9 @@ def _look_up(
 def _cut_slices(traces: pa.Table, rows: Shared[Rows], facts: FactsByTrace) -> Iterator[_Order]:
     """Yield traces in slices, each with its facts; a single empty slice if there are no traces."""
     for start, end in pairwise(_find_cuts(traces)):
-        part = traces.take(pa.arange(start, end))  # a slice would be sent with the whole table
+        # A slice would be sent with the whole table.
+        is_whole = end - start == traces.num_rows
+        part = traces if is_whole else traces.take(pa.arange(start, end))
         ids = part["trace_id"].to_pylist() if facts else ()
         yield _Order(part, rows, {key: facts[key] for key in ids if key in facts})
 
@@ -182,16 +184,15 @@ Row = dict[str, Any]
 _NAMES = tuple(table.name for table in ACTION_TABLES)
 
 
-def make_range(place: Place, traces: int, actions: int) -> pa.Table:
+def describe_range(place: Place, traces: int, actions: int) -> Row:
     """Return the row of ``action_ranges`` for one range."""
-    row = {
+    return {
         "first_mc_seqno": place.first,
         "last_mc_seqno": place.last,
         "classifier_version": CLASSIFIER_VERSION,
         "traces": traces,
         "actions": actions,
     }
-    return pa.Table.from_pylist([row], schema=ACTION_RANGES.arrow)
 
 
 class ActionFiles:
@@ -226,15 +227,15 @@ class ActionFiles:
             before = {old.table: old for old in list_files_at(state, at, *_NAMES)}
             if at != place and not before:
                 continue
-            ranges = make_range(at, 0, 0)
+            ranges = [describe_range(at, 0, 0)]
             if ACTION_RANGES.name in before:
-                ranges = read_rows(self._lake_dir, before[ACTION_RANGES.name])
-            fresh = _keep_within(self._leave_out_known(state, file), ranges.to_pylist())
+                ranges = read_rows(self._lake_dir, before[ACTION_RANGES.name]).to_pylist()
+            fresh = _keep_within(self._leave_out_known(state, file), ranges)
             sources = gather_sources(self._lake_dir, state, fresh, at_hand, place, moved)
             known = KnownContracts(self._lake_dir, self._settings, state, at_hand)
             found = classify_traces(fresh, sources, known.find, self._spread)
             added += _extend(self._lake_dir, at, before, found.tables)
-            added.append(NewFile(ACTION_RANGES.name, at, _count(ranges.to_pylist(), fresh, found)))
+            added.append(NewFile(ACTION_RANGES.name, at, _count(ranges, fresh, found)))
             removed.update(old.path for old in before.values())
         return Derivation(added, frozenset(removed))
 
@@ -252,30 +253,26 @@ class ActionFiles:
 
 def _keep_within(traces: pa.Table, ranges: Sequence[Row]) -> pa.Table:
     """Return the traces that end in one of the ranges; others are not classified yet."""
-    ends = traces["mc_seqno_end"]
-    each = (_lies_within(ends, row["first_mc_seqno"], row["last_mc_seqno"]) for row in ranges)
-    return traces.filter(reduce(pc.or_, each))
+    ends = traces["mc_seqno_end"].to_numpy()
+    return keep_rows(traces, pa.array(np.any([_lies_within(ends, row) for row in ranges], axis=0)))
 
 
-def _lies_within(seqnos: pa.ChunkedArray, first: int, last: int) -> pa.ChunkedArray:
-    return pc.and_(pc.greater_equal(seqnos, first), pc.less_equal(seqnos, last))
+def _lies_within(seqnos: np.ndarray, row: Row) -> np.ndarray:
+    first, last = int(row["first_mc_seqno"]), int(row["last_mc_seqno"])
+    return (seqnos >= first) & (seqnos <= last)
 
 
 def _count(ranges: Sequence[Row], fresh: pa.Table, found: Classification) -> pa.Table:
     """Return the rows of ``action_ranges`` with new traces and actions added to their counts."""
-    counted = [
-        (fresh["mc_seqno_end"], "traces"),
-        (found.tables[ACTIONS.name]["mc_seqno"], "actions"),
+    counted = {
+        "traces": fresh["mc_seqno_end"].to_numpy(),
+        "actions": found.tables[ACTIONS.name]["mc_seqno"].to_numpy(),
+    }
+    more = [
+        {name: row[name] + int(_lies_within(ends, row).sum()) for name, ends in counted.items()}
+        for row in ranges
     ]
-    rows = []
-    for row in ranges:
-        first, last = row["first_mc_seqno"], row["last_mc_seqno"]
-        more = {
-            name: row[name] + pc.sum(_lies_within(ends, first, last), min_count=0).as_py()
-            for ends, name in counted
-        }
-        rows.append(row | more)
-    return pa.Table.from_pylist(rows, schema=ACTION_RANGES.arrow)
+    return make_rows(ACTION_RANGES, [row | new for row, new in zip(ranges, more, strict=True)])
 
 
 def _extend(
@@ -354,7 +351,8 @@ def _derive_all(
         for name, rows in tables.items():
             yield NewFile(name, place, rows)
         actions = tables[ACTIONS.name]
-        yield NewFile(ACTION_RANGES.name, place, make_range(place, count, actions.num_rows))
+        ranges = make_rows(ACTION_RANGES, [describe_range(place, count, actions.num_rows)])
+        yield NewFile(ACTION_RANGES.name, place, ranges)
         before = mine.get(place, {})
         if not keeps_old and SUPERSEDED_ACTIONS.name in before:
             old = read_rows(lake_dir, before[SUPERSEDED_ACTIONS.name])

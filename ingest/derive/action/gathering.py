@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -148,7 +147,7 @@ class _Gathering(NamedTuple):
             parts.append(filter_rows(rows.select(columns), column, values))
         if name in self.at_hand and self.at_hand[name].num_rows:
             parts.append(self.at_hand[name].select(columns))
-        return pa.concat_tables(parts) if parts else _make_empty(name)
+        return pa.concat_tables(parts) if parts else TABLES[name].empty.select(columns)
 
     def _find(self, name: str, column: str, values: pa.Array) -> pc.Expression:
         """Return the filter for reading the rows of a file."""
@@ -157,12 +156,6 @@ class _Gathering(NamedTuple):
             lt = pc.field(_LT_COLUMNS[name])
             where = (lt >= self.lts[0]) & (lt <= self.lts[1]) & where
         return where
-
-
-@cache
-def _make_empty(name: str) -> pa.Table:
-    """Return an empty table of the columns that classification reads; slow, hence cached."""
-    return TABLES[name].empty.select(SOURCES[name])
 
 
 def _read_more(

@@ -10,7 +10,7 @@ from binascii import b2a_base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from hashlib import sha256
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import msgspec
@@ -29,6 +29,7 @@ from tonlake.ingest.derive.action.rule import (
     Block,
 )
 from tonlake.ingest.derive.action.version import V1_BLOCKS
+from tonlake.lake.file.rows import make_rows
 from tonlake.lake.schema import Table
 from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS
 
@@ -230,14 +231,11 @@ class ActionRows:
         for action in actions:
             if action.action_id not in seen:
                 seen.add(action.action_id)
-                self._rows.append(_make_row(action) + shared)
+                self._rows.append(_in_order(_make_row(action) + shared))
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the rows of every table derived from actions, by name."""
-        actions = ACTIONS.empty
-        if self._rows:
-            columns = dict(zip(_NAMES, zip(*self._rows, strict=True), strict=True))
-            actions = pa.table(columns, schema=ACTIONS.arrow)
+        actions = make_rows(ACTIONS, self._rows)
         return {
             ACTIONS.name: actions,
             ACTION_ACCOUNTS.name: _list_accounts(actions),
@@ -249,13 +247,12 @@ class ActionRows:
         """Yield the rows of some types."""
         for row in self._rows:
             if row[_TYPE] in types:
-                yield dict(zip(_NAMES, row, strict=True))
+                yield dict(zip(ACTIONS.names, row, strict=True))
 
 
 def _collect(table: Table, rows: Iterable[Row]) -> pa.Table:
     """Return rows as a table; other keys of the rows are ignored."""
-    kept = list(rows)
-    return pa.Table.from_pylist(kept, schema=table.arrow) if kept else table.empty
+    return make_rows(table, list(rows))
 
 
 def _make_row(action: Action) -> tuple[Any, ...]:
@@ -279,7 +276,6 @@ _FROM_ACTION = (
     *("action_id", "type", "success", "start_lt", "end_lt", "start_utime", "end_utime"),
     *("mc_seqno_end", "tx_hashes", "accounts", "parent_action_id", "ancestor_type", "rule"),
 )
-_TYPE = _FROM_ACTION.index("type")
 _NAMES = (
     *(*_FROM_ACTION, *_TEXTS),
     *("opcode", "amount", "value", "value_extra_currencies", "details"),
@@ -287,6 +283,8 @@ _NAMES = (
     *("trace_external_hash", "trace_external_hash_norm", "classifier_version"),
 )
 """Columns of ``actions`` in the order of their values: action, trace, classifier version."""
+_in_order = itemgetter(*map(_NAMES.index, ACTIONS.names))
+_TYPE = ACTIONS.names.index("type")
 
 _read_action = attrgetter(*_FROM_ACTION)
 _read_trace = attrgetter(

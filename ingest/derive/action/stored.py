@@ -24,8 +24,8 @@ from tonlake.ingest.derive.action.interface import (
 )
 from tonlake.ingest.derive.action.model import Message, Trace, Transaction
 from tonlake.ingest.derive.action.protocol import telegram
-from tonlake.lake.file.rows import iter_dicts, iter_tuples
-from tonlake.lake.schema import MESSAGES, TRANSACTION_TRACES, TRANSACTIONS
+from tonlake.lake.file.rows import iter_dicts, iter_tuples, keep_rows
+from tonlake.lake.schema import MESSAGES, TABLES, TRANSACTION_TRACES, TRANSACTIONS
 from tonlake.lake.schema.contract import (
     DEX_POOLS,
     JETTON_WALLETS,
@@ -84,9 +84,7 @@ class Rows(NamedTuple):
 
     def take(self, name: str) -> pa.Table:
         """Return the rows of a table; empty if the table is missing."""
-        if name in self.tables:
-            return self.tables[name].select(SOURCES[name])
-        return pa.table({column: pa.nulls(0) for column in SOURCES[name]})
+        return self.tables.get(name, TABLES[name].empty).select(SOURCES[name])
 
     def narrow(self, traces: pa.Table) -> Rows:
         """Return only the rows of the transactions of ``traces``, and of their accounts then.
@@ -104,7 +102,6 @@ class Rows(NamedTuple):
         }
         accounts = transactions["account"].unique()
         starts, seqnos = traces["mc_seqno_start"], transactions["mc_seqno"]
-        seqnos = seqnos.cast(starts.type)  # untyped if the range has no transactions
         blocks = pa.chunked_array([*starts.chunks, *seqnos.chunks], starts.type).unique()
         for name, rows in self.tables.items():
             if name in (STATE_CELLS.name, INIT_STATES):
@@ -125,7 +122,7 @@ def read_stored(traces: pa.Table, rows: Rows) -> Iterator[tuple[Trace, Interface
     inits = {} if init_states is None else dict(iter_tuples(init_states, INIT_STATE_COLUMNS))
     for transaction in _make_transactions(transactions, rows.take(MESSAGES.name), inits):
         members.setdefault(trace_of[transaction.tx_hash], []).append(transaction)
-    facts = read_facts(rows, transactions["account"].unique())
+    facts = read_facts(rows)
     for row in iter_dicts(traces):
         own = sorted(members.get(row["trace_id"], ()), key=lambda each: (each.lt, each.account))
         if own:
@@ -153,7 +150,7 @@ def list_sales(rows: Rows, accounts: pa.Array) -> pa.Array:
 
 def filter_rows(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
     """Return the rows with one of ``values`` in ``column``."""
-    return rows.filter(pc.is_in(rows[column], value_set=values)) if rows.num_rows else rows
+    return keep_rows(rows, pc.is_in(rows[column], value_set=values)) if rows.num_rows else rows
 
 
 def _make_transactions(
@@ -206,33 +203,33 @@ History = dict[str, list[tuple[int, str, Facts]]]
 """Facts of accounts: by account, the masterchain block of the state, the interface, its fields."""
 
 
-def read_facts(rows: Rows, accounts: pa.Array) -> History:
-    """Return the facts of accounts, in the order of their states."""
+def read_facts(rows: Rows) -> History:
+    """Return the facts of all accounts, in the order of their states."""
     history: History = {}
     for name, read in READERS.items():
         if name not in rows.tables or not rows.tables[name].num_rows:
             continue
-        found = filter_rows(rows.take(name), "account", accounts)
+        found = rows.take(name)
         if name == ACCOUNT_STATES.name:
             found = filter_rows(found, "code_hash", _KNOWN_CODE)
         for row in iter_dicts(found):
             address = show_address(row["workchain"], row["account"]) or ""
             for interface, facts in read(row, address).items():
                 history.setdefault(address, []).append((row["mc_seqno"], interface, facts))
-    for address, mc_seqno, facts in _read_data(rows, accounts):
+    for address, mc_seqno, facts in _read_data(rows):
         history.setdefault(address, []).append((mc_seqno, "data_boc", facts))
     for states in history.values():
         states.sort(key=lambda each: each[0])
     return history
 
 
-def _read_data(rows: Rows, accounts: pa.Array) -> Iterator[tuple[str, int, Facts]]:
+def _read_data(rows: Rows) -> Iterator[tuple[str, int, Facts]]:
     """Yield the available root cells of data, each as a bag without its children."""
     cells = rows.tables.get(STATE_CELLS.name)
     if cells is None:
         return
     by_hash = dict(iter_tuples(cells, ("hash", "cell")))
-    for row in iter_dicts(filter_rows(rows.take(ACCOUNT_STATES.name), "account", accounts)):
+    for row in iter_dicts(rows.take(ACCOUNT_STATES.name)):
         cell = by_hash.get(row["data_hash"])
         if cell is not None:
             bag = serialize_single(bytes((cell[0] & _REFS_MASK,)) + cell[1:])

@@ -7,9 +7,9 @@ how blocks are grouped into commits.
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,15 +17,14 @@ from tonlake.ingest.derive.body.body import Decoded, decode_message_body
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE, Spread
-from tonlake.lake.file.rows import read_rows
+from tonlake.lake.file.rows import iter_tuples, keep_rows, read_rows
 from tonlake.lake.log.place import Derivation, NewFile, Place, list_files, read_place
 from tonlake.lake.log.state import DataFile, LogState
 from tonlake.lake.schema import MESSAGE_BODIES, MESSAGES
 
 COLUMNS = ("body_hash", "kind", "mc_seqno", "body")
 """Columns of messages from which bodies are decoded."""
-_EXTERNAL_IN = "ext_in"
-_DISTINCT = ["body_hash", "external_in"]
+_EXTERNAL_IN = pa.scalar("ext_in", pa.string())
 _BODIES_AT_ONCE = 5_000
 _FEW_MESSAGES = 5_000
 """Up to this number, decoding takes less time than passing the messages to workers."""
@@ -45,30 +44,17 @@ def derive_bodies(
     if spread.count == 1 or messages.num_rows < _FEW_MESSAGES:
         bodies = decode_bodies(messages)
     else:
-        bodies = pa.concat_tables(spread.map(_decode_part, _cut_by_block(messages, spread.count)))
+        bodies = pa.concat_tables(spread.map(decode_bodies, _cut_by_block(messages, spread.count)))
     return Derivation([NewFile(MESSAGE_BODIES.name, place, bodies)], frozenset())
 
 
-class _Part(NamedTuple):
-    """The messages of a commit in the masterchain blocks from ``start`` to before ``end``."""
-
-    messages: pa.Table
-    start: int
-    end: int
-
-
-def _cut_by_block(messages: pa.Table, count: int) -> Iterator[_Part]:
+def _cut_by_block(messages: pa.Table, count: int) -> Iterator[pa.Table]:
     """Yield ``count`` parts; all messages of a masterchain block are in the same one."""
-    first, last = pc.min_max(messages["mc_seqno"]).as_py().values()
+    seqnos = messages["mc_seqno"]
+    first, last = pc.min_max(seqnos).as_py().values()
     cuts = [first + (last + 1 - first) * at // count for at in range(count + 1)]
     for start, end in pairwise(cuts):
-        yield _Part(messages, start, end)
-
-
-def _decode_part(part: _Part) -> pa.Table:
-    seqnos = part.messages["mc_seqno"]
-    is_mine = pc.and_(pc.greater_equal(seqnos, part.start), pc.less(seqnos, part.end))
-    return decode_bodies(part.messages.filter(is_mine))
+        yield messages.filter(pc.and_(pc.greater_equal(seqnos, start), pc.less(seqnos, end)))
 
 
 def rederive_bodies(
@@ -106,26 +92,35 @@ def _list_by_place(state: LogState, table: str) -> dict[Place, DataFile]:
 
 def decode_bodies(messages: pa.Table) -> pa.Table:
     """Return the rows of ``message_bodies``: one for each body in each masterchain block."""
-    keys = _list_keys(messages)
-    if not keys.num_rows:
+    kinds = pc.equal(messages["kind"], _EXTERNAL_IN)
+    rows = keep_rows(messages.append_column("external_in", kinds), pc.is_valid(messages["body"]))
+    if not rows.num_rows:
         return MESSAGE_BODIES.empty
-    distinct = keys.group_by(_DISTINCT, use_threads=False).aggregate([("row_min", "min")])
+    seqnos = rows["mc_seqno"].combine_chunks().view(pa.binary(8)).cast(pa.binary())
+    _codes, firsts = _number_values(pc.binary_join_element_wise(_join(rows), seqnos, _NOTHING))
+    keys = rows if len(firsts) == rows.num_rows else rows.take(firsts)
+    places, firsts = _number_values(_join(keys))
     found: list[Decoded] = []
-    for start in range(0, distinct.num_rows, _BODIES_AT_ONCE):
-        part = distinct.slice(start, _BODIES_AT_ONCE)
-        bodies = messages["body"].take(part["row_min_min"]).to_pylist()
+    for start in range(0, len(firsts), _BODIES_AT_ONCE):
+        part = keys.select(("body", "external_in")).take(firsts[start : start + _BODIES_AT_ONCE])
         found += [
             decode_message_body(body, external_in=external_in)
-            for body, external_in in zip(bodies, part["external_in"].to_pylist(), strict=True)
+            for body, external_in in iter_tuples(part, part.column_names)
         ]
-    places = pc.index_in(_join(keys), _join(distinct).combine_chunks())
     columns = {name: keys[name] for name in MESSAGE_BODIES.key}
     for name, values in (
         ("decoded_opcode", [each.own_name for each in found]),
         ("decoded", [_write(each) for each in found]),
     ):
         columns[name] = pa.array(values, MESSAGE_BODIES.arrow.field(name).type).take(places)
-    return pa.table(columns, schema=MESSAGE_BODIES.arrow)
+    return pa.table([columns[name] for name in MESSAGE_BODIES.names], schema=MESSAGE_BODIES.arrow)
+
+
+def _number_values(values: pa.ChunkedArray) -> tuple[pa.Array, np.ndarray]:
+    """Return the number of each value, in order of appearance, and where each number is first."""
+    numbers = values.combine_chunks().dictionary_encode().indices
+    newest = np.maximum.accumulate(numbers.to_numpy())
+    return numbers, np.flatnonzero(np.diff(newest, prepend=-1))
 
 
 def _write(found: Decoded) -> str | None:
@@ -136,20 +131,11 @@ def _write(found: Decoded) -> str | None:
     return f'{start},"limit":{msgspec.json.encode(found.limit).decode()}}}'
 
 
-def _list_keys(messages: pa.Table) -> pa.Table:
-    """Return the keys of the rows, each with its first row in ``messages``."""
-    keyed = pa.table(
-        {
-            "body_hash": messages["body_hash"],
-            "external_in": pc.equal(messages["kind"], _EXTERNAL_IN),
-            "mc_seqno": messages["mc_seqno"],
-            "row": pa.arange(0, messages.num_rows),
-        }
-    ).filter(pc.is_valid(messages["body"]))
-    return keyed.group_by(MESSAGE_BODIES.key, use_threads=False).aggregate([("row", "min")])
+_NOTHING = pa.scalar(b"", pa.binary())
+_KINDS = pa.scalar(b"1", pa.binary()), pa.scalar(b"0", pa.binary())
 
 
 def _join(rows: pa.Table) -> pa.ChunkedArray:
     """Return hash and kind of bodies as one value."""
-    kinds = pc.if_else(rows["external_in"], b"1", b"0")
-    return pc.binary_join_element_wise(rows["body_hash"].cast(pa.binary()), kinds, b"")
+    kinds = pc.if_else(rows["external_in"], *_KINDS)
+    return pc.binary_join_element_wise(rows["body_hash"].cast(pa.binary()), kinds, _NOTHING)

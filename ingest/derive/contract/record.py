@@ -22,6 +22,7 @@ from tonlake.ingest.derive.contract.stack import Finding
 from tonlake.ingest.derive.contract.world import World
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import BocError
+from tonlake.lake.file.rows import make_rows
 from tonlake.lake.schema import Table
 from tonlake.lake.schema.contract import HISTORY_TABLES, INTERFACES, UNANSWERED_METHODS
 
@@ -74,9 +75,7 @@ def make_table(table: Table, rows: Iterable[Row]) -> pa.Table:
     written = list(rows)
     if names:
         written = [{**row, **{name: _write_json(row[name]) for name in names}} for row in written]
-    if not written:
-        return table.empty
-    return pa.Table.from_pylist(written, schema=table.arrow)
+    return make_rows(table, written)
 
 
 def _write_json(value: object) -> str | None:

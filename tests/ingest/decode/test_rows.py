@@ -26,23 +26,11 @@ def test_rows_become_sorted_typed_tables() -> None:
 
 
 def test_amounts_keep_every_digit() -> None:
-    names = TABLES["messages"].names
-    row = dict.fromkeys(names) | {
-        "tx_workchain": 0,
-        "tx_account": bytes(32),
-        "tx_lt": 1,
-        "tx_hash": bytes(32),
-        "mc_seqno": 1,
-        "now": 1,
-        "direction": "in",
-        "msg_index": 0,
-        "msg_hash": bytes(32),
-        "kind": "int",
-        "source_kind": "std",
-        "destination_kind": "std",
-        "extra_flags": (1 << 120) - 1,
-        "body_hash": bytes(32),
-    }
+    hashes = dict.fromkeys(("tx_account", "tx_hash", "msg_hash", "body_hash"), bytes(32))
+    numbers = dict.fromkeys(("tx_workchain", "tx_lt", "mc_seqno", "now", "msg_index"), 1)
+    kinds = {"direction": "in", "kind": "int", "source_kind": "std", "destination_kind": "std"}
+    row = dict.fromkeys(TABLES["messages"].names) | hashes | numbers | kinds
+    row["extra_flags"] = (1 << 120) - 1
     rows = RowSet()
     rows.table("messages").append(tuple(row.values()))
     found = rows.to_arrow()["messages"].to_pylist()[0]

@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -12,7 +13,14 @@ from msgspec.structs import replace
 
 from tests.lake.rows import commit_rows, make_table
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.file.rows import iter_dicts, iter_tuples, list_values, read_rows
+from tonlake.lake.file.rows import (
+    iter_dicts,
+    iter_tuples,
+    keep_rows,
+    list_values,
+    make_rows,
+    read_rows,
+)
 from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.schema import TABLES
 
@@ -24,11 +32,6 @@ def test_rows_come_back_as_they_were(tmp_path: Path, name: str) -> None:
     assert rows.schema.equals(TABLES[name].arrow, check_metadata=True)
     if name != "blocks":
         assert rows.equals(sort_rows(make_table(name, 1, 9), TABLES[name]))
-
-
-def test_only_the_columns_wanted_in_their_order(tmp_path: Path) -> None:
-    (file,) = commit_rows(tmp_path, 1, 9, tables=("messages",)).added
-    assert read_rows(tmp_path, file, ("kind", "tx_hash")).column_names == ["kind", "tx_hash"]
 
 
 @pytest.mark.parametrize("columns", [None, ("opcode", "kind", "tx_hash")])
@@ -78,9 +81,16 @@ def test_values_are_those_of_arrow(kind: pa.DataType, data: st.DataObject) -> No
     assert list_values(pa.array(values, kind).slice(start)) == values[start:]
 
 
-def test_rows_are_those_of_arrow() -> None:
-    rows = pa.table({"a": [bytes([each]) for each in range(40)], "b": list(range(40))})
-    rows = rows.cast(pa.schema({"a": pa.binary(1), "b": pa.int64()}))
-    assert list(iter_dicts(rows)) == rows.to_pylist()
-    assert list(iter_tuples(rows, ("b", "a"))) == [(each, bytes([each])) for each in range(40)]
-    assert list(iter_dicts(rows.slice(0, 0))) == []
+@pytest.mark.parametrize("count", [0, 40, 400])
+def test_rows_are_those_of_arrow(count: int) -> None:
+    names = ("code_hash", "mc_seqno", "methods", "names")
+    made = [(bytes(32), at, [at], None if at % 2 else [str(at)]) for at in range(count)]
+    dicts = [dict(zip(names, row, strict=True)) for row in made]
+    rows = make_rows(TABLES["interfaces"], made)
+    assert rows.equals(pa.Table.from_pylist(dicts, TABLES["interfaces"].arrow))
+    assert rows.equals(make_rows(TABLES["interfaces"], dicts), check_metadata=True)
+    assert list(iter_dicts(rows)) == dicts
+    assert list(iter_tuples(rows, names)) == made
+    for least in (0, 20, count):
+        is_kept = pc.greater_equal(rows["mc_seqno"], least)
+        assert keep_rows(rows, is_kept).equals(rows.filter(is_kept))

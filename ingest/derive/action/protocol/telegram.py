@@ -22,6 +22,7 @@ from tonlake.ingest.derive.action.model import Message, Node, Transaction
 from tonlake.ingest.derive.action.pattern import Match, call
 from tonlake.ingest.derive.action.rule import EXTRA, Draft, rule
 from tonlake.ingest.errors import ActionUnreadable, IngestError
+from tonlake.lake.file.rows import keep_rows
 
 CHANGE_KEY_INTERNAL, CHANGE_KEY_EXTERNAL = 0xFBBA99C7, 0xFBBA99C8
 SEND_ONE_INTERNAL, SEND_ONE_EXTERNAL = 0x63896E74, 0x63896E75
@@ -42,7 +43,7 @@ _SEND_MARK, _KEY_MARK = b"\x89\x6e", b"\xba\x99"
 SIGNATURE_BITS = 512
 _KEY_BITS = 256
 _ROTATION = b"KEY_ROTATION"
-_MIN_ROTATION, _MAX_ROTATION = 216, 300
+_MIN_ROTATION, _MAX_ROTATION = pa.scalar(216, pa.int32()), pa.scalar(300, pa.int32())
 """Size of a rotation as a bag of cells in bytes: without a header, and with the longest one."""
 
 
@@ -111,8 +112,8 @@ def find_rotations(messages: pa.Table) -> pa.Table:
     """Return the rows of ``messages`` that may be key rotations sent by a relayer."""
     sizes = pc.binary_length(messages["body"])
     fits = pc.and_(pc.greater_equal(sizes, _MIN_ROTATION), pc.less_equal(sizes, _MAX_ROTATION))
-    found = messages.filter(fits)
-    return found.filter(pc.match_substring(found["body"], CHANGE_KEY_INTERNAL.to_bytes(4)))
+    found = keep_rows(messages, fits)
+    return keep_rows(found, pc.match_substring(found["body"], CHANGE_KEY_INTERNAL.to_bytes(4)))
 
 
 class Rotation(NamedTuple):

@@ -53,9 +53,7 @@ def test_data_of_contracts_that_rules_look_into() -> None:
     data = bytes((2, 8)) + (0xABCD1234).to_bytes(4, "big")
     cell: dict[str, object] = {"hash": DATA, "cell": data}
     rows = Rows({**found.tables, STATE_CELLS.name: rows_of(STATE_CELLS.name, cell)})
-    ((at, interface, facts),) = read_facts(rows, pa.array([STAKE_WALLET]))[
-        f"0:{STAKE_WALLET.hex().upper()}"
-    ]
+    ((at, interface, facts),) = read_facts(rows)[f"0:{STAKE_WALLET.hex().upper()}"]
     assert (at, interface) == (5, "data_boc")
     assert read_body(base64.b64decode(facts["data_boc"])).uint(32) == 0xABCD1234
 
@@ -128,7 +126,7 @@ def test_interfaces_of_accounts() -> None:
         }
     )
     address = f"0:{OTHER.hex().upper()}"
-    facts = {name: fields for _at, name, fields in read_facts(rows, pa.array([OTHER]))[address]}
+    facts = {name: fields for _at, name, fields in read_facts(rows)[address]}
     assert facts["JettonWallet"]["jetton"] == f"-1:{STAKE_WALLET.hex().upper()}"
     assert facts["MultisigOrder"]["signers"] == ["0:AB"]
     assert facts["NftSale"]["full_price"] == "7"
