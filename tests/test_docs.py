@@ -26,7 +26,7 @@ from tonlake.api.command.main import main
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.row import Action
-from tonlake.lake.command.dictionary import SOURCE, render_dbt, render_markdown
+from tonlake.lake.command.maintain import SOURCE, render_dbt, render_markdown
 from tonlake.lake.duck.connection import ALL_VIEWS, SQL_TYPES, connect, read_macros
 from tonlake.lake.duck.views import write_views
 from tonlake.lake.log.snapshot import open_snapshot

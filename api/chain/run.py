@@ -43,6 +43,7 @@ from tonlake.ingest.derive.tvm.call import (
     NotAccepted,
     Outcome,
     PreviousBlocks,
+    StackValue,
     build_previous,
     join_config,
     join_libraries,
@@ -55,7 +56,6 @@ from tonlake.ingest.derive.tvm.message import (
     read_fees,
 )
 from tonlake.ingest.derive.tvm.pool import STACK_DEPTH
-from tonlake.ingest.derive.tvm.stack import StackValue
 from tonlake.ingest.derive.tvm.support import EMULATOR_REMEDY, find_emulator, find_engine
 from tonlake.ingest.derive.tvm.trace import EmulatedTrace, emulate_trace
 from tonlake.ingest.derive.tvm.worker import HOW_TO_INSTALL

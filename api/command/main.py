@@ -24,7 +24,7 @@ MODULES = {
     "config": "tonlake.api.command.loading",
     "decode": "tonlake.api.command.decode",
     "demo": "tonlake.api.command.demo",
-    "doctor": "tonlake.api.command.doctor.cli",
+    "doctor": "tonlake.api.command.doctor",
     "explain": "tonlake.ingest.command.action",
     "export": "tonlake.ingest.command.pull",
     "fetch-metadata": "tonlake.ingest.command.metadata",

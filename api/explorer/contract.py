@@ -30,8 +30,7 @@ from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
 from tonlake.api.v3.route.contract import DNSRecord
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.contract.record import find_method_ids, load_interfaces
-from tonlake.ingest.derive.tvm.call import NO_CODE, SUCCESS, Outcome, method_id
-from tonlake.ingest.derive.tvm.stack import TvmCell
+from tonlake.ingest.derive.tvm.call import NO_CODE, SUCCESS, Outcome, TvmCell, method_id
 from tonlake.ingest.errors import TvmError
 
 

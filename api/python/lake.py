@@ -31,8 +31,7 @@ from tonlake.lake.duck.remote import describe_files
 from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.errors import SnapshotNotFound
 from tonlake.lake.file.rows import PARTITION, PackedRows, load_from
-from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import LOG_FOLDER, Commit, read_commit
+from tonlake.lake.log.state import LOG_FOLDER, Commit, LogReader, read_commit
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES, Table
 from tonlake.lake.schema.view_catalogue import VIEWS
 from tonlake.queries.loader import find_query

@@ -19,13 +19,17 @@ from tonlake.ingest.derive.tvm.call import (
     INVALID_OPCODE,
     VERSION_PARAM,
     Context,
+    StackLimits,
+    StackValue,
+    TvmBuilder,
+    TvmCell,
+    TvmSlice,
     join_config,
     make_version_param,
     method_id,
 )
 from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, plant
 from tonlake.ingest.derive.tvm.machine.fault import VmError
-from tonlake.ingest.derive.tvm.machine.info import open_config, replace_version
 from tonlake.ingest.derive.tvm.machine.run import (
     VERSION,
     Ended,
@@ -34,9 +38,10 @@ from tonlake.ingest.derive.tvm.machine.run import (
     export_stack,
     open_bag,
     open_code,
+    open_config,
+    replace_version,
 )
 from tonlake.ingest.derive.tvm.machine.vmstack import build_stack, read_stack
-from tonlake.ingest.derive.tvm.stack import StackLimits, StackValue, TvmBuilder, TvmCell, TvmSlice
 from tonlake.ingest.errors import BocError, TvmError
 from tonlake.lake.account import decode_base64, read_raw_address
 

@@ -18,8 +18,8 @@ from tonlake.lake.duck.connection import Database, connect
 from tonlake.lake.duck.own import list_own_tables
 from tonlake.lake.duck.remote import RemoteViews, Views
 from tonlake.lake.index.index import Index, open_index
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.log.state import LogReader
 from tonlake.lake.storage.storage import Storage, is_url, open_remote, open_storage
 from tonlake.queries.reader import Reader
 

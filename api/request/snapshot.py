@@ -14,9 +14,8 @@ from tonlake.lake.duck.connection import Database, SnapshotViews
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.index import Index, open_index
 from tonlake.lake.log.ranges import overlaps
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
-from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, entry_name, list_log
+from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, LogReader, entry_name, list_log
 from tonlake.queries.errors import QueryNeeded
 from tonlake.queries.reader import Reader
 

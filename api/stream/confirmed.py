@@ -16,7 +16,7 @@ from tonlake.api.stream.rendering import Chunk, CommitRows, EventMaker, Members,
 from tonlake.api.text.encoding import render_raw
 from tonlake.lake import schema
 from tonlake.lake.account import BlockPlace, is_passed
-from tonlake.lake.log.confirmed import CONFIRMED_FILE, Confirmed, read_confirmed
+from tonlake.lake.log.following import CONFIRMED_FILE, Confirmed, read_confirmed
 from tonlake.lake.schema.action import ACTIONS
 from tonlake.lake.schema.contract import JETTON_WALLETS
 

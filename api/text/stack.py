@@ -17,8 +17,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import ORDINARY, CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract import stack as parsed
-from tonlake.ingest.derive.tvm.pool import STACK_DEPTH, STACK_ENTRIES
-from tonlake.ingest.derive.tvm.stack import (
+from tonlake.ingest.derive.tvm.call import (
     INTEGER_BITS,
     NAN_TEXT,
     StackValue,
@@ -28,6 +27,7 @@ from tonlake.ingest.derive.tvm.stack import (
     TvmSlice,
     fits_integer,
 )
+from tonlake.ingest.derive.tvm.pool import STACK_DEPTH, STACK_ENTRIES
 from tonlake.ingest.errors import BocError
 
 _INTEGER = re.compile(r"(-?)(?:0[xX]([0-9a-fA-F]{1,65})|([0-9]{1,78}))")

@@ -36,7 +36,7 @@ from tonlake.api.v2.value import (
 )
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.derive.tvm.stack import StackValue
+from tonlake.ingest.derive.tvm.call import StackValue
 from tonlake.ingest.errors import BocError
 
 _WORD_BITS = 32

@@ -25,9 +25,8 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
-from tonlake.ingest.derive.contract.standard.content import OFF_CHAIN, load_snake, read_content
-from tonlake.ingest.derive.tvm.call import SUCCESS, method_id
-from tonlake.ingest.derive.tvm.stack import StackValue, TvmCell, TvmSlice
+from tonlake.ingest.derive.contract.standard.token import OFF_CHAIN, load_snake, read_content
+from tonlake.ingest.derive.tvm.call import SUCCESS, StackValue, TvmCell, TvmSlice, method_id
 from tonlake.ingest.errors import BocError, DecodeError
 
 RESOLVE = method_id("dnsresolve")

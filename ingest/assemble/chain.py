@@ -14,8 +14,7 @@ from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.rows import iter_tuples, read_rows
 from tonlake.lake.log.place import Place, list_files_between, read_place
 from tonlake.lake.log.ranges import Range
-from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import LogState
+from tonlake.lake.log.state import LogReader, LogState
 from tonlake.lake.schema import BLOCKS
 
 ADVICE = "ingest this source into a lake of its own, or name the lake's own source"

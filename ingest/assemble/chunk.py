@@ -21,7 +21,7 @@ from tonlake.ingest.span import Span
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import list_files_between
-from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import LogReader
 from tonlake.lake.schema import BLOCKS, CONFIG_PARAMS
 
 KEYS_BACK = 2

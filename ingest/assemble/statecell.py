@@ -17,9 +17,8 @@ from tonlake.ingest.settings import IngestSections
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.rows import iter_tuples
 from tonlake.lake.log.ranges import Range, merge_ranges, subtract_ranges
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
+from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState, Undoing
 from tonlake.lake.schema import STATE_CELLS
 from tonlake.lake.settings import LakeSettings
 

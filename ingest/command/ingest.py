@@ -31,8 +31,7 @@ from tonlake.lake.command.cli import describe_error, read_settings
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import LOG_FOLDER
+from tonlake.lake.log.state import LOG_FOLDER, LogReader
 from tonlake.lake.maintenance.orphan import sweep_orphans
 
 

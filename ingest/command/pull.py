@@ -23,8 +23,8 @@ from tonlake.lake.command.cli import (
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.copy.follow import follow_source
 from tonlake.lake.copy.pull import PullReport, copy_lake
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Selection, parse_days, select_tables
+from tonlake.lake.log.state import LogReader
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.settings import LakeSections
 

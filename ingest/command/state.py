@@ -32,8 +32,7 @@ from tonlake.lake.command.argument import Folder, make_lake_option
 from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import LogState
+from tonlake.lake.log.state import LogReader, LogState
 
 EXAMPLES = """
 Examples:

@@ -33,8 +33,7 @@ from tonlake.ingest.span import Span
 from tonlake.lake import errors as lake_errors
 from tonlake.lake.errors import LakeError, NetworkMismatch, UndoRefused
 from tonlake.lake.log.following import Following, read_following, write_following
-from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import LogState
+from tonlake.lake.log.state import LogReader, LogState
 from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
 from tonlake.lake.maintenance.schedule import Maintenance
 from tonlake.lake.maintenance.undo import undo_after

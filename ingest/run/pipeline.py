@@ -53,11 +53,10 @@ from tonlake.lake.index.builder.rebuild import (
     order_segment,
     rebuild_index,
 )
-from tonlake.lake.log.lease import Lease
 from tonlake.lake.log.place import Derive, Place, find_newest_day, read_place
 from tonlake.lake.log.ranges import Range
-from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import Commit, DataFile, LogState
+from tonlake.lake.log.snapshot import Lease
+from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState
 from tonlake.lake.schema.action import ACTIONS
 from tonlake.lake.schema.contract import JETTON_WALLETS
 

@@ -3,7 +3,7 @@
 A node started with ``--db-event-fifo`` reports each such block (ton_api.tl: db.event.blockSigned,
 then tonNode.blockIdExt); its bytes are in the temporary packages. All signed blocks that the lake
 lacks are decoded together, as if the next masterchain block committed them. Their rows replace
-those in ``tonlake.lake.log.confirmed``, from where streams send them.
+those in ``tonlake.lake.log.following``, from where streams send them.
 """
 
 import re
@@ -21,7 +21,7 @@ from tonlake.ingest.source.node import tl
 from tonlake.ingest.source.node.source import NodeSource
 from tonlake.lake.account import MASTERCHAIN, BlockPlace, is_passed
 from tonlake.lake.errors import LakeError
-from tonlake.lake.log.confirmed import remove_confirmed, write_confirmed
+from tonlake.lake.log.following import remove_confirmed, write_confirmed
 from tonlake.lake.log.state import LogState
 
 MAX_BLOCKS = 64

@@ -34,8 +34,7 @@ from tonlake.ingest.settings import IngestSections, IngestSettings
 from tonlake.ingest.span import Span
 from tonlake.ingest.spread import Shared
 from tonlake.lake.log.disk import TEMPORARY_PREFIX, make_folder
-from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import LOG_FOLDER
+from tonlake.lake.log.state import LOG_FOLDER, LogReader
 from tonlake.lake.process import raise_file_limit
 
 if TYPE_CHECKING:

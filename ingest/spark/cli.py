@@ -33,7 +33,7 @@ from tonlake.lake.commit.delta import publish
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.file.rows import iter_tuples
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import LogReader
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.spark.cli import conf_option, master_option
 from tonlake.lake.spark.tables import open_session

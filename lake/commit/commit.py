@@ -41,14 +41,14 @@ from tonlake.lake.log.disk import (
     write_temporary,
 )
 from tonlake.lake.log.envelope import encode_entry
-from tonlake.lake.log.lease import Lease
 from tonlake.lake.log.place import Derivation, Derive, NewFile, Place, derive_nothing, list_emptied
 from tonlake.lake.log.ranges import Range, overlaps
-from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.snapshot import Lease
 from tonlake.lake.log.state import (
     LOG_FOLDER,
     Commit,
     DataFile,
+    LogReader,
     LogState,
     Network,
     checkpoint_name,

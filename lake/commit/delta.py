@@ -33,12 +33,12 @@ from tonlake.lake.log.disk import (
 )
 from tonlake.lake.log.envelope import encode_entry, read_body
 from tonlake.lake.log.place import PACKED_ENDING, find_last_parquet, find_newest_day, read_place
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import (
     LOG_FOLDER,
     VIEWED_FILE,
     Commit,
     DataFile,
+    LogReader,
     LogState,
     name_table,
     read_commit,

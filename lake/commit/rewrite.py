@@ -15,7 +15,6 @@ from tonlake.lake.commit.delta import publish
 from tonlake.lake.file.datafile import write_changes
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.disk import LOCK_FILE, QUEUE_FILE, begin_grace, hold_lock, naming_full_disk
-from tonlake.lake.log.lease import Lease
 from tonlake.lake.log.place import (
     Derivation,
     NewFile,
@@ -25,8 +24,16 @@ from tonlake.lake.log.place import (
     list_places,
     read_place,
 )
-from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import LOG_FOLDER, Baseline, Commit, DataFile, LogState, read_state
+from tonlake.lake.log.snapshot import Lease
+from tonlake.lake.log.state import (
+    LOG_FOLDER,
+    Baseline,
+    Commit,
+    DataFile,
+    LogReader,
+    LogState,
+    read_state,
+)
 from tonlake.lake.schema import FETCHED_ACCOUNTS
 from tonlake.lake.settings import LakeSettings
 

@@ -13,8 +13,8 @@ from tonlake.lake.commit.delta import publish
 from tonlake.lake.copy.pull import Puller, PullReport, open_pull
 from tonlake.lake.errors import LakeError, LakeFull, StorageError
 from tonlake.lake.log.following import Following, write_following
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import WHOLE, Selection
+from tonlake.lake.log.state import LogReader
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.own import Refresher
 from tonlake.lake.process import run_child

@@ -1,14 +1,20 @@
-"""Status of a follower, kept up to date by it in a file beside the log.
+"""Two files that a follower keeps beside the log: its status, and rows of blocks signed so far.
 
-The file is not part of the lake: it may be missing or old, and only figures depend on it.
+Neither is part of the lake: no commit lists them, and they may be missing or old. Only figures
+depend on the first. The other has rows of blocks that no masterchain block has committed yet, an
+Arrow stream for each table, one after the other; only streams of events read it.
 """
 
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
+import pyarrow as pa
 
+from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.disk import unfinished
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import LogState
@@ -99,3 +105,42 @@ def find_lateness(lag: Lag, limit_s: int, *, followed: bool) -> str | None:
         return None
     why = lag.problem or f"it has masterchain block {lag.last_mc_seqno} of {lag.node_last_mc_seqno}"
     return f"the lake is {lag.lag_s:.0f} s behind its node, and {limit_s} are allowed: {why}"
+
+
+CONFIRMED_FILE = "_confirmed.arrow"
+_TABLE, _COMMIT = b"table", b"commit"
+
+
+class Confirmed(NamedTuple):
+    """The rows of all signed blocks by table, as if they were committed after ``commit``."""
+
+    commit: int
+    tables: dict[str, pa.Table]
+
+
+def write_confirmed(lake_dir: Path, commit: int, tables: Mapping[str, pa.Table]) -> None:
+    """Replace the file."""
+    with unfinished(lake_dir / CONFIRMED_FILE) as path, pa.OSFile(str(path), "wb") as sink:
+        for name, rows in tables.items():
+            about = {_TABLE: name.encode(), _COMMIT: str(commit).encode()}
+            with pa.ipc.new_stream(sink, rows.schema.with_metadata(about)) as writer:
+                writer.write_table(rows)
+
+
+def remove_confirmed(lake_dir: Path) -> None:
+    """Remove the file, if any."""
+    (lake_dir / CONFIRMED_FILE).unlink(missing_ok=True)
+
+
+def read_confirmed(lake_dir: Path) -> Confirmed:
+    """Return the rows of the file; raise FileNotFoundError if there is none."""
+    data = (lake_dir / CONFIRMED_FILE).read_bytes()
+    source, commit, tables = pa.BufferReader(data), 0, dict[str, pa.Table]()
+    try:
+        while source.tell() < len(data):
+            rows = pa.ipc.open_stream(source).read_all()
+            commit = int(rows.schema.metadata[_COMMIT])
+            tables[rows.schema.metadata[_TABLE].decode()] = rows
+    except (pa.ArrowException, OSError) as error:
+        raise LakeCorrupt(CONFIRMED_FILE, str(error)) from error
+    return Confirmed(commit, tables)

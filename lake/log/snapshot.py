@@ -1,17 +1,25 @@
 """Snapshots: one commit, and the files live after it.
 
 A snapshot never changes: files are immutable, and a later commit is another snapshot.
+
+A lease on commit N, by which sweeps leave the snapshot's files and its log entry alone, is a shared
+lock on byte N of ``_log/leases``. The system releases it however the reader ends, nothing is
+written, and a reader needs no right to write. Without the file, as on media that cannot be written,
+readers have only the grace period; where the system has no such locks, the longer one.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from datetime import date
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import msgspec
 from msgspec import UNSET
@@ -19,16 +27,15 @@ from msgspec import UNSET
 from tonlake.lake.errors import LakeCorrupt, TableLacking
 from tonlake.lake.log.digest import find_changed, find_damage
 from tonlake.lake.log.envelope import read_body
-from tonlake.lake.log.lease import Lease
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.ranges import Range, cut_ranges
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import (
     LOG_FOLDER,
     SEGMENT_FOLDER,
     Baseline,
     Commit,
     DataFile,
+    LogReader,
     LogState,
     Network,
     Undoing,
@@ -37,6 +44,7 @@ from tonlake.lake.log.state import (
     read_state,
 )
 from tonlake.lake.schema import BLOCKS, TABLES
+from tonlake.lake.system import find_shared, share_byte
 
 SELECTION_FILE = f"{LOG_FOLDER}/selection.json"
 _DAYS = re.compile(r"([0-9-]{10})?\.\.([0-9-]{10})?|([0-9-]{10})")
@@ -307,3 +315,63 @@ def open_snapshot(
     groups = {**snapshot.sound_files(), SEGMENT_FOLDER: snapshot.segments}
     snapshot.watch = FileWatch(lake_dir, groups)
     return snapshot
+
+
+LEASE_FILE = f"{LOG_FOLDER}/leases"
+
+
+class Lease:
+    """Keeps the files of a snapshot until it is closed or forgotten."""
+
+    def __init__(self, lake_dir: Path, number: int) -> None:
+        """Take the lease on commit ``number``; none if the lake's folder does not allow it."""
+        self._descriptor: int | None = None
+        with suppress(OSError):
+            self._descriptor = _open_file(lake_dir)
+            share_byte(self._descriptor, number)
+
+    def close(self) -> None:
+        """Give the lease back."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def __enter__(self) -> Self:
+        """Return ``self``."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give the lease back."""
+        self.close()
+
+    def __del__(self) -> None:
+        """Give the lease back with its snapshot."""
+        self.close()
+
+
+def _open_file(lake_dir: Path) -> int:
+    path = lake_dir / LEASE_FILE
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+
+def list_leased(lake_dir: Path, newest: int) -> list[int]:
+    """Return the numbers of the commits before ``newest`` with a lease, ascending."""
+    try:
+        descriptor = os.open(lake_dir / LEASE_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except FileNotFoundError:
+        return []
+    leased: list[int] = []
+    unknown = [(1, newest)] if newest > 1 else []
+    try:
+        while unknown:
+            first, end = unknown.pop()
+            at = find_shared(descriptor, first, end)
+            if at is not None:
+                leased.append(at)
+                unknown += [part for part in ((first, at), (at + 1, end)) if part[0] < part[1]]
+    finally:
+        os.close(descriptor)
+    return sorted(leased)

@@ -38,11 +38,10 @@ from tonlake.lake.log.disk import (
     seal_file,
     sync_folders,
 )
-from tonlake.lake.log.lease import Lease
 from tonlake.lake.log.place import Place, is_open, path_at, read_place
 from tonlake.lake.log.ranges import overlaps, subtract_ranges
-from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import Commit, DataFile, LogState, find_paths, read_state
+from tonlake.lake.log.snapshot import Lease
+from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState, find_paths, read_state
 from tonlake.lake.schema import MESSAGE_BODIES, MESSAGES, SCHEMA_VERSION, TABLES, Table
 from tonlake.lake.settings import LakeSettings
 

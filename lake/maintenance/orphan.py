@@ -19,14 +19,14 @@ from tonlake.lake.log.disk import (
     write_file,
 )
 from tonlake.lake.log.envelope import encode_entry
-from tonlake.lake.log.lease import list_leased
-from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.snapshot import list_leased
 from tonlake.lake.log.state import (
     FIRST_FILE,
     LOG_FOLDER,
     PACK_FOLDER,
     SEGMENT_FOLDER,
     FirstEntry,
+    LogReader,
     LogState,
     checkpoint_name,
     entry_name,

@@ -50,9 +50,8 @@ from tonlake.lake.log.disk import (
     sync_folder,
 )
 from tonlake.lake.log.place import read_place
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
-from tonlake.lake.log.state import DataFile
+from tonlake.lake.log.state import DataFile, LogReader
 from tonlake.lake.process import Child, run_child, start_child
 from tonlake.lake.schema import SCHEMA_VERSION
 from tonlake.lake.schema.view import REFERENCE_TABLES

@@ -20,7 +20,6 @@ from tonlake.lake.file.datafile import remove_files, write_changes
 from tonlake.lake.index.builder.plan import is_current, range_of
 from tonlake.lake.index.builder.rebuild import make_segments
 from tonlake.lake.log.disk import LOCK_FILE, begin_grace, hold_lock, reach
-from tonlake.lake.log.lease import Lease
 from tonlake.lake.log.place import (
     Derivation,
     Place,
@@ -30,8 +29,8 @@ from tonlake.lake.log.place import (
     read_place,
 )
 from tonlake.lake.log.ranges import Range, merge_ranges, overlaps
-from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import Commit, DataFile, LogState
+from tonlake.lake.log.snapshot import Lease
+from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState
 from tonlake.lake.maintenance.compact import remove_unless_live
 from tonlake.lake.maintenance.kept import KeptRows, drop_dead_traces
 from tonlake.lake.maintenance.undo import cut_files

@@ -19,7 +19,7 @@ import msgspec
 from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import KeptRows
-from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import LogReader
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.own import Refresher
 from tonlake.lake.maintenance.prune import prune_old_days

@@ -23,8 +23,7 @@ from tonlake.lake.index.builder.plan import range_of
 from tonlake.lake.log.disk import LOCK_FILE, begin_grace, hold_lock, sync_folders
 from tonlake.lake.log.place import Derivation, NewFile, is_open, list_places, read_place
 from tonlake.lake.log.ranges import Range
-from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import Commit, DataFile, LogState, read_state
+from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState, read_state
 from tonlake.lake.maintenance.compact import write_stream
 from tonlake.lake.schema import TABLES, TRACES
 from tonlake.lake.schema.action import ACTION_RANGES, ACTIONS

@@ -21,8 +21,8 @@ from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.envelope import read_body
-from tonlake.lake.log.lease import Lease
 from tonlake.lake.log.ranges import Range, overlaps
+from tonlake.lake.log.snapshot import Lease
 from tonlake.lake.log.state import (
     FIRST_FILE,
     LOG_FOLDER,

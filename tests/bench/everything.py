@@ -34,7 +34,7 @@ from tonlake.ingest.run.follow import PACK_ROWS, Follower
 from tonlake.ingest.run.pipeline import Pipeline
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import LogReader
 from tonlake.lake.maintenance.schedule import maintain_once
 
 AREA = "tonlake ingest, index included"

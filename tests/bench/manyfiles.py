@@ -20,8 +20,8 @@ from tests.lake.rows import make_tables
 from tests.made.blocks import ROOT
 from tests.made.files import NETWORK, TABLES_MADE, ManyFiles, day_of
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.state import LogReader
 
 OPEN_MS, COMMIT_MS, STATUS_MS = 300, 10, 2_000
 COMMITS, PROCESSES = 60, 5

@@ -17,10 +17,9 @@ from tests.ingest.derive.tvm.machine.test_run import GAS, make_context, make_dat
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.call import Context, join_params
+from tonlake.ingest.derive.tvm.call import Context, StackValue, join_params
 from tonlake.ingest.derive.tvm.machine.run import enter_stack, execute, open_bag
 from tonlake.ingest.derive.tvm.machine.vmstack import build_stack
-from tonlake.ingest.derive.tvm.stack import StackValue
 
 VERSION = 13
 BATCH = 2000

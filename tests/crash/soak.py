@@ -33,8 +33,8 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeFull
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.digest import find_damage
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.log.state import LogReader
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.schedule import maintain_once
 from tonlake.lake.maintenance.verify import verify_lake

@@ -14,7 +14,7 @@ from tests.crash.power import WORST, Medium, Shelf, Tree, list_losses
 from tests.lake.rows import file_bytes
 from tonlake.lake.commit import commit
 from tonlake.lake.log.disk import make_folder
-from tonlake.lake.log.lease import LEASE_FILE
+from tonlake.lake.log.snapshot import LEASE_FILE
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake

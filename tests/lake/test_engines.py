@@ -18,9 +18,8 @@ from tests.lake.rows import commit_rows
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.duck.connection import VIEW_NAMES as VIEWS
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.lake.log.state import read_state
+from tonlake.lake.log.state import LogReader, read_state
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.undo import undo_after

@@ -16,9 +16,8 @@ from tonlake.lake.duck.remote import RemoteViews
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import read_state
+from tonlake.lake.log.state import LogReader, read_state
 from tonlake.lake.maintenance import compact
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake

@@ -20,8 +20,7 @@ from tonlake.lake.file.writer import encode_parquet
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.disk import make_folder
 from tonlake.lake.log.place import Place, path_at
-from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import LOG_FOLDER, Commit, DataFile, LogState, Network
+from tonlake.lake.log.state import LOG_FOLDER, Commit, DataFile, LogReader, LogState, Network
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.settings import LakeSettings
 

@@ -12,7 +12,6 @@ from tonlake.ingest.derive.action.protocol import (
     jetton,
     jvault,
     layerzero,
-    multisig,
     nft,
     sale,
     stonfi,
@@ -21,7 +20,6 @@ from tonlake.ingest.derive.action.protocol import (
     tonco,
     tonstakers,
     validator,
-    vesting,
     wallet,
 )
 from tonlake.ingest.derive.action.rule import Rule
@@ -37,9 +35,9 @@ RULES: tuple[Rule, ...] = (
     dedust.deposit_first_side,
     tonstakers.deposit,
     tonstakers.withdraw,
-    *multisig.RULES,
-    vesting.send_message,
-    vesting.add_whitelist,
+    *wallet.RULES,
+    wallet.send_message,
+    wallet.add_whitelist,
     *validator.NOMINATOR_RULES,
     jetton.transfer,
     jetton.pton_transfer,

@@ -40,8 +40,7 @@ from tonlake.lake.log.place import (
     list_places,
     read_place,
 )
-from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
+from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState, Undoing
 from tonlake.lake.schema import (
     ACCOUNT_STATES,
     BASE_TABLES,

@@ -21,11 +21,9 @@ from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.stack import Cell as TreeCell
 from tonlake.ingest.derive.contract.stack import Mismatch, Question, Value, make_slice
-from tonlake.ingest.derive.tvm.call import SUCCESS, Context, make_context, method_id
+from tonlake.ingest.derive.tvm.call import SUCCESS, Context, TvmOpaque, make_context, method_id
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice, Source, plant
-from tonlake.ingest.derive.tvm.machine.info import take_slice
-from tonlake.ingest.derive.tvm.machine.run import VERSION, Ended, close_slice, execute
-from tonlake.ingest.derive.tvm.stack import TvmOpaque
+from tonlake.ingest.derive.tvm.machine.run import VERSION, Ended, close_slice, execute, take_slice
 from tonlake.ingest.errors import BocError
 
 _MAX_NESTING = 100

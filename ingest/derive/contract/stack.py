@@ -16,7 +16,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.stack import StackValue, TvmCell, TvmSlice
+from tonlake.ingest.derive.tvm.call import StackValue, TvmCell, TvmSlice
 from tonlake.ingest.errors import BocError
 
 _NONE, _EXTERN, _STD, _VAR = range(4)

@@ -11,8 +11,7 @@ from typing import Any
 
 from tonpy.libs import python_ton
 
-from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, NotAccepted
-from tonlake.ingest.derive.tvm.stack import StackValue
+from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, NotAccepted, StackValue
 
 _KEPT_CELLS = 256
 

@@ -19,10 +19,10 @@ from tonlake.ingest.derive.tvm.call import (
     GetMethodCall,
     NotAccepted,
     Outcome,
+    StackLimits,
     build_previous,
 )
 from tonlake.ingest.derive.tvm.machine.vmstack import read_stack, write_stack, write_value
-from tonlake.ingest.derive.tvm.stack import StackLimits
 
 _TEXT, _HANDLE, _FLAG = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_bool
 _SIGNATURES: dict[str, tuple[type | None, tuple[type, ...]]] = {

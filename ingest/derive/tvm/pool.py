@@ -14,8 +14,8 @@ from tonlake.ingest.derive.tvm.call import (
     GetMethodCall,
     NotAccepted,
     Outcome,
+    unpack_value,
 )
-from tonlake.ingest.derive.tvm.stack import unpack_value
 from tonlake.ingest.derive.tvm.worker import Answer, Call, WorkerProcess, WorkerSettings
 from tonlake.ingest.errors import (
     TvmBusy,

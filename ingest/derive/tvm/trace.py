@@ -12,9 +12,8 @@ from typing import Any, Protocol
 import msgspec
 
 from tonlake.ingest.decode.block.transaction import decode_transaction
-from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, NotAccepted
+from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, NotAccepted, StackValue
 from tonlake.ingest.derive.tvm.message import list_messages, read_destination
-from tonlake.ingest.derive.tvm.stack import StackValue
 from tonlake.lake.account import AccountId
 
 Row = dict[str, Any]

@@ -25,10 +25,11 @@ from tonlake.ingest.derive.tvm.call import (
     GetMethodCall,
     NotAccepted,
     Outcome,
+    StackLimits,
+    pack_value,
 )
 from tonlake.ingest.derive.tvm.libemulator import LibraryEmulator, LibraryFault
 from tonlake.ingest.derive.tvm.machine.run import run_call
-from tonlake.ingest.derive.tvm.stack import StackLimits, pack_value
 from tonlake.ingest.errors import (
     BocError,
     TvmCrash,

@@ -3,15 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tonlake.lake.index.answer import (
-    actions,
-    blocks,
-    contracts,
-    messages,
-    traces,
-    transactions,
-    transfers,
-)
+from tonlake.lake.index.answer import blocks, contracts, messages, traces, transactions
 from tonlake.lake.index.index import Index
 from tonlake.lake.index.page import Declined
 
@@ -26,9 +18,9 @@ ANSWERS: dict[str, Answer] = {
     "v3/account_codes": transactions.find_newest_codes,
     "v3/accounts": transactions.find_newest_states,
     "v3/accounts_by_balance": transactions.rank_accounts,
-    "v3/action_keys_of_account": actions.list_account_keys,
-    "v3/actions": actions.list_actions,
-    "v3/actions_by_key": actions.find_by_key,
+    "v3/action_keys_of_account": traces.list_account_keys,
+    "v3/actions": traces.list_actions,
+    "v3/actions_by_key": traces.find_by_key,
     "v3/blocks": blocks.list_blocks,
     "v3/message_rows": messages.read_lines,
     "v3/messages": messages.list_messages,
@@ -49,7 +41,7 @@ ANSWERS: dict[str, Answer] = {
     "v3/transactions": transactions.read_transactions,
     "v3/transactions_of_messages": messages.list_ends,
     **contracts.ANSWERS,
-    **transfers.ANSWERS,
+    **contracts.ANSWERS,
 }
 
 

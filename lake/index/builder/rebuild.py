@@ -28,10 +28,9 @@ from tonlake.lake.log.disk import (
     seal_file,
     sync_folder,
 )
-from tonlake.lake.log.lease import Lease
 from tonlake.lake.log.ranges import Range, overlaps
-from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import SEGMENT_FOLDER, Commit, DataFile, LogState
+from tonlake.lake.log.snapshot import Lease
+from tonlake.lake.log.state import SEGMENT_FOLDER, Commit, DataFile, LogReader, LogState
 
 MAX_ROWS = 200_000
 """Default number of transactions at which a segment ends, with the commit that reaches it. All of

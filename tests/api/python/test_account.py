@@ -11,7 +11,7 @@ import tonlake
 from tonlake.api.errors import AddressInvalid, AnswerNotFound, NotCovered, RequestInvalid
 from tonlake.api.python.account import Account
 from tonlake.api.text.stack import read_argument
-from tonlake.ingest.derive.tvm.stack import TvmSlice
+from tonlake.ingest.derive.tvm.call import TvmSlice
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.tvm.call import StackLimits, TvmCell
 from tonlake.ingest.derive.tvm.machine.vmstack import read_stack
-from tonlake.ingest.derive.tvm.stack import StackLimits, TvmCell
 
 LIMITS = StackLimits(entries=100, depth=10, boc_bytes=10_000)
 

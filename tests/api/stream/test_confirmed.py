@@ -17,7 +17,7 @@ from tonlake.api.stream.event import TYPES
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.source.node.source import open_node
-from tonlake.lake.log.confirmed import CONFIRMED_FILE, read_confirmed
+from tonlake.lake.log.following import CONFIRMED_FILE, read_confirmed
 from tonlake.lake.log.state import read_state
 
 Name = tuple[str, ...]

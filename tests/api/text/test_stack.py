@@ -13,7 +13,7 @@ from tests.ingest.derive.tvm.values import HIGH, LOW, VALUES, normalize
 from tonlake.api.errors import RequestInvalid, StackTypeUnknown
 from tonlake.api.text import stack
 from tonlake.api.text.stack import decode_stack, encode_legacy, encode_typed, encode_v3
-from tonlake.ingest.derive.tvm.stack import TvmBuilder, TvmCell, TvmNan, TvmOpaque, TvmSlice
+from tonlake.ingest.derive.tvm.call import TvmBuilder, TvmCell, TvmNan, TvmOpaque, TvmSlice
 
 CELL = begin_cell().store_uint(5, 8).store_ref(begin_cell().store_uint(1, 3).end_cell()).end_cell()
 BOC = CELL.to_boc(hash_crc32=True)

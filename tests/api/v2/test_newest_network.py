@@ -16,8 +16,8 @@ from tonlake.api.app import create_app
 from tonlake.api.settings import Settings
 from tonlake.api.text.stack import encode_legacy
 from tonlake.ingest.decode.block.proof import write_candidate
+from tonlake.ingest.derive.tvm.call import StackLimits
 from tonlake.ingest.derive.tvm.machine.vmstack import read_stack
-from tonlake.ingest.derive.tvm.stack import StackLimits
 
 WHERE = {"workchain": -1, "shard": -(1 << 63)}
 

@@ -17,7 +17,7 @@ from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.packs import PackSource
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import LogReader
 
 FIRST_KEY, SECOND_KEY = 99, 283
 

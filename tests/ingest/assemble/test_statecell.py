@@ -11,9 +11,8 @@ from tests.lake.chain import Chain, commit_chain, commit_made
 from tests.patience import compose
 from tonlake.ingest.assemble.statecell import LakeCache
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import LogState
+from tonlake.lake.log.state import LogReader, LogState
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.undo import undo_after
 

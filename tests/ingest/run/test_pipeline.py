@@ -16,7 +16,7 @@ from tests.ingest.facts import ask, check_accounts, check_blocks, check_transact
 from tests.ingest.simulator.chain import fork
 from tests.ingest.simulator.node import SimulatedNode
 from tests.patience import compose, vary
-from tonlake.api.command.doctor.checks import check_node
+from tonlake.api.command.doctor import check_node
 from tonlake.ingest.blocks import BlockSource, McBundle, ZeroState
 from tonlake.ingest.derive.body import derivation
 from tonlake.ingest.errors import BlockCorrupt, SourceError, SourceForeign

@@ -16,8 +16,8 @@ from tests.patience import vary
 from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.decode.block.block import decode_bundle
 from tonlake.ingest.run import signed
-from tonlake.lake.log.confirmed import CONFIRMED_FILE, read_confirmed
 from tonlake.lake.log.digest import find_damage
+from tonlake.lake.log.following import CONFIRMED_FILE, read_confirmed
 from tonlake.lake.log.state import read_state
 
 LAST = 150

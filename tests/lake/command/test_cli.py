@@ -20,7 +20,7 @@ from tonlake.api.command import status
 from tonlake.api.command.loading import NAMES, compose_settings
 from tonlake.api.python import command as sql
 from tonlake.lake.command import cli, maintain
-from tonlake.lake.duck.macros import read_flat_macros
+from tonlake.lake.duck.views import read_flat_macros
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 

@@ -21,8 +21,7 @@ from tonlake.lake.commit import delta
 from tonlake.lake.commit.delta import FOLDER, POSITION_FILE, find_differences, publish
 from tonlake.lake.errors import LakeFull
 from tonlake.lake.log.disk import POINTS
-from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import read_state
+from tonlake.lake.log.state import LogReader, read_state
 from tonlake.lake.maintenance import compact
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans

@@ -36,9 +36,8 @@ from tonlake.lake.index.index import open_index
 from tonlake.lake.log.disk import LOCK_FILE, POINTS, hold_lock
 from tonlake.lake.log.envelope import encode_entry
 from tonlake.lake.log.following import read_following
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import SELECTION_FILE, Selection, open_snapshot, read_selection
-from tonlake.lake.log.state import Network, list_log, read_commit, read_state
+from tonlake.lake.log.state import LogReader, Network, list_log, read_commit, read_state
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.prune import prune_lake

@@ -14,9 +14,9 @@ from duckdb import DuckDBPyConnection
 
 from tests.lake.chain import commit_made
 from tests.lake.rows import make_table
+from tonlake.ingest.command.action import read_traces
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.model import Message, Transaction
-from tonlake.ingest.derive.action.recording import read_traces
 from tonlake.ingest.derive.action.row import ActionRows
 from tonlake.ingest.derive.body.body import decode_message_body
 from tonlake.lake.duck.connection import connect

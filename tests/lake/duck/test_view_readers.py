@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tonlake
-from tonlake.lake.command.dictionary import render_markdown
+from tonlake.lake.command.maintain import render_markdown
 from tonlake.lake.duck.connection import ALL_VIEWS
 from tonlake.lake.schema.view import REFERENCE_TABLES
 from tonlake.lake.schema.view_catalogue import MACROS, VIEWS

@@ -17,9 +17,8 @@ from tonlake.lake.duck.engine import DEFAULTS
 from tonlake.lake.duck.statement import quote
 from tonlake.lake.duck.views import _write_views, write_views
 from tonlake.lake.errors import LakeCorrupt, LakeMisplaced
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
-from tonlake.lake.log.state import LogState
+from tonlake.lake.log.state import LogReader, LogState
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake

@@ -5,14 +5,13 @@ import sys
 from pathlib import Path
 
 from tests.lake.rows import commit_rows
-from tonlake.lake.log.lease import LEASE_FILE, Lease, list_leased
-from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.snapshot import LEASE_FILE, Lease, list_leased, open_snapshot
 
 LIST = """
 import subprocess
 import sys
 from pathlib import Path
-from tonlake.lake.log.lease import list_leased
+from tonlake.lake.log.snapshot import list_leased
 print(*list_leased(Path(sys.argv[1]), 100))
 """
 

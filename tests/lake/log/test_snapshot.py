@@ -14,9 +14,8 @@ from tests.made.files import TABLES_MADE, ManyFiles
 from tonlake.lake.duck.connection import connect, find_damage_behind
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
 from tonlake.lake.log import digest
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot, parse_days
-from tonlake.lake.log.state import DataFile, Network, read_state
+from tonlake.lake.log.state import DataFile, LogReader, Network, read_state
 from tonlake.lake.schema import TABLES
 
 

@@ -15,11 +15,11 @@ from tonlake.lake.commit import commit
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, NetworkMismatch, SnapshotNotFound
 from tonlake.lake.log.envelope import encode_entry, read_body
 from tonlake.lake.log.ranges import merge_ranges, overlaps
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import (
     LOG_FOLDER,
     Commit,
     DataFile,
+    LogReader,
     LogState,
     Network,
     find_paths,

@@ -12,9 +12,8 @@ from tests.lake.rows import commit_rows, file_bytes
 from tonlake.lake.commit import commit
 from tonlake.lake.errors import LakeCorrupt, SnapshotNotFound
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import SEGMENT_FOLDER, list_log, read_state
+from tonlake.lake.log.state import SEGMENT_FOLDER, LogReader, list_log, read_state
 from tonlake.lake.maintenance import orphan
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans

@@ -20,9 +20,8 @@ from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt, PruneRefused, RangeOverlap, UndoRefused
 from tonlake.lake.index.index import open_index
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import LogState, read_commit, read_state
+from tonlake.lake.log.state import LogReader, LogState, read_commit, read_state
 from tonlake.lake.maintenance import prune
 from tonlake.lake.maintenance.kept import keep_ends, keep_newest
 from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans

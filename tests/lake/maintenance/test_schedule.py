@@ -15,9 +15,8 @@ from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.command.status import IndexStatus, read_status
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.place import list_places
-from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import read_commit, read_state
+from tonlake.lake.log.state import LogReader, read_commit, read_state
 from tonlake.lake.maintenance import schedule
 from tonlake.lake.maintenance.schedule import Maintenance, maintain_once
 from tonlake.lake.maintenance.verify import verify_lake

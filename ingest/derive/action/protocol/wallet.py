@@ -1,4 +1,4 @@
-"""Wallets: plugins of version 4 that receive payments, extensions of version 5.
+"""Wallets: plugins of version 4, extensions of version 5; vesting wallets; multisigs of version 2.
 
 A request that adds or removes extensions is 7369676e wallet_id:uint32 valid_until:uint32
 seqno:uint32 out_actions:(Maybe ^OutList) extended:(Maybe ExtendedList) signature:bits512; each item
@@ -11,10 +11,16 @@ parts are inferred: which of several extensions is shown (here the first), when
 requests remain calls.
 """
 
+import base64
+
+from tonlake.ingest.decode.block.message import MessageDecoder
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.action.body import Body
-from tonlake.ingest.derive.action.pattern import Match, call
-from tonlake.ingest.derive.action.rule import Draft, rule
-from tonlake.ingest.errors import ActionUnreadable
+from tonlake.ingest.derive.action.interface import Interfaces
+from tonlake.ingest.derive.action.model import CELL_COLUMNS
+from tonlake.ingest.derive.action.pattern import Match, call, comment, one_of
+from tonlake.ingest.derive.action.rule import TRANSFER, Draft, rule
+from tonlake.ingest.errors import ActionUnreadable, IngestError
 
 PAYMENT_REQUEST, PAYMENT_CONFIRMED = 0x706C7567, 0xF06C7567
 PAYMENT, DESTRUCT = 0x73756273, 0x64737472
@@ -102,3 +108,138 @@ def extension(match: Match) -> Draft | None:
     }
     failed = transaction.aborted or transaction.exit_code not in _SUCCESSES
     return Draft(_TYPES[kind], columns, failed=failed)
+
+
+SEND, SENT = 0xA7733ACD, 0xF7733ACD
+ADD_WHITELIST, WHITELIST_ADDED = 0x7258A69B, 0xF258A69B
+_INT_MSG_FLAGS = 4
+"""int_msg_info$0 ihr_disabled bounce bounced"""
+
+
+def _hash_body(requested: Body) -> bytes | None:
+    """Return the hash of the body of a message; None if it cannot be parsed.
+
+    TL-B: message$_ info:CommonMsgInfoRelaxed init:(Maybe ...) body:(Either X ^X).
+    """
+    place = requested.rest()
+    try:
+        columns = MessageDecoder(place.tree, None).decode(place.cell)
+    except (IngestError, ValueError, LookupError):
+        return None
+    body_hash: bytes | None = dict(zip(CELL_COLUMNS, columns, strict=True))["body_hash"]
+    return body_hash
+
+
+def _read_accounts(body: Body) -> list[str]:
+    """Read one address per cell, along the chain of first references."""
+    accounts = []
+    while True:
+        account = body.address()
+        if account is not None:
+            accounts.append(account)
+        if not body.refs_left:
+            return accounts
+        body = body.ref()
+
+
+@rule("vesting.send_message", call(SEND).then(call(SENT)))
+def send_message(match: Match) -> Draft:
+    """Draft a message that the owner sends from the vesting wallet."""
+    block = match.block
+    query_id, _mode, inner = block.arguments().take(64, 8, "ref")
+    data = {"query_id": query_id, "message_boc": inner.copy().boc(crc32c=False)}
+    body_hash = _hash_body(inner)
+    *_, destination, amount = inner.take(_INT_MSG_FLAGS, "address", "address", "coins")
+    columns = block.pick("source", "destination") | {
+        "destination_secondary": destination,
+        "amount": amount,
+        "vesting_send_message_data": data,
+    }
+    sent = [each for each in block.transaction.out_msgs if each.destination == destination]
+    if body_hash is None:
+        is_sent = any(each.value == amount for each in sent)
+    else:
+        bodies = (parse_boc(each.boc) for each in sent if each.boc is not None)
+        is_sent = any(body.hash(body.roots[0]) == body_hash for body in bodies)
+    return Draft("vesting_send_message", columns, failed=not is_sent)
+
+
+@rule("vesting.add_whitelist", call(ADD_WHITELIST).then(call(WHITELIST_ADDED)))
+def add_whitelist(match: Match) -> Draft:
+    """Draft the addition of accounts to the whitelist for locked coins."""
+    body = match.block.arguments()
+    data = {"query_id": body.uint(64), "accounts_added": _read_accounts(body)}
+    columns = match.block.pick("source", "destination") | {"vesting_add_whitelist_data": data}
+    return Draft("vesting_add_whitelist", columns)
+
+
+NEW_ORDER, INIT_ORDER = 0xF718510F, 0x9C73FBA2
+APPROVE, APPROVE_ACCEPTED, APPROVE_REJECTED = 0xA762230F, 0x82609BF6, 0xAFAF283E
+EXECUTE = 0x75097F5D
+ORDER = "MultisigOrder"
+"""Interface of an order; without it, messages of an order are ordinary calls."""
+
+
+def _find_signers(interfaces: Interfaces, order: str | None) -> list[str] | None:
+    """Return the signers of an order; None if the order is unknown."""
+    facts = interfaces.find(order, ORDER)
+    return None if facts is None else [each for each in facts.get("signers") or () if each]
+
+
+@rule("multisig.create_order", call(NEW_ORDER).then(call(INIT_ORDER, name="init")))
+def create_order(match: Match) -> Draft | None:
+    """Draft the creation of an order. TL-B: new_order and order_init of multisig v2."""
+    block, init = match.block, match["init"]
+    signers = _find_signers(match.interfaces, init["destination"])
+    if signers is None:
+        return None
+    body, started = block.arguments(), init.fields()
+    started.take(8 + 48, "ref", "ref")
+    shown = body.show(query_id=64, order_seqno=256, is_created_by_signer="bit")
+    shown["is_signed_by_creator"] = started.bit()
+    shown |= body.show(creator_index=8, expiration_date=48)
+    shown["order_boc"] = body.ref().boc(crc32c=False)
+    columns = block.pick("source", "destination") | {
+        "destination_secondary": init["destination"],
+        "multisig_create_order_data": shown,
+    }
+    return Draft("multisig_create_order", columns, extra_accounts=signers)
+
+
+@rule(
+    "multisig.approve",
+    one_of(call(APPROVE), comment("approve")).then(
+        one_of(call(APPROVE_ACCEPTED), call(APPROVE_REJECTED, name="rejected"))
+    ),
+)
+def approve(match: Match) -> Draft | None:
+    """Draft the approval of an order by a call or a comment; the order accepts or rejects it."""
+    block, rejected = match.block, match.get("rejected")
+    signers = _find_signers(match.interfaces, block["destination"])
+    if signers is None:
+        return None
+    data = {
+        "signer_index": -1 if block.type == TRANSFER else block.fields().uint(8),
+        "exit_code": 0 if rejected is None else rejected.fields().uint(32),
+    }
+    columns = block.pick("source", "destination") | {"multisig_approve_data": data}
+    return Draft("multisig_approve", columns, failed=rejected is not None, extra_accounts=signers)
+
+
+@rule("multisig.execute", call(EXECUTE))
+def execute(match: Match) -> Draft | None:
+    """Draft the execution of an approved order by the multisig wallet."""
+    block = match.block
+    signers = _find_signers(match.interfaces, block["source"])
+    if signers is None:
+        return None
+    body = block.arguments()
+    data = body.show(query_id=64, order_seqno=256, expiration_date=48, approvals_num=8)
+    data["signers_hash"] = base64.b64encode(body.uint(256).to_bytes(32, "big")).decode()
+    data["order_boc"] = body.ref().boc(crc32c=False)
+    columns = block.pick("source", "destination") | {"multisig_execute_data": data}
+    return Draft("multisig_execute", columns, failed=block.failed, extra_accounts=signers)
+
+
+RULES = (create_order, approve, execute)
+"""In order of precedence."""

@@ -7,6 +7,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.tvm.call import INTEGER_BITS, StackLimits, StackValue, TvmOpaque
 from tonlake.ingest.derive.tvm.machine.cell import (
     EMPTY_CELL,
     MAX_DEPTH,
@@ -33,7 +34,6 @@ from tonlake.ingest.derive.tvm.machine.dictionary import store_label
 from tonlake.ingest.derive.tvm.machine.fault import CELL_OVERFLOW, VmError
 from tonlake.ingest.derive.tvm.machine.run import enter_stack, export_stack
 from tonlake.ingest.derive.tvm.machine.state import NAN, Nan
-from tonlake.ingest.derive.tvm.stack import INTEGER_BITS, StackLimits, StackValue, TvmOpaque
 from tonlake.ingest.errors import BocError
 
 _TINY_LIMIT = 1 << 63

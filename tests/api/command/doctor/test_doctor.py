@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from tests.patience import compose
 from tonlake.api.access import add_key
-from tonlake.api.command.doctor.checks import (
+from tonlake.api.command.doctor import (
     Finding,
     check_access,
     check_lake,

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tonlake.ingest.command.action import classify_recording
-from tonlake.ingest.derive.action.recording import read_lines
+from tonlake.ingest.command.action import classify_recording, read_lines
 
 Shown = dict[str, Any]
 

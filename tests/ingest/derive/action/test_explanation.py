@@ -7,7 +7,7 @@ from tests.ingest.derive.action.protocol import test_hipo as hipo
 from tests.ingest.derive.action.protocol import test_telegram as telegram
 from tests.ingest.derive.action.protocol import test_wallet as extension
 from tests.ingest.derive.action.scene import Scene
-from tonlake.ingest.derive.action.explanation import explain
+from tonlake.ingest.command.action import explain
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.protocol.telegram import (
     CHANGE_KEY_EXTERNAL,

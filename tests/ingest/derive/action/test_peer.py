@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from tests.ingest.derive.action.compared import compare, equal, list_differences, read_classified
-from tonlake.ingest.command.action import classify_recording
+from tonlake.ingest.command.action import classify_recording, read_traces
 from tonlake.ingest.derive.action.classifier import classify
-from tonlake.ingest.derive.action.recording import read_traces
 from tonlake.ingest.derive.action.row import show_actions
 
 Shown = dict[str, Any]

@@ -10,9 +10,8 @@ from click.testing import CliRunner
 
 from tests.ingest.derive.action.protocol.test_jetton import MASTER, OWNER, RECEIVER, send_jettons
 from tests.ingest.derive.action.scene import Scene
-from tonlake.ingest.command.action import classify_command
+from tonlake.ingest.command.action import classify_command, read_traces
 from tonlake.ingest.derive.action.model import Message, Transaction
-from tonlake.ingest.derive.action.recording import read_traces
 from tonlake.ingest.errors import RecordingMalformed
 
 

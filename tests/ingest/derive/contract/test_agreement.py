@@ -11,10 +11,9 @@ from pytoniq_core import Address, Cell, begin_cell
 from tests.conftest import unpack
 from tests.ingest.whole import ingest_node
 from tonlake.api.settings import Settings
-from tonlake.ingest.command.action import classify_recording
+from tonlake.ingest.command.action import classify_recording, read_traces
 from tonlake.ingest.derive.action.model import Message
 from tonlake.ingest.derive.action.protocol import jetton, nft
-from tonlake.ingest.derive.action.recording import read_traces
 from tonlake.ingest.derive.body.body import decode_message_body
 from tonlake.ingest.derive.contract.transfer import read_move
 from tonlake.ingest.errors import ActionUnreadable, BocError

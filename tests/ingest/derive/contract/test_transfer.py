@@ -16,7 +16,7 @@ from tonlake.ingest.derive.contract.derivation import ContractFinder
 from tonlake.ingest.derive.contract.transfer import make_moves
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.log.place import Place
-from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import LogReader
 from tonlake.lake.schema import ACCOUNT_STATES, MESSAGES
 from tonlake.lake.schema.contract import (
     JETTON_BURNS,

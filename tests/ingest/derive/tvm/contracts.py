@@ -15,8 +15,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.packed import assemble_boc
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract.record import find_method_ids, load_interfaces
-from tonlake.ingest.derive.tvm.call import split_shard_account
-from tonlake.ingest.derive.tvm.stack import StackValue, TvmSlice
+from tonlake.ingest.derive.tvm.call import StackValue, TvmSlice, split_shard_account
 
 
 class Contract(NamedTuple):

@@ -11,11 +11,10 @@ from tonpy.libs import python_ton
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.call import GetMethodCall, Outcome
-from tonlake.ingest.derive.tvm.machine.info import build_info
-from tonlake.ingest.derive.tvm.machine.run import export_stack, open_bag
-from tonlake.ingest.derive.tvm.stack import (
+from tonlake.ingest.derive.tvm.call import (
     NAN_TEXT,
+    GetMethodCall,
+    Outcome,
     StackLimits,
     StackValue,
     TvmBuilder,
@@ -24,6 +23,7 @@ from tonlake.ingest.derive.tvm.stack import (
     TvmOpaque,
     TvmSlice,
 )
+from tonlake.ingest.derive.tvm.machine.run import build_info, export_stack, open_bag
 from tonlake.ingest.errors import TvmStackDeep, TvmStackLarge
 
 VERSION = 11

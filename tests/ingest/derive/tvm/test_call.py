@@ -16,14 +16,14 @@ from tonlake.ingest.derive.tvm.call import (
     MasterId,
     NetworkConfig,
     PreviousBlocks,
+    StackLimits,
+    TvmSlice,
     join_params,
     make_version_param,
     method_id,
 )
-from tonlake.ingest.derive.tvm.machine.info import MAGIC, build_info
-from tonlake.ingest.derive.tvm.machine.run import export_stack, open_bag
+from tonlake.ingest.derive.tvm.machine.run import MAGIC, build_info, export_stack, open_bag
 from tonlake.ingest.derive.tvm.pool import TvmPool
-from tonlake.ingest.derive.tvm.stack import StackLimits, TvmSlice
 
 CODE = assemble("75")
 BLOCKS = [MasterId(seqno, bytes([seqno]) * 32, bytes([seqno + 1]) * 32) for seqno in range(16)]

@@ -20,10 +20,18 @@ from tonlake.ingest.decode.cell.dictionary import build_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm import pool as pools
-from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, NotAccepted
+from tonlake.ingest.derive.tvm.call import (
+    Emulated,
+    EmulationCall,
+    NotAccepted,
+    TvmBuilder,
+    TvmCell,
+    TvmNan,
+    TvmOpaque,
+    TvmSlice,
+)
 from tonlake.ingest.derive.tvm.message import build_external_message, read_destination, read_message
 from tonlake.ingest.derive.tvm.pool import TvmPool
-from tonlake.ingest.derive.tvm.stack import TvmBuilder, TvmCell, TvmNan, TvmOpaque, TvmSlice
 from tonlake.ingest.errors import TvmRefusal, TvmStackDeep, TvmStackLarge
 from tonlake.ingest.settings import IngestSections, TvmSettings
 

@@ -24,13 +24,13 @@ from tonlake.ingest.derive.tvm.call import (
     EmulationCall,
     GetMethodCall,
     NetworkConfig,
+    StackLimits,
     join_config,
     make_version_param,
 )
 from tonlake.ingest.derive.tvm.libemulator import LibraryEmulator
 from tonlake.ingest.derive.tvm.machine.vmstack import read_stack
 from tonlake.ingest.derive.tvm.pool import TvmPool
-from tonlake.ingest.derive.tvm.stack import StackLimits
 from tonlake.ingest.derive.tvm.support import find_library_version
 from tonlake.ingest.errors import TvmMissing, TvmRefusal
 from tonlake.ingest.settings import TvmSettings

@@ -16,9 +16,8 @@ import pytest
 from tests.ingest.derive.tvm.programs import DEEPEN_CELL, ENDLESS_LOOP, make_call
 from tests.patience import wait_for
 from tonlake.ingest.derive.tvm import pool as pools
-from tonlake.ingest.derive.tvm.call import EmulationCall
+from tonlake.ingest.derive.tvm.call import EmulationCall, TvmCell
 from tonlake.ingest.derive.tvm.pool import TvmPool
-from tonlake.ingest.derive.tvm.stack import TvmCell
 from tonlake.ingest.errors import TvmBusy, TvmCrash, TvmMissing, TvmRefusal, TvmTimeout
 from tonlake.ingest.settings import TvmSettings
 

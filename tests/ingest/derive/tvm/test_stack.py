@@ -7,13 +7,7 @@ import pytest
 from hypothesis import given
 
 from tests.ingest.derive.tvm.values import HIGH, LOW, VALUES
-from tonlake.ingest.derive.tvm.stack import (
-    TvmNan,
-    TvmOpaque,
-    fits_integer,
-    pack_value,
-    unpack_value,
-)
+from tonlake.ingest.derive.tvm.call import TvmNan, TvmOpaque, fits_integer, pack_value, unpack_value
 
 
 @given(VALUES)

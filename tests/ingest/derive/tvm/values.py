@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.stack import TvmBuilder, TvmCell, TvmSlice
+from tonlake.ingest.derive.tvm.call import TvmBuilder, TvmCell, TvmSlice
 
 LOW, HIGH = -(1 << 256), (1 << 256) - 1
 INTEGERS = st.integers(LOW, HIGH) | st.sampled_from([LOW, HIGH, 0, -1, 1 << 63, 1 << 64])

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
+from tonlake.ingest.command.action import explain
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.tree import LIBRARY
-from tonlake.ingest.derive.action.explanation import explain
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.protocol import jetton
 

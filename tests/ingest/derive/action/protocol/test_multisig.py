@@ -3,21 +3,21 @@
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, account
-from tonlake.ingest.derive.action.protocol import multisig
+from tonlake.ingest.derive.action.protocol import wallet
 
 SIGNER, WALLET, ORDER = account("signer"), account("multisig"), account("order")
 
 
 def know_order(scene: Scene) -> None:
     """Declare the order, with two signers."""
-    scene.know(ORDER, multisig.ORDER, signers=[SIGNER, account("second")])
+    scene.know(ORDER, wallet.ORDER, signers=[SIGNER, account("second")])
 
 
 def create(scene: Scene, *, signed: bool) -> None:
     """Create an order as a signer."""
-    body = Cell(multisig.NEW_ORDER).uint(3, 64).uint(12, 256).uint(1, 1).uint(1, 8)
+    body = Cell(wallet.NEW_ORDER).uint(3, 64).uint(12, 256).uint(1, 1).uint(1, 8)
     body.uint(1_700_000_500, 48).ref(body.child().uint(5, 8))
-    init = Cell(multisig.INIT_ORDER).uint(3, 64).uint(2, 8)
+    init = Cell(wallet.INIT_ORDER).uint(3, 64).uint(2, 8)
     init.ref(init.child()).uint(1_700_000_500, 48).ref(init.child().uint(5, 8))
     init.uint(1, 1).uint(1, 8) if signed else init.uint(0, 1)
     scene.external(SIGNER).send(WALLET, body).send(ORDER, init).deploy()
@@ -53,12 +53,12 @@ def test_an_unknown_order_is_a_call() -> None:
 def test_approval_is_accepted_or_rejected(exit_code: int | None) -> None:
     scene = Scene()
     know_order(scene)
-    body = Cell(multisig.APPROVE).uint(3, 64).uint(1, 8)
+    body = Cell(wallet.APPROVE).uint(3, 64).uint(1, 8)
     asked = scene.external(SIGNER).send(ORDER, body)
     if exit_code is None:
-        asked.send(SIGNER, Cell(multisig.APPROVE_ACCEPTED).uint(3, 64))
+        asked.send(SIGNER, Cell(wallet.APPROVE_ACCEPTED).uint(3, 64))
     else:
-        asked.send(SIGNER, Cell(multisig.APPROVE_REJECTED).uint(3, 64).uint(exit_code, 32))
+        asked.send(SIGNER, Cell(wallet.APPROVE_REJECTED).uint(3, 64).uint(exit_code, 32))
     action = scene.find("multisig_approve")
     assert action.success is (exit_code is None)
     assert action.columns["multisig_approve_data"] == {
@@ -71,7 +71,7 @@ def test_approval_by_comment() -> None:
     scene = Scene()
     know_order(scene)
     asked = scene.external(SIGNER).send(ORDER, Cell(0).text("approve"))
-    asked.send(SIGNER, Cell(multisig.APPROVE_ACCEPTED).uint(3, 64))
+    asked.send(SIGNER, Cell(wallet.APPROVE_ACCEPTED).uint(3, 64))
     data = scene.find("multisig_approve").columns["multisig_approve_data"]
     assert data == {"signer_index": -1, "exit_code": 0}
 
@@ -79,7 +79,7 @@ def test_approval_by_comment() -> None:
 def test_an_order_is_carried_out() -> None:
     scene = Scene()
     know_order(scene)
-    body = Cell(multisig.EXECUTE).uint(3, 64).uint(12, 256).uint(99, 48).uint(2, 8)
+    body = Cell(wallet.EXECUTE).uint(3, 64).uint(12, 256).uint(99, 48).uint(2, 8)
     body.uint(0xAB, 256).ref(body.child().uint(5, 8))
     scene.external(ORDER).send(WALLET, body).send(account("target"))
     action = scene.find("multisig_execute")

@@ -19,13 +19,18 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.call import Context, GetMethodCall, PreviousBlocks
+from tonlake.ingest.derive.tvm.call import (
+    Context,
+    GetMethodCall,
+    PreviousBlocks,
+    StackLimits,
+    TvmNan,
+    TvmOpaque,
+)
 from tonlake.ingest.derive.tvm.machine.code import parse_form
 from tonlake.ingest.derive.tvm.machine.fault import OUT_OF_GAS
-from tonlake.ingest.derive.tvm.machine.info import replace_version
-from tonlake.ingest.derive.tvm.machine.run import execute, open_bag, run_call
+from tonlake.ingest.derive.tvm.machine.run import execute, open_bag, replace_version, run_call
 from tonlake.ingest.derive.tvm.machine.vmstack import build_stack
-from tonlake.ingest.derive.tvm.stack import StackLimits, TvmNan, TvmOpaque
 from tonlake.ingest.errors import TvmStackDeep, TvmStackLarge
 
 GAS = 1_000_000

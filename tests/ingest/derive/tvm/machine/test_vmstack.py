@@ -13,8 +13,8 @@ from pytoniq_core import Cell, Slice
 from pytoniq_core.tlb.vm_stack import VmStack, VmStackValue, VmTuple
 
 from tonlake.ingest.decode.cell.writer import serialize_single
+from tonlake.ingest.derive.tvm.call import StackLimits, TvmCell, TvmNan, TvmOpaque, TvmSlice
 from tonlake.ingest.derive.tvm.machine.vmstack import read_stack, write_stack, write_value
-from tonlake.ingest.derive.tvm.stack import StackLimits, TvmCell, TvmNan, TvmOpaque, TvmSlice
 from tonlake.ingest.errors import BocError, TvmStackDeep, TvmStackLarge
 
 BAG = serialize_single(b"\x00\x04\xab\xcd")

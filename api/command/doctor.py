@@ -1,14 +1,16 @@
-"""Checks of the doctor: machine, settings, access, node folder and lake."""
+"""The command ``tonlake doctor``: checks machine, settings, access, node folder and lake."""
 
 import os
 import resource
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+import click
 import msgspec
 
 from tonlake.api.access import read_keys
@@ -18,6 +20,7 @@ from tonlake.api.http.address import is_own_machine
 from tonlake.api.settings import Settings
 from tonlake.ingest.assemble.chain import check_origin
 from tonlake.ingest.blocks import BlockSource
+from tonlake.ingest.command.node import NODE_VARIABLE
 from tonlake.ingest.decode import native
 from tonlake.ingest.derive.tvm.support import (
     REMEDY,
@@ -31,6 +34,8 @@ from tonlake.ingest.derive.tvm.worker import HOW_TO_INSTALL
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
+from tonlake.lake.command.argument import LAKE_VARIABLE
+from tonlake.lake.command.cli import json_option, read_settings
 from tonlake.lake.command.status import Status, read_status
 from tonlake.lake.duck.statement import name_root
 from tonlake.lake.errors import PERMIT, LakeError, LakeMisplaced, LakeNotFound
@@ -295,3 +300,69 @@ def _check_room(lake_dir: Path) -> Iterator[Finding]:
     if not os.access(lake_dir, os.W_OK):
         advice = "fine for serving; ingest needs another user or more permissions"
         yield Finding("rights", "warning", "this user cannot write into the lake", advice)
+
+
+EXIT_CODES = {"ok": 0, "problem": 1, "warning": 3}
+_MARKS = {"ok": "ok      ", "problem": "PROBLEM ", "warning": "warning "}
+
+HELP = """
+Examples:
+
+\b
+  tonlake doctor
+  tonlake doctor --node /var/ton-work/db --lake mainnet.lake
+  tonlake doctor --lake mainnet.lake --full --json
+
+The exit code is 0 if all is well, 3 with warnings, and 1 with problems.
+"""
+
+
+@click.command("doctor", epilog=HELP)
+@click.option(
+    "--node",
+    type=click.Path(path_type=Path, readable=False),
+    envvar=NODE_VARIABLE,
+    show_envvar=True,
+    help="Database folder of a TON node.",
+)
+@click.option(
+    "--lake",
+    "lake_dir",
+    type=click.Path(path_type=Path, readable=False),
+    envvar=LAKE_VARIABLE,
+    show_envvar=True,
+    help="Folder of a lake.",
+)
+@click.option("--full", is_flag=True, help="Compare every file of the lake with its digest.")
+@json_option
+def doctor_command(*, node: Path | None, lake_dir: Path | None, full: bool, as_json: bool) -> None:
+    """Check settings, machine, node and lake, and print advice; nothing is changed."""
+    findings = examine(node, lake_dir, full=full)
+    worst = worst_of(findings)
+    if as_json:
+        click.echo(msgspec.json.encode({"level": worst, "findings": findings}))
+    else:
+        for one in findings:
+            click.echo(f"{_MARKS[one.level]} {one.subject}: {one.text}")
+            if one.advice:
+                click.echo(f"         -> {one.advice}")
+    sys.exit(EXIT_CODES[worst])
+
+
+def examine(node: Path | None, lake_dir: Path | None, *, full: bool) -> list[Finding]:
+    """Return all findings: settings first, then machine, access, node and lake."""
+    try:
+        settings = read_settings(Settings)
+    except LakeError as error:
+        advice = "tonlake config lists all settings and where their values come from"
+        return [Finding("settings", "problem", str(error), advice)]
+    findings = [Finding("settings", "ok", "all are known and within bounds")]
+    findings += [*check_machine(settings), *check_access(settings)]
+    if node is not None:
+        findings += check_node(node, lake_dir)
+    if lake_dir is not None:
+        findings += check_lake(lake_dir, settings, full=full)
+    return findings
+
+
+commands: list[click.Command] = [doctor_command]

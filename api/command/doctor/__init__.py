@@ -1,1 +1,0 @@
-"""Checks of a node, a lake and a configuration, each with advice."""
