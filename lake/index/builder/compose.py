@@ -25,6 +25,7 @@ from tonlake.lake.index.segment.declared import (
     MESSAGES,
     NO_LT,
     STATE_COLUMNS,
+    TOLD,
     TRANSACTIONS,
     Indexed,
     workchain_of,
@@ -121,10 +122,10 @@ def compose(stream: IO[bytes], source: Source, *, packed: bool = True) -> int:
     Raises:
         LakeCorrupt: a data file is missing or damaged.
     """
-    composer = _Composer(source)
+    composer = _Composer(source, packed=packed)
     transactions = composer.add_chain()
     composer.add_others()
-    composer.finish(stream, packed=packed)
+    composer.finish(stream)
     return transactions
 
 
@@ -187,14 +188,14 @@ def _write_numbers(writer: SegmentWriter, name: str, values: pa.Array, code: str
 class _Composer:
     """The arrays and rows of one segment."""
 
-    def __init__(self, source: Source) -> None:
-        self._source, self._writer = source, SegmentWriter()
+    def __init__(self, source: Source, *, packed: bool) -> None:
+        self._source, self._writer, self._packed = source, SegmentWriter(), packed
         self._rows: dict[str, list[bytes]] = {}
         self._pool = Pool()
 
-    def finish(self, stream: IO[bytes], *, packed: bool) -> None:
+    def finish(self, stream: IO[bytes]) -> None:
         self._pool.write(self._writer)
-        write_rows(self._writer, self._rows, packed=packed)
+        write_rows(self._writer, self._rows, packed=self._packed)
         self._writer.write(stream, self._source.mc_range)
 
     def add_others(self) -> None:
@@ -232,7 +233,7 @@ class _Composer:
         rows, messages = rows.select(_OF_ROWS), messages.select(_OF_MESSAGES)
         accounts = self._add_accounts(numbered[0], numbered[2], numbered[3])
         self._writer.add("transactions.account", accounts[0])
-        write_bags(self._writer, bags, order.take(pc.sort_indices(accounts[0])))
+        self._add_bags(bags, order, numbered[0]["account_state_hash_after"], accounts[0])
         del bags
         newest = _find_ends(accounts[1])
         held = states.take(newest)
@@ -243,7 +244,8 @@ class _Composer:
         self._add_table(ACCOUNT_STATES, held, copies)
         self._add_table(ACTION_ACCOUNTS, actions, _encode(ACTION_ACCOUNTS, numbered[3]))
         around = _find_states(numbered[0], accounts[0], numbered[2], accounts[1])
-        copies = self._add_messages(messages, numbered[0], numbered[1], numbered[2], around)
+        given = _omit_known(numbered[0])
+        copies = self._add_messages(messages, given, numbered[1], numbered[2], around)
         self._add_table(TRANSACTIONS, rows, copies)
         hashes = rows["hash"].combine_chunks()
         write_postings(self._writer, "transactions.hash", hashes, _count(rows.num_rows))
@@ -251,6 +253,18 @@ class _Composer:
         self._add_blocks(rows)
         count: int = rows.num_rows
         return count
+
+    def _add_bags(
+        self, bags: pa.ChunkedArray, order: pa.Array, states: pa.ChunkedArray, accounts: pa.Array
+    ) -> None:
+        """Add bags in the order of accounts, and the numbers of the state hashes after.
+
+        ``order`` are the places of the bags; the others are of their transactions in order.
+        """
+        self._writer.add("transactions.state", pc.cast(states, pa.uint32()))
+        rows = pc.sort_indices(accounts)
+        known = (self._pool.take(rows), self._pool.take(states.take(rows)))
+        write_bags(self._writer, bags, order.take(rows), known, packed=self._packed)
 
     def _add_accounts(self, *tables: pa.Table) -> list[pa.Array]:
         """Add the accounts of tables with numbers; return the number of each row's account.
@@ -451,6 +465,17 @@ def _find_states(
     known = _pair(states["hash"], of_state)
     names = ("account_state_hash_before", "account_state_hash_after")
     return [pc.index_in(_pair(rows[name], of_row), value_set=known) for name in names]
+
+
+def _omit_known(rows: pa.Table) -> pa.Table:
+    """Return transactions without what the account's previous one in the segment tells, as NULL."""
+    previous = rows["prev_trans_hash"]
+    previous = pc.if_else(pc.less(previous, rows.num_rows), previous, None)
+    for name, told in TOLD.items():
+        is_told = pc.fill_null(pc.equal(rows[told].take(previous), rows[name]), fill_value=False)
+        given = pc.if_else(is_told, None, rows[name])
+        rows = rows.set_column(rows.schema.get_field_index(name), name, given)
+    return rows
 
 
 def _list_facts(states: pa.Table, places: pa.Array) -> Iterator[Any]:

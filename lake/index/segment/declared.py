@@ -69,9 +69,14 @@ TRANSACTIONS = Indexed(
     "transactions",
     ("mc_seqno", "lt", "workchain", "account"),
     {"lt": LT, "now": UTIME},
-    left_out=frozenset({"workchain", "account", "hash", "mc_seqno", "time", "boc"}),
+    left_out=frozenset(
+        {"workchain", "account", "hash", "mc_seqno", "time", "boc", "account_state_hash_after"}
+    ),
 )
 """A copy also has the messages of the transaction, and the states around it."""
+
+TOLD = {"prev_trans_lt": "lt", "account_state_hash_before": "account_state_hash_after"}
+"""Columns that are NULL in a copy if those of the account's previous transaction are the same."""
 
 MESSAGES = Indexed(
     "messages",
@@ -187,9 +192,7 @@ make_row = tuple.__new__
 """Makes a row of a type from its values, in order."""
 
 MESSAGE_COLUMNS = tuple(name for name in TABLES["messages"].names if name not in _OF_TRANSACTION)
-TRANSACTION_COLUMNS = tuple(
-    name for name in TRANSACTIONS.copied if name != "account_state_hash_after"
-)
+TRANSACTION_COLUMNS = TRANSACTIONS.copied
 STATE_COLUMNS = ACCOUNT_STATES.copied
 FACT_COLUMNS = (
     *("account_status", "balance", "extra_currencies"),
@@ -197,7 +200,10 @@ FACT_COLUMNS = (
 )
 """Columns of ``account_states`` that a transaction shows of the states around it."""
 
-_READ = (*TRANSACTIONS.numbers, "hash", "workchain", "account", "mc_seqno", "trace_id")
+_READ = (
+    *(*TRANSACTIONS.numbers, "hash", "workchain", "account", "mc_seqno", "trace_id"),
+    "account_state_hash_after",
+)
 RECORD_COLUMNS = (*TRANSACTIONS.copied, "messages", "before", "after", *_READ)
 """What the list of a record has: a transaction, the lists of its messages and of the states."""
 

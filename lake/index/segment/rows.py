@@ -14,55 +14,11 @@ import msgspec
 import pyarrow as pa
 import zstandard
 
-from tonlake.lake.file.rows import list_values
+from tonlake.lake.file.rows import item_bytes, list_values
 from tonlake.lake.index.segment.file import HASH_BYTES, SegmentFile, SegmentWriter
 from tonlake.lake.schema import TABLES
 
-BAGS = "transactions.bags"
-
-TOGETHER = 64
-"""Bags in a frame, measured on a genuine network: 182 bytes a bag and 21 us to read one; of 8, 236
-bytes and 14 us; of 128, 175 bytes and 35 us. Alone a bag takes 458."""
-
 _LEVEL = 3
-
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(list[bytes | None]).decode
-
-
-def write_bags(writer: SegmentWriter, bags: pa.ChunkedArray, places: pa.Array) -> None:
-    """Write bags at places, which are in the order of accounts, as frames of MessagePack arrays.
-
-    Neighbours share addresses and shapes, and a page of an account's history is in one frame or
-    two. None is a bag that an earlier version did not store.
-    """
-    pack = zstandard.ZstdCompressor(level=_LEVEL).compress
-    parts = (places.slice(start, TOGETHER) for start in range(0, len(places), TOGETHER))
-    frames: list[Any] = [pack(_encode(bags.take(part).to_pylist())) for part in parts]
-    writer.add(BAGS, pa.array(frames, pa.binary()))
-
-
-class SegmentBags:
-    """The bags of an open segment, by their places in the order of accounts."""
-
-    def __init__(self, file: SegmentFile) -> None:
-        """Take the frames of an open segment.
-
-        Raises:
-            LakeCorrupt: there are none.
-        """
-        self._data = file.data
-        self._ends, self._start = file.rows(BAGS)
-
-    def read(self, places: Sequence[int]) -> list[bytes | None]:
-        """Return the bags at some places, in the same order."""
-        unpack = zstandard.ZstdDecompressor().decompress  # one serves one thread at a time
-        frames: dict[int, list[bytes | None]] = {}
-        for number in {place // TOGETHER for place in places}:
-            first, last = (self._start + self._ends[at] for at in (number, number + 1))
-            frames[number] = _decode(unpack(self._data[first:last]))
-        return [frames[place // TOGETHER][place % TOGETHER] for place in places]
-
 
 DICTIONARY = "dictionary"
 HASHES = "hash"
@@ -82,6 +38,7 @@ _MIN_BYTES = 1 << 20
 
 _MAX_INT = (1 << 63) - 1
 
+_encode = msgspec.msgpack.Encoder().encode
 decode = msgspec.msgpack.Decoder(list[Any]).decode
 
 
@@ -184,25 +141,57 @@ def write_rows(writer: SegmentWriter, tables: dict[str, list[bytes]], *, packed:
     """Write the rows of all tables; ``packed``: in frames, if they are many."""
     size = sum(map(len, (row for rows in tables.values() for row in rows)))
     dictionary = b""
-    if packed and size >= _MIN_BYTES:
-        samples: list[bytes | bytearray | memoryview] = [
-            row for rows in tables.values() for row in rows[:: 1 + len(rows) // _SAMPLES]
-        ]
-        room = min(_DICTIONARY_BYTES, size // _DICTIONARY_SHARE)
-        dictionary = zstandard.train_dictionary(room, samples, **_COVER).as_bytes()
-        parameters = zstandard.ZstdCompressionParameters.from_level(
-            _LEVEL,
-            format=zstandard.FORMAT_ZSTD1_MAGICLESS,
-            write_dict_id=False,
-        )
-        pack = zstandard.ZstdCompressor(
-            dict_data=zstandard.ZstdCompressionDict(dictionary), compression_params=parameters
-        ).compress
+    if packed:
+        samples = [row for rows in tables.values() for row in rows[:: 1 + len(rows) // _SAMPLES]]
+        dictionary = _train(samples, size, _DICTIONARY_BYTES)
+        pack = _make_pack(dictionary, _LEVEL)
         for rows in tables.values():
             rows[:] = map(pack, rows)
     writer.add(DICTIONARY, pa.array(dictionary, pa.uint8()))
     for name, rows in tables.items():
         writer.add(f"{name}.rows", pa.array(rows, pa.binary()))
+
+
+_LEAST_SAMPLES = 8
+
+
+def _train(samples: Sequence[bytes], size: int, most: int) -> bytes:
+    """Return a dictionary from samples of ``size`` bytes, of at most ``most``; none if few."""
+    if size < _MIN_BYTES or len(samples) < _LEAST_SAMPLES:
+        return b""
+    data: list[bytes | bytearray | memoryview] = [*samples]
+    room = min(most, size // _DICTIONARY_SHARE)
+    return zstandard.train_dictionary(room, data, **_COVER).as_bytes()
+
+
+def _make_pack(dictionary: bytes, level: int) -> Callable[[bytes], bytes]:
+    """Return what makes a frame of bytes with a dictionary; without one they stay as they are."""
+    if not dictionary:
+        return bytes
+    parameters = zstandard.ZstdCompressionParameters.from_level(
+        level, format=zstandard.FORMAT_ZSTD1_MAGICLESS, write_dict_id=False
+    )
+    kept = zstandard.ZstdCompressionDict(dictionary)
+    return zstandard.ZstdCompressor(dict_data=kept, compression_params=parameters).compress
+
+
+class _Frames:
+    """Unpacks what ``_make_pack`` packed with a dictionary."""
+
+    def __init__(self, dictionary: bytes) -> None:
+        self._unpack: Callable[[bytes], bytes] | None = None
+        if dictionary:
+            self._unpack = zstandard.ZstdDecompressor(
+                dict_data=zstandard.ZstdCompressionDict(dictionary),
+                format=zstandard.FORMAT_ZSTD1_MAGICLESS,
+            ).decompress
+        self._lock = Lock()  # a decompressor serves one thread at a time
+
+    def unpack(self, packed: list[bytes]) -> list[bytes]:
+        if self._unpack is None:
+            return packed
+        with self._lock:
+            return list(map(self._unpack, packed))
 
 
 class SegmentRows:
@@ -214,14 +203,7 @@ class SegmentRows:
         """All bytes, and where the 32-byte values begin in them."""
         self.values = file.view(HASHES)
         """The 32-byte values."""
-        dictionary = bytes(file.numbers(DICTIONARY))
-        self._unpack: Callable[[bytes], bytes] | None = None
-        if dictionary:
-            self._unpack = zstandard.ZstdDecompressor(
-                dict_data=zstandard.ZstdCompressionDict(dictionary),
-                format=zstandard.FORMAT_ZSTD1_MAGICLESS,
-            ).decompress
-        self._lock = Lock()  # a decompressor serves one thread at a time
+        self._frames = _Frames(bytes(file.numbers(DICTIONARY)))
 
     def hash_of(self, number: int) -> bytes:
         """Return a 32-byte value by its number."""
@@ -232,11 +214,7 @@ class SegmentRows:
         """Return rows as they were encoded; they begin at ``start``, with offsets ``ends``."""
         data = self.data
         packed = [data[start + ends[row] : start + ends[row + 1]] for row in rows]
-        if self._unpack is None:
-            return list(map(decode, packed))
-        with self._lock:
-            found = list(map(self._unpack, packed))
-        return list(map(decode, found))
+        return list(map(decode, self._frames.unpack(packed)))
 
     def fill(self, rows: Iterable[list[Any]], places: Sequence[int]) -> None:
         """Replace the numbers of 32-byte values at some places of rows."""
@@ -261,3 +239,122 @@ def places_of(table: str, names: Sequence[str], *types: str) -> tuple[int, ...]:
     """Return the positions of the columns of some types among ``names``."""
     kinds = {column.name: column.type for column in TABLES[table].columns}
     return tuple(at for at, name in enumerate(names) if kinds.get(name) in types)
+
+
+BAGS, BAG_DICTIONARY = "transactions.bags", "transactions.bags.dictionary"
+
+TOGETHER = 32
+"""Bags in a frame, measured on a genuine network: 102 bytes a bag; of 16, 108 bytes; of 64, 98."""
+
+_BAG_LEVEL = 1
+"""Level 3 takes 2 % fewer bytes and half as much time again."""
+
+_BAG_SAMPLES, _BAG_DICTIONARY_BYTES = 500, 1 << 16
+
+_Known = tuple[bytes, bytes]
+"""The hashes of a transaction and of the state after it."""
+
+_Stripped = tuple[bytes, list[int]] | None
+_decode_bags = msgspec.msgpack.Decoder(list[_Stripped]).decode
+
+
+def write_bags(
+    writer: SegmentWriter,
+    bags: pa.ChunkedArray,
+    places: pa.Array,
+    known: Sequence[pa.Array],
+    *,
+    packed: bool,
+) -> None:
+    """Write bags at places, which are in the order of accounts, as frames of MessagePack arrays.
+
+    Neighbours share addresses and shapes, and a page of an account's history is in few frames.
+    ``known`` are, in the same order, the hashes of the transactions and of the states after them:
+    what bags have of these is left out. None is a bag that an earlier version did not store.
+    """
+    hashes, states = map(item_bytes, known)
+
+    def encode(start: int, count: int) -> bytes:
+        held = bags.take(places.slice(start, count)).to_pylist()
+        first = max(start - 1, 0)
+        span = slice(first * HASH_BYTES, (start + count) * HASH_BYTES)
+        own = list(zip(_cut(hashes[span]), _cut(states[span]), strict=True))
+        return _encode(
+            list(map(_strip, held, own[start - first :], own if start else [own[0], *own]))
+        )
+
+    dictionary = b""
+    if packed:
+        step = 1 + len(places) // _BAG_SAMPLES
+        samples = [encode(start, 1) for start in range(0, len(places), step)]
+        dictionary = _train(samples, sum(map(len, samples)) * step, _BAG_DICTIONARY_BYTES)
+    pack = _make_pack(dictionary, _BAG_LEVEL)
+    frames = [pack(encode(start, TOGETHER)) for start in range(0, len(places), TOGETHER)]
+    writer.add(BAG_DICTIONARY, pa.array(dictionary, pa.uint8()))
+    writer.add(BAGS, pa.array(frames, pa.binary()))
+
+
+def _cut(values: memoryview) -> list[bytes]:
+    """Return 32-byte values."""
+    data = bytes(values)
+    return [data[at : at + HASH_BYTES] for at in range(0, len(data), HASH_BYTES)]
+
+
+def _list_known(own: _Known, previous: _Known) -> tuple[bytes, ...]:
+    """Return what a bag is likely to have: its states, and the hash of the previous transaction.
+
+    That is four bits further on in a bag, so that its first and its last four bits are left.
+    """
+    moved = (int.from_bytes(previous[0]) << 4).to_bytes(HASH_BYTES + 1)[1:HASH_BYTES]
+    return own[1], previous[1], moved, previous[0]
+
+
+def _strip(bag: bytes | None, own: _Known, previous: _Known) -> _Stripped:
+    """Return a bag without what is known, and where each was; -1: nowhere."""
+    if bag is None:
+        return None
+    places = []
+    for value in _list_known(own, previous):
+        at = bag.find(value)
+        places.append(at)
+        if at >= 0:
+            bag = bag[:at] + bag[at + len(value) :]
+    return bag, places
+
+
+class SegmentBags:
+    """The bags of an open segment, by their places in the order of accounts."""
+
+    def __init__(self, file: SegmentFile, rows: SegmentRows, states: memoryview) -> None:
+        """Take the arrays of an open segment; ``states`` are the numbers of the states after.
+
+        Raises:
+            LakeCorrupt: there are none.
+        """
+        self._data, (self._ends, self._start) = file.data, file.rows(BAGS)
+        self._hash_of, self._states = rows.hash_of, states
+        self._order = file.numbers("account.transaction")
+        self._frames = _Frames(bytes(file.numbers(BAG_DICTIONARY)))
+
+    def read(self, places: Sequence[int]) -> list[bytes | None]:
+        """Return the bags at some places, in the same order."""
+        numbers = list({place // TOGETHER for place in places})
+        ends = [(self._start + self._ends[at], self._start + self._ends[at + 1]) for at in numbers]
+        packed = [self._data[start:end] for start, end in ends]
+        frames = dict(zip(numbers, map(_decode_bags, self._frames.unpack(packed)), strict=True))
+        return [self._complete(frames[at // TOGETHER][at % TOGETHER], at) for at in places]
+
+    def _complete(self, stripped: _Stripped, place: int) -> bytes | None:
+        """Return a bag from what was left of it."""
+        if stripped is None:
+            return None
+        bag, places = stripped
+        known = _list_known(self._know(place), self._know(max(place - 1, 0)))
+        for value, at in zip(reversed(known), reversed(places), strict=True):
+            if at >= 0:
+                bag = bag[:at] + value + bag[at:]
+        return bag
+
+    def _know(self, place: int) -> _Known:
+        row = self._order[place]
+        return self._hash_of(row), self._hash_of(self._states[row])

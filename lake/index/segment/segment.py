@@ -23,6 +23,7 @@ from tonlake.lake.index.segment.declared import (
     MESSAGE_COLUMNS,
     MESSAGES,
     RECORD_COLUMNS,
+    TOLD,
     TRANSACTIONS,
     Facts,
     Indexed,
@@ -176,6 +177,7 @@ PARTS_AT, PARTS = RECORD_COLUMNS.index("messages"), 3
 
 _LT_AT, _TIME_AT = map(MESSAGE_COLUMNS.index, ("created_lt", "created_at"))
 _TRACE_AT = RECORD_COLUMNS.index("trace_id")
+_PREVIOUS, _LT_BEFORE, _STATE_BEFORE = map(RECORD_COLUMNS.index, ("prev_trans_hash", *TOLD))
 _HASHES = (*places_of(TRANSACTIONS.name, RECORD_COLUMNS, "hash"), _TRACE_AT)
 _AMOUNTS = places_of(TRANSACTIONS.name, RECORD_COLUMNS, "amount")
 _MESSAGE_HASHES = places_of(MESSAGES.name, MESSAGE_COLUMNS, "hash")
@@ -329,7 +331,8 @@ class SegmentTransactions:
         self._traces, self._parents = (
             file.numbers(f"transactions.{name}") for name in ("trace", "parent")
         )
-        self._bags = SegmentBags(file)
+        self._states = file.numbers("transactions.state")
+        self._bags = SegmentBags(file, segment.rows, self._states)
         self._by_hash = Postings(file, "transactions.hash")
         self._by_trace = Postings(file, "transactions.trace_id")
         self.failed = file.numbers("transactions.failed")
@@ -406,16 +409,21 @@ class SegmentTransactions:
         found = self._table.read_copies(rows)
         accounts, traces, lts, times = self._accounts, self._traces, self.lt, self.now
         numbers_of = self._segment.accounts.numbers_of
-        seqnos, ends = self.block_seqnos, self.block_ends
+        seqnos, ends, states = self.block_seqnos, self.block_ends, self._states
         for row, values in zip(rows, found, strict=True):
             lt, now, trace = lts[row], times[row], traces[row]
+            if values[_LT_BEFORE] is None:
+                values[_LT_BEFORE] = lts[values[_PREVIOUS]]
+            if values[_STATE_BEFORE] is None:
+                values[_STATE_BEFORE] = states[values[_PREVIOUS]]
             for line in values[PARTS_AT]:
                 if line[_LT_AT] is not None:
                     line[_LT_AT] += lt
                     line[_TIME_AT] += now
             workchain, account = numbers_of(accounts[row])
             seqno = seqnos[bisect_right(ends, row)]
-            values.extend((lt, now, row, workchain, account, seqno, trace - 1 if trace else None))
+            trace_id = trace - 1 if trace else None
+            values.extend((lt, now, row, workchain, account, seqno, trace_id, states[row]))
         return found
 
     def complete(self, lists: Sequence[list[Any]]) -> list[Record]:

@@ -49,14 +49,18 @@ def ranges_of(lake: Path) -> list[tuple[int, int]]:
     return sorted(range_of(segment) for segment in read_state(lake).segments)
 
 
-def test_a_rebuild_covers_all_blocks_once(chained: Path) -> None:
+def test_a_rebuild_covers_all_blocks_once_and_the_same_rows_make_the_same_segment(
+    chained: Path,
+) -> None:
     commit = rebuild_index(chained)
     assert commit is not None
     assert not commit.has_blocks
     assert ranges_of(chained) == [(1, 9)]
     assert rebuild_index(chained) is None
-    report = verify_lake(chained)
+    report, before = verify_lake(chained), file_bytes(chained / SEGMENT_FOLDER)
     assert (report.damage, report.orphans) == ([], [])
+    rebuild_index(chained, everything=True)
+    assert file_bytes(chained / SEGMENT_FOLDER) == before
 
 
 def test_a_segment_of_another_version_is_not_read_but_rebuilt(chained: Path) -> None:
@@ -81,13 +85,6 @@ def test_a_segment_of_another_version_is_not_read_but_rebuilt(chained: Path) -> 
     rebuild_index(chained)
     assert read_state(chained).segments == (segment,)
     assert open_segments(open_snapshot(chained), NO_MEMORY) is not None
-
-
-def test_the_same_rows_make_the_same_segment(chained: Path) -> None:
-    rebuild_index(chained)
-    before = file_bytes(chained / SEGMENT_FOLDER)
-    rebuild_index(chained, everything=True)
-    assert file_bytes(chained / SEGMENT_FOLDER) == before
 
 
 def test_small_runs_are_joined_and_large_ones_left_alone(tmp_path: Path) -> None:

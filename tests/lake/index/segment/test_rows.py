@@ -1,7 +1,6 @@
 """Rows and keys of a segment are read as they were written."""
 
 import io
-from random import Random
 from typing import Any
 from unittest import mock
 
@@ -16,19 +15,6 @@ from tonlake.lake.index.segment import rows as module
 from tonlake.lake.index.segment.file import SegmentFile, SegmentWriter
 from tonlake.lake.index.segment.segment import Postings, write_postings
 
-
-@given(st.lists(st.none() | st.binary(max_size=40), max_size=3 * module.TOGETHER), st.randoms())
-def test_bags_are_read_as_they_were_written(bags: list[bytes | None], choices: Random) -> None:
-    writer, stream = SegmentWriter(), io.BytesIO()
-    places = pa.array(range(len(bags)), pa.int64())
-    module.write_bags(writer, pa.chunked_array([pa.array(bags, pa.binary())]), places)
-    writer.write(stream, (1, 2))
-    places = [at for at in range(len(bags)) for _ in range(2)]
-    choices.shuffle(places)
-    found = module.SegmentBags(SegmentFile(stream.getvalue(), "a segment")).read(places)
-    assert found == [bags[place] for place in places]
-
-
 HASH = pa.binary(32)
 HASHES = st.integers(0, 40).map(lambda number: number.to_bytes(4) * 8)
 
@@ -39,6 +25,26 @@ def close(writer: SegmentWriter) -> SegmentFile:
     file = SegmentFile(stream.getvalue(), "made")
     assert file.mc_range == (3, 9)
     return file
+
+
+PARTS = st.lists(st.tuples(st.integers(0, 2), st.sampled_from((0, 4))), min_size=1, max_size=5)
+
+
+@given(st.lists(st.none() | PARTS, max_size=3 * module.TOGETHER), st.booleans())
+def test_bags_are_read_as_they_were_written(drawn: list[Any], packed: bool) -> None:  # noqa: FBT001
+    rows = range(len(drawn))
+    hashes = [(row % 9).to_bytes(4) * 8 for row in rows]
+    moved = [{by: (int.from_bytes(each) << by).to_bytes(33) for by in (0, 4)} for each in hashes]
+    bags = [p and b"".join(moved[max(at - n, 0)][by] for n, by in p) for at, p in enumerate(drawn)]
+    writer, values = SegmentWriter(), pa.array(hashes, HASH)
+    numbers = dict.fromkeys(("account.transaction", "transactions.state"), pa.array(rows, "u4"))
+    writer.arrays |= numbers | {"hash": values, "dictionary": pa.array([], pa.uint8())}
+    column = pa.chunked_array([pa.array(bags, pa.binary())])
+    with mock.patch.object(module, "_MIN_BYTES", 1_000):
+        module.write_bags(writer, column, pa.array(rows), (values, values), packed=packed)
+    file = close(writer)
+    held = module.SegmentBags(file, module.SegmentRows(file), file.numbers("transactions.state"))
+    assert held.read([*rows, *rows[::-1]]) == bags + bags[::-1]
 
 
 @given(
