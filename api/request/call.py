@@ -226,7 +226,7 @@ def read_query(kind: type[Q], arguments: Arguments) -> Q:
             found[name] = (
                 _convert_all(converter, texts, name)
                 if converter.many
-                else (_convert_one(converter, texts[-1], name))
+                else _convert(converter.parse, texts[-1], name)
             )
         except RequestInvalid as error:
             errors.append(str(error))
@@ -235,9 +235,9 @@ def read_query(kind: type[Q], arguments: Arguments) -> Q:
     return kind(**found)
 
 
-def _convert_one(converter: Converter, text: str, name: str) -> object:
+def _convert(parse: Callable[[str], T], text: str, name: str) -> T:
     try:
-        return converter.parse(text)
+        return parse(text)
     except ConversionError as error:
         raise RequestInvalid(f'schema: error converting value for "{name}"') from error
 
@@ -465,23 +465,14 @@ def check_size(body: bytes, settings: HttpSettings) -> None:
 
 def _read_snapshot_number(arguments: Arguments) -> int | None:
     text = arguments.last("snapshot")
-    if text is None:
-        return None
-    try:
-        return parse_int32(text)
-    except ConversionError as error:
-        raise RequestInvalid('schema: error converting value for "snapshot"') from error
+    return None if text is None else _convert(parse_int32, text, "snapshot")
 
 
 def refine_format(form: str, arguments: Arguments) -> str:
     """Return the format as refined by parameters: CSV that is safe in spreadsheets."""
     text = arguments.last(SAFE_CSV)
-    if form != CSV or text is None:
-        return form
-    try:
-        return SAFE_CSV if parse_bool(text) else form
-    except ConversionError as error:
-        raise RequestInvalid('schema: error converting value for "csv_safe"') from error
+    is_safe = form == CSV and text is not None and _convert(parse_bool, text, SAFE_CSV)
+    return SAFE_CSV if is_safe else form
 
 
 _ACTIONS_VERSION = "x_actions_version"

@@ -32,8 +32,9 @@ from tonlake.lake.file.rows import PARTITION, PackedRows, load_from
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES, Table
-from tonlake.lake.schema.column import ColumnType
+from tonlake.lake.schema.column import Column, ColumnType
 from tonlake.lake.schema.contract import HISTORY_TABLES
+from tonlake.lake.schema.view import DAY
 from tonlake.lake.schema.view_catalogue import VIEWS
 from tonlake.lake.settings import LakeSettings
 
@@ -170,8 +171,7 @@ def add_packed(
     schema: str,
 ) -> None:
     """Create a table in ``schema`` for the rows in packs of each view; the views read it."""
-    known = {view: VIEWED_TABLES[view].name for view in views if view in VIEWED_TABLES}
-    for name in known.values():
+    for name in (VIEWED_TABLES[view].name for view in views if view in VIEWED_TABLES):
         files = [file for file in tables.get(name, ()) if file.pack]
         if files:
             connection.register(_PACKED, packed.read(name, files))
@@ -230,7 +230,9 @@ def render_views(
     Each of ``views`` comes after those that it reads. A macro returns the files of each view.
     DuckDB reads the names of all files when a view is created, and again for each view over it;
     so the macros return one file until all views exist. Macros that return thousands of files
-    are separate scripts, because DuckDB copies a script for every statement in it.
+    are separate scripts, because DuckDB copies a script for every statement in it. It also reads
+    a view's text again for each view over it; so the views for people are created from the last
+    to the first, each over empty views in the place of those that it reads.
 
     Rows after the masterchain block ``bound`` are left out. ``schema`` has the tables of rows in
     packs (``add_packed``).
@@ -242,13 +244,22 @@ def render_views(
         return f"{quote_name(f'files_of_{name}')}()"
 
     known = {view: table for view, table in VIEWED_TABLES.items() if table.name in tables}
+    made = [view for view in views if known.keys() >= list_bases(view)]
     texts = []
-    for view in views:
+    for view in made:
         if view in known:
-            listed = tables[known[view].name]
-            texts.append(render_view(known[view], listed, keep_paths, bound, schema))
-        elif known.keys() >= list_bases(view):
+            rows = render_rows(known[view], tables[known[view].name], keep_paths, bound, schema)
+            texts.append(f"create or replace view {quote_name(view)} as\n{rows};\n")
+        elif view in DERIVED_VIEWS:
             texts.append(read_sql(view))
+    shown = [view for view in made if view in VIEWS]
+    read = {base for view in shown for base in VIEWS[view].bases}
+    texts += [
+        f"create or replace view {quote_name(view)} as\n{_render_no_rows(VIEWS[view].columns)};\n"
+        for view in shown
+        if view in read
+    ]
+    texts += [read_sql(view) for view in reversed(shown)]
     short = [_render_files(root, name, listed[:1]) for name, listed in paths.items()]
     yield join_scripts([*short, *texts])
     yield from (_render_files(root, name, listed) for name, listed in paths.items() if listed[1:])
@@ -267,19 +278,6 @@ def _render_files(root: str, name: str, paths: Iterable[str]) -> str:
 ShowPaths = Callable[[str, list[str]], str]
 """Returns the SQL expression of a list of files, given the name of the list and the paths relative
 to the lake."""
-
-
-def render_view(
-    table: Table,
-    files: tuple[DataFile, ...],
-    show_paths: ShowPaths,
-    bound: int | None = None,
-    schema: str = "",
-) -> str:
-    """Return the SQL of the view over a table's files; see ``render_rows``."""
-    name = quote_name(VIEW_NAMES.get(table.name, table.name))
-    rows = render_rows(table, files, show_paths, bound, schema)
-    return f"create or replace view {name} as\n{rows};\n"
 
 
 def render_rows(
@@ -311,16 +309,17 @@ def _render_sources(
     """Yield one query per schema version; without files, one without rows but with all columns."""
     versions = dict.fromkeys(file.schema_version for file in files)
     if SCHEMA_VERSION not in versions:
-        types = {column.name: SQL_TYPES[column.type] for column in table.columns}
-        nulls = ", ".join(
-            f"null::{kind} as {quote_name(name)}"
-            for name, kind in (types | {PARTITION: "DATE"}).items()
-        )
-        yield f"    select {nulls} where false"
+        yield f"    {_render_no_rows((*table.columns, DAY))}"
     for version in versions:
         paths = [file.path for file in files if file.schema_version == version]
         shown = show_paths(f"{table.name}_{version}", paths)
         yield f"    from read_parquet({shown}, {FILE_OPTIONS}){_limit(table, bound)}"
+
+
+def _render_no_rows(columns: Iterable[Column]) -> str:
+    """Return a query without rows, but with all columns and their types."""
+    nulls = (f"null::{SQL_TYPES[column.type]} as {quote_name(column.name)}" for column in columns)
+    return f"select {', '.join(nulls)} where false"
 
 
 def _limit(table: Table, bound: int | None) -> str:

@@ -41,7 +41,7 @@ def read_rows(
     data = read_bytes(lake_dir, file)
     fields = _pick_fields(file.table, None if columns is None else tuple(columns))
     if file.pack:
-        rows = pa.ipc.open_stream(data).read_all()
+        rows = pa.Table.from_batches([_decode_stream(data, TABLES[file.table])])
         return _fill_fields(rows if where is None else rows.filter(where), fields)
     source = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)  # it is in memory already
     if where is None:
@@ -100,7 +100,7 @@ class PackedRows:
     def __init__(self, load: Callable[[str], pa.Buffer]) -> None:
         """Take a function that returns the bytes of a pack; it keeps them for all tables."""
         self._load = load
-        self._rows: dict[str, dict[str, pa.Table]] = {}
+        self._rows: dict[str, dict[str, pa.RecordBatch]] = {}
 
     def read(self, table: str, files: Sequence[DataFile]) -> pa.Table:
         """Return the rows of files in packs, with the column ``day`` that Parquet's folder is.
@@ -112,14 +112,14 @@ class PackedRows:
         rows = {file.path: known.get(file.path) or self._decode(file) for file in files}
         self._rows[table] = rows
         # DuckDB is slow with many chunks.
-        joined = pa.concat_tables(rows.values()).combine_chunks()
+        joined = pa.Table.from_batches(rows.values()).combine_chunks()
         days = np.array([read_place(file.path).day for file in files], "M8[D]").astype(np.int32)
         # From a buffer: to convert Python values, Arrow would import pandas where it is installed.
         held = pa.py_buffer(np.repeat(days, [file.rows for file in files]))
         column = pa.Array.from_buffers(pa.date32(), joined.num_rows, [None, held])
         return joined.append_column(PARTITION, column)
 
-    def _decode(self, file: DataFile) -> pa.Table:
+    def _decode(self, file: DataFile) -> pa.RecordBatch:
         try:
             data = self._load(file.pack).slice(file.offset, file.bytes)
         except OSError as error:
@@ -127,7 +127,24 @@ class PackedRows:
         except IndexError as error:
             raise LakeCorrupt(file.path, f"{file.pack} ends before it") from error
         check_digest(data, file)
-        return _fill_fields(pa.ipc.open_stream(data).read_all(), _pick_fields(file.table, None))
+        return _decode_stream(data, TABLES[file.table])
+
+
+def _decode_stream(data: pa.Buffer, table: Table) -> pa.RecordBatch:
+    """Return the rows of a file in a pack, with all fields of the schema.
+
+    Decoding a schema takes several times as long as a few rows; most files have the table's.
+    """
+    schema = serialize_schema(table)
+    if data.slice(0, schema.size).equals(schema):
+        return pa.ipc.read_record_batch(data.slice(schema.size), table.arrow)
+    return _fill_fields(pa.ipc.open_stream(data).read_next_batch(), table.arrow).to_batches()[0]
+
+
+@lru_cache(128)
+def serialize_schema(table: Table) -> pa.Buffer:
+    """Return the beginning of a table's stream, which has one batch."""
+    return table.arrow.serialize()
 
 
 def load_from(lake_dir: Path) -> Callable[[str], pa.Buffer]:

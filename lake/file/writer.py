@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tonlake.lake.file.rows import serialize_schema
 from tonlake.lake.log.disk import naming_full_disk
 from tonlake.lake.schema import STATE_CELLS, Column, Table
 from tonlake.lake.settings import LakeSettings
@@ -91,12 +92,7 @@ def encode_stream(rows: pa.Table, table: Table) -> bytes:
     For the rows of a small commit that takes a twentieth of the time of Parquet, and as many bytes.
     """
     batch = sort_rows(rows, table).combine_chunks().to_batches()[0]
-    return b"".join((_serialize_schema(table), batch.serialize(), _END_OF_STREAM))
-
-
-@lru_cache(128)
-def _serialize_schema(table: Table) -> pa.Buffer:
-    return table.arrow.serialize()
+    return b"".join((serialize_schema(table), batch.serialize(), _END_OF_STREAM))
 
 
 def write_parquet(

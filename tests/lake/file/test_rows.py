@@ -30,19 +30,28 @@ def test_rows_come_back_as_they_were(tmp_path: Path, name: str) -> None:
     (file,) = commit_rows(tmp_path, 1, 9, tables=(name,)).added
     rows = read_rows(tmp_path, file)
     assert rows.schema.equals(TABLES[name].arrow, check_metadata=True)
+    assert (
+        read_rows(tmp_path, file, TABLES[name].names[1::-1]).column_names
+        == rows.column_names[1::-1]
+    )
     if name != "blocks":
         assert rows.equals(sort_rows(make_table(name, 1, 9), TABLES[name]))
 
 
 @pytest.mark.parametrize("columns", [None, ("opcode", "kind", "tx_hash")])
+@pytest.mark.parametrize("pack", ["", "tail/one.arrows"])
 def test_columns_newer_than_the_file_are_null(
-    tmp_path: Path, columns: tuple[str, ...] | None
+    tmp_path: Path, columns: tuple[str, ...] | None, pack: str
 ) -> None:
     (file,) = commit_rows(tmp_path, 1, 9, tables=("messages",)).added
-    whole = read_rows(tmp_path, file)
-    path = tmp_path / file.path
-    pq.write_table(whole.drop_columns(["opcode"]), path)
-    older = replace(file, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+    whole, sink = read_rows(tmp_path, file), pa.BufferOutputStream()
+    fewer = whole.drop_columns(["opcode"])
+    with (pa.ipc.new_stream if pack else pq.ParquetWriter)(sink, fewer.schema) as writer:
+        writer.write_table(fewer)
+    data = sink.getvalue()
+    older = replace(file, sha256=hashlib.sha256(data).hexdigest(), pack=pack, bytes=data.size)
+    (tmp_path / older.stored).parent.mkdir(exist_ok=True)
+    (tmp_path / older.stored).write_bytes(data)
     rows = read_rows(tmp_path, older, columns)
     assert rows.column_names == list(columns or whole.column_names)
     assert rows["opcode"].null_count == rows.num_rows > 0
