@@ -211,11 +211,7 @@ def serialize_boc(tree: CellTree, roots: Sequence[int], *, crc32c: bool = False)
 
     ``crc32c=True`` returns the bytes of TON Center (``std_boc_serialize`` with CRC).
     """
-    links = tree.links
-    if len(roots) == 1 and not links[roots[0]]:
-        bag = serialize_single(tree.cells[roots[0]])
-    else:
-        bag = _write(tree, roots)
+    bag = _write(tree, roots)
     return add_crc32c(bag) if crc32c else bag
 
 
@@ -232,11 +228,29 @@ def serialize_single(cell: bytes) -> bytes:
 
 def _write(tree: CellTree, roots: Sequence[int]) -> bytes:
     """Return the bag of any cells; duplicates are written once."""
+    if len(roots) == 1 and (bag := _write_chain(tree, roots[0])):
+        return bag
     if len(roots) == 1 and tree.is_distinct(roots[0]):
         bag = _write_by_plan(tree, roots[0])
         if bag is not None:
             return bag
     return _write_ordered(tree, roots, *_number(tree, roots))
+
+
+def _write_chain(tree: CellTree, root: int) -> bytes | None:
+    """Return the bag of cells of which each has one child; None if one has more, or it is long.
+
+    They all differ, since their depths do, and the order is that of the chain.
+    """
+    cells, links = tree.cells, tree.links
+    parts = [cells[root]]
+    children = links[root]
+    while len(children) == 1:
+        parts += bytes((len(parts) + 1 >> 1,)), cells[children[0]]
+        children = links[children[0]]
+        if len(parts) > _MAX_BYTE:
+            return None
+    return None if children else _add_head(b"".join(parts), len(parts) + 1 >> 1, [0])
 
 
 def _write_by_plan(tree: CellTree, root: int) -> bytes | None:

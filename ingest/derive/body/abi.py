@@ -25,11 +25,11 @@ _SIMPLE: dict[str, Type] = {
     "builder": Linked(_CELL),
     "string": Linked(Named("SnakeText")),
 }
-_FORMATS: dict[str, Type] = {
-    "coins": _COINS,
-    "varuint16": Named("VarUInteger", (Named("16"),)),
-    "varuint32": Named("VarUInteger", (Named("32"),)),
+VARIABLE: dict[str, Type] = {
+    f"varuint{limit}": Named("VarUInteger", (Named(str(limit)),)) for limit in (16, 32)
 }
+"""Types of numbers with a length, by their names in the ABIs."""
+_FORMATS: dict[str, Type] = {"coins": _COINS, **VARIABLE}
 _DEFAULT_BITS = 257
 _KEY_BITS = {"int": 257, "uint": 256, "address": 267}
 
@@ -84,17 +84,18 @@ def _convert(of: _AbiType, named: dict[str, _AbiType]) -> Constructor:
     bits = 0 if of.header is None else _OPCODE_BITS
     if of.header is not None and not 0 <= of.header < 1 << _OPCODE_BITS:
         raise SignatureInvalid(f"the header of {of.name[:60]} is not a 32-bit opcode")
-    fields = []
-    for each in of.fields:
-        if not _NAME.fullmatch(each.name):
-            raise SignatureInvalid(
-                f"{each.name[:60]!r} in {of.name[:60]} is not a valid field name"
-            )
-        fields.append(Field(each.name, _convert_type(of, each, named)))
-    return Constructor(of.name, of.header or 0, bits, tuple(fields), _name_type(of.name))
+    fields = [make_field(of.name, each.name, _convert_type(of, each, named)) for each in of.fields]
+    return Constructor(of.name, of.header or 0, bits, tuple(fields), name_type(of.name))
 
 
-def _name_type(name: str) -> str:
+def make_field(owner: str, name: str, of: Type) -> Field:
+    """Return a field of a structure; raise SignatureInvalid if its name is not valid."""
+    if not _NAME.fullmatch(name):
+        raise SignatureInvalid(f"{name[:60]!r} in {owner[:60]} is not a valid field name")
+    return Field(name, of)
+
+
+def name_type(name: str) -> str:
     """Return the type name of a structure; no shipped type has that name."""
     return f"Abi_{name}"
 
@@ -107,7 +108,7 @@ def _convert_type(of: _AbiType, field: _AbiField, named: dict[str, _AbiType]) ->
         return Named("Maybe", (Linked(_CELL),)) if bits else _refuse(of, field)
     found = _convert_simple(kind)
     if kind.type in named and found is None:
-        found = Named(_name_type(kind.type))
+        found = Named(name_type(kind.type))
     if found is None:
         return _refuse(of, field)
     if kind.optional and kind.type != "address":  # a missing address is addr_none

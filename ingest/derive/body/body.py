@@ -90,6 +90,7 @@ def decode_body(tree: CellTree, cell: int, *, external_in: bool = True) -> Decod
             text = decode_layout(source, work)
         for type_name in (SIGNED, WALLET) if external_in else (SIGNED,):
             text = text or _decode_signed(type_name, source, work)
+        text = text and work.assemble(text)
     except BodyLimit:
         text = None
     if opcode is None:
@@ -118,7 +119,7 @@ def _decode_signed(type_name: str, source: CellSlice, work: Work) -> str | None:
     """Return the object of a type that must consume the whole body; None if it does not fit."""
     attempt = source.copy()
     try:
-        text = load_scheme().union(type_name).decode(attempt, work)
+        text = load_scheme().union(type_name).read(attempt, work)
     except (BocError, BodyError):
         return None
     return None if attempt.bits_left or attempt.refs_left else text

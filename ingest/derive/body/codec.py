@@ -7,14 +7,15 @@ TL-B: block.tlb, MsgAddressExt and MsgAddressInt.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import msgspec
 
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.derive.body.function import Function, Read, escape
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ MAX_PAYLOADS = 10
 """Maximum nesting of payloads that are decoded, as in TON Center."""
 MAX_ITEMS = 256
 """Maximum length of a list or dictionary, such as the actions of a wallet: the TVM allows 255."""
-MAX_TEXT = 8 << 20
-"""Maximum characters of JSON of referenced cells, counted on every level that includes them: a code
-cell in each of 255 messages fits, but a few crafted cells could represent 2^256 keys."""
+MAX_TEXT = 4 << 20
+"""Maximum characters of JSON of cells that are shown again: a code cell in each of 255 messages
+fits, but a few crafted cells could represent 2^256 keys."""
 MAX_VISITS = 2048
 """Maximum cells that layouts read, some of them several times: 255 messages with their payloads."""
 _CELL_TRIALS = 4
@@ -47,6 +48,12 @@ _RAW_SHOWS = 2
 _SPARE_BYTES = 4096
 _SPARE_CELL_BYTES = 64
 """Raw cells may take a few times the bytes of the body, plus these: each bag has a header."""
+
+
+LONG_TEXT = 4096
+"""Characters of a cell above which a mark stands for them."""
+_MARK = "\0"
+"""Stands around the number of a long text; JSON has no such character."""
 
 
 class Work:
@@ -60,24 +67,11 @@ class Work:
     a body or payload unread.
     """
 
-    __slots__ = (
-        "_cells",
-        "_raw_bytes",
-        "entries_left",
-        "is_mostly_unread",
-        "known",
-        "layouts",
-        "level",
-        "limit",
-        "payloads",
-        "text_left",
-    )
-
     def __init__(self, tree: CellTree, layouts: Layouts) -> None:
         """Create the full allowance for a body in its own tree."""
-        self._cells = min(_CELL_TRIALS * tree.count + _SPARE_CELLS, MAX_VISITS)
-        self._raw_bytes = _RAW_SHOWS * sum(map(len, tree.cells)) + _SPARE_BYTES
-        self._raw_bytes += _SPARE_CELL_BYTES * tree.count
+        self.tree = tree
+        self._aside: list[tuple[str, int]] = []
+        self._visits_left = min(_CELL_TRIALS * tree.count + _SPARE_CELLS, MAX_VISITS)
         self.entries_left = MAX_ITEMS
         self.text_left = MAX_TEXT
         self.known: dict[object, str | BocError | BodyError] = {}
@@ -92,11 +86,49 @@ class Work:
         self.limit = limit
         raise BodyLimit(limit)
 
+    def set_aside(self, text: str) -> str:
+        """Return a mark that stands for a long text, so that no level copies it."""
+        self._aside.append((text, self._measure(text)))
+        return f"{_MARK}{len(self._aside) - 1}{_MARK}"
+
+    def _measure(self, text: str) -> int:
+        if _MARK not in text:
+            return len(text)
+        return len(text) + sum([self._aside[int(place)][1] for place in text.split(_MARK)[1::2]])
+
+    def assemble(self, text: str) -> str:
+        """Return a text with all that its marks stand for."""
+        parts: list[str] = []
+        self._add(text, parts)
+        return "".join(parts)
+
+    def _add(self, text: str, parts: list[str]) -> None:
+        if _MARK not in text:
+            parts.append(text)
+            return
+        first, *others = text.split(_MARK)
+        parts.append(first)
+        for place, after in zip(others[::2], others[1::2], strict=True):
+            self._add(self._aside[int(place)][0], parts)
+            parts.append(after)
+
+    def repeat(self, text: str) -> str:
+        """Count the text of a cell that is shown again; raise BodyLimit above the limit."""
+        self.text_left -= self._measure(text)
+        if self.text_left < 0:
+            self.refuse(f"shared cells repeat more than {MAX_TEXT:,} characters")
+        return text
+
     def visit(self) -> None:
         """Count one more cell; raise BodyLimit above the limit."""
-        self._cells -= 1
-        if self._cells < 0:
+        self._visits_left -= 1
+        if self._visits_left < 0:
             self.refuse("the layouts visit the cells of the body too often")
+
+    @cached_property
+    def _raw_bytes(self) -> int:
+        raw_bytes = _RAW_SHOWS * sum(map(len, self.tree.cells)) + _SPARE_BYTES
+        return raw_bytes + _SPARE_CELL_BYTES * self.tree.count
 
     def spend(self, raw_bytes: int) -> None:
         """Count a cell that is shown raw; raise BodyLimit above the limit."""
@@ -105,37 +137,48 @@ class Work:
             self.refuse("the body shows its cells too often")
 
 
-class Codec(ABC):
-    """Reads one type from a slice.
+class Codec:
+    """Reads one type from a slice, by ``load`` or by what ``write`` adds to a function.
 
     ``size`` is the number of bits and references that every value has; None if it varies.
-    ``zeros`` is the number of zero bits, without references, that are a value, and its JSON.
     """
 
     size: tuple[int, int] | None = None
-    zeros: tuple[int, str] | None = None
 
-    @abstractmethod
     def decode(self, source: CellSlice, work: Work) -> str:
         """Read one value as JSON; raise BocError or BodyError if the bits do not encode one."""
+        return work.assemble(self.read(source, work))
+
+    def load(self, source: CellSlice, work: Work) -> str:
+        """Read one value as JSON, with marks (``Work.set_aside``)."""
+        return self.read(source, work)
+
+    def write(self, function: Function) -> str:
+        """Add the reading of one value to a function; return its JSON as a part of an f-string."""
+        return function.call(self.load)
+
+    @cached_property
+    def read(self) -> Read:
+        """``load`` without its call: what reads a value, which is compiled on first use."""
+        if type(self).write is Codec.write:
+            return self.load
+        function = Function()
+        return function.finish(f"f'{self.write(function)}'")
 
 
 class Sized(Codec):
-    """A number of a fixed width, written by the %-format ``form`` after ``convert``, if any."""
+    """A number of a fixed width, which is shown as ``form``."""
 
-    form = '"%d"'
-    convert: Callable[[int], str | int] | None = None
+    form = '"{%s}"'
 
     def __init__(self, bits: int) -> None:
         """Set the width in bits."""
         self.bits = bits
         self.size = bits, 0
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def write(self, function: Function) -> str:
         """Read the number."""
-        del work
-        number = source.load_uint(self.bits)
-        return self.form % (self.convert(number) if self.convert else number)
+        return self.form % function.number(self.bits)
 
 
 class Unsigned(Sized):
@@ -149,12 +192,15 @@ class Bounded(Unsigned):
         """Set the maximum."""
         super().__init__(most.bit_length())
         self._most = most
-        self.convert = self._check
 
-    def _check(self, number: int) -> int:
-        if number > self._most:
-            raise BodyError(f"{number} where at most {self._most} is allowed")
-        return number
+    def write(self, function: Function) -> str:
+        """Read the number, and check it."""
+        name = function.number(self.bits)
+        function.add(f"if {name} > {self._most}:", f" {function.name(self._refuse)}({name})")
+        return self.form % name
+
+    def _refuse(self, number: int) -> None:
+        raise BodyError(f"{number} where at most {self._most} is allowed")
 
 
 class Signed(Sized):
@@ -164,14 +210,13 @@ class Signed(Sized):
         """Set the width in bits."""
         super().__init__(bits)
         half = 1 << bits >> 1
-        self.convert = lambda number: (number ^ half) - half
+        self.form = f'"{{(%s ^ {half}) - {half}}}"'
 
 
 class Flag(Sized):
     """``Bool``: true or false."""
 
-    form = "%s"
-    convert = ("false", "true").__getitem__
+    form = '{"true" if %s else "false"}'
 
     def __init__(self) -> None:
         """Create the codec of one bit."""
@@ -184,11 +229,13 @@ class Bits(Sized):
     def __init__(self, bits: int) -> None:
         """Set the width in bits."""
         super().__init__(bits)
-        if bits % 4 or not bits:
-            self.form = '"%s"'
-            self.convert = lambda number: show_bits(number, bits)
-        else:
-            self.form = f'"%0{bits // 4}X"'
+        self.form = f'"{{"%%0{bits // 4}X" %% %s}}"'
+
+    def write(self, function: Function) -> str:
+        """Read the bits."""
+        if self.bits % 4 or not self.bits:
+            return f'"{{{function.name(show_bits)}({function.number(self.bits)}, {self.bits})}}"'
+        return super().write(function)
 
 
 def load_bits(source: CellSlice, bits: int) -> str:
@@ -214,29 +261,26 @@ class VarUnsigned(Codec):
     def __init__(self, limit: int) -> None:
         """Set n."""
         self._length_bits = (limit - 1).bit_length()
-        self._mask = (1 << self._length_bits) - 1
         self.limit = limit
-        self.zeros = self._length_bits, '{"@type":"var_uint","len":"0","value":"0"}'
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def write(self, function: Function) -> str:
         """Read an object of ``len`` and ``value``, both decimal text."""
-        del work
-        left = source.bits_left - self._length_bits
-        count = source.value >> left & self._mask if left >= 0 else 0
-        if count >= self.limit:
-            raise BodyError(f"number of {count} bytes where fewer than {self.limit} are allowed")
-        left -= count * 8
-        if left < 0:
-            source.skip(source.bits_left - left)  # refused
-        source.bits_left = left
-        number = source.value >> left & (1 << count * 8) - 1
-        return f'{{"@type":"var_uint","len":"{count}","value":"{number}"}}'
+        count, number = function.number(self._length_bits), function.local()
+        if self.limit >> self._length_bits == 0:
+            refuse = function.name(self._refuse)
+            function.add(f"if {count} >= {self.limit}:", f" {refuse}({count})")
+        function.add(f"left -= {count} << 3", "if left < 0:", " refuse(source)")
+        function.add(f"{number} = value >> left & (1 << ({count} << 3)) - 1")
+        return f'{{{{"@type":"var_uint","len":"{{{count}}}","value":"{{{number}}}"}}}}'
+
+    def _refuse(self, count: int) -> None:
+        raise BodyError(f"number of {count} bytes where fewer than {self.limit} are allowed")
 
 
 class Unreadable(Codec):
     """A type without values: its constructor names an opcode but decodes no body."""
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def load(self, source: CellSlice, work: Work) -> str:
         """Raise BodyError."""
         del work
         raise BodyError(f"cell {source.cell}: this layout only names its opcode")
@@ -257,22 +301,23 @@ _PLAIN_START = f'{{"@type":"{STD}","anycast":{_NO_ANYCAST},"workchain_id":"'
 class Address(Codec):
     """A message address of any kind, as the object of its constructor."""
 
-    zeros = 2, _NO_ADDRESS
-
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def write(self, function: Function) -> str:
         """Read an object whose ``@type`` is the constructor."""
-        del work
-        left = source.bits_left - _PLAIN_BITS
-        if left >= 0:
-            number = source.value >> left
-            if number >> _HASH_BITS + _WORKCHAIN_BITS & 7 == 0b100:  # noqa: PLR2004 - the tag
-                source.bits_left = left
-                workchain = (number >> _HASH_BITS & 255 ^ 128) - 128
-                return f'{_PLAIN_START}{workchain}","address":"{number & _HASH_MASK:064X}"}}'
-        return _load_rare_address(source)
+        name = function.local()
+        with function.block(f"if left >= {_PLAIN_BITS} and value >> left - 3 & 7 == 0b100:"):
+            function.add(f"left -= {_PLAIN_BITS}", "run = value >> left")
+            workchain = f"{{(run >> {_HASH_BITS} & 255 ^ 128) - 128}}"
+            address = f'"address":"{{"%064X" % (run & {_HASH_MASK})}}"'
+            function.add(f"{name} = f'{escape(_PLAIN_START)}{workchain}\",{address}}}}}'")
+        with function.block("elif left > 1 and not value >> left - 2 & 3:"):
+            function.add("left -= 2", f"{name} = {_NO_ADDRESS!r}")
+        with function.block("else:"):
+            function.add(f"{name} = f'{function.call(_load_rare_address)}'")
+        return f"{{{name}}}"
 
 
-def _load_rare_address(source: CellSlice) -> str:
+def _load_rare_address(source: CellSlice, work: Work) -> str:
+    del work
     name = _CONSTRUCTORS[source.load_uint(2)]
     if name == NONE:
         return _NO_ADDRESS
@@ -314,21 +359,14 @@ def load_snake(source: CellSlice, work: Work) -> bytes:
     Raises:
         BodyError: a partial byte, more than one child, or too many cells.
     """
-    parts = []
-    while True:
-        if source.bits_left % 8 or source.refs_left > 1:
-            raise BodyError(f"cell {source.cell} is not part of a snake text")
-        parts.append(source.load_bytes(source.bits_left // 8))
-        if not source.refs_left:
-            return b"".join(parts)
-        source = source.tree.slice(source.load_ref())
-        work.visit()
+    return read_words(source, work, is_snake=True)
 
 
-def read_words(source: CellSlice, work: Work | None = None) -> bytes:
+def read_words(source: CellSlice, work: Work | None = None, *, is_snake: bool = False) -> bytes:
     """Return the bytes of a comment: the whole bytes of the cell, of its first child, and so on.
 
-    Wallets show such a text, whatever other references and bits the cells have.
+    Wallets show such a text, whatever other references and bits the cells have, unless ``is_snake``
+    refuses these.
 
     Raises:
         BocError: a cell is exotic.
@@ -336,6 +374,8 @@ def read_words(source: CellSlice, work: Work | None = None) -> bytes:
     """
     parts = []
     while True:
+        if is_snake and (source.bits_left % 8 or source.refs_left > 1):
+            raise BodyError(f"cell {source.cell} is not part of a snake text")
         parts.append(source.load_bytes(source.bits_left // 8))
         if not source.refs_left:
             return b"".join(parts)
@@ -347,7 +387,7 @@ def read_words(source: CellSlice, work: Work | None = None) -> bytes:
 class CommentText(Codec):
     """UTF-8 text of a comment, which takes the whole cell."""
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def load(self, source: CellSlice, work: Work) -> str:
         """Read text; raise BodyError for invalid UTF-8."""
         text = read_utf8(read_words(source, work))
         source.end()
@@ -357,7 +397,7 @@ class CommentText(Codec):
 class SnakeText(Codec):
     """UTF-8 text to the end of the cell and of the chain of its children."""
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def load(self, source: CellSlice, work: Work) -> str:
         """Read text; raise BodyError for invalid UTF-8."""
         return write_text(read_utf8(load_snake(source, work)))
 
@@ -365,7 +405,7 @@ class SnakeText(Codec):
 class SnakeBytes(Codec):
     """Bytes to the end of the cell and of the chain of its children."""
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def load(self, source: CellSlice, work: Work) -> str:
         """Read uppercase hexadecimal text."""
         return f'"{load_snake(source, work).hex().upper()}"'
 
@@ -373,7 +413,7 @@ class SnakeBytes(Codec):
 class ShortText(Codec):
     """Text of at most 255 bytes after its length. TL-B: telemint_text of the telemint contracts."""
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def load(self, source: CellSlice, work: Work) -> str:
         """Read an object of ``len`` and ``text``."""
         del work
         count = source.load_uint(_TEXT_LENGTH_BITS)
@@ -387,7 +427,7 @@ class ChunkedText(Codec):
     TL-B: ``text$_ chunks:(## 8) rest:(TextChunks chunks) = Text`` of TEP-64 and TEP-81.
     """
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def load(self, source: CellSlice, work: Work) -> str:
         """Read an object of ``chunks`` and ``text``."""
         chunks = source.load_uint(_TEXT_LENGTH_BITS)
         data = bytearray()

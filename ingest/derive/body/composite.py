@@ -3,18 +3,21 @@
 TL-B: hm_edge, HmLabel, HashmapNode.
 """
 
+from itertools import count
+
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.body.codec import (
+    LONG_TEXT,
     MAX_ITEMS,
     MAX_LEVELS,
-    MAX_TEXT,
     NOTHING,
     SOMETHING,
     Codec,
     Work,
     load_bits,
 )
+from tonlake.ingest.derive.body.function import Function
 from tonlake.ingest.errors import BocError, BodyError
 
 MAX_REPEATED = 1023
@@ -22,6 +25,10 @@ MAX_REPEATED = 1023
 
 FIRST, SECOND = "first_from_either", "second_from_either"
 CELL_REFERENCE = "cell_reference"
+
+_NUMBERS = count()
+"""Numbers of the types that fill cells, by which cells that were read are known."""
+_NUMBER_SHIFT, _CELL_SHIFT, _LEVEL_SHIFT = 42, 10, 4
 
 
 class WrappingCodec(Codec):
@@ -37,32 +44,35 @@ class Reference(WrappingCodec):
 
     size = 0, 1
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def __init__(self, inner: Codec) -> None:
+        """Note the type of the value."""
+        super().__init__(inner)
+        self._number = next(_NUMBERS) << _NUMBER_SHIFT
+
+    def write(self, function: Function) -> str:
         """Read the value in the child cell, which must be consumed."""
-        tree = source.tree
-        links = tree.links[source.cell]
-        if source.ref == len(links):
-            source.load_ref()  # refused
-        cell = links[source.ref]
-        source.ref += 1
+        return f"{{{function.ref(self.read_cell)}}}"
+
+    def read_cell(self, tree: CellTree, cell: int, work: Work) -> str:
+        """Read the value that fills a cell; it is read once in each depth."""
         level = work.level
-        key = self, cell, level, work.payloads
+        key = self._number | cell << _CELL_SHIFT | level << _LEVEL_SHIFT | work.payloads
         text = work.known.get(key)
-        if text is None:
-            work.level = level + 1
-            try:
-                text = self._read(tree, cell, work)
-            except (BocError, BodyError) as error:
-                work.known[key] = error
-                raise
-            finally:
-                work.level = level
-            work.known[key] = text
-        elif not isinstance(text, str):
+        if isinstance(text, str):
+            return work.repeat(text)
+        if text is not None:
             raise text
-        work.text_left -= len(text)
-        if work.text_left < 0:
-            work.refuse(f"shared cells repeat more than {MAX_TEXT:,} characters")
+        work.level = level + 1
+        try:
+            text = self._read(tree, cell, work)
+        except (BocError, BodyError) as error:
+            work.known[key] = error
+            raise
+        finally:
+            work.level = level
+        if len(text) > LONG_TEXT:
+            text = work.set_aside(text)
+        work.known[key] = text
         return text
 
     def _read(self, tree: CellTree, cell: int, work: Work) -> str:
@@ -70,7 +80,7 @@ class Reference(WrappingCodec):
             work.refuse(f"the body has more than {MAX_LEVELS} levels")
         work.visit()
         child = CellSlice(tree, cell)
-        text = self.inner.decode(child, work)
+        text = self.inner.read(child, work)
         if child.bits_left or child.ref < len(tree.links[cell]):
             check_end(child)
         return text
@@ -85,25 +95,17 @@ def check_end(source: CellSlice) -> None:
 class Wrapped(WrappingCodec):
     """``^T`` as an argument of a type: shown inside an object ``cell_reference``."""
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def write(self, function: Function) -> str:
         """Read the object."""
-        return f'{{"{CELL_REFERENCE}":{self.inner.decode(source, work)}}}'
+        return f'{{{{"{CELL_REFERENCE}":{self.inner.write(function)}}}}}'
 
 
 class Maybe(WrappingCodec):
     """``Maybe T``: a bit, followed by the value if it is one."""
 
-    zeros = 1, f'{{"@type":"{NOTHING}"}}'
-
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def write(self, function: Function) -> str:
         """Read the object of nothing or of something."""
-        left = source.bits_left - 1
-        if left < 0:
-            source.load_bit()  # refused
-        source.bits_left = left
-        if not source.value >> left & 1:
-            return f'{{"@type":"{NOTHING}"}}'
-        return f'{{"@type":"{SOMETHING}","value":{self.inner.decode(source, work)}}}'
+        return _write_choice(function, (NOTHING, None), (SOMETHING, self.inner))
 
 
 class Either(Codec):
@@ -113,10 +115,19 @@ class Either(Codec):
         """Create the codec of two alternatives."""
         self._sides = {FIRST: first, SECOND: second}
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def write(self, function: Function) -> str:
         """Read the object of the first or the second alternative."""
-        name = SECOND if source.load_bit() else FIRST
-        return f'{{"@type":"{name}","value":{self._sides[name].decode(source, work)}}}'
+        return _write_choice(function, *self._sides.items())
+
+
+def _write_choice(function: Function, *sides: tuple[str, Codec | None]) -> str:
+    """Read a bit, and the object of what follows it: of the first side if it is zero."""
+    name, bit = function.local(), function.bit()
+    for head, (type_name, codec) in ((f"if {bit}:", sides[1]), ("else:", sides[0])):
+        with function.block(head):
+            value = f',"value":{codec.write(function)}' if codec else ""
+            function.add(f"""{name} = f'{{{{"@type":"{type_name}"{value}}}}}'""")
+    return f"{{{name}}}"
 
 
 class Chunks(WrappingCodec):
@@ -125,12 +136,8 @@ class Chunks(WrappingCodec):
     Source: the bulk request of the Telegram wallet.
     """
 
-    def decode(self, source: CellSlice, work: Work) -> str:
-        """Read the items of all chunks as one list."""
-        return f"[{','.join(self.decode_items(source, work))}]"
-
-    def decode_items(self, source: CellSlice, work: Work) -> list[str]:
-        """Read the items of all chunks."""
+    def decode_items(self, source: CellSlice, work: Work, count: int) -> list[str]:
+        """Read the items of all chunks; raise BodyError if there are not ``count``."""
         items: list[str] = []
         following = source.load_maybe_ref()
         while following is not None:
@@ -139,7 +146,9 @@ class Chunks(WrappingCodec):
             following = chunk.load_maybe_ref()
             while chunk.bits_left or chunk.refs_left:
                 work.visit()
-                items.append(self.inner.decode(chunk, work))
+                items.append(self.inner.read(chunk, work))
+        if len(items) != count:
+            raise BodyError(f"the chunks have {len(items)} items, not {count}")
         return items
 
 
@@ -154,7 +163,7 @@ class Repeat(WrappingCodec):
         super().__init__(inner)
         self._count = count
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def load(self, source: CellSlice, work: Work) -> str:
         """Read the values as one list."""
         return f"[{','.join(self.decode_items(source, work, self._count or 0))}]"
 
@@ -162,7 +171,7 @@ class Repeat(WrappingCodec):
         """Read ``count`` values; raise BodyError if a cell cannot hold them."""
         if count > MAX_REPEATED:
             raise BodyError(f"{count} values where a cell has at most {MAX_REPEATED} bits")
-        return [self.inner.decode(source, work) for _ in range(count)]
+        return [self.inner.read(source, work) for _ in range(count)]
 
 
 EMPTY, ROOT, EDGE = "hashmap_empty", "hashmap_root", "hashmap_edge"
@@ -184,7 +193,7 @@ class Hashmap(WrappingCodec):
         self._key_bits = key_bits
         self._children: dict[int, Reference] = {}
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def load(self, source: CellSlice, work: Work) -> str:
         """Read the object of the edge."""
         label, length = _load_label(source, self._key_bits)
         left = self._key_bits - length
@@ -192,10 +201,10 @@ class Hashmap(WrappingCodec):
             work.entries_left -= 1
             if work.entries_left < 0:
                 work.refuse(f"a dictionary of the body has more than {MAX_ITEMS} entries")
-            value = self.inner.decode(source, work)
+            value = self.inner.read(source, work)
             return f'{_EDGE}{label},"node":{{"@type":"{LEAF}","value":{value}}}}}'
         child = self._children.get(left) or self.below(left)
-        sides = child.decode(source, work), child.decode(source, work)
+        sides = [child.read_cell(source.tree, source.load_ref(), work) for _side in range(2)]
         return f'{_EDGE}{label},"node":{{"@type":"{FORK}","left":{sides[0]},"right":{sides[1]}}}}}'
 
     def below(self, left: int) -> Reference:
@@ -210,31 +219,32 @@ class Hashmap(WrappingCodec):
 class MaybeHashmap(WrappingCodec):
     """``HashmapE n X``: a bit, followed by a reference to the dictionary if it is one."""
 
-    zeros = 1, f'{{"@type":"{EMPTY}"}}'
-
     def __init__(self, key_bits: int, inner: Codec) -> None:
         """Create the codec for a width of keys and a type of values."""
         super().__init__(inner)
         self._root = Reference(Hashmap(key_bits, inner))
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def write(self, function: Function) -> str:
         """Read the object of the empty dictionary or of the root."""
-        if not source.load_bit():
-            return f'{{"@type":"{EMPTY}"}}'
+        name = function.local()
+        with function.block(f"if {function.bit()}:"):
+            root = function.ref(self._read_root)
+            function.add(f"""{name} = f'{{{{"@type":"{ROOT}","root":{{{root}}}}}}}'""")
+        with function.block("else:"):
+            function.add(f"""{name} = '{{"@type":"{EMPTY}"}}'""")
+        return f"{{{name}}}"
+
+    def _read_root(self, tree: CellTree, cell: int, work: Work) -> str:
         around, work.entries_left = work.entries_left, MAX_ITEMS
         try:
-            return f'{{"@type":"{ROOT}","root":{self._root.decode(source, work)}}}'
+            return self._root.read_cell(tree, cell, work)
         finally:
             work.entries_left = around
 
 
 def _load_label(source: CellSlice, key_bits: int) -> tuple[str, int]:
     """Read HmLabel: hml_short$0, hml_long$10 or hml_same$11; return its object and length."""
-    left = source.bits_left - 2
-    if left < 0:
-        source.load_uint(2)  # refused
-    source.bits_left = left
-    tag = source.value >> left & 3
+    tag = source.load_uint(2)
     if not tag:
         return _NO_LABEL
     if tag == 1:  # the second bit belongs to the length, in unary

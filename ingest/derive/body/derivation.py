@@ -5,7 +5,7 @@ how blocks are grouped into commits.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -25,9 +25,8 @@ from tonlake.lake.schema import MESSAGE_BODIES, MESSAGES
 COLUMNS = ("body_hash", "kind", "mc_seqno", "body")
 """Columns of messages from which bodies are decoded."""
 _EXTERNAL_IN = pa.scalar("ext_in", pa.string())
-_BODIES_AT_ONCE = 5_000
-_FEW_MESSAGES = 5_000
-"""Up to this number, decoding takes less time than passing the messages to workers."""
+_BODIES_AT_ONCE = 2_500
+"""Up to this number, decoding takes less time than passing the bodies to workers."""
 
 
 def derive_bodies(
@@ -41,20 +40,8 @@ def derive_bodies(
     """Return the file of decoded bodies of a commit's messages: the stage ``bodies``."""
     del state, earlier
     messages = rows.get(MESSAGES.name, MESSAGES.empty).select(COLUMNS)
-    if spread.count == 1 or messages.num_rows < _FEW_MESSAGES:
-        bodies = decode_bodies(messages)
-    else:
-        bodies = pa.concat_tables(spread.map(decode_bodies, _cut_by_block(messages, spread.count)))
+    bodies = decode_bodies(messages, spread)
     return Derivation([NewFile(MESSAGE_BODIES.name, place, bodies)], frozenset())
-
-
-def _cut_by_block(messages: pa.Table, count: int) -> Iterator[pa.Table]:
-    """Yield ``count`` parts; all messages of a masterchain block are in the same one."""
-    seqnos = messages["mc_seqno"]
-    first, last = pc.min_max(seqnos).as_py().values()
-    cuts = [first + (last + 1 - first) * at // count for at in range(count + 1)]
-    for start, end in pairwise(cuts):
-        yield messages.filter(pc.and_(pc.greater_equal(seqnos, start), pc.less(seqnos, end)))
 
 
 def rederive_bodies(
@@ -90,7 +77,7 @@ def _list_by_place(state: LogState, table: str) -> dict[Place, DataFile]:
     return {read_place(file.path): file for file in list_files(state, table)}
 
 
-def decode_bodies(messages: pa.Table) -> pa.Table:
+def decode_bodies(messages: pa.Table, spread: Spread = HERE) -> pa.Table:
     """Return the rows of ``message_bodies``: one for each body in each masterchain block."""
     kinds = pc.equal(messages["kind"], _EXTERNAL_IN)
     rows = keep_rows(messages.append_column("external_in", kinds), pc.is_valid(messages["body"]))
@@ -100,18 +87,14 @@ def decode_bodies(messages: pa.Table) -> pa.Table:
     _codes, firsts = _number_values(pc.binary_join_element_wise(_join(rows), seqnos, _NOTHING))
     keys = rows if len(firsts) == rows.num_rows else rows.take(firsts)
     places, firsts = _number_values(_join(keys))
-    found: list[Decoded] = []
-    for start in range(0, len(firsts), _BODIES_AT_ONCE):
-        part = keys.select(("body", "external_in")).take(firsts[start : start + _BODIES_AT_ONCE])
-        found += [
-            decode_message_body(body, external_in=external_in)
-            for body, external_in in iter_tuples(part, part.column_names)
-        ]
+    parts = [
+        keys.select(("body", "external_in")).take(firsts[start : start + _BODIES_AT_ONCE])
+        for start in range(0, len(firsts), _BODIES_AT_ONCE)
+    ]
+    decoded = (spread if len(parts) > 1 else HERE).map(_decode_part, parts)
+    names, texts = zip(*chain.from_iterable(decoded), strict=True)
     columns = {name: keys[name] for name in MESSAGE_BODIES.key}
-    for name, values in (
-        ("decoded_opcode", [each.own_name for each in found]),
-        ("decoded", [_write(each) for each in found]),
-    ):
+    for name, values in (("decoded_opcode", names), ("decoded", texts)):
         columns[name] = pa.array(values, MESSAGE_BODIES.arrow.field(name).type).take(places)
     return pa.table([columns[name] for name in MESSAGE_BODIES.names], schema=MESSAGE_BODIES.arrow)
 
@@ -121,6 +104,15 @@ def _number_values(values: pa.ChunkedArray) -> tuple[pa.Array, np.ndarray]:
     numbers = values.combine_chunks().dictionary_encode().indices
     newest = np.maximum.accumulate(numbers.to_numpy())
     return numbers, np.flatnonzero(np.diff(newest, prepend=-1))
+
+
+def _decode_part(part: pa.Table) -> list[tuple[str | None, str | None]]:
+    """Return the name and the object of each body."""
+    found = [
+        decode_message_body(body, external_in=external_in)
+        for body, external_in in iter_tuples(part, part.column_names)
+    ]
+    return [(each.own_name, _write(each)) for each in found]
 
 
 def _write(found: Decoded) -> str | None:

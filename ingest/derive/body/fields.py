@@ -10,28 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.derive.body.codec import (
-    Address,
-    Bits,
-    ChunkedText,
-    Codec,
-    CommentText,
-    Flag,
-    ShortText,
-    Signed,
-    SnakeBytes,
-    SnakeText,
-    Unsigned,
-    VarUnsigned,
-    Work,
-)
-from tonlake.ingest.derive.body.composite import (
-    CELL_REFERENCE,
-    Maybe,
-    Reference,
-    Wrapped,
-    check_end,
-)
+from tonlake.ingest.derive.body import codec as codecs
+from tonlake.ingest.derive.body import composite
 from tonlake.ingest.derive.body.record import OPCODE_BITS, Condition, Part, Record, Union
 from tonlake.ingest.derive.body.scheme import load_scheme
 from tonlake.ingest.derive.body.signature import Layout, parse_signature
@@ -92,9 +72,9 @@ def describe_layout(layout: Layout) -> BodyLayout:
     return BodyLayout(layout.opcode, tuple(fields.values()), fit)
 
 
-def _list_inside(codec: Codec) -> Sequence[Part]:
+def _list_inside(codec: codecs.Codec) -> Sequence[Part]:
     """Return the fields of a group in brackets, in its own cell or not, which have columns, too."""
-    group = codec.inner if isinstance(codec, Reference) else codec
+    group = codec.inner if isinstance(codec, composite.Reference) else codec
     return group.parts if isinstance(group, Record) and not group.name else ()
 
 
@@ -107,16 +87,16 @@ def _decode_fields(layout: Layout, body: bytes | None) -> list[str] | None:
         source = tree.slice(tree.roots[0])
         if source.load_uint(OPCODE_BITS) != layout.opcode:
             return None
-        work = Work(tree, load_scheme().layouts)
+        work = codecs.Work(tree, load_scheme().layouts)
         found = layout.record.decode_fields(source, work)
         if layout.record.is_whole:
-            check_end(source)
+            composite.check_end(source)
     except (BocError, BodyError, BodyLimit):
         return None
-    return found
+    return [work.assemble(text) for text in found]
 
 
-def _classify(codec: Codec) -> tuple[FieldKind, tuple[str, ...]]:
+def _classify(codec: codecs.Codec) -> tuple[FieldKind, tuple[str, ...]]:
     """Return the SQL type of a field, and the path of its value in the JSON."""
     for types, kind in _KINDS:
         if isinstance(codec, types):
@@ -124,17 +104,9 @@ def _classify(codec: Codec) -> tuple[FieldKind, tuple[str, ...]]:
     return "json", ()
 
 
-def _classify_number(codec: Any) -> tuple[FieldKind, tuple[str, ...]]:  # noqa: ANN401 - of two types
-    size = codec.bits - isinstance(codec, Signed)
-    return ("int" if size <= _INT64_BITS else "amount" if size <= _DECIMAL_BITS else "text"), ()
-
-
-def _classify_var(codec: Any) -> tuple[FieldKind, tuple[str, ...]]:  # noqa: ANN401 - VarUnsigned
-    return "amount" if 8 * (codec.limit - 1) <= _DECIMAL_BITS else "text", ("value",)
-
-
-def _classify_bits(codec: Any) -> tuple[FieldKind, tuple[str, ...]]:  # noqa: ANN401 - Bits
-    return "text" if codec.bits % 8 else "bytes", ()
+def _name_number(bits: int, int_bits: int = _INT64_BITS) -> FieldKind:
+    """Return the SQL type of a number, by its bits without the sign."""
+    return "int" if bits <= int_bits else "amount" if bits <= _DECIMAL_BITS else "text"
 
 
 def _classify_inside(codec: Any, *names: str) -> tuple[FieldKind, tuple[str, ...]]:  # noqa: ANN401
@@ -145,24 +117,25 @@ def _classify_inside(codec: Any, *names: str) -> tuple[FieldKind, tuple[str, ...
 def _classify_union(codec: Any) -> tuple[FieldKind, tuple[str, ...]]:  # noqa: ANN401 - Union
     """Unwrap a type of one constructor with one field, such as Coins."""
     parts = codec.choices[0].record.parts
-    is_wrapper = len(codec.choices) == len(parts) == 1 and isinstance(parts[0].codec, VarUnsigned)
-    if not is_wrapper:
+    is_single = len(codec.choices) == len(parts) == 1
+    if not is_single or not isinstance(parts[0].codec, codecs.VarUnsigned):
         return "json", ()
     kind, path = _classify(parts[0].codec)
     return kind, (parts[0].name, *path)
 
 
 _KINDS: tuple[tuple[Any, Callable[[Any], tuple[FieldKind, tuple[str, ...]]]], ...] = (
-    (Flag, lambda _codec: ("bool", ())),
-    ((Unsigned, Signed), _classify_number),
-    (VarUnsigned, _classify_var),
-    (Bits, _classify_bits),
-    (SnakeBytes, lambda _codec: ("bytes", ())),
-    ((SnakeText, CommentText), lambda _codec: ("string", ())),
-    ((ShortText, ChunkedText), lambda _codec: ("string", ("text",))),
-    (Address, lambda _codec: ("address", ())),
-    (Reference, _classify_inside),
-    (Wrapped, lambda codec: _classify_inside(codec, CELL_REFERENCE)),
-    (Maybe, lambda codec: _classify_inside(codec, "value")),
+    (codecs.Flag, lambda _codec: ("bool", ())),
+    (codecs.Unsigned, lambda codec: (_name_number(codec.bits), ())),
+    (codecs.Signed, lambda codec: (_name_number(codec.bits - 1), ())),
+    (codecs.VarUnsigned, lambda codec: (_name_number(8 * codec.limit - 8, 0), ("value",))),
+    (codecs.Bits, lambda codec: ("text" if codec.bits % 8 else "bytes", ())),
+    (codecs.SnakeBytes, lambda _codec: ("bytes", ())),
+    ((codecs.SnakeText, codecs.CommentText), lambda _codec: ("string", ())),
+    ((codecs.ShortText, codecs.ChunkedText), lambda _codec: ("string", ("text",))),
+    (codecs.Address, lambda _codec: ("address", ())),
+    (composite.Reference, _classify_inside),
+    (composite.Wrapped, lambda codec: _classify_inside(codec, composite.CELL_REFERENCE)),
+    (composite.Maybe, lambda codec: _classify_inside(codec, "value")),
     (Union, _classify_union),
 )

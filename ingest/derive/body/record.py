@@ -5,30 +5,27 @@ opcode, else shown as a bag in base64.
 """
 
 import operator
-from base64 import b64encode
+from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from functools import cached_property
+from itertools import permutations
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
-from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.build import append_cell, pack_head
 from tonlake.ingest.decode.cell.slice import CellSlice
-from tonlake.ingest.decode.cell.tree import ORDINARY, CellTree
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
-from tonlake.ingest.derive.body.codec import MAX_ITEMS, Codec, Object, Sized, Work
+from tonlake.ingest.derive.body.codec import LONG_TEXT, MAX_ITEMS, Codec, Object, Sized, Work
 from tonlake.ingest.derive.body.composite import Chunks, Reference, Repeat, check_end
+from tonlake.ingest.derive.body.function import Function, Read, escape
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
 
 OPCODE_BITS = 32
-_MAX_KNOWN = 8
-"""Maximum bits of adjacent numbers whose texts are kept."""
-_MAX_SPREAD = 8
-"""Greatest difference in bits between the tags of a type that are found by one table."""
-_Found = TypeVar("_Found")
-_Read: TypeAlias = "Callable[[CellSlice, Work], str]"
-_Written: TypeAlias = "tuple[str, Codec]"
-_Steps: TypeAlias = "tuple[list[tuple[str, _Read]], str]"
+_OPCODE_MASK = (1 << OPCODE_BITS) - 1
+_MAX_CHOICES = 4
+"""Maximum constructors of a type that is read in place."""
 
 
 class Part(NamedTuple):
@@ -54,12 +51,6 @@ class Part(NamedTuple):
         number = int(value)
         return bool(number if self.bit is None else number >> self.bit & 1)
 
-    def list_asked(self) -> tuple[str, ...]:
-        """Return the names of earlier fields, if any, whose values it needs."""
-        if isinstance(self.codec, Condition):
-            return self.codec.sides
-        return tuple(name for name in (self.switch, self.length) if name)
-
 
 class Condition(Codec):
     """A condition on earlier fields, which has no bits; ``sides`` are their names or numbers."""
@@ -68,11 +59,6 @@ class Condition(Codec):
         """Compare two sides by an operator."""
         self._holds = _OPERATORS[op]
         self.sides = left, right
-
-    def decode(self, source: CellSlice, work: Work) -> str:
-        """Read nothing."""
-        del source, work
-        return ""
 
     def check(self, fields: Object) -> None:
         """Raise BodyError if the fields read so far do not fulfil the condition."""
@@ -89,14 +75,6 @@ _OPERATORS: dict[str, Callable[[int, int], bool]] = {
     ">": operator.gt,
     "=": operator.eq,
 }
-
-
-class Link(NamedTuple):
-    """An item of a list: its JSON before and after the next item, and the cell of that one."""
-
-    before: str
-    following: int | None
-    after: str
 
 
 class Record(Codec):
@@ -118,46 +96,24 @@ class Record(Codec):
         self.is_plain = not any(
             part.switch or part.length or isinstance(part.codec, Condition) for part in parts
         )
-        self._asked = {name for part in parts for name in part.list_asked()}
         self.size = _add_sizes(parts) if self.is_plain else None
-        self._steps: _Steps | None = None
-        self._link: tuple[_Steps, _Steps] | None = None
+        self._link: int | None = None
 
-    def list_written(self) -> tuple[list[_Written], str]:
-        """Return what is written before each value, with its codec, and at the end.
-
-        Types of one constructor without a tag are written in place.
-        """
-        return self._list_between(self._open, 0, len(self.parts), "}")
-
-    def _list_between(
-        self, text: str, start: int, stop: int, end: str
-    ) -> tuple[list[_Written], str]:
-        written: list[_Written] = []
-        for key, part in zip(self._keys[start:stop], self.parts[start:stop], strict=True):
-            text += key
-            inner = _inline(part.codec)
-            below, after = inner.list_written() if inner else ([("", part.codec)], "")
-            for before, codec in below:
-                written.append((text + before, codec))
-                text = ""
-            text += after
-        return written, text + end
-
-    def decode(self, source: CellSlice, work: Work) -> str:
-        """Read an object of the fields."""
-        if self._steps is not None:
-            steps, end = self._steps
-            text = ""
-            for before, read in steps:
-                text += before + read(source, work)
-            return text + end
-        if self.is_plain:
-            self._steps = _compile(*self.list_written())
-            return self.decode(source, work)
+    def load(self, source: CellSlice, work: Work) -> str:
+        """Read an object of fields of which some depend on others."""
         found = self.decode_fields(source, work)
         fields = [key + text for key, text in zip(self._keys, found, strict=True) if text]
         return f"{self._open}{''.join(fields)}}}"
+
+    def write(self, function: Function) -> str:
+        """Read an object of the fields."""
+        if not self.is_plain:
+            return function.call(self.load)
+        return f"{escape(self._open)}{self._write_fields(function, 0, len(self.parts))}}}}}"
+
+    def _write_fields(self, function: Function, start: int, stop: int) -> str:
+        fields = zip(self._keys[start:stop], self.parts[start:stop], strict=True)
+        return "".join([escape(key) + part.codec.write(function) for key, part in fields])
 
     def decode_fields(self, source: CellSlice, work: Work) -> list[str]:
         """Read the fields, each as JSON, or empty text for one that is absent."""
@@ -169,12 +125,12 @@ class Record(Codec):
             elif isinstance(part.codec, Condition):
                 part.codec.check(values)
                 texts.append("")
-            elif part.length:
-                items = _decode_items(part, int(str(values[part.length])), source, work)
+            elif part.length and isinstance(part.codec, Chunks | Repeat):
+                items = part.codec.decode_items(source, work, int(str(values[part.length])))
                 texts.append(f"[{','.join(items)}]")
             else:
-                texts.append(part.codec.decode(source, work))
-                if part.name in self._asked:
+                texts.append(part.codec.read(source, work))
+                if isinstance(part.codec, Sized):
                     values[part.name] = msgspec.json.decode(texts[-1])
         return texts
 
@@ -186,115 +142,24 @@ class Record(Codec):
             if isinstance(part.codec, Reference) and part.codec.inner is union
         ]
         if len(links) == 1 and self.is_plain:
-            [place] = links
-            before = self._list_between(self._open, 0, place, self._keys[place])
-            after = self._list_between("", place + 1, len(self.parts), "}")
-            self._link = _compile(*before), _compile(*after)
+            [self._link] = links
         return self._link is not None
 
-    def decode_item(self, source: CellSlice, work: Work) -> Link:
-        """Read an item of a list, without the next one."""
-        if self._link is None:
-            return Link(self.decode(source, work), None, "")
-        (steps, end), (steps_after, end_after) = self._link
-        before = "".join([text + read(source, work) for text, read in steps]) + end
-        following = source.load_ref()
-        after = "".join([text + read(source, work) for text, read in steps_after]) + end_after
-        return Link(before, following, after)
+    @cached_property
+    def read_item(self) -> Callable[[CellSlice, Work], Any]:
+        """What reads an item of a list without the next one.
 
-
-def _compile(written: Iterable[_Written], end: str) -> _Steps:
-    """Return what is written before each value and what reads it; numbers are read in runs."""
-    steps: list[_Step] = []
-    for is_sized, run in groupby(written, lambda value: isinstance(value[1], Sized)):
-        if is_sized:
-            steps.append(_compile_run([(text, codec) for text, codec in run]))
-        else:
-            steps += [_Step(text, codec.decode, codec.zeros) for text, codec in run]
-    compiled: list[tuple[str, _Read]] = []
-    for may_be_zero, group in groupby(steps, lambda step: step.zeros is not None):
-        listed = list(group)
-        if may_be_zero and len(listed) > 1:
-            compiled.append(("", _skip_zeros(listed)))
-        else:
-            compiled += [(step.text, step.read) for step in listed]
-    return compiled, end
-
-
-class _Step(NamedTuple):
-    """A value of a record: what is written before it, what reads it, and ``Codec.zeros``."""
-
-    text: str
-    read: _Read
-    zeros: tuple[int, str] | None
-
-
-def _skip_zeros(steps: Sequence[_Step]) -> _Read:
-    """Return the reader of adjacent values that reads the last ones at once if they are zero."""
-    bits, zeros = 0, ""
-    reads: list[tuple[int, int, str, str, _Read]] = []
-    for step in reversed(steps):
-        zero_bits, zero = step.zeros or (0, "")
-        bits += zero_bits
-        zeros = step.text + zero + zeros
-        reads.append((bits, (1 << bits) - 1, zeros, step.text, step.read))
-    reads.reverse()
-
-    def read(source: CellSlice, work: Work) -> str:
-        text = ""
-        for bits, mask, zeros, before, read_value in reads:
-            left = source.bits_left - bits
-            if left >= 0 and not source.value >> left & mask:
-                source.bits_left = left
-                return text + zeros
-            text += before + read_value(source, work)
-        return text
-
-    return read
-
-
-def _compile_run(run: Sequence[tuple[str, Any]]) -> _Step:
-    """Return the step of adjacent numbers (``Sized``), which are cut out of one."""
-    template = "".join([text.replace("%", "%%") + codec.form for text, codec in run])
-    total = shift = sum(codec.bits for _text, codec in run)
-    cuts = []
-    for _text, codec in run:
-        shift -= codec.bits
-        cuts.append((shift, (1 << codec.bits) - 1, codec.convert))
-
-    known: dict[int, str] = {}
-
-    def write(number: int) -> str:
-        numbers = [(number >> shift & mask, convert) for shift, mask, convert in cuts]
-        return template % tuple([convert(cut) if convert else cut for cut, convert in numbers])
-
-    def read(source: CellSlice, work: Work) -> str:
-        del work
-        return write(source.load_uint(total))
-
-    def read_known(source: CellSlice, work: Work) -> str:
-        del work
-        number = source.load_uint(total)
-        return known.get(number) or known.setdefault(number, write(number))
-
-    def read_one(source: CellSlice, work: Work) -> str:
-        del work
-        return template % source.load_uint(total)
-
-    zeros = total, write(0)
-    if total <= _MAX_KNOWN:
-        return _Step("", read_known, zeros)
-    return _Step("", read if len(cuts) > 1 or cuts[0][2] else read_one, zeros)
-
-
-def _decode_items(part: Part, count: int, source: CellSlice, work: Work) -> list[str]:
-    """Read the items of a list; raise BodyError if there are not ``count``."""
-    if isinstance(part.codec, Repeat):
-        return part.codec.decode_items(source, work, count)
-    items = part.codec.decode_items(source, work) if isinstance(part.codec, Chunks) else []
-    if len(items) != count:
-        raise BodyError(f"{part.name} has {len(items)} items, not {count}")
-    return items
+        It returns the JSON before the next item, the cell of that one, and the JSON after it.
+        """
+        function, place = Function(), self._link
+        if place is None:
+            return lambda source, work: (self.read(source, work), None, "")
+        before = escape(self._open) + self._write_fields(function, 0, place)
+        following = function.following()
+        after = self._write_fields(function, place + 1, len(self.parts))
+        return function.finish(
+            f"f'{before}{escape(self._keys[place])}'", following, f"f'{after}}}}}'"
+        )
 
 
 def _add_sizes(parts: Sequence[Part]) -> tuple[int, int] | None:
@@ -303,12 +168,6 @@ def _add_sizes(parts: Sequence[Part]) -> tuple[int, int] | None:
     if len(known) < len(sizes):
         return None
     return sum(bits for bits, _refs in known), sum(refs for _bits, refs in known)
-
-
-def _inline(codec: Codec) -> Record | None:
-    """Return the record that a type consists of, if it is written without a choice."""
-    record = codec.only if isinstance(codec, Union) else codec
-    return record if isinstance(record, Record) and record.is_plain else None
 
 
 def _encode(name: str) -> str:
@@ -329,17 +188,14 @@ class Union(Codec):
 
     If the tags of several constructors fit, the first that consumes the cell is used, else the
     first that can be read. A type that refers to itself once, such as OutList, is read as a list,
-    without recursion. ``only`` is the record of a type of one constructor without a tag.
+    without recursion.
     """
 
     def __init__(self) -> None:
         """Create a union without constructors, since types may contain themselves."""
         self.choices: list[Choice] = []
-        self.only: Record | None = None
         self._is_list = False
-        self._width = self._mask = 0
-        self._table: dict[int, list[Choice]] | None = None
-        self._sure: dict[int, Choice] = {}
+        self._orders: dict[tuple[int, int], tuple[list[Choice], int]] = {}
 
     def fill(self, constructors: Iterable[tuple[int, int, Record]]) -> None:
         """Add all constructors: tag, its bits, and the record after it."""
@@ -349,116 +205,116 @@ class Union(Codec):
         if len({choice.size for choice in self.choices}) == 1:
             self.size = self.choices[0].size
         self._is_list = any([choice.record.link(self) for choice in self.choices])  # noqa: C419 - calls all
-        first = self.choices[0]
-        if len(self.choices) == 1 and not first.tag_bits and not self._is_list:
-            self.only = first.record
-        self._tabulate()
 
-    def _tabulate(self) -> None:
-        widths = [choice.tag_bits for choice in self.choices]
-        self._width = max(widths)
-        self._mask = (1 << self._width) - 1
-        if self._width - min(widths) > _MAX_SPREAD:
-            return
-        self._table = {}
-        for choice in self.choices:
-            rest = self._width - choice.tag_bits
-            for low in range(1 << rest):
-                self._table.setdefault(choice.tag << rest | low, []).append(choice)
-        if not self._is_list:
-            self._sure = {tag: fit[0] for tag, fit in self._table.items() if len(fit) == 1}
+    @cached_property
+    def read(self) -> Read:
+        """What reads the constructor that fits."""
+        return super().read if self._is_short else self.load
 
-    def _list_fitting(self, source: CellSlice) -> Sequence[Choice]:
-        """Return the constructors whose tags fit."""
-        left = source.bits_left
-        if self._table is not None and left >= self._width:
-            return self._table.get(source.peek_uint(self._width), ())
-        return [
-            choice
-            for choice in self.choices
-            if choice.tag_bits <= left and source.peek_uint(choice.tag_bits) == choice.tag
-        ]
+    @cached_property
+    def _is_short(self) -> bool:
+        """Whether it has few constructors, of which at most one fits a value."""
+        starts = [f"{choice.tag:0{choice.tag_bits}b}"[: choice.tag_bits] for choice in self.choices]
+        is_clear = not any(one.startswith(other) for one, other in permutations(starts, 2))
+        return is_clear and len(starts) <= _MAX_CHOICES and not self._is_list
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def write(self, function: Function) -> str:
         """Read the object of the constructor that fits."""
-        if self.only is not None:
-            return self.only.decode(source, work)
-        left = source.bits_left
-        if left >= self._width:
-            choice = self._sure.get(source.value >> left - self._width & self._mask)
-            if choice is not None:
-                source.bits_left = left - choice.tag_bits
-                return choice.record.decode(source, work)
+        return function.inline(self, self._write) if self._is_short else function.call(self.load)
+
+    def _write(self, function: Function) -> str:
+        first, *others = self.choices
+        if not (others or first.tag_bits):
+            return first.record.write(function)
+        name, head = function.local(), "if"
+        for choice in self.choices:
+            left = f"left >= {choice.tag_bits}"
+            mask = (1 << choice.tag_bits) - 1
+            tag = f"value >> left - {choice.tag_bits} & {mask} == {choice.tag}"
+            with function.block(f"{head} {left} and {tag}:"):
+                function.add(f"left -= {choice.tag_bits}")
+                function.add(f"{name} = f'{choice.record.write(function)}'")
+            head = "elif"
+        function.add("else:", f" {function.name(_refuse_tag)}()")
+        return f"{{{name}}}"
+
+    def load(self, source: CellSlice, work: Work) -> str:
+        """Read the object of the constructor that fits."""
         if self._is_list:
             return self._decode_list(source, work)
-        return self._read(source, work, Record.decode)
+        text: str = self._read(source, work)
+        return text
 
     def _decode_list(self, source: CellSlice, work: Work) -> str:
         """Read all items of a list."""
         before: list[str] = []
         after: list[str] = []
-        item = self._read(source, work, Record.decode_item)
+        start, following, end = self._read(source, work, as_item=True)
         while True:
-            before.append(item.before)
-            after.append(item.after)
-            if item.following is None:
+            before.append(start)
+            after.append(end)
+            if following is None:
                 return "".join(before + after[::-1])
             if len(before) > MAX_ITEMS:
                 work.refuse(f"a list of the body has more than {MAX_ITEMS} items")
             work.visit()
-            cell = CellSlice(source.tree, item.following)
-            item = self._read(cell, work, Record.decode_item, is_whole=True)
+            cell = CellSlice(source.tree, following)
+            start, following, end = self._read(cell, work, as_item=True, is_whole=True)
             check_end(cell)
 
-    def _read(
-        self,
-        source: CellSlice,
-        work: Work,
-        read: Callable[[Record, CellSlice, Work], _Found],
-        *,
-        is_whole: bool = False,
-    ) -> _Found:
-        """Read the constructor that fits; with ``is_whole`` it has to consume the cell."""
-        fitting = self._list_fitting(source)
-        if len(fitting) > 1:
-            size = source.bits_left, len(source.tree.links[source.cell]) - source.ref
+    def _order(self, source: CellSlice) -> tuple[list[Choice], int]:
+        """Return the constructors whose tags fit, in the order tried, and how many may be whole.
+
+        Only those of the size of the cell may consume it, so they come first.
+        """
+        left = source.bits_left
+        size = left, source.refs_left
+        order = self._orders.get(size)
+        if order is None:
+            fitting = [
+                choice
+                for choice in self.choices
+                if choice.tag_bits <= left and source.peek_uint(choice.tag_bits) == choice.tag
+            ]
             exact = [choice for choice in fitting if choice.size is None or choice.size == size]
-            if not is_whole or len(exact) > 1:
-                return _read_first(fitting, exact, source, work, read)
-            fitting = exact
-        if not fitting:
-            raise BodyError("no constructor of the type has this tag")
-        source.bits_left -= fitting[0].tag_bits
-        return read(fitting[0].record, source, work)
+            order = [*exact, *[choice for choice in fitting if choice not in exact]], len(exact)
+            if not any(choice.tag_bits for choice in self.choices):
+                self._orders[size] = order
+        return order
+
+    def _read(
+        self, source: CellSlice, work: Work, *, as_item: bool = False, is_whole: bool = False
+    ) -> Any:  # noqa: ANN401 - text, or the parts of an item
+        """Read the first constructor that consumes the cell, else the first that can be read.
+
+        With ``is_whole`` it has to consume the cell.
+        """
+        trials, exact = self._order(source)
+        if not trials or (is_whole and not exact):
+            _refuse_tag()
+        is_sure = len(trials) == 1 or (is_whole and exact == 1)
+        bits, ref = source.bits_left, source.ref
+        readable: dict[Choice, tuple[Any, int, int]] = {}
+        for choice in trials:
+            source.bits_left, source.ref = bits - choice.tag_bits, ref
+            try:
+                found = (choice.record.read_item if as_item else choice.record.read)(source, work)
+            except (BocError, BodyError):
+                if is_sure:
+                    raise
+                continue
+            if is_sure or not (source.bits_left or source.refs_left):
+                return found
+            readable[choice] = found, source.bits_left, source.ref
+        first = next((choice for choice in self.choices if choice in readable), None)
+        if first is None:
+            raise BodyError("no constructor of the type fits")
+        found, source.bits_left, source.ref = readable[first]
+        return found
 
 
-def _read_first(
-    fitting: Sequence[Choice],
-    exact: Sequence[Choice],
-    source: CellSlice,
-    work: Work,
-    read: Callable[[Record, CellSlice, Work], _Found],
-) -> _Found:
-    """Read the first constructor that consumes the cell, else the first that can be read.
-
-    Only ``exact`` have a size with which they may consume it, so they are tried first.
-    """
-    bits, ref = source.bits_left, source.ref
-    readable: dict[Choice, tuple[_Found, int, int]] = {}
-    for choice in [*exact, *[choice for choice in fitting if choice not in exact]]:
-        source.bits_left, source.ref = bits - choice.tag_bits, ref
-        try:
-            found = read(choice.record, source, work)
-        except (BocError, BodyError):
-            continue
-        if not (source.bits_left or source.refs_left):
-            return found
-        readable[choice] = found, source.bits_left, source.ref
-    first = next((choice for choice in fitting if choice in readable), None)
-    if first is None:
-        raise BodyError("no constructor of the type fits")
-    found, source.bits_left, source.ref = readable[first]
-    return found
+def _refuse_tag() -> NoReturn:
+    raise BodyError("no constructor of the type has this tag")
 
 
 def decode_layout(source: CellSlice, work: Work) -> str | None:
@@ -472,15 +328,17 @@ def decode_layout(source: CellSlice, work: Work) -> str | None:
         BodyLimit: decoding takes more work than is allowed.
     """
     bits, ref = source.bits_left, source.ref
-    for record in work.layouts.get(source.peek_uint(OPCODE_BITS), ()):
+    opcode = source.value >> bits - OPCODE_BITS & _OPCODE_MASK
+    for record in work.layouts.get(opcode, ()):
         source.bits_left, source.ref = bits - OPCODE_BITS, ref
         try:
-            text: str = record.decode(source, work)
+            text = record.read(source, work)
         except (BocError, BodyError):
             continue
-        if record.is_whole and (source.bits_left or source.refs_left):
+        left = source.bits_left
+        if record.is_whole and (left or source.refs_left):
             continue
-        if source.bits_left <= bits - source.bits_left or source.ref > ref:
+        if left <= bits - left or source.ref > ref:
             return text
         work.is_mostly_unread = True
     source.bits_left, source.ref = bits, ref
@@ -488,30 +346,31 @@ def decode_layout(source: CellSlice, work: Work) -> str | None:
 
 
 EMPTY_CELL = '{"@type":"empty_cell"}'
-_EMPTY = bytes(2)
-"""The empty cell: d1 and d2, without data."""
+_EXOTIC_BIT, _EMPTY = 8, bytes(2)
+"""The bit of d1 that exotic cells have, and the empty cell: d1 and d2, without data."""
 
 
 class Rest(Codec):
     """``Cell`` and ``Any`` inline: the rest of the cell."""
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def load(self, source: CellSlice, work: Work) -> str:
         """Read the rest of the cell."""
         bits, ref = source.bits_left, source.ref
-        if not (bits or source.refs_left):
+        refs = len(source.tree.links[source.cell])
+        if not bits and ref == refs:
             return EMPTY_CELL
-        text = _decode_payload(source, work)
+        text = _decode_payload(source, work) if bits >= OPCODE_BITS and work.payloads else None
         if text is None:
             source.bits_left, source.ref = bits, ref
             text = _show_rest(source, work)
-        source.end()
+        source.bits_left, source.ref = 0, refs
         return text
 
 
 class RawCell(Rest):
     """The rest of the cell, which is no payload whatever it begins with: code, data."""
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def load(self, source: CellSlice, work: Work) -> str:
         """Read the rest of the cell."""
         if not (source.bits_left or source.refs_left):
             return EMPTY_CELL
@@ -523,7 +382,7 @@ class RawCell(Rest):
 class End(Codec):
     """The end of the cell, in place of a rest of it."""
 
-    def decode(self, source: CellSlice, work: Work) -> str:
+    def load(self, source: CellSlice, work: Work) -> str:
         """Read nothing; raise BodyError if anything is left."""
         del work
         check_end(source)
@@ -533,30 +392,25 @@ class End(Codec):
 class LinkedRaw(Reference):
     """``^Cell``: a referenced cell of any kind; ``inner`` reads the rest of it."""
 
-    def __init__(self, inner: Rest) -> None:
-        """Note whether the cell may be a payload."""
-        super().__init__(inner)
-        self._is_raw = isinstance(inner, RawCell)
+    def read_cell(self, tree: CellTree, cell: int, work: Work) -> str:
+        """Read a cell, or show it raw."""
+        head = tree.cells[cell]
+        if not (head[0] & _EXOTIC_BIT or (isinstance(self.inner, RawCell) and head != _EMPTY)):
+            return super().read_cell(tree, cell, work)
+        return _show_raw(tree, cell, work)
 
     def _read(self, tree: CellTree, cell: int, work: Work) -> str:
-        is_raw = self._is_raw and tree.cells[cell] != _EMPTY
-        if is_raw or tree.kind(cell) != ORDINARY:
-            return _show_raw(tree, cell, work)
-        return self.inner.decode(CellSlice(tree, cell), work)
+        return self.inner.load(CellSlice(tree, cell), work)
 
 
 def _decode_payload(source: CellSlice, work: Work) -> str | None:
     """Return the object of the first layout that fits; None if none does within the limits."""
-    if not work.payloads or source.bits_left < OPCODE_BITS:
-        return None
-    level = work.level
     work.payloads -= 1
     try:
         return decode_layout(source, work)
     except BodyLimit:
         if work.text_left < 0:
             raise
-        work.level = level
         return None
     finally:
         work.payloads += 1
@@ -564,22 +418,27 @@ def _decode_payload(source: CellSlice, work: Work) -> str | None:
 
 def _show_rest(source: CellSlice, work: Work) -> str:
     """Return the rest of a cell as a cell of its own, in base64."""
-    if not (source.pos or source.ref):
-        return _show_raw(source.tree, source.cell, work)
-    # Without references it needs no tree, in which all other cells would be hashed.
-    builder = CellBuilder(source.tree if source.refs_left else None)
-    builder.store_uint(source.peek_uint(source.bits_left), source.bits_left)
-    for cell in source.tree.refs(source.cell)[source.ref :]:
-        builder.store_ref(cell)
-    return _show_raw(builder.tree, builder.end(), work)
+    tree, bits = source.tree, source.bits_left
+    children = tree.links[source.cell][source.ref :]
+    if not source.pos and len(children) == len(tree.links[source.cell]):
+        return _show_raw(tree, source.cell, work)
+    rest = source.value & (1 << bits) - 1
+    if not children:  # needs no tree, in which all other cells would be hashed
+        return _show_bag(serialize_single(pack_head(0, rest, bits)), work)
+    return _show_bag(serialize_boc(tree, [append_cell(tree, rest, bits, children)]), work)
 
 
 def _show_raw(tree: CellTree, cell: int, work: Work) -> str:
     """Return a bag of cells in base64, which is written once however often it is shown."""
-    text = work.known.get((tree, cell))
-    if not isinstance(text, str):
-        is_single = not tree.links[cell]
-        bag = serialize_single(tree.cells[cell]) if is_single else serialize_boc(tree, [cell])
-        work.spend(len(bag))
-        text = work.known[tree, cell] = f'"{b64encode(bag).decode()}"'
+    text = work.known.get(~cell)
+    if isinstance(text, str):
+        return work.repeat(text)
+    bag = serialize_boc(tree, [cell]) if tree.links[cell] else serialize_single(tree.cells[cell])
+    text = work.known[~cell] = _show_bag(bag, work)
     return text
+
+
+def _show_bag(bag: bytes, work: Work) -> str:
+    work.spend(len(bag))
+    text = f'"{b2a_base64(bag, newline=False).decode()}"'
+    return work.set_aside(text) if len(text) > LONG_TEXT else text

@@ -5,32 +5,8 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
-from tonlake.ingest.derive.body.codec import (
-    Address,
-    Bits,
-    Bounded,
-    ChunkedText,
-    Codec,
-    CommentText,
-    Flag,
-    ShortText,
-    Signed,
-    SnakeBytes,
-    SnakeText,
-    Unreadable,
-    Unsigned,
-    VarUnsigned,
-)
-from tonlake.ingest.derive.body.composite import (
-    Chunks,
-    Either,
-    Hashmap,
-    Maybe,
-    MaybeHashmap,
-    Reference,
-    Repeat,
-    Wrapped,
-)
+from tonlake.ingest.derive.body import codec as codecs
+from tonlake.ingest.derive.body import composite
 from tonlake.ingest.derive.body.grammar import (
     AT_MOST,
     BELOW,
@@ -66,26 +42,26 @@ BODY_TYPES = (OWN_BODY, "InternalBody", "ExternalOutBody", "ForwardPayload", WHO
 MIN_HASHED, _MIN_OWN = 1 << 16, 1 << 8
 """Lower opcodes are not hashes of a name but numbers, which contracts share: a body has their
 layout only if nothing is left of it. Below 256 a field that takes any rest does not count."""
-_SIMPLE: dict[str, Codec] = {
-    "Bool": Flag(),
-    "Bit": Unsigned(1),
+_SIMPLE: dict[str, codecs.Codec] = {
+    "Bool": codecs.Flag(),
+    "Bit": codecs.Unsigned(1),
     "Cell": Rest(),
     "Any": Rest(),
     "RawCell": RawCell(),
     "End": End(),
-    "MsgAddress": Address(),
-    "SnakeText": SnakeText(),
-    "CommentText": CommentText(),
-    "SnakeBytes": SnakeBytes(),
-    "ShortText": ShortText(),
-    "Text": ChunkedText(),
-    "Unreadable": Unreadable(),
+    "MsgAddress": codecs.Address(),
+    "SnakeText": codecs.SnakeText(),
+    "CommentText": codecs.CommentText(),
+    "SnakeBytes": codecs.SnakeBytes(),
+    "ShortText": codecs.ShortText(),
+    "Text": codecs.ChunkedText(),
+    "Unreadable": codecs.Unreadable(),
 }
 _WIDTH = re.compile(r"(uint|int|bits)(\d+)")
-_WIDTHS: dict[str, type[Unsigned | Signed | Bits]] = {
-    "uint": Unsigned,
-    "int": Signed,
-    "bits": Bits,
+_WIDTHS: dict[str, type[codecs.Unsigned | codecs.Signed | codecs.Bits]] = {
+    "uint": codecs.Unsigned,
+    "int": codecs.Signed,
+    "bits": codecs.Bits,
 }
 _RAW_NAMES, _LIST = ("Cell", "RawCell"), "Chunks"
 
@@ -151,15 +127,15 @@ class Scheme:
             if isinstance(count, Named) and not count.name.isdecimal():
                 codec = self._codec(item)
                 is_chunked = field.type.name == _LIST
-                items = Chunks(codec) if is_chunked else Repeat(None, codec)
+                items = composite.Chunks(codec) if is_chunked else composite.Repeat(None, codec)
                 return Part(field.name, items, length=count.name)
         return Part(field.name, self._codec(field.type))
 
-    def _codec(self, of: Type) -> Codec:
+    def _codec(self, of: Type) -> codecs.Codec:
         """Compile a type."""
         if isinstance(of, Linked):
             inner = self._codec(of.of)
-            return LinkedRaw(inner) if isinstance(inner, Rest) else Reference(inner)
+            return LinkedRaw(inner) if isinstance(inner, Rest) else composite.Reference(inner)
         if isinstance(of, Group):
             return Record("", [self._part(field) for field in of.fields])
         if isinstance(of, Named):
@@ -173,31 +149,36 @@ class Scheme:
             raise BodyError(f"a condition on {of.left} stands in place of a type")
         raise BodyError(f"a condition on {of.field} is nested inside another type")
 
-    def _applied(self, of: Named) -> Codec:
+    def _applied(self, of: Named) -> codecs.Codec:
         """Compile a type with arguments."""
         name, arguments = of
         if name in {"Maybe", "Either"}:
             inner = [self._argument(each) for each in arguments]
-            return Maybe(inner[0]) if name == "Maybe" else Either(*inner)
+            return composite.Maybe(inner[0]) if name == "Maybe" else composite.Either(*inner)
         if name in {"HashmapE", "Hashmap"}:
             bits, value = _read_number(arguments[0]), self._argument(arguments[1])
-            return MaybeHashmap(bits, value) if name == "HashmapE" else Hashmap(bits, value)
+            kind = composite.MaybeHashmap if name == "HashmapE" else composite.Hashmap
+            return kind(bits, value)
         if name == REPEATED:
             return self._repeated(_read_number(arguments[0]), arguments[1])
         if name not in {"VarUInteger", AT_MOST, BELOW}:
             raise BodyError(f"type {name} takes no arguments")
         number = _read_number(arguments[0])
-        return VarUnsigned(number) if name == "VarUInteger" else Bounded(number - (name == BELOW))
+        if name == "VarUInteger":
+            return codecs.VarUnsigned(number)
+        return codecs.Bounded(number - (name == BELOW))
 
-    def _repeated(self, count: int, of: Type) -> Codec:
+    def _repeated(self, count: int, of: Type) -> codecs.Codec:
         """Compile ``(count * T)``, of bits as a bit string."""
-        return Bits(count) if of == Named("Bit") else Repeat(count, self._codec(of))
+        if of == Named("Bit"):
+            return codecs.Bits(count)
+        return composite.Repeat(count, self._codec(of))
 
-    def _argument(self, of: Type) -> Codec:
+    def _argument(self, of: Type) -> codecs.Codec:
         """Compile an argument: a reference is shown as such, unless it is a plain ``^Cell``."""
         codec = self._codec(of)
         is_plain = of in [Linked(Named(name)) for name in _RAW_NAMES]
-        return Wrapped(codec) if isinstance(of, Linked) and not is_plain else codec
+        return composite.Wrapped(codec) if isinstance(of, Linked) and not is_plain else codec
 
 
 def _without_rest(fields: tuple[Field, ...]) -> tuple[Field, ...]:

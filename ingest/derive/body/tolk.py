@@ -6,16 +6,13 @@ whose types are numbers of ``unique_types``. Structures with a prefix of 32 bits
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
 import msgspec
 
-from tonlake.ingest.derive.body.grammar import Constructor, Field, Linked, Named, Type
+from tonlake.ingest.derive.body.abi import VARIABLE, make_field, name_type
+from tonlake.ingest.derive.body.grammar import Constructor, Linked, Named, Type
 from tonlake.ingest.errors import SignatureInvalid
 
-_VERSION = "abi_schema_version"
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_VERSION = '"abi_schema_version"'
 _CELL = Named("Cell")
 _SIZED = {"uintN": "uint", "intN": "int", "bitsN": "bits"}
 _VARIABLE = {"varuintN": "VarUInteger", "varuint": "VarUInteger"}
@@ -28,8 +25,7 @@ _SIMPLE: dict[str, Type] = {
     **dict.fromkeys(
         ("address", "addressOpt", "addressInt", "addressExt", "addressAny"), Named("MsgAddress")
     ),
-    "varuint16": Named("VarUInteger", (Named("16"),)),
-    "varuint32": Named("VarUInteger", (Named("32"),)),
+    **VARIABLE,
 }
 _ADDRESSES = ("address", "addressInt")
 
@@ -79,11 +75,7 @@ class _TolkAbi(msgspec.Struct, frozen=True):
 
 def is_tolk(text: str) -> bool:
     """Return whether a JSON text is an ABI of Tolk."""
-    try:
-        found = msgspec.json.decode(text.encode("utf-8", "replace"), type=dict[str, Any])
-    except msgspec.DecodeError:
-        return False
-    return _VERSION in found
+    return _VERSION in text
 
 
 def read_tolk_abi(text: str) -> list[Constructor]:
@@ -112,16 +104,12 @@ class _Reader:
         """Return the constructor of a structure."""
         fields = []
         for each in of.fields:
-            if not _NAME.fullmatch(each.name):
-                raise SignatureInvalid(
-                    f"{each.name[:60]!r} in {of.name[:60]} is not a valid field name"
-                )
             found = self._find(each.ty_idx, of.name)
-            fields.append(Field(each.name, found or _CELL))
+            fields.append(make_field(of.name, each.name, found or _CELL))
             if found is None:
                 break
         tag = (0, 0) if of.prefix is None else (of.prefix.prefix_num, of.prefix.prefix_len)
-        return Constructor(of.name, *tag, tuple(fields), _name_type(of.name))
+        return Constructor(of.name, *tag, tuple(fields), name_type(of.name))
 
     def _find(self, number: int | None, owner: str, depth: int = 0) -> Type | None:
         """Return the type of a number; None if it has no layout here."""
@@ -131,7 +119,7 @@ class _Reader:
             raise SignatureInvalid(f"{owner[:60]} has no type {number}")
         of = self._types[number]
         if of.kind == "StructRef" and ("struct", of.struct_name) in self._named:
-            return Named(_name_type(str(of.struct_name)))
+            return Named(name_type(str(of.struct_name)))
         if of.kind in {"AliasRef", "EnumRef"}:
             return self._follow(of, owner, depth)
         if of.kind in {"nullable", "cellOf"}:
@@ -163,8 +151,3 @@ def _make_simple(of: _Kind) -> Type | None:
     if of.kind in _VARIABLE:
         return Named(_VARIABLE[of.kind], (Named(str(of.n)),))
     return _SIMPLE.get(of.kind)
-
-
-def _name_type(name: str) -> str:
-    """Return the type name of a structure; no shipped type has that name."""
-    return f"Abi_{name}"

@@ -137,7 +137,7 @@ def test_any_number_of_workers_gives_the_same_bytes(
         closing(open_node(demo_node)) as source,
         closing(Workers(count, again, partial(open_node, demo_node))) as workers,
         mock.patch.object(datafile, "PLAIN_ROWS", 10),  # workers write smaller files as well
-        mock.patch.object(derivation, "_FEW_MESSAGES", 10),
+        mock.patch.object(derivation, "_BODIES_AT_ONCE", 10),
     ):
         _bring(source, again, workers=workers)
     assert tree_digest(tmp_path / "again") == tree_digest(lake)

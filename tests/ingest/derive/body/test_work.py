@@ -41,7 +41,7 @@ def nest(levels: int) -> Any:
 
 
 LEAF = begin_cell().store_uint(0, 34).end_cell()
-LARGE = begin_cell().store_uint(0, 2).store_ref(chain(0, 100)).end_cell()
+LARGE = begin_cell().store_uint(0, 2).store_ref(chain(0, 150)).end_cell()
 
 
 @pytest.mark.parametrize(
