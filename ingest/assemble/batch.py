@@ -55,6 +55,8 @@ def measure_rows(name: str, rows: pa.Table) -> int:
 
     ``pyarrow.Table.nbytes`` visits every buffer of every column, which takes longer than to sort.
     """
+    if not rows.num_rows:
+        return 0
     fixed_bits, loose = _split_columns(name)
     size_bytes: int = rows.num_rows * fixed_bits // 8
     for at in loose:

@@ -22,12 +22,13 @@ from tonlake.ingest.errors import MissingCell
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeNotFound
-from tonlake.lake.file.rows import iter_tuples
+from tonlake.lake.file.rows import iter_tuples, keep_rows
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import LIBRARIES
 from tonlake.lake.settings import LakeSettings
 
 _KEY_BITS = 256
+_WORKCHAIN = pa.scalar(MASTERCHAIN, pa.int32())
 
 Publishers = dict[bytes, set[bytes]]
 """Accounts that publish a library, by library hash."""
@@ -83,14 +84,11 @@ class LibraryRegistry:
     ) -> list[tuple[int, bytes, set[bytes] | None]]:
         accounts = {account for held in self._publishers.values() for account in held}
         accounts |= {account for held in shown["publishers"].to_pylist() for account in held}
-        states = tables["account_states"]
-        states = states.filter(
-            pc.and_(
-                pc.equal(states["workchain"], MASTERCHAIN),
-                pc.is_in(states["account"], pa.array(sorted(accounts), pa.binary(32))),
-            )
-        )
-        rows = list(iter_tuples(states, ("mc_seqno", "account", "library_hash")))
+        states = tables["account_states"].select(("mc_seqno", "account", "library_hash"))
+        is_here = pc.equal(tables["account_states"]["workchain"], _WORKCHAIN)
+        known = pa.array(sorted(accounts), pa.binary(32))
+        is_publisher = pc.and_(is_here, pc.is_in(states["account"], known))
+        rows = list(iter_tuples(keep_rows(states, is_publisher), states.column_names))
         roots = {root for *_, root in rows if root is not None}
         public = {root: self._public[root] for root in roots & self._public.keys()}
         new = roots - public.keys()

@@ -173,5 +173,7 @@ def decode_chunk(bundles: Sequence[McBundle]) -> list[Piece | Hole]:
 
 def join_tables(pieces: Sequence[Piece]) -> dict[str, pa.Table]:
     """Concatenate the tables of consecutive pieces; state cells may be repeated."""
+    if len(pieces) == 1:
+        return dict(pieces[0].tables)
     names = pieces[0].tables
     return {name: pa.concat_tables([piece.tables[name] for piece in pieces]) for name in names}

@@ -215,6 +215,8 @@ def _join(rows: pa.Table, more: pa.Table) -> pa.Table:
 
 def _make_keys(edges: pa.Table) -> pa.Array:
     """Return the hash and created_lt of each message as one value."""
+    if not edges.num_rows:
+        return pa.nulls(0, pa.binary())
     created_lt = _array(edges["created_lt"]).view(pa.binary(8)).cast(pa.binary())
     msg_hash = _array(edges["msg_hash"]).cast(pa.binary())
     return pc.binary_join_element_wise(msg_hash, created_lt, _NOTHING)
@@ -237,15 +239,16 @@ def _find_roots(parents: pa.Array) -> pa.Array:
 
 def _sum_parts(parts: pa.Table, roots: pa.Array, waiting: pa.Table) -> pa.Table:
     """Return a row of ``traces`` for each root: the sum of its parts."""
-    order = np.argsort(roots, kind="stable")
-    ordered = roots.to_numpy()[order]
-    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-    own = pa.array(ordered[starts])
-    root_rows = parts if len(own) == parts.num_rows else parts.take(own)
-    columns = dict(zip(TRACES.names, root_rows.itercolumns(), strict=True))
-    if root_rows is not parts:
+    own, root_rows, sums = _number(parts), parts, {}
+    if not roots.equals(own):
+        order = np.argsort(roots, kind="stable")
+        ordered = roots.to_numpy()[order]
+        starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+        own = pa.array(ordered[starts])
+        root_rows = parts.take(own)
         for name, function in _TOTALS.items():
-            columns[name] = pa.array(function.reduceat(parts[name].to_numpy()[order], starts))
+            sums[name] = pa.array(function.reduceat(parts[name].to_numpy()[order], starts))
+    columns = dict(zip(TRACES.names, root_rows.itercolumns(), strict=True)) | sums
     counts = roots.take(_array(waiting["part"])).value_counts()
     pending = counts.field("counts").take(_locate(own, counts.field("values")))
     unbroken = pc.if_else(pc.is_valid(pending), _text("pending"), _text("complete"))
@@ -337,13 +340,16 @@ class TraceFiles:
         work = partial(assemble, transactions, messages)
         step = self._spread.submit(work, self._read_open(opened)).result()
         self._derived = step.open
+        ends = step.complete["mc_seqno_end"]
+        first, last_here = (pa.scalar(seqno, pa.int64()) for seqno in (place.first, place.last))
+        is_here = pc.and_(pc.greater_equal(ends, first), pc.less_equal(ends, last_here))
         mended = [*self._move_transactions(state, step.moved)]
-        mended += self._add_complete(state, _between(step.complete, place, inside=False))
+        mended += self._add_complete(state, keep_rows(step.complete, pc.invert(is_here)))
         end = state.ranges[-1][1] if state.ranges else 0
         last = place if place.first > end else max((place, *list_places(state)))
         files = [
             NewFile(TRANSACTION_TRACES.name, place, step.transactions),
-            NewFile(TRACES.name, place, _between(step.complete, place, inside=True)),
+            NewFile(TRACES.name, place, keep_rows(step.complete, is_here)),
             *(file for file, _replaced in mended),
             *open_files(step.open, last),
         ]
@@ -420,14 +426,6 @@ def _check_traced(state: LogState) -> None:
         raise TracesMissing(
             "the lake has transactions without traces: run `tonlake rebuild traces` first"
         )
-
-
-def _between(complete: pa.Table, place: Place, *, inside: bool) -> pa.Table:
-    """Return the traces that ended inside the range of a place, or all others."""
-    ends = complete["mc_seqno_end"]
-    first, last = (pa.scalar(seqno, pa.int64()) for seqno in (place.first, place.last))
-    is_here = pc.and_(pc.greater_equal(ends, first), pc.less_equal(ends, last))
-    return keep_rows(complete, is_here if inside else pc.invert(is_here))
 
 
 _COLUMNS = {TRANSACTIONS.name: TRANSACTION_COLUMNS, MESSAGES.name: MESSAGE_COLUMNS}

@@ -81,7 +81,7 @@ def check_tables(tables: Mapping[str, pa.Table], mc_range: Range, day: str) -> d
     # Rows of the zero state have mc_seqno 0 and come with the first masterchain block.
     lowest = 0 if first == 1 else first
     for name, rows in checked.items():
-        if MC_SEQNO not in rows.column_names:
+        if MC_SEQNO not in TABLES[name].names:
             continue
         seen = pc.min_max(rows[MC_SEQNO]).as_py()
         if seen["min"] < lowest or seen["max"] > last:
@@ -96,9 +96,10 @@ def check_rows(rows: pa.Table, table: Table) -> pa.Table:
     """Return the rows of one table with exactly the schema's fields."""
     if not rows.schema.equals(table.arrow):
         rows = _take_schema(rows, table)
-    for at, column in enumerate(table.columns):
-        if not column.nullable and rows.column(at).null_count:
-            raise RowsRejected(f"{table.name}.{column.name} has NULLs, but the schema allows none")
+    for at in table.required:
+        if rows.column(at).null_count:
+            name = f"{table.name}.{table.names[at]}"
+            raise RowsRejected(f"{name} has NULLs, but the schema allows none")
     return rows
 
 

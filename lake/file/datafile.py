@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -93,7 +93,8 @@ class FilesAhead:
 
     def wait(self) -> None:
         """Wait until every file is written or has failed."""
-        wait([task for _file, task in self._begun])
+        for _file, task in self._begun:
+            task.exception()
 
     def take(self, file: NewFile) -> Written | None:
         """Return a file that was written ahead; None if it was not."""
@@ -163,7 +164,7 @@ def write_changes(
                 written.append(described)
             files.finish()
         reach("commit.files_renamed")
-        sync_folders((lake_dir / file.stored).parent for file in written)
+        sync_folders((lake_dir / path).parent for path in {file.stored for file in written})
         reach("commit.folders_synced")
         undo.pop_all()
     replaced = find_paths(state.by_place, derivation.removed)

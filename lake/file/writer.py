@@ -179,7 +179,10 @@ def sort_rows(rows: pa.Table, table: Table) -> pa.Table:
     """Return the rows in the table's order; equal keys keep their order."""
     if rows.num_rows <= 1 or (rows.num_rows > _FEW_ROWS and _are_in_order(rows, table.sort)):
         return rows
-    order = pc.sort_indices(rows.select(table.sort), [(name, "ascending") for name in table.sort])
+    keys = rows.select(table.sort)
+    batches = keys.to_batches()  # Arrow sorts a batch faster than a table
+    one = keys if len(batches) > 1 else batches[0]
+    order = pc.call_function("sort_indices", [one], table.order)
     in_place = pa.arange(0, rows.num_rows).view(order.type)
     return rows if order.equals(in_place) else rows.take(order)
 

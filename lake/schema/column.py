@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 ColumnType = Literal[
     "bool",
@@ -78,6 +79,16 @@ class Table(msgspec.Struct, frozen=True, cache_hash=True, dict=True):
     def arrow(self) -> pa.Schema:
         """The Arrow schema of every file of this table."""
         return pa.schema([column.arrow for column in self.columns])
+
+    @cached_property
+    def required(self) -> tuple[int, ...]:
+        """Positions of the columns without NULLs."""
+        return tuple(at for at, column in enumerate(self.columns) if not column.nullable)
+
+    @cached_property
+    def order(self) -> pc.SortOptions:
+        """The order of the rows, for Arrow."""
+        return pc.SortOptions([(name, "ascending") for name in self.sort])
 
     @cached_property
     def struct(self) -> pa.StructType:

@@ -147,6 +147,8 @@ class _Gathering(NamedTuple):
             parts.append(filter_rows(rows.select(columns), column, values))
         if name in self.at_hand and self.at_hand[name].num_rows:
             parts.append(self.at_hand[name].select(columns))
+        if len(parts) == 1:
+            return parts[0]
         return pa.concat_tables(parts) if parts else TABLES[name].empty.select(columns)
 
     def _find(self, name: str, column: str, values: pa.Array) -> pc.Expression:

@@ -313,12 +313,12 @@ def _list_accounts(actions: pa.Table) -> pa.Table:
         "account": [bytes.fromhex(account) for _workchain, _, account in known],
     }
     parents = pc.list_parent_indices(actions["accounts"])
-    fields = [field for field in ACTION_ACCOUNTS.arrow if field.name not in own]
-    shared = actions.select([field.name for field in fields]).take(parents)
-    columns = dict(zip(shared.column_names, shared.columns, strict=True))
-    for name, values in own.items():
-        kind = ACTION_ACCOUNTS.arrow.field(name).type
-        columns[name] = pa.array(values, kind).take(addresses.indices)
+    columns = [
+        pa.array(own[field.name], field.type).take(addresses.indices)
+        if field.name in own
+        else actions[field.name].take(parents)
+        for field in ACTION_ACCOUNTS.arrow
+    ]
     return pa.table(columns, schema=ACTION_ACCOUNTS.arrow)
 
 

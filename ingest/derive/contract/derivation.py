@@ -165,15 +165,16 @@ class ContractFinder:
             found = make_history(detection.detect(states, first))
         world.load_cells({each.code_hash for each in states})
         found[INTERFACES.name] = make_interfaces(states, world)
+        moves = select_moves(rows)
         gone = {
             place
-            for place in list_recipients(rows)
+            for place in list_recipients(moves)
             if (left := world.find_state(*place)) is None or left.code_hash is None
         }
         before = make_history(detection.detect_before(gone, first) if gone else ())
         if self._cache.tree.count > _CELLS_KEPT:
             self._cache = CellCache.make()
-        return found | make_moves(rows, found, before), states
+        return found | make_moves(moves, found, before), states
 
     def rederive(self, state: LogState | None, part: tuple[Place, list[DataFile]]) -> Derivation:
         """Return the contract files of a range from its base files."""

@@ -71,8 +71,10 @@ def keep_first_codes(interfaces: pa.Table) -> pa.Table:
 
 def make_table(table: Table, rows: Iterable[Row]) -> pa.Table:
     """Return rows as Arrow; dicts of JSON columns become text, in insertion order of their keys."""
-    names = [column.name for column in table.columns if column.type == "json"]
     written = list(rows)
+    if not written:
+        return table.empty
+    names = [column.name for column in table.columns if column.type == "json"]
     if names:
         written = [{**row, **{name: _write_json(row[name]) for name in names}} for row in written]
     return make_rows(table, written)
@@ -130,8 +132,16 @@ def name_interfaces(code_hash: bytes, methods: Collection[int] | None) -> list[s
     table = load_interfaces()
     if code_hash in table.by_code:
         return [table.by_code[code_hash]]
-    present = frozenset(methods or ())
-    return sorted(name for name, needed in table.by_methods.items() if needed <= present) or None
+    return list(_match_methods(frozenset(methods or ()))) or None
+
+
+_CODES_KEPT = 1_000
+
+
+@lru_cache(_CODES_KEPT)
+def _match_methods(present: frozenset[int]) -> tuple[str, ...]:
+    by_methods = load_interfaces().by_methods
+    return tuple(sorted(name for name, needed in by_methods.items() if needed <= present))
 
 
 def read_method_ids(tree: CellTree, code: int) -> list[int] | None:
@@ -167,7 +177,6 @@ def find_method_ids(tree: CellTree, code: int) -> list[int] | None:
     return sorted(table.by_methods[max(kinds, key=len)]) if kinds else None
 
 
-_CODES_KEPT = 1_000
 _known: dict[bytes, tuple[int, ...]] = {}
 """Method ids by the hash of their dictionary: the same few codes occur in every block."""
 

@@ -19,7 +19,7 @@ from tonlake.ingest.derive.contract.record import Row, make_table
 from tonlake.ingest.derive.contract.stack import Address, Mismatch, address_fields, load_any_address
 from tonlake.ingest.errors import BocError
 from tonlake.lake.account import AccountId
-from tonlake.lake.file.rows import iter_dicts, iter_tuples, list_values
+from tonlake.lake.file.rows import iter_dicts, iter_tuples, keep_rows, list_values
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS, Table
 from tonlake.lake.schema.contract import (
     JETTON_BURNS,
@@ -31,9 +31,9 @@ from tonlake.lake.schema.contract import (
 
 _COLUMNS = (
     *("tx_workchain", "tx_account", "tx_lt", "tx_hash", "mc_seqno", "now"),
-    *("source_workchain", "source", "opcode", "body"),
+    *("source_workchain", "source", "opcode", "body", "direction"),
 )
-_DIRECTION = "direction"
+_IN = pa.scalar("in", pa.string())
 _OF_TRANSACTION = ("hash", "aborted", "orig_status")
 _OPCODE_BITS, _QUERY_BITS = 32, 64
 _TAG_BITS, _VAR = 2, 3
@@ -55,27 +55,27 @@ class Move(NamedTuple):
 
 
 def make_moves(
-    tables: Mapping[str, pa.Table],
+    moves: Mapping[str, pa.Table],
     found: Mapping[str, pa.Table],
     before: Mapping[str, pa.Table] | None = None,
 ) -> dict[str, pa.Table]:
     """Return the transfer and burn rows of a commit.
 
     Args:
-        tables: Base rows of the commit.
+        moves: Base rows of the commit, selected by ``select_moves``.
         found: Its contract rows.
         before: Contract rows as of the previous block, for accounts that no longer exist after a
             block. None for a recorded trace, whose contract rows belong to its first block.
     """
     rows: dict[str, list[Row]] = {move.table.name: [] for move in _MOVES.values()}
-    messages = _list_messages(tables)
+    messages = moves[MESSAGES.name]
     if not messages.num_rows:
         return {move.table.name: move.table.empty for move in _MOVES.values()}
     contracts = {
         name: _History(found[name], None if before is None else before[name], columns)
         for name, columns in _PART.items()
     }
-    aborted = _list_chosen(tables, messages, "aborted", value=True)
+    aborted = _list_chosen(moves, "aborted", value=True)
     for message in iter_dicts(messages):
         move = _MOVES[message["opcode"]]
         part = contracts[move.contracts].find(message)
@@ -92,40 +92,28 @@ def make_moves(
     }
 
 
-def list_recipients(tables: Mapping[str, pa.Table]) -> Iterator[tuple[Address, int]]:
+def list_recipients(moves: Mapping[str, pa.Table]) -> Iterator[tuple[Address, int]]:
     """Yield accounts that consumed potential transfers, with the masterchain block of each.
 
     Accounts that were not active when the message arrived are left out.
     """
-    messages = _list_messages(tables)
-    active = _list_chosen(tables, messages, "orig_status", value="active")
+    active = _list_chosen(moves, "orig_status", value="active")
     columns = ("tx_hash", "tx_workchain", "tx_account", "mc_seqno")
-    for tx_hash, workchain, account, mc_seqno in iter_tuples(messages, columns):
+    for tx_hash, workchain, account, mc_seqno in iter_tuples(moves[MESSAGES.name], columns):
         if tx_hash in active:
             yield Address(workchain, account), mc_seqno
 
 
 def select_moves(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     """Return the messages and transactions that ``list_recipients`` and ``make_moves`` read."""
-    messages = tables.get(MESSAGES.name, MESSAGES.empty)
-    moving = messages.select([*_COLUMNS, _DIRECTION]).filter(_may_move(messages))
+    messages = tables.get(MESSAGES.name, MESSAGES.empty).select(_COLUMNS)
+    is_consumed = pc.equal(messages["direction"], _IN)
+    has_opcode = pc.is_in(messages["opcode"], value_set=_OPCODES)
+    moving = keep_rows(messages, pc.and_(is_consumed, has_opcode))
     transactions = tables.get(TRANSACTIONS.name, TRANSACTIONS.empty).select(_OF_TRANSACTION)
     hashes = moving["tx_hash"].combine_chunks()
-    theirs = transactions.filter(pc.is_in(transactions["hash"], value_set=hashes))
+    theirs = keep_rows(transactions, pc.is_in(transactions["hash"], value_set=hashes))
     return {MESSAGES.name: moving, TRANSACTIONS.name: theirs}
-
-
-def _list_messages(tables: Mapping[str, pa.Table]) -> pa.Table:
-    messages = tables.get(MESSAGES.name, MESSAGES.empty)
-    return messages.select(_COLUMNS).filter(_may_move(messages))
-
-
-def _may_move(messages: pa.Table) -> pa.ChunkedArray:
-    """Return for each message whether it was consumed and has the opcode of a transfer or burn."""
-    return pc.and_(
-        pc.equal(messages[_DIRECTION], pa.scalar("in", pa.string())),
-        pc.is_in(messages["opcode"], value_set=pa.array(sorted(_MOVES), pa.int32())),
-    )
 
 
 class _History:
@@ -154,16 +142,12 @@ def _group(rows: pa.Table, columns: tuple[str, ...]) -> dict[AccountId, dict[int
     return grouped
 
 
-def _list_chosen(
-    tables: Mapping[str, pa.Table], messages: pa.Table, column: str, *, value: bool | str
-) -> set[bytes]:
+def _list_chosen(moves: Mapping[str, pa.Table], column: str, *, value: bool | str) -> set[bytes]:
     """Return the hashes of the messages' transactions in which ``column`` has ``value``."""
-    if not messages.num_rows:
+    transactions = moves[TRANSACTIONS.name]
+    if not transactions.num_rows:
         return set()
-    transactions = tables.get(TRANSACTIONS.name, TRANSACTIONS.empty)
-    is_theirs = pc.is_in(transactions["hash"], value_set=messages["tx_hash"].combine_chunks())
-    is_chosen = pc.and_(is_theirs, pc.equal(transactions[column], value))
-    return set(list_values(transactions["hash"].filter(is_chosen)))
+    return set(list_values(transactions["hash"].filter(pc.equal(transactions[column], value))))
 
 
 def _describe(message: Row) -> Row:
@@ -271,3 +255,4 @@ _MOVES = {
     )
 }
 """Message kinds by opcode; all opcodes are positive as signed numbers."""
+_OPCODES = pa.array(list(_MOVES), pa.int32())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -30,7 +31,8 @@ from tonlake.lake.file.rows import iter_tuples
 from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import ACCOUNT_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES, STATE_CELLS
 
-_BLOCK_SEQNO = "block_seqno"
+_ORDER = itemgetter(0, 1, 2, -1)
+"""Account, masterchain block and block of a state."""
 
 
 class NotLoaded(Exception):
@@ -193,13 +195,10 @@ def _read_histories(states: pa.Table | None) -> dict[Address, list[AccountState]
     histories: dict[Address, list[AccountState]] = {}
     if states is None:
         return histories
-    order = [(name, "ascending") for name in ("workchain", "account", "mc_seqno", _BLOCK_SEQNO)]
-    rows = states.select([*STATE_COLUMNS, _BLOCK_SEQNO]).take(
-        pc.sort_indices(states, sort_keys=order)
-    )
+    rows = sorted(iter_tuples(states, (*STATE_COLUMNS, "block_seqno")), key=_ORDER)
     history: list[AccountState] = []
-    last: tuple[Any, ...] = ()
-    for values in iter_tuples(rows, STATE_COLUMNS):
+    last: list[Any] = []
+    for *values, _block_seqno in rows:
         if values[:2] != last:
             last = values[:2]
             history = histories[Address(*last)] = []

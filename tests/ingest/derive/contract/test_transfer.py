@@ -13,7 +13,7 @@ from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract.derivation import ContractFinder
-from tonlake.ingest.derive.contract.transfer import make_moves
+from tonlake.ingest.derive.contract.transfer import make_moves, select_moves
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.log.place import Place
 from tonlake.lake.log.state import LogReader
@@ -48,15 +48,13 @@ def table_of(table: Any, **columns: object) -> pa.Table:
 def read(body: CellBuilder, table: Any) -> list[dict[str, Any]]:
     """Return the rows of a message to a wallet that is also an item."""
     opcode = body.tree.slice(cell := body.end()).load_uint(32)
+    of_transaction = {"tx_workchain": 0, "tx_account": ACCOUNT, "tx_lt": 1, "tx_hash": bytes(32)}
     message = table_of(
         MESSAGES,
+        **of_transaction,
         direction="in",
         opcode=opcode,
         body=serialize_boc(body.tree, [cell]),
-        tx_workchain=0,
-        tx_account=ACCOUNT,
-        tx_lt=1,
-        tx_hash=bytes(32),
         mc_seqno=1,
         now=1,
         source_workchain=0,
@@ -67,7 +65,8 @@ def read(body: CellBuilder, table: Any) -> list[dict[str, Any]]:
         JETTON_WALLETS.name: table_of(JETTON_WALLETS, **own, jetton_workchain=0, jetton=JETTON),
         NFT_ITEMS.name: table_of(NFT_ITEMS, **own, item_index="7"),
     }
-    rows: list[dict[str, Any]] = make_moves({MESSAGES.name: message}, found)[table.name].to_pylist()
+    moves = select_moves({MESSAGES.name: message})
+    rows: list[dict[str, Any]] = make_moves(moves, found)[table.name].to_pylist()
     return rows
 
 
