@@ -207,13 +207,10 @@ static int learn_place(Column *column, PyObject *type)
     return 0;
 }
 
-PyObject *read_column(PyObject *row, Column *column, int may_lack)
+PyObject *find_column(PyObject *row, Column *column, int may_lack)
 {
     PyObject *found = NULL;
-    if (PyList_CheckExact(row)) {
-        if (column->listed != ABSENT)
-            return PyList_GetItem(row, column->listed);
-    } else if (PyTuple_Check(row)) {
+    if (PyTuple_Check(row)) {
         PyObject *type = (PyObject *)Py_TYPE(row);
         if (type != column->type && learn_place(column, type) < 0)
             return NULL;
@@ -221,7 +218,7 @@ PyObject *read_column(PyObject *row, Column *column, int may_lack)
             return PyTuple_GetItem(row, column->place);
     } else if (PyDict_Check(row)) {
         found = PyDict_GetItemWithError(row, column->name);
-    } else {
+    } else if (!PyList_CheckExact(row)) {
         PyErr_SetString(PyExc_TypeError, "a row is a dict, a named tuple or a list");
         return NULL;
     }

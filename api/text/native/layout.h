@@ -72,13 +72,19 @@ struct Layout {
     Field fields[];
 };
 
-enum { DEEPEST = 16 };
-
 /* Return the layout in a capsule; NULL with an exception if there is none. */
 Layout *open_layout(PyObject *capsule);
 
+/* Read a column of a row of any kind. */
+PyObject *find_column(PyObject *row, Column *column, int may_lack);
+
 /* Read a column of a row: a dict, a named tuple, or a list. Return a reference borrowed from the row; None
  * if the row lacks the column and `may_lack`; NULL on error. */
-PyObject *read_column(PyObject *row, Column *column, int may_lack);
+static inline PyObject *read_column(PyObject *row, Column *column, int may_lack)
+{
+    if (PyList_CheckExact(row) && column->listed != ABSENT)
+        return PyList_GetItem(row, column->listed);
+    return find_column(row, column, may_lack);
+}
 
 #endif

@@ -13,10 +13,9 @@ int find_bytes(const Writer *writer, PyObject *value, const uint8_t **data, size
 {
     if (PyLong_CheckExact(value)) {
         size_t number = PyLong_AsSize_t(value);
-        if (PyErr_Occurred())
-            return -1;
         if (number >= writer->value_count) {
-            PyErr_Format(PyExc_IndexError, "there is no value of number %zu", number);
+            if (!PyErr_Occurred())
+                PyErr_Format(PyExc_IndexError, "there is no value of number %zu", number);
             return -1;
         }
         *data = writer->values + number * VALUE_BYTES;
@@ -289,16 +288,11 @@ static int write_field(Writer *writer, Field *field, PyObject *row)
 
 static int write_object(Writer *writer, Layout *layout, PyObject *row)
 {
-    if (++writer->depth > DEEPEST) {
-        PyErr_SetString(PyExc_RecursionError, "a layout is nested too deep");
-        return -1;
-    }
     if (buffer_add_char(&writer->out, '{') < 0)
         return -1;
     for (Py_ssize_t at = 0; at < layout->count; at++)
         if (write_field(writer, &layout->fields[at], row) < 0)
             return -1;
-    writer->depth--;
     return buffer_add_char(&writer->out, '}');
 }
 
@@ -306,7 +300,6 @@ int add_sources(Writer *writer, Layout *layout, PyObject *const *sources, Py_ssi
 {
     writer->sources = sources;
     writer->source_count = count;
-    writer->depth = 0;
     return write_object(writer, layout, sources[0]);
 }
 

@@ -15,7 +15,6 @@ typedef struct {
     PyObject *body;    /* JSON of the body that add_opcode_name decoded last, or NULL */
     const uint8_t *values; /* the 32-byte values that numbers in place of bytes stand for */
     size_t value_count;
-    int depth;
 } Writer;
 
 /* Find the bytes of a value: its own, or those that its number stands for. Return -1 on error. */
