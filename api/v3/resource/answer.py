@@ -314,11 +314,11 @@ def draw_tree(
     root: str, texts: Mapping[bytes, str], members: Sequence[Row], heads: Mapping[str, Head]
 ) -> bytes:
     """Return the JSON of the tree of transactions; ``texts`` are the hashes of ``members``."""
-    children: dict[str, list[str]] = {tx_hash: [] for tx_hash in texts.values()}
-    for tx_hash, member in zip(children, members, strict=True):
+    children: dict[str, list[str]] = {}
+    for tx_hash, member in zip(texts.values(), members, strict=True):
         parent = member["parent_hash"]
         if parent is not None and tx_hash != root:
-            children[texts[parent]].append(tx_hash)
+            children.setdefault(texts[parent], []).append(tx_hash)
     return encode_tree(root, children, heads)
 
 
@@ -330,24 +330,23 @@ def encode_tree(
     ``children`` is [] if no messages were sent, and null if none of those sent has arrived.
     """
     parts: list[str] = []
-    todo: list[tuple[str, bool]] = [(root, True)]
-    while todo:
-        text, is_node = todo.pop()
-        if not is_node:
-            parts.append(text)
+    walks = [iter((root,))]
+    comma = ""
+    while walks:
+        tx_hash = next(walks[-1], None)
+        if tx_hash is None:
+            walks.pop()
+            parts.append("]}")
+            comma = ","
             continue
-        kids = children[text]
-        parts.append(_encode_head(text, heads[text].in_msg_hash))
-        if not kids:
-            parts.append("null}" if heads[text].has_sent else "[]}")
-            continue
-        parts.append("[")
-        todo.append(("]}", False))
-        for at, kid in enumerate(reversed(kids)):
-            todo += [(",", False), (kid, True)] if at else [(kid, True)]
-    return "".join(parts).encode()
-
-
-def _encode_head(tx_hash: str, in_msg_hash: str | None) -> str:
-    message = "" if in_msg_hash is None else f'"in_msg_hash":"{in_msg_hash}",'
-    return f'{{"tx_hash":"{tx_hash}",{message}"children":'
+        head, kids = heads[tx_hash], children.get(tx_hash)
+        message = f'"in_msg_hash":"{head.in_msg_hash}",' if head.in_msg_hash else ""
+        start = f'{comma}{{"tx_hash":"{tx_hash}",{message}"children":'
+        if kids:
+            parts.append(f"{start}[")
+            walks.append(iter(kids))
+            comma = ""
+        else:
+            parts.append(f"{start}null}}" if head.has_sent else f"{start}[]}}")
+            comma = ","
+    return "".join(parts[:-1]).encode()

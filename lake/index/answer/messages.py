@@ -116,8 +116,8 @@ def _find_ends_here(
 ) -> list[tuple[str, Hit]] | None:
     """Return the ends of a message that has no others; an external one may have more."""
     own = segment.messages.list_ends(number)
-    is_alone = len(segments.segments) == 1 and segment.messages.is_alone(number)
-    if is_alone or (len(own) == len(ENDS) and row.created_lt is not None):
+    has_both = len(own) == len(ENDS) and row.created_lt is not None
+    if has_both or (len(segments.segments) == 1 and segment.messages.is_alone(number)):
         return [(direction, Hit(segment, end)) for direction, end in own]
     return None
 
@@ -141,7 +141,9 @@ def _show(found: _Found) -> Any:  # noqa: ANN401 - a row
             lasts[direction] = max(hit.lt, lasts.get(direction, 0))
         ends = [(direction, hit) for direction, hit in ends if hit.lt == lasts[direction]]
     if len(ends) > 1:
-        ends = sorted(ends, key=lambda end: (-end[1].lt, end[1].account, end[0]))
+        ends = sorted(ends, key=lambda end: end[1].lt, reverse=True)
+        if len({hit.lt for _, hit in ends}) < len(ends):
+            ends.sort(key=lambda end: (-end[1].lt, end[1].account, end[0]))
     hashes = {direction: hit.hash for direction, hit in reversed(ends)}
     (direction, last), row = ends[0], found.row
     if row.direction != direction:

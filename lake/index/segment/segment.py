@@ -194,11 +194,10 @@ class SegmentAccounts:
 
     def __init__(self, file: SegmentFile, rows: SegmentRows) -> None:
         """Take the arrays of an open segment."""
-        self._keys, self._workchains = (
-            file.numbers("account.key"),
-            file.numbers("account.workchain"),
-        )
-        self._hashes, self._rows = file.numbers("account.hash"), rows
+        self._keys, self._rows = file.numbers("account.key"), rows
+        self.workchains = file.numbers("account.workchain")
+        self.ids = file.numbers("account.hash")
+        """The number of each account's id among the 32-byte values."""
         self._ends = {name: file.numbers(f"account.{name}") for name in ACCOUNTS}
         self._transactions = file.numbers("account.transaction")
         self.codes = file.numbers("account.code")
@@ -206,23 +205,18 @@ class SegmentAccounts:
 
     def account_of(self, number: int) -> AccountId:
         """Return an account by its number."""
-        return self._workchains[number], self._rows.hash_of(self._hashes[number])
-
-    def numbers_of(self, number: int) -> tuple[int, int]:
-        """Return the workchain of an account, and the number of its id among the 32-byte values."""
-        return self._workchains[number], self._hashes[number]
+        return self.workchains[number], self._rows.hash_of(self.ids[number])
 
     def find(self, account: AccountId) -> int | None:
         """Return the number of an account, or None."""
         workchain, account_id = account
         key = int.from_bytes(account_id[:KEY_BYTES], "big")
-        keys, data = self._keys, self._rows.data
-        for at in range(bisect_left(keys, key), len(keys)):
-            if keys[at] != key:
-                break
-            start = self._rows.hashes + self._hashes[at] * HASH_BYTES
-            if self._workchains[at] == workchain and data[start : start + HASH_BYTES] == account_id:
+        keys = self._keys
+        at = bisect_left(keys, key)
+        while at < len(keys) and keys[at] == key:
+            if self.workchains[at] == workchain and self._rows.hash_of(self.ids[at]) == account_id:
                 return at
+            at += 1
         return None
 
     def rows_of(self, table: str, number: int) -> range:
@@ -386,12 +380,12 @@ class SegmentTransactions:
     def trace_of(self, row: int) -> bytes | None:
         """Return the trace id of a row; None if unknown."""
         number = self._traces[row]
-        return self._rows.hash_of(number - 1) if number else None
+        return self.hash_of(number - 1) if number else None
 
     def parent_of(self, row: int) -> bytes | None:
         """Return the hash of the sender of a row's inbound message; None if unknown."""
         number = self._parents[row]
-        return self._rows.hash_of(number - 1) if number else None
+        return self.hash_of(number - 1) if number else None
 
     def take_lts(self, rows: pa.Array) -> pa.Array:
         """Return the logical times of rows."""
@@ -408,7 +402,7 @@ class SegmentTransactions:
         """
         found = self._table.read_copies(rows)
         accounts, traces, lts, times = self._accounts, self._traces, self.lt, self.now
-        numbers_of = self._segment.accounts.numbers_of
+        workchains, ids = self._segment.accounts.workchains, self._segment.accounts.ids
         seqnos, ends, states = self.block_seqnos, self.block_ends, self._states
         for row, values in zip(rows, found, strict=True):
             lt, now, trace = lts[row], times[row], traces[row]
@@ -420,10 +414,9 @@ class SegmentTransactions:
                 if line[_LT_AT] is not None:
                     line[_LT_AT] += lt
                     line[_TIME_AT] += now
-            workchain, account = numbers_of(accounts[row])
-            seqno = seqnos[bisect_right(ends, row)]
-            trace_id = trace - 1 if trace else None
-            values.extend((lt, now, row, workchain, account, seqno, trace_id, states[row]))
+            number, seqno = accounts[row], seqnos[bisect_right(ends, row)]
+            account, trace_id = (workchains[number], ids[number]), trace - 1 if trace else None
+            values.extend((lt, now, row, *account, seqno, trace_id, states[row]))
         return found
 
     def complete(self, lists: Sequence[list[Any]]) -> list[Record]:
