@@ -194,7 +194,7 @@ def make_kills(source: str, copy: Path, kills: int, seed: int) -> None:
     takes_ms = (time.monotonic() - began_s) * 1000
     done = 0
     while done < kills:
-        shutil.rmtree(copy)
+        shutil.rmtree(copy, ignore_errors=True)  # killed before it existed
         for _ in range(3):
             ended = run_child(lambda: copy_lake(source, copy), "-", rng.uniform(1, takes_ms))
             done += ended == KILLED
