@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import UTC, date, datetime, timedelta
-from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +22,8 @@ import pyarrow.compute as pc
 from tonlake.ingest.assemble.batch import DAY_S
 from tonlake.ingest.dataset.files import FORM, DataSet
 from tonlake.ingest.decode.block.config import read_params
+from tonlake.ingest.decode.block.message import normalize
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.cell.build import pack_head
 from tonlake.ingest.decode.cell.packed import pack_cell
 from tonlake.ingest.decode.native import hash_root
 from tonlake.ingest.decode.piece import Hole, Piece
@@ -112,19 +111,6 @@ def list_params(
             root = tree.refs(tree.roots[0])[0]
             found += read_params(tree, root, mc_seqno, row["utime"])
     return found
-
-
-def normalize(workchain: int, account: bytes, body: bytes) -> bytes:
-    """Return the hash of an external message to an account in its normal form (TEP-467).
-
-    ext_in_msg_info$10, src addr_none$00, import_fee 0, no init, body in a reference.
-    """
-    tree = parse_boc(body)
-    root = tree.roots[0]
-    # addr_std$10 without anycast: 100, workchain, account; then import_fee, init and body.
-    address = (0b100 << 8 | workchain & 0xFF) << 256 | int.from_bytes(account, "big")
-    head = pack_head(1, (0b1000 << 267 | address) << 6 | 1, 4 + 267 + 6)
-    return sha256(head + tree.depth(root).to_bytes(2, "big") + tree.hash(root)).digest()
 
 
 SLACK_S = 3_600
@@ -244,7 +230,7 @@ class Day:
         blocks, shards = self._follow_chain(span, tops, flaws)
         # The zero state comes with block 1.
         states = self._fetch(ACCOUNT_STATES.name, Span(span.first - (span.first == 1), span.last))
-        cells = _read_cells(states, flaws)
+        cells = _read_cells(states, flaws) + self._read_libraries(span, flaws)
         params = self._read_params(states, flaws)
         tables = {table.name: table.empty for table in BASE_TABLES} | {
             CONFIG_PARAMS.name: make_table(CONFIG_PARAMS, params),
@@ -261,6 +247,21 @@ class Day:
         rows = [row for row in iter_dicts(states) if max(row["mc_seqno"], 1) not in flaws]
         found = list_params(rows, self._key_blocks, is_known=self.knows_config)
         self.knows_config = self.knows_config or bool(found)
+        return found
+
+    def _read_libraries(self, span: Span, flaws: dict[int, str]) -> list[Row]:
+        """Return the cells that transactions of the masterchain may have published as libraries."""
+        found: list[Row] = []
+        for row in iter_dicts(self._fetch("published", span)):
+            if row["bag"] is None or row["mc_seqno"] in flaws:
+                continue
+            tree = parse_boc(row["bag"])
+            tree.hash_all(range(tree.count))
+            wanted = set(tree.refs(tree.roots[0])[row["codes"] :])
+            for cell in range(tree.count):  # a cell comes before those that it refers to
+                if cell in wanted:
+                    wanted.update(tree.refs(cell))
+                    found.append((tree.hash(cell), row["mc_seqno"], *pack_cell(tree, cell)))
         return found
 
     def _follow_chain(
@@ -327,9 +328,18 @@ def _take_blocks(tables: Tables, first: int, last: int) -> Tables:
     return {name: rows.filter(inside) for name, rows in tables.items()}
 
 
+def _normalize(row: Mapping[str, Any]) -> bytes:
+    tree = parse_boc(row["body"])
+    root = tree.roots[0]
+    # addr_std$10 without anycast: 100, workchain, account.
+    head = 0b100 << 8 | row["destination_workchain"] & 0xFF
+    address = head << 256 | int.from_bytes(row["destination"], "big")
+    return normalize(address, 267, tree.depth(root), tree.hash(root))
+
+
 def _add_normal_forms(messages: pa.Table, flaws: dict[int, str]) -> pa.Table:
     hashes = [
-        normalize(row["destination_workchain"], row["destination"], row["body"])
+        _normalize(row)
         if row["kind"] == "ext_in" and row["body"] is not None and row["mc_seqno"] not in flaws
         else None
         for row in iter_dicts(messages)
@@ -402,5 +412,19 @@ _SELECTS = {
         from account_states
         where mc_seqno between $first and $last
         order by workchain, account, mc_seqno, block_seqno
+    """,
+    # SETLIBCODE is a special action; what it publishes was sent, mostly as data beside the code.
+    "published": """
+        select
+            transactions.mc_seqno,
+            unnest([1, 0]) as codes,
+            unnest([init_state, body]) as bag
+        from transactions
+        join messages on transactions.hash = messages.tx_hash
+        where
+            transactions.mc_seqno between $first and $last
+            and transactions.workchain = -1
+            and action_spec_actions > 0
+            and direction = 'in'
     """,
 }

@@ -41,8 +41,9 @@ SHARES: dict[str, int] = {
 class Mixture:
     """An endless stream of paths, the same for the same lake and seed."""
 
-    def __init__(self, lake_dir: Path, seed: int) -> None:
+    def __init__(self, lake_dir: Path, seed: int, shares: dict[str, int] = SHARES) -> None:
         """Read the values for requests from the newest snapshot."""
+        self._shares = shares
         with connect(open_snapshot(lake_dir)) as rows:
             self._transactions = rows.sql(
                 "select workchain, account, lt, hash from transactions order by all"
@@ -61,7 +62,7 @@ class Mixture:
 
     def paths(self) -> Iterator[str]:
         """Yield paths; busy accounts occur more often, as in reality."""
-        patterns, shares = list(SHARES), list(SHARES.values())
+        patterns, shares = list(self._shares), list(self._shares.values())
         while True:
             for pattern in self._dice.choices(patterns, shares, k=100):
                 workchain, account, lt, transaction = self._dice.choice(self._transactions)

@@ -300,14 +300,17 @@ def _read_ext_out_info(value: int, left: int) -> tuple[Message, int]:
 
 
 def _normalize(body: _Content, value: int, left: int) -> bytes:
+    _, _, _, start = read_address(value, left - 2)
+    _, _, _, end = read_address(value, start)
+    bits = start - end
+    return normalize(value >> end & ((1 << bits) - 1), bits, body.depth, body.hash)
+
+
+def normalize(destination: int, bits: int, depth: int, body_hash: bytes) -> bytes:
     """Return the hash of an external message in its normalized form (TEP-467).
 
     ext_in_msg_info$10, src addr_none$00, dest unchanged, import_fee 0, no init, body in a ref.
     """
-    _, _, _, start = read_address(value, left - 2)
-    _, _, _, end = read_address(value, start)
-    bits = start - end
-    destination = value >> end & ((1 << bits) - 1)
     # Four bits of import_fee, one of init, one for the body in a reference.
     head = pack_head(1, (0b1000 << bits | destination) << 6 | 1, 4 + bits + 6)
-    return sha256(head + body.depth.to_bytes(2, "big") + body.hash).digest()
+    return sha256(head + depth.to_bytes(2, "big") + body_hash).digest()

@@ -146,15 +146,15 @@ class GetMethodSession:
         return Code(cell, library, resolved, None if methods is None else frozenset(methods))
 
     def _resolves(self, code: Code, mc_seqno: int) -> bool:
-        """Return whether a code is no library cell, or one of a public library.
+        """Return whether a code is no library cell, or one of a library that is or may be public.
 
         Raises:
-            NotRun: the lake lacks the library, which may be public.
+            NotRun: the lake lacks that library.
         """
         if code.library is None:
             return True
-        is_public = self._network.is_public(code.library, mc_seqno)
-        if is_public is None or (is_public and code.resolved is code.cell):
+        is_public = self._network.may_be_public(code.library, mc_seqno)
+        if is_public and code.resolved is code.cell:
             raise NotRun(f"{LIBRARY_MISSING}: {code.library.hex()}")
         return is_public
 

@@ -95,7 +95,14 @@ class World:
         yield from self._lake.list_rows(self._state, table, columns, before)
 
     def is_whole(self, before: int) -> bool:
-        """Return whether the lake has every block up to one, or its baseline and those after."""
+        """Return whether the lake has every block up to one, or its baseline and those after.
+
+        Not of rows that were reported: those of libraries are none of them.
+        """
+        blocks = self.tables.get(BLOCKS.name)
+        is_reported = blocks is not None and blocks["state_root_hash"].null_count
+        if is_reported or self._state.reported_ranges:
+            return False
         baseline = self._state.baseline
         begins = {1} if isinstance(baseline, UnsetType) else {1, baseline.mc_seqno}
         ranges = ((1, 0), *self._state.known_ranges)
@@ -235,12 +242,12 @@ class Network:
             self._joined[since] = join_config(tuple(sorted(params.items())))
         return self._joined[since]
 
-    def is_public(self, library: bytes, mc_seqno: int) -> bool | None:
-        """Return whether a library is public after a block; None if the lake does not tell."""
+    def may_be_public(self, library: bytes, mc_seqno: int) -> bool:
+        """Return whether a library is public after a block, or the lake does not tell."""
         known = [at for at in self._changes if at[1] == library and at[0] <= mc_seqno]
         if known:
             return max(known)[2]
-        return False if self._is_whole else None
+        return not self._is_whole
 
 
 def _read_configs(world: World, first: int) -> dict[int, Params]:
