@@ -6,6 +6,7 @@ import hashlib
 import os
 import secrets
 import signal
+import stat
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -262,12 +263,16 @@ def unfinished(final: Path) -> Iterator[Path]:
 
     If ``final`` is a link, a pipe or a device such as ``/dev/stdout``, yield ``final`` itself.
     """
-    if final.is_symlink() or (final.exists() and not final.is_file()):
+    special = False
+    with suppress(FileNotFoundError):
+        special = not stat.S_ISREG(final.lstat().st_mode)
+    if special:
         yield final
         return
     path = final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}")
     try:
         yield path
         path.replace(final)
-    finally:
+    except BaseException:
         path.unlink(missing_ok=True)
+        raise

@@ -101,7 +101,10 @@ def decode_bodies(messages: pa.Table, spread: Spread = HERE) -> pa.Table:
 
 def _number_values(values: pa.ChunkedArray) -> tuple[pa.Array, np.ndarray]:
     """Return the number of each value, in order of appearance, and where each number is first."""
-    numbers = values.combine_chunks().dictionary_encode().indices
+    encoded = values.combine_chunks().dictionary_encode()
+    numbers = encoded.indices
+    if len(encoded.dictionary) == len(encoded):
+        return numbers, np.arange(len(encoded))
     newest = np.maximum.accumulate(numbers.to_numpy())
     return numbers, np.flatnonzero(np.diff(newest, prepend=-1))
 
