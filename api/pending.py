@@ -37,9 +37,8 @@ from tonlake.ingest.derive.action.derivation import classify_traces
 from tonlake.ingest.derive.action.stored import SOURCES, Rows
 from tonlake.ingest.derive.action.version import expand_names
 from tonlake.ingest.derive.tvm.call import NotAccepted
-from tonlake.ingest.derive.tvm.message import read_message
 from tonlake.ingest.derive.tvm.pool import TvmPool
-from tonlake.ingest.derive.tvm.trace import EmulatedTrace
+from tonlake.ingest.derive.tvm.trace import EmulatedTrace, read_message
 from tonlake.ingest.errors import IngestError
 from tonlake.lake import schema
 from tonlake.lake.errors import LakeError

@@ -1,12 +1,13 @@
-"""Runs named queries on one snapshot of a lake, by the index or by SQL."""
+"""Runs named queries on one snapshot of a lake, by the index or by SQL, and composes their rows."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cached_property
-from typing import Any, TypeVar
+from functools import cache, cached_property
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -18,8 +19,8 @@ from tonlake.lake.duck.remote import Views
 from tonlake.lake.errors import QueryError as QueryRefused
 from tonlake.lake.index.answer import ANSWERS, find_answer
 from tonlake.lake.index.index import Index
+from tonlake.lake.index.segment.declared import Record
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.queries.composed import find_composed
 from tonlake.queries.errors import (
     ParameterMismatch,
     QueryNeeded,
@@ -27,8 +28,96 @@ from tonlake.queries.errors import (
     QueryTooLarge,
     QueryUnknown,
 )
-from tonlake.queries.loader import REQUIRED, Query, load_queries
+from tonlake.queries.loader import REQUIRED, Parameter, Query, load_queries
 from tonlake.queries.parameter import advise_narrowing
+
+
+class Composed(NamedTuple):
+    """A function that composes the rows, and the query that declares its parameters."""
+
+    query: Query
+    compose: Callable[[Reader, Mapping[str, Any]], list[Any]]
+
+
+def _compose_transactions(reader: Reader, asked: Mapping[str, Any]) -> list[Any]:
+    keys: Sequence[Mapping[str, Any]] = asked["keys"]
+    if not keys:
+        return []
+    hashes = [key["hash"] for key in keys]
+    lts = [key["lt"] for key in keys]
+    span = {"first_lt": min(lts), "last_lt": max(lts)}
+    found = {row["hash"]: row for row in reader.rows("v3/transaction_rows", hashes=hashes, **span)}
+    messages: dict[bytes, list[Row]] = {tx_hash: [] for tx_hash in hashes}
+    lines = reader.rows("v3/message_rows", tx_hashes=hashes, msg_hashes=[], **span)
+    for line in sorted(lines, key=itemgetter("direction", "msg_index")):
+        messages[line["tx_hash"]].append(line)
+    rows = [found[tx_hash] for tx_hash in hashes]
+    state_keys = {_state_key(row, when) for row in rows for when in ("before", "after")}
+    workchains, accounts, state_hashes = (
+        list(part) for part in zip(*sorted(state_keys), strict=True)
+    )
+    states = {
+        (row["workchain"], row["account"], row["hash"]): row
+        for row in reader.rows(
+            "v3/account_states_by_hash",
+            workchains=workchains,
+            accounts=accounts,
+            hashes=state_hashes,
+        )
+    }
+    return [
+        Record(
+            row,
+            messages[row["hash"]],
+            states.get(_state_key(row, "before")),
+            states.get(_state_key(row, "after")),
+        )
+        for row in rows
+    ]
+
+
+def _state_key(row: Row, when: str) -> tuple[int, bytes, bytes]:
+    return row["workchain"], row["account"], row[f"account_state_hash_{when}"]
+
+
+def _compose_messages(reader: Reader, asked: Mapping[str, Any]) -> list[Any]:
+    keys = reader.rows("v3/message_keys", **asked)
+    if not keys:
+        return []
+    found = reader.rows(
+        "v3/message_rows",
+        tx_hashes=[key["tx_hash"] for key in keys],
+        msg_hashes=[key["msg_hash"] for key in keys],
+        first_lt=min(key["tx_lt"] for key in keys),
+        last_lt=max(key["tx_lt"] for key in keys),
+    )
+    rows = {(row["tx_hash"], row["msg_hash"]): row for row in found}
+    return [rows[key["tx_hash"], key["msg_hash"]] | key for key in keys]
+
+
+@cache
+def find_composed(name: str) -> Composed | None:
+    """Return the composition of a name; None if a single query returns the rows.
+
+    ``v3/transactions`` takes ``keys``, rows with ``hash`` and ``lt``, and returns a ``Record`` for
+    each in their order. ``v3/messages`` takes the parameters of ``v3/message_keys``, and returns
+    rows of ``v3/message_rows`` with the columns of the keys.
+    """
+    if name == "v3/transactions":
+        keys = Parameter("keys", "row[]", REQUIRED, "keys of transactions")
+        query = Query(
+            name=name,
+            sql="",
+            parameters={keys.name: keys},
+            defaults={keys.name: REQUIRED},
+            doc="Transactions with messages and states.",
+            returns="records",
+        )
+        return Composed(query, _compose_transactions)
+    if name == "v3/messages":
+        return Composed(load_queries()["v3/message_keys"], _compose_messages)
+    return None
+
 
 INDEX, SQL = "index", "sql"
 """What may answer a query."""

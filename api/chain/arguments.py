@@ -15,8 +15,7 @@ import msgspec
 
 from tonlake.api.errors import AddressInvalid, RequestInvalid
 from tonlake.api.request.call import ConversionError, Converter, Query, converters_of
-from tonlake.api.text.encoding import WrittenAddress, read_address
-from tonlake.api.text.stack import spell_cell
+from tonlake.api.text.encoding import WrittenAddress, read_address, spell_cell
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import method_id

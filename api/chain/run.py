@@ -30,8 +30,7 @@ from tonlake.api.chain.cells import read_cell_trees
 from tonlake.api.chain.upstream import check_parts
 from tonlake.api.errors import LiteServerError, ResultDeep
 from tonlake.api.request.call import Call
-from tonlake.api.text.encoding import Address, WrittenAddress, decode_currencies
-from tonlake.api.text.stack import decode_stack
+from tonlake.api.text.encoding import Address, WrittenAddress, decode_currencies, decode_stack
 from tonlake.ingest.derive.tvm.call import (
     CELL_UNDERFLOW,
     NO_CODE,
@@ -49,15 +48,16 @@ from tonlake.ingest.derive.tvm.call import (
     join_libraries,
     split_shard_account,
 )
-from tonlake.ingest.derive.tvm.message import (
+from tonlake.ingest.derive.tvm.pool import STACK_DEPTH
+from tonlake.ingest.derive.tvm.support import EMULATOR_REMEDY, find_emulator, find_engine
+from tonlake.ingest.derive.tvm.trace import (
+    EmulatedTrace,
     Fees,
     build_external_message,
+    emulate_trace,
     estimate_unaccepted,
     read_fees,
 )
-from tonlake.ingest.derive.tvm.pool import STACK_DEPTH
-from tonlake.ingest.derive.tvm.support import EMULATOR_REMEDY, find_emulator, find_engine
-from tonlake.ingest.derive.tvm.trace import EmulatedTrace, emulate_trace
 from tonlake.ingest.derive.tvm.worker import HOW_TO_INSTALL
 from tonlake.ingest.errors import (
     BocError,

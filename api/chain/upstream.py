@@ -14,7 +14,7 @@ from tonlake.api.errors import LiteServerError, SendingUnavailable, UpstreamRefu
 from tonlake.api.settings import UpstreamSettings
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.derive.tvm.message import read_message
+from tonlake.ingest.derive.tvm.trace import read_message
 from tonlake.ingest.errors import BocError, DecodeError, ServerRefusal, SourceError
 
 if TYPE_CHECKING:

@@ -32,20 +32,21 @@ from tonlake.api.explorer.frame import (
 )
 from tonlake.api.explorer.transaction import ask_transactions
 from tonlake.api.explorer.words.form import read_moment, write_hex, write_iso
-from tonlake.api.explorer.words.movement import (
+from tonlake.api.explorer.words.names import Names, list_certain
+from tonlake.api.explorer.words.sentence import (
     DIRECTIONS,
     MOVES,
     NFT,
     REPEATED_BY,
     TON,
     Movement,
+    WrittenAction,
     is_repeated,
     list_movements,
     name_direction,
+    write_actions,
     write_amount,
 )
-from tonlake.api.explorer.words.names import Names, list_certain
-from tonlake.api.explorer.words.sentence import WrittenAction, write_actions
 from tonlake.api.request.call import parse_any_address
 from tonlake.api.request.table_format import mark_formula
 from tonlake.api.text.encoding import Address

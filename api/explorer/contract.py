@@ -19,8 +19,7 @@ from tonlake.api.explorer.words.body import unwrap
 from tonlake.api.explorer.words.form import write_count, write_hex, write_moment, write_units
 from tonlake.api.explorer.words.outcome import explain_exit_code
 from tonlake.api.request.call import parse_any_address
-from tonlake.api.text.encoding import Address, encode_bytes, parse_address
-from tonlake.api.text.stack import encode_v3, read_argument
+from tonlake.api.text.encoding import Address, encode_bytes, encode_v3, parse_address, read_argument
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.history import read_contracts
 from tonlake.api.v3.page.listed import list_addresses, render_rows

@@ -20,9 +20,9 @@ from markupsafe import escape
 from tonlake.api.errors import AnswerNotFound, LakeUnavailable, RequestInvalid
 from tonlake.api.explorer.words.body import list_body
 from tonlake.api.explorer.words.form import FILTERS, shorten
-from tonlake.api.explorer.words.movement import write_amount
 from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.explorer.words.outcome import judge_with
+from tonlake.api.explorer.words.sentence import write_amount
 from tonlake.api.http.admission import in_queue
 from tonlake.api.http.representation import tag_body
 from tonlake.api.request.call import (

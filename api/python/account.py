@@ -24,9 +24,9 @@ from tonlake.api.text.encoding import (
     WrittenAddress,
     decode_currencies,
     parse_address,
+    read_argument,
     render_friendly,
 )
-from tonlake.api.text.stack import read_argument
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, check_covered, find_keys
 from tonlake.api.v3.resource.answer import Metadata
 from tonlake.api.v3.route.contract import DOMAIN, RecordsQuery, get_records

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from tonlake.api.python.body import name_views
-from tonlake.api.python.history import NAME, add_history
+from tonlake.api.python.history import NAME, add_history, name_views
 from tonlake.api.python.signature import HELP, read_signature
 from tonlake.api.python.source import Opened, Source
 from tonlake.api.settings import Settings

@@ -1,12 +1,14 @@
-"""Evaluates get-methods over time, on past states of one or many accounts.
+"""Evaluates get-methods over time, and runs SQL over them, message bodies and tables of users.
 
 Rows that runs on many states share are cached, and read in bulk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,10 +23,12 @@ from tonlake.api.chain.run import run_on_state
 from tonlake.api.errors import ApiError, RequestInvalid
 from tonlake.api.python.source import Opened
 from tonlake.api.request.call import Call
-from tonlake.api.text.encoding import Address, parse_address
-from tonlake.api.text.stack import encode_v3
+from tonlake.api.text.encoding import Address, encode_v3, parse_address
+from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import TvmError, TvmMissing
+from tonlake.lake.duck.answer import ask, naming_the_fault
+from tonlake.lake.duck.body_table import BodyTable, add_tables
 from tonlake.queries.reader import Reader, Row
 
 if TYPE_CHECKING:
@@ -244,3 +248,29 @@ def add_history(connection: DuckDBPyConnection, opened: Opened) -> None:
         side_effects=True,
     )
     connection.execute(_MACRO)
+
+
+def ask_bodies(
+    opened: Opened, statement: str, parameters: Mapping[str, object], signatures: Iterable[str]
+) -> pa.Table:
+    """Run a statement with the tables of ``signatures`` in its scope.
+
+    Raises:
+        SignatureInvalid: a signature is invalid.
+        QueryError, LakeCorrupt: as ``Lake.sql``.
+    """
+    tables = read_tables(signatures)
+    views = name_views(statement, tables)
+    with closing(opened.connect(views)) as connection, naming_the_fault(opened.snapshot):
+        misfits = add_tables(connection, tables)
+        if NAME in statement.lower():
+            add_history(connection, opened)
+        found = ask(connection, opened.snapshot, statement, parameters).read_all()
+    for warning in misfits.warnings():
+        warnings.warn(warning, stacklevel=3)
+    return found
+
+
+def name_views(statement: str, tables: Sequence[BodyTable]) -> str:
+    """Return ``statement`` extended by the views that ``tables`` depend on."""
+    return f"{statement} messages" if tables else statement

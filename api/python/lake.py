@@ -17,8 +17,7 @@ import pyarrow as pa
 from tonlake.api.command.loading import load_settings
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.python.account import Account, find_address
-from tonlake.api.python.body import ask_bodies
-from tonlake.api.python.history import NAME, read_history
+from tonlake.api.python.history import NAME, ask_bodies, read_history
 from tonlake.api.python.result import Result, need
 from tonlake.api.python.scan import ScanBatch, scan_batches
 from tonlake.api.python.source import Opened, Source
@@ -33,7 +32,7 @@ from tonlake.lake.errors import SnapshotNotFound
 from tonlake.lake.file.rows import PARTITION, PackedRows, load_from
 from tonlake.lake.log.state import LOG_FOLDER, Commit, LogReader, read_commit
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES, Table
-from tonlake.lake.schema.view_catalogue import VIEWS
+from tonlake.lake.schema.view import VIEWS
 from tonlake.queries.loader import find_query
 from tonlake.queries.parameter import read_values
 

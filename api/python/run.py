@@ -12,7 +12,7 @@ import msgspec
 
 from tonlake.api.command.decode import open_lines, print_json
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.text.stack import read_argument
+from tonlake.api.text.encoding import read_argument
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import (

@@ -23,8 +23,7 @@ from tonlake.lake.duck.connection import DERIVED_VIEWS, VIEWED_TABLES, read_macr
 from tonlake.lake.duck.own import list_own_tables
 from tonlake.lake.file.rows import PARTITION
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.lake.schema.view import REFERENCE_TABLES
-from tonlake.lake.schema.view_catalogue import VIEWS
+from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
 from tonlake.queries.loader import REQUIRED, Chart, Parameter, Query, load_queries
 
 FOLDER = "everyday/"

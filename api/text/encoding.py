@@ -1,17 +1,38 @@
-"""Converts values to and from text: addresses, hashes, numbers, shards, opcodes, ranges of blocks.
+"""Converts values to and from text: addresses, hashes, numbers, shards, opcodes, ranges, stacks.
 
-Addresses are raw or user-friendly (TEP-2).
+Addresses are raw or user-friendly (TEP-2). Stacks of get-methods are read in any mix of three
+notations: ``["num", "0x1"]`` (v2), ``{"@type": "tvm.stackEntryNumber", ...}`` (v2, typed) and
+``{"type": "num", "value": "0x1"}`` (v3); each has its own function to write it.
 """
 
 import base64
 import binascii
+import re
 from binascii import b2a_base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
-from tonlake.api.errors import AddressInvalid
+from tonlake.api.errors import AddressInvalid, RequestInvalid, StackTypeUnknown
 from tonlake.api.text.native import NATIVE
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.tree import ORDINARY, CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.contract import stack as parsed
+from tonlake.ingest.derive.tvm.call import (
+    INTEGER_BITS,
+    NAN_TEXT,
+    StackValue,
+    TvmBuilder,
+    TvmCell,
+    TvmNan,
+    TvmSlice,
+    fits_integer,
+)
+from tonlake.ingest.derive.tvm.pool import STACK_DEPTH, STACK_ENTRIES
+from tonlake.ingest.errors import BocError
 from tonlake.lake.account import read_friendly_address, read_raw_address
 
 _BOUNCEABLE, _NON_BOUNCEABLE, _TEST_ONLY = 0x11, 0x51, 0x80  # TEP-2, tag byte
@@ -156,3 +177,220 @@ def name_ranges(ranges: Sequence[tuple[int, int]]) -> str:
     text = ", ".join(f"{first}..{last}" for first, last in ranges[:MAX_RANGES]) or "nothing"
     more = len(ranges) - MAX_RANGES
     return f"{text} and {more} more ranges" if more > 0 else text
+
+
+_INTEGER = re.compile(r"(-?)(?:0[xX]([0-9a-fA-F]{1,65})|([0-9]{1,78}))")
+_TUPLE_ENTRIES = 255
+_TAGS = {
+    **dict.fromkeys(("num", "int", "number", "integer"), "number"),
+    **dict.fromkeys(("cell", "tvm.Cell"), "cell"),
+    **dict.fromkeys(("slice", "tvm.Slice"), "slice"),
+    **dict.fromkeys(("builder", "tvm.Builder"), "builder"),
+    **dict.fromkeys(("tuple", "tvm.Tuple"), "tuple"),
+    **dict.fromkeys(("list", "tvm.List"), "list"),
+    "null": "null",
+}
+_TYPED = "tvm.stackEntry"
+
+
+def decode_stack(items: Sequence[Any]) -> tuple[StackValue, ...]:
+    """Parse the arguments of a get-method, deepest in the stack first.
+
+    Raises:
+        RequestInvalid: an entry does not fit its type, or there are too many entries.
+        StackTypeUnknown: an entry has an unknown type.
+    """
+    reader = _StackReader()
+    return tuple(reader.read(item, 0) for item in items)
+
+
+class _StackReader:
+    """Parses entries, limiting their number (nested ones included) and depth."""
+
+    def __init__(self) -> None:
+        self._entries_left = STACK_ENTRIES
+        self._max_depth = STACK_DEPTH
+        self._readers: dict[str, Callable[[Any, int], StackValue]] = {
+            "number": lambda value, _depth: read_number(_open(value, "number")),
+            "cell": lambda value, _depth: TvmCell(_read_bag(value)),
+            "slice": lambda value, _depth: TvmSlice(_read_bag(value, ordinary=True)),
+            "builder": lambda value, _depth: TvmBuilder(_read_bag(value, ordinary=True)),
+            "tuple": self._read_tuple,
+            "list": lambda value, depth: self._read_items(value, depth) or None,
+            "null": lambda _value, _depth: None,
+        }
+
+    def read(self, item: object, depth: int) -> StackValue:
+        self._entries_left -= 1
+        if self._entries_left < 0 or depth >= self._max_depth:
+            raise RequestInvalid("the stack has too many entries, or is nested too deeply")
+        kind, value = _name_type(item)
+        if kind not in self._readers:
+            raise StackTypeUnknown(kind)
+        return self._readers[kind](value, depth)
+
+    def _read_items(self, value: object, depth: int) -> list[StackValue]:
+        items = _open(value, "elements")
+        if not isinstance(items, list):
+            raise RequestInvalid("a tuple or list of the stack has no elements")
+        return [self.read(item, depth + 1) for item in items]
+
+    def _read_tuple(self, value: object, depth: int) -> StackValue:
+        items = self._read_items(value, depth)
+        if len(items) > _TUPLE_ENTRIES:
+            raise RequestInvalid(f"a tuple of the stack has more than {_TUPLE_ENTRIES} elements")
+        return tuple(items)
+
+
+def _name_type(item: object) -> tuple[str, object]:
+    """Return the type of an entry in any notation, and its value."""
+    if isinstance(item, dict) and isinstance(name := item.get("@type"), str):
+        key = name.removeprefix(_TYPED).lower()
+        return (_TAGS.get(key, name), item.get(key)) if name.startswith(_TYPED) else (name, None)
+    if isinstance(item, dict) and isinstance(name := item.get("type"), str):
+        return _TAGS.get(name, name), item.get("value")
+    if isinstance(item, list) and item and isinstance(name := item[0], str):
+        return _TAGS.get(name, name), item[1] if len(item) > 1 else None
+    raise RequestInvalid("an entry of the stack is not a pair of a type and a value")
+
+
+def _open(value: object, key: str) -> Any:  # noqa: ANN401 - JSON of any shape
+    """Return the value under ``key`` if ``value`` is an object, else ``value`` itself."""
+    return value.get(key) if isinstance(value, dict) else value
+
+
+def read_number(value: object) -> int:
+    """Parse a TVM integer: a JSON number, or decimal or hexadecimal text.
+
+    Raises:
+        RequestInvalid: it is not an integer, or does not fit in 257 bits.
+    """
+    number = value if isinstance(value, int) and not isinstance(value, bool) else None
+    if isinstance(value, str) and (match := _INTEGER.fullmatch(value)):
+        sign, hexadecimal, decimal = match.groups()
+        number = int(hexadecimal, 16) if hexadecimal else int(decimal)
+        number = -number if sign else number
+    if number is None or not fits_integer(number):
+        raise RequestInvalid(f"{str(value)[:80]!r} is not an integer of the stack")
+    return number
+
+
+def _read_bag(value: object, *, ordinary: bool = False) -> bytes:
+    """Return a cell given as base64 or as a JSON object as a bag of cells."""
+    try:
+        tree = _read_tree(value)
+    except (BocError, ValueError, RecursionError) as error:
+        raise RequestInvalid(f"a cell of the stack cannot be read: {error}") from error
+    if len(tree.roots) != 1 or tree.level_mask(tree.roots[0]):
+        raise RequestInvalid("a cell of the stack is pruned, or does not have one root")
+    if ordinary and tree.kind(tree.roots[0]) != ORDINARY:
+        raise RequestInvalid("an exotic cell cannot be a slice or builder of the stack")
+    return serialize_boc(tree, tree.roots, crc32c=True)
+
+
+def _read_tree(value: object) -> CellTree:
+    text = value.get("bytes") if isinstance(value, dict) else value
+    if isinstance(text, str):
+        return parse_boc(_decode_base64(text))
+    tree = CellTree()
+    tree.roots = [spell_cell(tree, value)]
+    return tree
+
+
+def _decode_base64(text: str) -> bytes:
+    """Decode either alphabet, padded or not; raise ValueError."""
+    plain = text.replace("-", "+").replace("_", "/").rstrip("=")
+    return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+
+
+def spell_cell(tree: CellTree, value: object) -> int:
+    """Append a cell given as ``{"data": {"b64", "len"}, "refs": [...], "special"}``.
+
+    Raises:
+        ValueError, BocError: it is not such an object, or not a cell.
+    """
+    data = value.get("data") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(data, dict):
+        raise ValueError("it is neither base64 nor an object")  # noqa: TRY004 - one kind of error
+    bits, refs = data.get("len", 0), value.get("refs") or []
+    raw = _decode_base64(str(data.get("b64", "")))
+    if type(bits) is not int or not 0 <= bits <= len(raw) * 8 or not isinstance(refs, list):
+        raise ValueError("its length or its references are wrong")
+    kids = [spell_cell(tree, kid) for kid in refs]
+    builder = CellBuilder(tree)
+    builder.store_uint(int.from_bytes(raw, "big") >> len(raw) * 8 - bits, bits)
+    for kid in kids:
+        builder.store_ref(kid)
+    return builder.end(exotic=value.get("special") is True)
+
+
+def encode_legacy(value: StackValue) -> list[Any]:
+    """Write an entry as ``runGetMethod`` of v2 does: slices are tagged as cells."""
+    if isinstance(value, int | TvmNan):
+        return ["num", _write_hex(value)]
+    if isinstance(value, TvmCell | TvmSlice):
+        return ["cell", {"bytes": encode_bytes(value.boc)}]
+    if value is None or isinstance(value, tuple | list):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return [kind, {"@type": f"tvm.{kind}", "elements": [encode_typed(v) for v in value or ()]}]
+    return ["unsupported", ""]
+
+
+def encode_typed(value: StackValue) -> dict[str, Any]:
+    """Write an entry as ``runGetMethodStd`` does, and all v2 methods in tuples and lists."""
+    if isinstance(value, int | TvmNan):
+        number = NAN_TEXT if isinstance(value, TvmNan) else str(value)
+        return _write_typed("number", {"@type": "tvm.numberDecimal", "number": number})
+    if isinstance(value, TvmCell | TvmSlice):
+        kind = "cell" if isinstance(value, TvmCell) else "slice"
+        return _write_typed(kind, {"@type": f"tvm.{kind}", "bytes": encode_bytes(value.boc)})
+    if value is None or isinstance(value, tuple | list):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        elements = [encode_typed(item) for item in value or ()]
+        return _write_typed(kind, {"@type": f"tvm.{kind}", "elements": elements})
+    return {"@type": f"{_TYPED}Unsupported"}
+
+
+def encode_v3(value: StackValue, *, nested: bool = False) -> dict[str, Any]:
+    """Write an entry as v3 does: slices are tagged as such only in tuples and lists."""
+    if isinstance(value, int | TvmNan):
+        return {"type": "num", "value": _write_hex(value)}
+    if isinstance(value, TvmCell | TvmSlice):
+        kind = "slice" if nested and isinstance(value, TvmSlice) else "cell"
+        return {"type": kind, "value": encode_bytes(value.boc)}
+    if value is None or isinstance(value, tuple | list):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return {"type": kind, "value": [encode_v3(item, nested=True) for item in value or ()]}
+    return {"type": "unsupported", "value": ""}
+
+
+def _write_typed(kind: str, value: dict[str, Any]) -> dict[str, Any]:
+    return {"@type": f"{_TYPED}{kind.capitalize()}", kind: value}
+
+
+def _write_hex(value: int | TvmNan) -> str:
+    return NAN_TEXT if isinstance(value, TvmNan) else f"{value:#x}"
+
+
+def read_argument(value: object) -> StackValue:
+    """Convert an argument of a get-method to a stack value.
+
+    Raises:
+        TypeError, AddressInvalid: ``value`` cannot be converted.
+        RequestInvalid: an integer has more than 257 bits.
+    """
+    if isinstance(value, str):
+        found = parse_address(value)
+        return parsed.to_tvm(parsed.Address(found.workchain, found.account).slice())
+    if isinstance(value, bytes):
+        return TvmCell(value)
+    if isinstance(value, tuple | list):
+        return type(value)(map(read_argument, value))
+    if isinstance(value, int) and not fits_integer(value):
+        raise RequestInvalid(f"{value:#x} has more than the {INTEGER_BITS} bits of a TVM integer")
+    if value is None or isinstance(value, int | TvmCell | TvmSlice | TvmBuilder):
+        return value
+    raise TypeError(
+        f"a get-method does not take {type(value).__name__}: pass an int, None, an address as "
+        "text, a bag of cells as bytes, or a stack value"
+    )

@@ -24,8 +24,7 @@ from tonlake.api.chain.arguments import AccountParams, GetMethodParams
 from tonlake.api.chain.block import find_configuration_seqno
 from tonlake.api.chain.run import run_get_method
 from tonlake.api.request.call import Call
-from tonlake.api.text.encoding import Address
-from tonlake.api.text.stack import encode_legacy, encode_typed
+from tonlake.api.text.encoding import Address, encode_legacy, encode_typed
 from tonlake.api.v2.value import (
     render_account,
     render_base64,

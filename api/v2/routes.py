@@ -30,7 +30,7 @@ from tonlake.api.request.call import (
     read_arguments,
 )
 from tonlake.api.settings import HttpSettings
-from tonlake.api.v2 import account, block, network, token, transaction, value
+from tonlake.api.v2 import account, block, token, transaction, value
 
 
 class Method(msgspec.Struct, frozen=True):
@@ -81,28 +81,28 @@ METHODS: dict[str, Method] = {
     "getBlockHeader": Method(arguments.BlockParams, block.answer_header),
     "getMasterchainBlockSignatures": Method(arguments.MasterParams, block.answer_signatures),
     "getShardBlockProof": Method(arguments.ProofParams, block.answer_shard_proof),
-    "getOutMsgQueueSize": Method(arguments.Params, network.answer_queue_sizes),
-    "getOutMsgQueueSizes": Method(arguments.Params, network.answer_queue_sizes),
+    "getOutMsgQueueSize": Method(arguments.Params, block.answer_queue_sizes),
+    "getOutMsgQueueSizes": Method(arguments.Params, block.answer_queue_sizes),
     "getBlockTransactions": Method(arguments.BlockPageParams, block.answer_block_transactions),
     "getBlockTransactionsExt": Method(
         arguments.BlockPageParams, block.answer_block_transactions_ext
     ),
-    "getConfigParam": Method(arguments.ConfigParamParams, network.answer_config_param),
-    "getConfigAll": Method(arguments.ConfigParams, network.answer_config_all),
-    "getLibraries": Method(arguments.LibraryParams, network.answer_libraries),
+    "getConfigParam": Method(arguments.ConfigParamParams, block.answer_config_param),
+    "getConfigAll": Method(arguments.ConfigParams, block.answer_config_all),
+    "getLibraries": Method(arguments.LibraryParams, block.answer_libraries),
     "runGetMethod": Method(arguments.GetMethodParams, account.answer_run, post_only=True),
     "runGetMethodStd": Method(arguments.GetMethodParams, account.answer_run_std, post_only=True),
-    "estimateFee": Method(arguments.EstimateParams, network.answer_estimate, post_only=True),
+    "estimateFee": Method(arguments.EstimateParams, block.answer_estimate, post_only=True),
     "estimateFeeSimple": Method(
-        arguments.EstimateCellParams, network.answer_estimate, post_only=True
+        arguments.EstimateCellParams, block.answer_estimate, post_only=True
     ),
-    "sendQuery": Method(arguments.EstimateParams, network.answer_send_query, post_only=True),
+    "sendQuery": Method(arguments.EstimateParams, block.answer_send_query, post_only=True),
     "sendQuerySimple": Method(
-        arguments.EstimateCellParams, network.answer_send_query, post_only=True
+        arguments.EstimateCellParams, block.answer_send_query, post_only=True
     ),
-    "sendCellSimple": Method(arguments.CellParams, network.answer_send_cell, post_only=True),
+    "sendCellSimple": Method(arguments.CellParams, block.answer_send_cell, post_only=True),
     **{
-        name: Method(arguments.BagParams, network.answer_with(name), post_only=True)
+        name: Method(arguments.BagParams, block.answer_with(name), post_only=True)
         for name in ("sendBoc", "sendBocReturnHash", "sendBocReturnHashNoError", "sendBocUnsafe")
     },
 }

@@ -16,8 +16,7 @@ from tonlake.api.chain.arguments import AccountParams, ResolveParams
 from tonlake.api.chain.run import run_on_state
 from tonlake.api.errors import AnswerConflict, LiteServerError
 from tonlake.api.request.call import Call
-from tonlake.api.text.encoding import Address, WrittenAddress, render_friendly
-from tonlake.api.text.stack import read_argument
+from tonlake.api.text.encoding import Address, WrittenAddress, read_argument, render_friendly
 from tonlake.api.v2.value import render_account, render_base64, render_boc
 from tonlake.ingest.decode.block.message import read_address
 from tonlake.ingest.decode.cell.boc import parse_boc

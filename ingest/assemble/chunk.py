@@ -12,7 +12,7 @@ import msgspec
 import pyarrow.compute as pc
 
 from tonlake.ingest.blocks import BlockSource, KeyMark, McBundle
-from tonlake.ingest.decode.block.config import VERSION_PARAM, find_zero_version, read_version
+from tonlake.ingest.decode.block.block import VERSION_PARAM, find_zero_version, read_version
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.piece import Hole
 from tonlake.ingest.errors import BlockNotYet, BlockUnavailable

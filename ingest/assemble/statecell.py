@@ -1,25 +1,46 @@
-"""Finds state cells by hash in the current commit and in the lake; caches lake rows by key.
+"""Fills in what blocks leave out, from state cells of the current commit and of the lake, by hash.
 
-Opening a lake takes far longer than a query, and commits mostly need keys of earlier commits.
+Rows of the lake are cached by key: opening a lake takes far longer than a query, and commits mostly
+need keys of earlier commits.
+
+A block prunes what it does not change. The dictionary of an account's extra currencies is stored
+as decoded values, not only as a hash, so its cells are looked up here. If an earlier range with
+these cells is ingested later, the rows are completed then. A block shows what it adds to the public
+libraries, but often not what it removes: a publisher whose own dictionary (TL-B: simple_lib$_
+public:Bool root:^Cell) no longer contains a library has withdrawn it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tonlake.ingest.decode.block.message import read_extra_currencies
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.packed import assemble_boc
+from tonlake.ingest.errors import MissingCell
 from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.span import Span
+from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.file.rows import iter_tuples
-from tonlake.lake.log.ranges import Range, merge_ranges, subtract_ranges
-from tonlake.lake.log.snapshot import Snapshot
-from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState, Undoing
-from tonlake.lake.schema import STATE_CELLS
+from tonlake.lake.errors import LakeNotFound
+from tonlake.lake.file.datafile import write_changes
+from tonlake.lake.file.rows import iter_tuples, keep_rows, read_rows
+from tonlake.lake.index.builder.plan import range_of
+from tonlake.lake.log.disk import LOCK_FILE, hold_lock
+from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
+from tonlake.lake.log.ranges import Range, merge_ranges, overlaps, subtract_ranges
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState, Undoing, read_state
+from tonlake.lake.schema import ACCOUNT_STATES, LIBRARIES, STATE_CELLS
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
@@ -227,3 +248,223 @@ def _find_in_lake(connection: duckdb.DuckDBPyConnection, keys: set[bytes]) -> Ce
 
 def _pick(rows: pa.Table) -> Cells:
     return {row[0]: (row[1], row[2]) for row in iter_tuples(rows, ("hash", "cell", "refs"))}
+
+
+_TEXT, _HASH = "extra_currencies", "extra_currencies_hash"
+TEXTS_KEPT = 10_000
+"""Maximum number of cached dictionaries; beyond it the cache is cleared."""
+
+
+class CurrencyRegistry:
+    """Dictionaries of extra currencies by hash, cached from commit to commit."""
+
+    def __init__(self, finder: CellFinder) -> None:
+        """Look up cells with ``finder``."""
+        self._finder = finder
+        self._texts: dict[bytes, str | None] = {}
+
+    def complete(self, tables: Mapping[str, pa.Table]) -> pa.Table:
+        """Return ``account_states`` with missing extra currencies filled in.
+
+        A dictionary whose cells predate the lake's first block stays NULL beside its hash.
+        """
+        states = tables["account_states"]
+        left_open = pc.and_(pc.is_valid(states[_HASH]), pc.is_null(states[_TEXT]))
+        hashes = states[_HASH].filter(left_open).to_pylist()
+        if not hashes:
+            return states
+        if len(self._texts) > TEXTS_KEPT:
+            self._texts.clear()
+        unknown = {root for root in hashes if self._texts.get(root) is None}
+        # Cells that were not in the lake before can only come with this commit.
+        absent = unknown & self._texts.keys()
+        cells = self._finder.find_trees(unknown - absent, tables["state_cells"])
+        cells |= self._finder.find_trees(absent, tables["state_cells"], in_lake=False)
+        self._texts |= {root: _read_text(root, cells) for root in unknown}
+        texts = pa.array(map(self._texts.get, states[_HASH].to_pylist()), pa.string())
+        column = states.schema.get_field_index(_TEXT)
+        filled = pc.coalesce(states[_TEXT], texts)
+        return states.set_column(column, states.schema.field(column), filled)
+
+
+def complete_states(
+    lake_dir: Path, settings: LakeSettings, finder: CellFinder, within: Sequence[Span]
+) -> Commit | None:
+    """Fill in missing extra currencies whose dictionaries came with an earlier range.
+
+    Only ranges within the spans ``within`` are completed. Index segments over changed ranges are
+    dropped; the next rebuild builds them. Return None if nothing changed.
+
+    Raises:
+        LakeNotFound: the folder has no lake.
+        LakeCorrupt: a file is damaged.
+        LakeFull: the disk is full; nothing was committed.
+    """
+    with hold_lock(lake_dir / LOCK_FILE):
+        state = read_state(lake_dir)
+        registry = CurrencyRegistry(finder)
+        added = []
+        removed = set()
+        for file in list_files(state, ACCOUNT_STATES.name):
+            place = read_place(file.path)
+            if not any(span.first <= place.first <= span.last for span in within):
+                continue
+            rows = _complete_file(lake_dir, file, registry)
+            if rows is not None:
+                added.append(NewFile(file.table, place, rows))
+                removed.add(file.path)
+        if not added:
+            return None
+        changes = write_changes(lake_dir, state, Derivation(added, frozenset(removed)), settings)
+        changed = tuple((file.place.first, file.place.last) for file in added)
+        segments = tuple(
+            segment for segment in state.segments if not overlaps(changed, range_of(segment))
+        )
+        return commit_maintenance(
+            lake_dir, state, added=changes.added, removed=changes.removed, segments=segments
+        )
+
+
+def _complete_file(lake_dir: Path, file: DataFile, registry: CurrencyRegistry) -> pa.Table | None:
+    """Return the completed rows of an ``account_states`` file; None if nothing was added."""
+    cells = {STATE_CELLS.name: STATE_CELLS.empty}
+    few = read_rows(lake_dir, file, (_TEXT, _HASH))
+    completed = registry.complete({ACCOUNT_STATES.name: few, **cells})
+    if completed[_TEXT].null_count == few[_TEXT].null_count:
+        return None
+    return registry.complete({ACCOUNT_STATES.name: read_rows(lake_dir, file), **cells})
+
+
+def _read_text(root: bytes, cells: Cells) -> str | None:
+    try:
+        tree = parse_boc(assemble_boc(root, cells))
+    except MissingCell:
+        return None
+    return read_extra_currencies(tree, tree.roots[0])
+
+
+_KEY_BITS = 256
+_WORKCHAIN = pa.scalar(MASTERCHAIN, pa.int32())
+
+Publishers = dict[bytes, set[bytes]]
+"""Accounts that publish a library, by library hash."""
+
+
+class LibraryRegistry:
+    """The publishers of every public library, kept from commit to commit of one run."""
+
+    def __init__(self, lake_dir: Path, settings: LakeSettings, finder: CellFinder) -> None:
+        """Start from the rows of ``lake_dir``, which need not exist yet."""
+        self._lake_dir = lake_dir
+        self._settings = settings
+        self._finder = finder
+        self._publishers: Publishers = {}
+        self._public: dict[bytes, set[bytes]] = {}
+        """Public libraries in the dictionaries of the last commit, by root."""
+        self._next: int | None = None
+
+    def complete(self, tables: Mapping[str, pa.Table], first: int, last: int) -> pa.Table:
+        """Return ``libraries`` of the masterchain blocks ``first`` to ``last`` with removals.
+
+        Publishers that blocks omit as unchanged are added, too.
+        """
+        if first != self._next:
+            self._publishers = self._read_lake(first)
+        self._next = last + 1
+        shown = tables["libraries"]
+        if not self._publishers and not shown.num_rows:
+            return shown
+        rows = list(self._follow(shown.to_pylist(), self._list_states(tables, shown)))
+        if not rows:
+            return shown
+        return pa.Table.from_pylist(rows, LIBRARIES.arrow).sort_by(
+            [(name, "ascending") for name in LIBRARIES.sort]
+        )
+
+    def _read_lake(self, before: int) -> Publishers:
+        try:
+            snapshot = open_snapshot(self._lake_dir, check_digests=False)
+        except LakeNotFound:
+            return {}
+        with connect(snapshot, self._settings, tables=["libraries"]) as connection:
+            rows = connection.execute(
+                "select hash, publishers from libraries where mc_seqno < $before "
+                "qualify row_number() over (partition by hash order by mc_seqno desc) = 1 "
+                "and present",
+                {"before": before},
+            ).fetchall()
+        return {library: set(publishers) for library, publishers in rows}
+
+    def _list_states(
+        self, tables: Mapping[str, pa.Table], shown: pa.Table
+    ) -> list[tuple[int, bytes, set[bytes] | None]]:
+        accounts = {account for held in self._publishers.values() for account in held}
+        accounts |= {account for held in shown["publishers"].to_pylist() for account in held}
+        states = tables["account_states"].select(("mc_seqno", "account", "library_hash"))
+        is_here = pc.equal(tables["account_states"]["workchain"], _WORKCHAIN)
+        known = pa.array(sorted(accounts), pa.binary(32))
+        is_publisher = pc.and_(is_here, pc.is_in(states["account"], known))
+        rows = list(iter_tuples(keep_rows(states, is_publisher), states.column_names))
+        roots = {root for *_, root in rows if root is not None}
+        public = {root: self._public[root] for root in roots & self._public.keys()}
+        new = roots - public.keys()
+        cells = self._finder.find_trees(new, tables["state_cells"]) if new else {}
+        public |= {root: _read_public(root, cells) for root in new}
+        self._public = {root: held for root, held in public.items() if held is not None}
+        return [(at, account, public[root] if root else set()) for at, account, root in rows]
+
+    def _follow(
+        self, shown: list[dict[str, Any]], states: list[tuple[int, bytes, set[bytes] | None]]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the changes of every block: its own, and libraries that its accounts withdrew."""
+        shown_at, states_at = defaultdict(list), defaultdict(list)
+        for row in shown:
+            shown_at[row["mc_seqno"]].append(row)
+        for state in states:
+            states_at[state[0]].append(state)
+        for at in sorted(shown_at.keys() | states_at.keys()):
+            changed: set[bytes] = set()
+            for row in shown_at[at]:
+                held = self._publishers.setdefault(row["hash"], set())
+                held |= set(row["publishers"])
+                if not row["present"]:
+                    held.clear()
+                changed.add(row["hash"])
+            for _, account, public in states_at[at]:
+                changed |= self._withdraw(account, public)
+            for library in sorted(changed):
+                held = self._publishers[library]
+                yield {
+                    "mc_seqno": at,
+                    "hash": library,
+                    "present": bool(held),
+                    "publishers": sorted(held),
+                }
+                if not held:
+                    del self._publishers[library]
+
+    def _withdraw(self, account: bytes, public: set[bytes] | None) -> set[bytes]:
+        """Remove the account from libraries it no longer publishes; return those libraries."""
+        if public is None:
+            return set()
+        gone = {
+            library
+            for library, held in self._publishers.items()
+            if account in held and library not in public
+        }
+        for library in gone:
+            self._publishers[library].discard(account)
+        return gone
+
+
+def _read_public(root: bytes, cells: Cells) -> set[bytes] | None:
+    """Return the public libraries in an account's dictionary; None if cells are missing."""
+    try:
+        tree = parse_boc(assemble_boc(root, cells))
+    except MissingCell:
+        return None
+    return {
+        key.to_bytes(32, "big")
+        for key, value in iter_hashmap(tree, tree.roots[0], _KEY_BITS)
+        if value.load_bit()
+    }

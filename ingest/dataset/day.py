@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.batch import DAY_S
 from tonlake.ingest.dataset.files import FORM, DataSet
-from tonlake.ingest.decode.block.config import read_params
+from tonlake.ingest.decode.block.block import read_params
 from tonlake.ingest.decode.block.message import normalize
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.packed import pack_cell

@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 
 from tonlake.ingest.blocks import ZeroState
-from tonlake.ingest.decode.block.config import read_params
+from tonlake.ingest.decode.block.block import read_params
 from tonlake.ingest.decode.block.state import (
     ACCOUNT_BITS,
     StateAt,

@@ -17,8 +17,7 @@ import msgspec
 import pyarrow as pa
 
 from tonlake.ingest.assemble.chain import check_origin, masterchain_links
-from tonlake.ingest.assemble.currency import complete_states
-from tonlake.ingest.assemble.statecell import CellFinder
+from tonlake.ingest.assemble.statecell import CellFinder, complete_states
 from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.decode.block.state import StateAt
 from tonlake.ingest.decode.cell.packed import CellStore

@@ -24,9 +24,12 @@ from tonlake.ingest.assemble.chain import (
     read_chain,
 )
 from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry
-from tonlake.ingest.assemble.currency import CurrencyRegistry, complete_states
-from tonlake.ingest.assemble.library import LibraryRegistry
-from tonlake.ingest.assemble.statecell import CellFinder
+from tonlake.ingest.assemble.statecell import (
+    CellFinder,
+    CurrencyRegistry,
+    LibraryRegistry,
+    complete_states,
+)
 from tonlake.ingest.blocks import BlockSource, McBundle, McHead
 from tonlake.ingest.decode.block.block import decode_bundles
 from tonlake.ingest.decode.piece import Hole, Piece, join_tables

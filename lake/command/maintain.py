@@ -44,8 +44,7 @@ from tonlake.lake.maintenance.prune import PruneReport, prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import BLOCKS, SCHEMA_VERSION, TABLES
 from tonlake.lake.schema.column import Column
-from tonlake.lake.schema.view import REFERENCE_TABLES
-from tonlake.lake.schema.view_catalogue import VIEWS
+from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
 from tonlake.lake.settings import LakeSections
 
 

@@ -34,8 +34,7 @@ from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES, Table
 from tonlake.lake.schema.column import Column, ColumnType
 from tonlake.lake.schema.contract import HISTORY_TABLES
-from tonlake.lake.schema.view import DAY
-from tonlake.lake.schema.view_catalogue import VIEWS
+from tonlake.lake.schema.view import DAY, VIEWS
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from tonlake.lake.duck.connection import ALL_VIEWS, VIEW_BASES, VIEWED_TABLES, l
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.column import Column
-from tonlake.lake.schema.view_catalogue import VIEWS
+from tonlake.lake.schema.view import VIEWS
 
 Node = dict[str, Any]
 

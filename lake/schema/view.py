@@ -14,28 +14,23 @@ from tonlake.lake.schema.transaction import ACCOUNT_STATUSES, DESCRIPTIONS, MESS
 
 def text(name: str, doc: str) -> Column:
     """Return a column of text."""
-    return Column(name, "text", doc, nullable=True)
-
-
-def choice(name: str, *values: str, doc: str = "") -> Column:
-    """Return a column of text with one of a few values, or NULL."""
-    return optional(one_of(name, *values, doc=doc))[0]
+    return Column(name, "text", doc)
 
 
 def number(name: str, doc: str) -> Column:
     """Return a column of integers."""
-    return Column(name, "int64", doc, nullable=True)
+    return Column(name, "int64", doc)
 
 
 def hash_column(name: str, doc: str) -> Column:
     """Return a column of 32-byte hashes."""
-    return Column(name, "hash", doc, nullable=True)
+    return Column(name, "hash", doc)
 
 
 def _keyed(name: str, id_name: str, workchain_name: str, doc: str) -> tuple[Column, ...]:
     return (
-        *optional(raw_address(name, f"{doc}, raw address")),
-        Column(workchain_name, "int32", f"Its workchain, for {name}", nullable=True),
+        raw_address(name, f"{doc}, raw address"),
+        Column(workchain_name, "int32", f"Its workchain, for {name}"),
         hash_column(id_name, f"Its account id, 32 bytes, for {name}"),
     )
 
@@ -60,20 +55,15 @@ def amount(
 ) -> tuple[Column, ...]:
     """Return the columns of an amount, scaled and exact."""
     return (
-        Column(
-            name,
-            "scaled",
-            f"{doc}, to nine places; NULL if its decimals are unknown",
-            nullable=True,
-        ),
-        Column(f"{name}_units", exact, f"{doc}, exactly, in {unit}", nullable=True),
+        Column(name, "scaled", f"{doc}, to nine places; NULL if its decimals are unknown"),
+        Column(f"{name}_units", exact, f"{doc}, exactly, in {unit}"),
     )
 
 
 LABEL = text("label", "Label of the account, from labels")
 COMMENT = text("comment", "Text comment; NULL if there is none, or an encrypted one")
 MC_SEQNO = number("mc_seqno", "Masterchain block that commits the row")
-DAY = Column("day", "date", "UTC day of the masterchain block; a filter skips files", nullable=True)
+DAY = Column("day", "date", "UTC day of the masterchain block; a filter skips files")
 INTERFACES = Column(
     "interfaces", "texts", "Interfaces of its code; NULL if none match", nullable=True
 )
@@ -81,13 +71,12 @@ VALUE_TON = Column(
     "value_ton",
     "scaled",
     "Value in TON at the last price of the hour, or of the last hour with one within a day",
-    nullable=True,
 )
 
 
 def time(doc: str) -> Column:
     """Return the column ``time``."""
-    return Column("time", "time", f"{doc}, UTC", nullable=True)
+    return Column("time", "time", f"{doc}, UTC")
 
 
 class View(msgspec.Struct, frozen=True):
@@ -126,7 +115,7 @@ LABELS = View(
     name="labels",
     doc="Labels of well-known accounts, and those of the file that [lake] labels names.",
     bases=(),
-    columns=(
+    columns=optional(
         *account("Account"),
         text("label", "What it is called"),
         text("category", "Such as system, exchange, stablecoin; wrapped_ton counts as TON"),
@@ -138,7 +127,7 @@ CODE_LABELS = View(
     name="code_labels",
     doc="Labels of contract codes, for accounts without a label of their own.",
     bases=(),
-    columns=(
+    columns=optional(
         text("code", "Hash of the code cell in base64, or the name of an interface"),
         text("label", "What the contract is"),
         text("category", "Such as dex, staking"),
@@ -150,7 +139,7 @@ STABLECOINS = View(
     name="stablecoins",
     doc="Jettons worth one US dollar, from the setting [lake] stablecoins.",
     bases=(),
-    columns=account("Jetton master"),
+    columns=optional(*account("Jetton master")),
 )
 
 REFERENCE_TABLES = (LABELS, CODE_LABELS, STABLECOINS)
@@ -160,7 +149,7 @@ V_JETTONS = View(
     name="v_jettons",
     doc="Jetton masters as of their newest state, with their metadata.",
     bases=("latest_jetton_masters", "offchain_metadata"),
-    columns=(
+    columns=optional(
         *account("Jetton master"),
         text("symbol", "Symbol of its metadata"),
         text("name", "Name of its metadata"),
@@ -168,10 +157,9 @@ V_JETTONS = View(
             "decimals",
             "int32",
             "Decimals; NULL if its off-chain metadata was not fetched and the chain has none",
-            nullable=True,
         ),
         *amount("supply", "Total supply"),
-        Column("mintable", "bool", "Whether more can be minted", nullable=True),
+        Column("mintable", "bool", "Whether more can be minted"),
         *address("admin", "Administrator"),
         text("uri", "URI of its off-chain metadata"),
         time("Time of the newest state"),
@@ -186,20 +174,20 @@ V_ACCOUNTS = View(
         *("latest_account_states", "latest_dns_records", "interfaces"),
         *("transactions", "messages"),
     ),
-    columns=(
+    columns=optional(
         *account("Account"),
         text("label", "Label of the account, from labels, or of its code, from code_labels"),
         text("category", "Category of the label"),
         text("name", "First domain in the alphabet whose wallet record is the account"),
         INTERFACES,
-        choice("status", *ACCOUNT_STATUSES),
+        one_of("status", *ACCOUNT_STATUSES),
         *amount("balance", "Balance in TON", "nanoton", exact="int64"),
         hash_column("code_hash", "active: hash of the code cell"),
         number("last_lt", "Logical time of its last transaction"),
         hash_column("last_tx_hash", "Hash of its last transaction"),
-        Column("deployed_at", "time", "When its code first came, UTC, in the lake", nullable=True),
+        Column("deployed_at", "time", "When its code first came, UTC, in the lake"),
         *address("first_funded_by", "Sender of the message that first made it exist, in the lake"),
-        Column("first_funded_at", "time", "When that was, UTC", nullable=True),
+        Column("first_funded_at", "time", "When that was, UTC"),
         *(time("Time of the block"), MC_SEQNO),
     ),
 )
@@ -208,26 +196,25 @@ V_TRANSACTIONS = View(
     name="v_transactions",
     doc="Transactions, with the reason of a failure in words.",
     bases=("transactions", "transaction_traces", "account_states"),
-    columns=(
+    columns=optional(
         time("Time of the transaction"),
         *_TRANSACTION,
         *account("Account"),
         LABEL,
-        choice("kind", *DESCRIPTIONS),
-        Column("success", "bool", "Whether it was not aborted", nullable=True),
-        choice("failed_phase", "compute", "action", doc="Phase that aborted it"),
+        one_of("kind", *DESCRIPTIONS),
+        Column("success", "bool", "Whether it was not aborted"),
+        one_of("failed_phase", "compute", "action", doc="Phase that aborted it"),
         Column(
             "exit_code",
             "int32",
             "TVM exit code, or the result code of the action phase if that failed",
-            nullable=True,
         ),
         text("exit_words", "The exit code in words, or why the compute phase did not run"),
         number("gas_used", "Gas used"),
         *amount("fee", "Fees in TON", "nanoton", exact="int64"),
-        choice("status_before", *ACCOUNT_STATUSES),
-        choice("status_after", *ACCOUNT_STATUSES),
-        Column("out_messages", "int32", "Number of out messages", nullable=True),
+        one_of("status_before", *ACCOUNT_STATUSES),
+        one_of("status_after", *ACCOUNT_STATUSES),
+        Column("out_messages", "int32", "Number of out messages"),
         hash_column("in_msg_hash", "Hash of the in message"),
         hash_column("prev_tx_hash", "Previous transaction of the account"),
         *amount(
@@ -245,7 +232,7 @@ V_COMMENTS = View(
     name="v_comments",
     doc="Text comments by message body, including those in forward payloads of token transfers.",
     bases=("message_bodies",),
-    columns=(
+    columns=optional(
         hash_column("body_hash", "Hash of the body cell"),
         text("opcode_name", "Name of the opcode, such as text_comment or jetton_transfer"),
         text("comment", "The comment"),
@@ -256,9 +243,9 @@ V_MESSAGES = View(
     name="v_messages",
     doc="Messages, one row each: at the transaction that consumed it, else at its sender.",
     bases=("messages", "message_bodies", "transaction_traces"),
-    columns=(
+    columns=optional(
         time("Time of the transaction"),
-        choice("kind", *MESSAGE_KINDS),
+        one_of("kind", *MESSAGE_KINDS),
         hash_column("msg_hash", "Hash of the message"),
         hash_column("tx_hash", "Transaction that consumed it, or that sent it if none is known"),
         number("tx_lt", "Logical time of that transaction"),
@@ -266,13 +253,13 @@ V_MESSAGES = View(
         *labelled("sender", "Sender; NULL: from outside"),
         *labelled("recipient", "Recipient; NULL: to outside"),
         *amount("amount", "TON that it carries", "nanoton", exact="int64"),
-        Column("extra_currencies", "json", "Extra currencies, id to amount", nullable=True),
-        Column("bounced", "bool", "Whether it is a bounced message", nullable=True),
-        Column("delivered", "bool", "Whether it was consumed, or left the chain", nullable=True),
-        Column("opcode", "int32", "First 32 bits of the body, signed", nullable=True),
+        Column("extra_currencies", "json", "Extra currencies, id to amount"),
+        Column("bounced", "bool", "Whether it is a bounced message"),
+        Column("delivered", "bool", "Whether it was consumed, or left the chain"),
+        Column("opcode", "int32", "First 32 bits of the body, signed"),
         text("opcode_name", "Name of the opcode; NULL if unknown"),
         COMMENT,
-        Column("body", "json", "The decoded body; NULL if no layout matches", nullable=True),
+        Column("body", "json", "The decoded body; NULL if no layout matches"),
         hash_column("body_hash", "Hash of the body cell"),
         number("created_lt", "Logical time of its creation"),
         *(MC_SEQNO, DAY),
@@ -286,10 +273,10 @@ V_JETTON_TRANSFERS = View(
         *("jetton_transfers", "transaction_traces", "messages", "message_bodies"),
         *("jetton_wallets", "transactions", "v_jettons", "dex_prices"),
     ),
-    columns=(
+    columns=optional(
         time("Time of the transaction"),
-        choice("kind", "transfer", "mint"),
-        Column("success", "bool", "Whether the jetton wallet did not abort", nullable=True),
+        one_of("kind", "transfer", "mint"),
+        Column("success", "bool", "Whether the jetton wallet did not abort"),
         *labelled("sender", "Owner that sent the jettons; NULL: minted"),
         *labelled("recipient", "New owner"),
         *address("jetton", "Jetton master"),
@@ -297,9 +284,9 @@ V_JETTON_TRANSFERS = View(
         *amount("amount", "Jettons"),
         VALUE_TON,
         COMMENT,
-        Column("forward_amount", "scaled", "TON forwarded to the new owner", nullable=True),
+        Column("forward_amount", "scaled", "TON forwarded to the new owner"),
         *address("jetton_wallet", "Jetton wallet of the sender; minted: of the new owner"),
-        Column("query_id", "amount", "Query id of the message", nullable=True),
+        Column("query_id", "amount", "Query id of the message"),
         *_TRANSACTION,
         *(MC_SEQNO, DAY),
     ),
@@ -315,9 +302,9 @@ V_TRANSFERS = View(
         *("messages", "message_bodies", "transaction_traces", "jetton_transfers"),
         *("v_jettons", "dex_prices", "nft_transfers", "latest_nft_collections"),
     ),
-    columns=(
+    columns=optional(
         time("Time of the transaction"),
-        choice("kind", "ton", "extra_currency", "jetton", "nft"),
+        one_of("kind", "ton", "extra_currency", "jetton", "nft"),
         *labelled("sender", "Sender"),
         *labelled("recipient", "Recipient"),
         text("asset", "Jetton master, NFT item, or id of the extra currency; NULL: TON"),
@@ -338,10 +325,10 @@ V_SWAPS = View(
         *("dex_swaps", "actions", "messages", "message_bodies", "transaction_traces"),
         *("v_jettons", "dex_prices", "ton_prices"),
     ),
-    columns=(
+    columns=optional(
         time("Time of its last transaction"),
-        choice("dex", *EXCHANGES),
-        Column("success", "bool", "Whether the swap succeeded", nullable=True),
+        one_of("dex", *EXCHANGES),
+        Column("success", "bool", "Whether the swap succeeded"),
         *labelled("pool", "First pool on the route; router or vault if its messages are unknown"),
         *labelled("sender", "Account that swapped"),
         *address("asset_in", "Jetton master given; NULL: TON"),
@@ -354,17 +341,15 @@ V_SWAPS = View(
             "value_ton",
             "scaled",
             "The TON of the swap; without TON, asset_in at its last price within a day",
-            nullable=True,
         ),
         Column(
             "value_usd",
             "scaled",
             "value_ton in US dollars, at the last price of TON within a day (ton_prices)",
-            nullable=True,
         ),
-        Column("hops", "int32", "Number of pools on the route", nullable=True),
+        Column("hops", "int32", "Number of pools on the route"),
         hash_column("tx_hash", "Transaction of the first pool on the route, where known"),
-        Column("query_id", "amount", "Query id of the message to that pool", nullable=True),
+        Column("query_id", "amount", "Query id of the message to that pool"),
         *address("referral", "Who referred the swap, by the message to that pool"),
         *_ACTION,
     ),
@@ -398,9 +383,9 @@ V_NFT_EVENTS = View(
         *("nft_sales_events", "actions", "nft_items", "nft_sales", "nft_transfers"),
         *("transaction_traces", "latest_nft_collections"),
     ),
-    columns=(
+    columns=optional(
         time("Time of its last transaction"),
-        choice(
+        one_of(
             "event",
             *("minted", "listed", "auctioned", "changed", "cancelled", "bid", "outbid", "sold"),
             *("ended", "released"),
@@ -414,9 +399,179 @@ V_NFT_SALES = View(
     name="v_nft_sales",
     doc="Purchases of NFTs and domains, at a fixed price or by auction.",
     bases=("v_nft_events",),
-    columns=(
+    columns=optional(
         time("Time of its last transaction"),
-        choice("event", "nft_purchase", "dns_purchase"),
+        one_of("event", "nft_purchase", "dns_purchase"),
         *_NFT,
     ),
 )
+
+
+def _double(name: str, doc: str) -> Column:
+    return Column(name, "double", doc)
+
+
+V_BALANCES = View(
+    name="v_balances",
+    doc="Balances in TON and jettons after every block that touched their account.",
+    bases=("account_states", "jetton_wallets", "v_jettons"),
+    columns=optional(
+        time("Time of the block with the change"),
+        *account("Owner"),
+        LABEL,
+        *ASSET,
+        text("symbol", "TON, or symbol of the jetton"),
+        *amount("balance", "Balance after the block"),
+        *address("jetton_wallet", "Jetton wallet that holds it; NULL: TON"),
+        number("lt", "Logical time of the last transaction before"),
+        MC_SEQNO,
+        number("block_seqno", "Seqno of the block in its shard; NULL for jettons"),
+        DAY,
+    ),
+)
+
+DEX_PRICES = View(
+    name="dex_prices",
+    doc=(
+        "Jettons in TON by hour, from successful swaps through one pool between the jetton and TON "
+        "(or wrapped TON), of at least 0.1 TON. A pool counts on a day with at least 3 of them and "
+        "10 TON. A swap counts if its price is within half and twice the median of those of the "
+        "jetton around it, 10 before and 10 after."
+    ),
+    bases=("dex_swaps", "v_jettons"),
+    columns=optional(
+        time("Beginning of the hour"),
+        *account("Jetton master"),
+        text("symbol", "Symbol of the jetton"),
+        _double("open", "First price, TON for one jetton"),
+        _double("high", "Highest price"),
+        _double("low", "Lowest price"),
+        _double("close", "Last price"),
+        _double("volume_ton", "TON of the swaps that count"),
+        _double("volume", "Jettons of the swaps that count"),
+        number("trades", "Swaps that count"),
+        number("pools", "Pools (or routers, as dex_swaps.pool) that they went through"),
+        _double(
+            "close_usd", "close in US dollars, by stablecoins of the last hour with any in a day"
+        ),
+    ),
+)
+
+TON_PRICES = View(
+    name="ton_prices",
+    doc="TON in US dollars by hour: the median over the stablecoins in dex_prices.",
+    bases=("dex_prices",),
+    columns=optional(
+        time("Beginning of the hour"),
+        _double("usd", "US dollars for one TON, at the last prices of the hour"),
+        _double("volume_ton", "TON of the swaps that count"),
+        number("stablecoins", "Number of stablecoins with a price"),
+    ),
+)
+
+PRICES_DAILY = View(
+    name="prices_daily",
+    doc=(
+        "TON and jettons by UTC day: the last price in dex_prices, or, of a token of liquid "
+        "staking without one, TON for a token in the day's deposits of at least one TON."
+    ),
+    bases=("dex_prices", "ton_prices", "actions", "v_jettons"),
+    columns=optional(
+        Column("date", "date", "UTC day of the swaps or deposits"),
+        *ASSET,
+        text("symbol", "TON, or symbol of the jetton"),
+        _double("price_ton", "TON for one"),
+        _double("price_usd", "US dollars for one, by the last price of TON that day"),
+        _double("volume_ton", "TON of the swaps or deposits that count"),
+        number("trades", "Their number; NULL: TON"),
+        one_of("source", "swaps", "staking"),
+    ),
+)
+
+V_NEW_CONTRACTS = View(
+    name="v_new_contracts",
+    doc="Deployments: transactions that made an account without code active.",
+    bases=("transactions", "account_states", "interfaces"),
+    columns=optional(
+        time("Time of the transaction"),
+        *account("New contract"),
+        LABEL,
+        hash_column("code_hash", "Hash of its code after the block"),
+        INTERFACES,
+        hash_column("tx_hash", "Hash of the transaction"),
+        number("lt", "Logical time of the transaction"),
+        *(MC_SEQNO, DAY),
+    ),
+)
+
+V_DAILY = View(
+    name="v_daily",
+    doc="One row per UTC day with transactions: what happened.",
+    bases=("transactions", "messages", "jetton_transfers", "v_swaps", "v_new_contracts"),
+    columns=(
+        Column("date", "date", "UTC day of the transactions"),
+        *optional(
+            number("transactions", "Transactions"),
+            number("failed", "Transactions that were aborted"),
+            number("active_accounts", "Accounts with a transaction"),
+            number("active_wallets", "Accounts that received a message from outside"),
+            number("messages", "Messages consumed"),
+            Column("fees", "scaled", "Fees in TON"),
+            Column("gas_used", "amount", "Gas used"),
+            Column("ton_volume", "scaled", "TON carried by consumed messages"),
+            number("jetton_transfers", "Jetton transfers that were not aborted"),
+            number("swaps", "Successful swaps"),
+            Column("swap_volume_ton", "scaled", "Their value in TON, where known"),
+            number("new_contracts", "Deployments"),
+            Column(
+                "new_contracts_by_code",
+                "json",
+                "Deployments by hash of the code (base64), the most frequent first",
+            ),
+        ),
+    ),
+)
+
+BALANCES_AT = View(
+    name="balances_at",
+    doc=(
+        "Balances of all accounts and jetton wallets at a time (UTC timestamp), from their newest "
+        "states up to then, with the columns of v_balances."
+    ),
+    bases=("account_states", "jetton_wallets", "v_jettons"),
+    columns=V_BALANCES.columns,
+    parameters="ts",
+)
+
+JETTON_HOLDERS = View(
+    name="jetton_holders",
+    doc=(
+        "Holders of a jetton (address of the master in any form), at a time or, by default, at the "
+        "end of the lake; without empty wallets."
+    ),
+    bases=("jetton_wallets", "v_jettons"),
+    columns=optional(
+        *account("Owner"),
+        LABEL,
+        text("symbol", "Symbol of the jetton"),
+        *amount("balance", "Balance"),
+        _double("share", "Share of the sum of all holders"),
+        *address("jetton_wallet", "Jetton wallet"),
+        time("Time of the last change"),
+    ),
+    parameters="master, at := NULL",
+)
+
+VIEWS: dict[str, View] = {
+    view.name: view
+    for view in (
+        *(V_JETTONS, V_ACCOUNTS, V_TRANSACTIONS, V_COMMENTS, V_MESSAGES, V_NEW_CONTRACTS),
+        *(DEX_PRICES, TON_PRICES, PRICES_DAILY, V_JETTON_TRANSFERS, V_TRANSFERS, V_SWAPS),
+        *(V_NFT_EVENTS, V_NFT_SALES),
+        *(V_BALANCES, V_DAILY, BALANCES_AT, JETTON_HOLDERS),
+    )
+}
+"""Every view for people and every macro over them, each after the views that it reads."""
+
+MACROS = frozenset(view.name for view in VIEWS.values() if view.parameters)
+"""The macros: they take parameters."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.lake.duck.connection import list_views
-from tonlake.lake.schema.view_catalogue import VIEWS
+from tonlake.lake.schema.view import VIEWS
 
 if TYPE_CHECKING:
     from tonlake.queries.loader import Query

@@ -26,8 +26,8 @@ from tonlake.api.stream.event import Event
 from tonlake.ingest.decode.cell.writer import serialize_single
 from tonlake.ingest.derive.action.stored import SOURCES
 from tonlake.ingest.derive.tvm.call import NotAccepted
-from tonlake.ingest.derive.tvm.message import list_messages, read_message
 from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.ingest.derive.tvm.trace import list_messages, read_message
 from tonlake.lake.duck.connection import connect
 from tonlake.queries.loader import load_queries
 

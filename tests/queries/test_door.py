@@ -25,10 +25,9 @@ from tonlake.lake.index.segment.declared import (
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.settings import LakeSettings
-from tonlake.queries.composed import find_composed
 from tonlake.queries.errors import QueryNeeded
 from tonlake.queries.loader import Query, load_queries
-from tonlake.queries.reader import Reader
+from tonlake.queries.reader import Reader, find_composed
 
 Row = dict[str, Any]
 SETTINGS = LakeSettings()

@@ -21,8 +21,7 @@ from tonlake.api.errors import (
     StackTypeUnknown,
 )
 from tonlake.api.request.call import Addresses, Call, Flag, Hashes, OneAddress, Query, Texts
-from tonlake.api.text.encoding import Address, encode_bytes
-from tonlake.api.text.stack import encode_v3
+from tonlake.api.text.encoding import Address, encode_bytes, encode_v3
 from tonlake.api.v3.layout.field import Omitted
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.classified import choose_types
@@ -34,7 +33,7 @@ from tonlake.api.v3.resource.action import Action
 from tonlake.api.v3.resource.answer import AddressBook, Metadata, Traces, Transactions
 from tonlake.api.v3.route.decode import read_cells
 from tonlake.api.v3.route.trace import list_addresses as list_action_addresses
-from tonlake.ingest.derive.tvm.message import Fees
+from tonlake.ingest.derive.tvm.trace import Fees
 
 
 class RunRequest(msgspec.Struct, frozen=True):

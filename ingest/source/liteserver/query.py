@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from tonlake.ingest.blocks import MASTERCHAIN_SHARD, BlockId, McHead
-from tonlake.ingest.decode.block.config import read_params
+from tonlake.ingest.decode.block.block import read_params
 from tonlake.ingest.decode.block.header import read_own_info, read_parts, read_state_hash
 from tonlake.ingest.decode.block.proof import (
     ProofInvalid,

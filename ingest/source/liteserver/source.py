@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from tonlake.ingest.blocks import BlockId, McBundle, McHead, RawBlock, ZeroState, name_mc_block
-from tonlake.ingest.decode.block.config import find_zero_states
+from tonlake.ingest.decode.block.block import find_zero_states
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import (
     BlockCorrupt,

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tonlake.ingest.blocks import BlockId, KeyMark, McBundle, McHead, RawBlock, name_mc_block
-from tonlake.ingest.decode.block.config import read_mark
+from tonlake.ingest.decode.block.block import read_mark
 from tonlake.ingest.decode.block.header import read_header, read_mc_extra, read_shard_tops
 from tonlake.ingest.decode.block.proof import Signers, check_proof
 from tonlake.ingest.decode.cell.boc import parse_boc

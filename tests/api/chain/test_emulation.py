@@ -16,9 +16,8 @@ from tonlake.api.request.call import Arguments, Call
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.decode.cell.writer import serialize_single
 from tonlake.ingest.derive.tvm.call import NotAccepted
-from tonlake.ingest.derive.tvm.message import list_messages, read_message
 from tonlake.ingest.derive.tvm.pool import TvmPool
-from tonlake.ingest.derive.tvm.trace import EmulatedTrace
+from tonlake.ingest.derive.tvm.trace import EmulatedTrace, list_messages, read_message
 from tonlake.ingest.errors import DecodeError
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot

@@ -22,8 +22,7 @@ from tonlake.api.explorer.contract import (
     read_stack,
 )
 from tonlake.api.explorer.words.body import unwrap
-from tonlake.api.text.encoding import parse_address
-from tonlake.api.text.stack import decode_stack
+from tonlake.api.text.encoding import decode_stack, parse_address
 from tonlake.api.v3.resource.order import OrderAction
 from tonlake.api.v3.route.contract import MultisigOrder, VestingInfo
 from tonlake.ingest.decode.cell.boc import parse_boc

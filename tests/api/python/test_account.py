@@ -10,7 +10,7 @@ from litestar.testing import TestClient
 import tonlake
 from tonlake.api.errors import AddressInvalid, AnswerNotFound, NotCovered, RequestInvalid
 from tonlake.api.python.account import Account
-from tonlake.api.text.stack import read_argument
+from tonlake.api.text.encoding import read_argument
 from tonlake.ingest.derive.tvm.call import TvmSlice
 
 

@@ -12,7 +12,7 @@ from tonlake.api.chain.run import run_on_state
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.python import history
 from tonlake.api.settings import Settings
-from tonlake.api.text.stack import encode_v3
+from tonlake.api.text.encoding import encode_v3
 from tonlake.lake.errors import QueryError
 
 pytestmark = pytest.mark.usefixtures("tvm")

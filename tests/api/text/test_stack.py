@@ -11,8 +11,8 @@ from pytoniq_core import begin_cell
 
 from tests.ingest.derive.tvm.values import HIGH, LOW, VALUES, normalize
 from tonlake.api.errors import RequestInvalid, StackTypeUnknown
-from tonlake.api.text import stack
-from tonlake.api.text.stack import decode_stack, encode_legacy, encode_typed, encode_v3
+from tonlake.api.text import encoding
+from tonlake.api.text.encoding import decode_stack, encode_legacy, encode_typed, encode_v3
 from tonlake.ingest.derive.tvm.call import TvmBuilder, TvmCell, TvmNan, TvmOpaque, TvmSlice
 
 CELL = begin_cell().store_uint(5, 8).store_ref(begin_cell().store_uint(1, 3).end_cell()).end_cell()
@@ -224,7 +224,7 @@ def test_arguments_are_bounded() -> None:
     with pytest.raises(RequestInvalid, match="nested too deep"):
         decode(["tuple", {"elements": [nested]}])
     with (
-        mock.patch.object(stack, "STACK_ENTRIES", 10),
+        mock.patch.object(encoding, "STACK_ENTRIES", 10),
         pytest.raises(RequestInvalid, match="too many entries"),
     ):
         decode(*[["null"]] * 11)

@@ -18,7 +18,7 @@ from tests.ingest.source.liteserver.test_source import write_config
 from tests.patience import patient
 from tonlake.api.app import create_app
 from tonlake.ingest.blocks import ZeroState
-from tonlake.ingest.derive.tvm.message import build_external_message, read_message
+from tonlake.ingest.derive.tvm.trace import build_external_message, read_message
 
 EMPTY = "te6cckEBAQEAAgAAAEysuc0="
 SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"

@@ -10,8 +10,7 @@ import pytest
 
 from tests.ingest.hashmaps import build_hashmap
 from tests.patience import compose
-from tonlake.ingest.assemble.currency import CurrencyRegistry
-from tonlake.ingest.assemble.statecell import CellFinder
+from tonlake.ingest.assemble.statecell import CellFinder, CurrencyRegistry
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.packed import pack_cell
 from tonlake.ingest.run.pipeline import ingest

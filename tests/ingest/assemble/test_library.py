@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.ingest.hashmaps import build_hashmap
-from tonlake.ingest.assemble.library import LibraryRegistry
-from tonlake.ingest.assemble.statecell import CellFinder
+from tonlake.ingest.assemble.statecell import CellFinder, LibraryRegistry
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.packed import pack_cell
 from tonlake.ingest.settings import IngestSections

@@ -15,7 +15,7 @@ from tests.ingest.simulator.node import BLOCK_SIGNED, SimulatedNode
 from tests.patience import vary
 from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.decode.block.block import decode_bundle
-from tonlake.ingest.run import signed
+from tonlake.ingest.run import follow
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.following import CONFIRMED_FILE, read_confirmed
 from tonlake.lake.log.state import read_state
@@ -112,7 +112,7 @@ def test_what_the_pipe_brings_beside(piped: Piped, bundles: list[McBundle]) -> N
     applied = bytes.fromhex("5b82c864") + right[4:]
     nonsense = b"".join(BLOCK_SIGNED + at.to_bytes(80, "little") for at in range(700))
     master = BLOCK_SIGNED + b"\xff" * 80
-    with mock.patch.object(signed, "WAIT_S", 0.0):
+    with mock.patch.object(follow, "WAIT_S", 0.0):
         assert piped.tell(b"???", applied, nonsense[:-3], b"", left[:50]) == set()
     assert len(piped.follower._signed._due) == 0
     assert piped.tell(left[50:], master) == {(bundle.blocks[1].id.shard, bundle.blocks[1].id.seqno)}

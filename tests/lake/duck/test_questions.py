@@ -15,8 +15,7 @@ from duckdb import DuckDBPyConnection
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.schema import ARROW_TYPES
-from tonlake.lake.schema.view import View
-from tonlake.lake.schema.view_catalogue import VIEWS
+from tonlake.lake.schema.view import VIEWS, View
 
 Rows = list[dict[str, Any]]
 NANO = Decimal(1_000_000_000)

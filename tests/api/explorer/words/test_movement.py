@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tonlake.api.explorer.words.movement import (
+from tonlake.api.explorer.words.sentence import (
     BOTH,
     EXTRA_CURRENCY,
     IN,

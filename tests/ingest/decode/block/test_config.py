@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.ingest.hashmaps import build_hashmap
 from tests.ingest.networks import Network
 from tonlake.ingest.blocks import KeyMark
-from tonlake.ingest.decode.block.config import config_rows, find_version, read_mark, read_params
+from tonlake.ingest.decode.block.block import config_rows, find_version, read_mark, read_params
 from tonlake.ingest.decode.block.header import read_header, read_mc_extra
 from tonlake.ingest.decode.block.state import read_config, read_state
 from tonlake.ingest.decode.cell.boc import parse_boc

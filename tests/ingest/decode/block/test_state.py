@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from tests.ingest.hashmaps import build_hashmap, store_hashmap
 from tests.ingest.networks import Cells, Network, Row, find_cells
 from tests.ingest.updates import end_proof, end_pruned, end_update, make_update, prune
-from tonlake.ingest.assemble.currency import CurrencyRegistry
-from tonlake.ingest.assemble.statecell import CellFinder
+from tonlake.ingest.assemble.statecell import CellFinder, CurrencyRegistry
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode.block.block import decode_bundle, decode_bundles, decode_in_python
 from tonlake.ingest.decode.block.header import read_header, read_parts

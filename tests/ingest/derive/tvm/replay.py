@@ -28,7 +28,7 @@ from tonlake.ingest.derive.tvm.call import (
     join_shard_account,
     split_shard_account,
 )
-from tonlake.ingest.derive.tvm.message import estimate_unaccepted, list_messages, read_fees
+from tonlake.ingest.derive.tvm.trace import estimate_unaccepted, list_messages, read_fees
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings

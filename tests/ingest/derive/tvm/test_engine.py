@@ -30,8 +30,8 @@ from tonlake.ingest.derive.tvm.call import (
     TvmOpaque,
     TvmSlice,
 )
-from tonlake.ingest.derive.tvm.message import build_external_message, read_destination, read_message
 from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.ingest.derive.tvm.trace import build_external_message, read_destination, read_message
 from tonlake.ingest.errors import TvmRefusal, TvmStackDeep, TvmStackLarge
 from tonlake.ingest.settings import IngestSections, TvmSettings
 
