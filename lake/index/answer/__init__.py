@@ -41,7 +41,6 @@ ANSWERS: dict[str, Answer] = {
     "v3/transactions": transactions.read_transactions,
     "v3/transactions_of_messages": messages.list_ends,
     **contracts.ANSWERS,
-    **contracts.TRANSFER_ANSWERS,
 }
 
 

@@ -309,15 +309,6 @@ def _find_newest(name: str, index: Index, asked: Mapping[str, Any]) -> list[Row]
     return [found[account] for account in accounts if account in found]
 
 
-ANSWERS: dict[str, Callable[[Index, Mapping[str, Any]], list[Row]]] = {
-    **{f"v3/{name}": partial(_find_page, name) for name in ORDERS},
-    "v3/token_collections": partial(_find_newest, "nft_collections"),
-    "v3/token_items": partial(_find_newest, "nft_items"),
-    "v3/token_masters": partial(_find_newest, "jetton_masters"),
-    "v3/token_wallets": partial(_find_newest, "jetton_wallets"),
-}
-
-
 _JETTON = {"account": ("account",), "jetton": ("jetton",)}
 _ITEM = {"account": ("account",), "collection": ("collection",)}
 COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -408,6 +399,11 @@ def _passes_transfer(
     )
 
 
-TRANSFER_ANSWERS: dict[str, Callable[[Index, Mapping[str, Any]], list[Any]]] = {
-    f"v3/{name}": partial(_find_transfers, name) for name in COLUMNS
+ANSWERS: dict[str, Callable[[Index, Mapping[str, Any]], list[Any]]] = {
+    **{f"v3/{name}": partial(_find_page, name) for name in ORDERS},
+    **{f"v3/{name}": partial(_find_transfers, name) for name in COLUMNS},
+    "v3/token_collections": partial(_find_newest, "nft_collections"),
+    "v3/token_items": partial(_find_newest, "nft_items"),
+    "v3/token_masters": partial(_find_newest, "jetton_masters"),
+    "v3/token_wallets": partial(_find_newest, "jetton_wallets"),
 }
