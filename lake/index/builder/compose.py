@@ -24,6 +24,7 @@ from tonlake.lake.index.segment.declared import (
     MESSAGE_COLUMNS,
     MESSAGES,
     NO_LT,
+    OWN,
     STATE_COLUMNS,
     TOLD,
     TRANSACTIONS,
@@ -244,7 +245,7 @@ class _Composer:
         self._add_table(ACCOUNT_STATES, held, copies)
         self._add_table(ACTION_ACCOUNTS, actions, _encode(ACTION_ACCOUNTS, numbered[3]))
         around = _find_states(numbered[0], accounts[0], numbered[2], accounts[1])
-        given = _omit_known(numbered[0])
+        given = _omit_told(numbered[0], numbered[1])
         copies = self._add_messages(messages, given, numbered[1], numbered[2], around)
         self._add_table(TRANSACTIONS, rows, copies)
         hashes = rows["hash"].combine_chunks()
@@ -322,8 +323,7 @@ class _Composer:
     ) -> list[bytes]:
         """Add messages, and return the copies of transactions, with theirs and the states around.
 
-        ``around`` are the places of these among all states. Moments of messages are relative to
-        those of the transaction.
+        ``around`` are the places of these among all states.
         """
         owners = numbered["row"].to_pylist()
         counts = [0] * rows.num_rows
@@ -331,14 +331,14 @@ class _Composer:
             counts[owner] += 1
         ends = [0, *accumulate(counts)]
         contents, copies = array("q"), list[bytes]()
-        lts, times = _relate(numbered, rows)
+        related = _relate(numbered, rows)
         for start in range(0, rows.num_rows, AT_ONCE):
             stop = min(start + AT_ONCE, rows.num_rows)
             first, count = ends[start], ends[stop] - ends[start]
             columns = list_columns(numbered.slice(first, count), MESSAGE_COLUMNS)
             contents.extend(map(hash, zip(*columns[_CONTENT_AT:], strict=True)))
-            columns[_LT_AT] = lts.slice(first, count).to_pylist()
-            columns[_TIME_AT] = times.slice(first, count).to_pylist()
+            for name, values in related.items():
+                columns[MESSAGE_COLUMNS.index(name)] = values.slice(first, count).to_pylist()
             lines = list(zip(*columns, strict=True))
             nested = [
                 lines[ends[row] - first : ends[row + 1] - first] for row in range(start, stop)
@@ -424,8 +424,7 @@ def _find_first(rows: pa.Table, column: str) -> pa.Array:
     return _pack("I", first.values())
 
 
-_LT_AT, _TIME_AT = map(MESSAGE_COLUMNS.index, ("created_lt", "created_at"))
-_CONTENT_AT = MESSAGE_COLUMNS.index("msg_hash")
+_CONTENT_AT = MESSAGE_COLUMNS.index("msg_index") + 1
 """Where the columns begin that both ends of a message have."""
 
 _APART = frozenset({"hash", "boc"})
@@ -467,12 +466,16 @@ def _find_states(
     return [pc.index_in(_pair(rows[name], of_row), value_set=known) for name in names]
 
 
-def _omit_known(rows: pa.Table) -> pa.Table:
-    """Return transactions without what the account's previous one in the segment tells, as NULL."""
+def _omit_told(rows: pa.Table, messages: pa.Table) -> pa.Table:
+    """Return transactions with NULL where the account's previous one, or a message, tells."""
     previous = rows["prev_trans_hash"]
     previous = pc.if_else(pc.less(previous, rows.num_rows), previous, None)
-    for name, told in TOLD.items():
-        is_told = pc.fill_null(pc.equal(rows[told].take(previous), rows[name]), fill_value=False)
+    told = {name: rows[other].take(previous) for name, other in TOLD.items()}
+    received = messages.filter(pc.equal(messages["direction"], "in"))
+    at = pc.index_in(_count(rows.num_rows), value_set=pc.cast(received["row"], pa.uint32()))
+    told["in_msg_hash"] = received["msg_hash"].take(at)
+    for name, values in told.items():
+        is_told = pc.fill_null(pc.equal(values, rows[name]), fill_value=False)
         given = pc.if_else(is_told, None, rows[name])
         rows = rows.set_column(rows.schema.get_field_index(name), name, given)
     return rows
@@ -485,13 +488,16 @@ def _list_facts(states: pa.Table, places: pa.Array) -> Iterator[Any]:
     return (each if known else None for each, known in zip(facts, places.is_valid(), strict=True))
 
 
-def _relate(messages: pa.Table, rows: pa.Table) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    """Return logical times and times of messages relative to those of their transactions."""
-    owners, moments = messages["row"], []
-    for own, of_row in (("created_lt", "lt"), ("created_at", "now")):
+def _relate(messages: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """Return columns of messages as copies have them: relative to those of the transaction."""
+    owners, related = messages["row"], {}
+    for name, of_row in (("created_lt", "lt"), ("created_at", "now")):
         base = pc.cast(rows[of_row].take(owners), pa.int64())
-        moments.append(pc.subtract(pc.cast(messages[own], pa.int64()), base))
-    return moments[0], moments[1]
+        related[name] = pc.subtract(pc.cast(messages[name], pa.int64()), base)
+    account = rows["account"].take(owners)
+    for name in ("source", "destination"):
+        related[name] = pc.if_else(pc.equal(messages[name], account), OWN, messages[name])
+    return related
 
 
 def _count_same(owners: Sequence[int]) -> array[int]:

@@ -22,6 +22,7 @@ from tonlake.lake.index.segment.declared import (
     INDEXED,
     MESSAGE_COLUMNS,
     MESSAGES,
+    OWN,
     RECORD_COLUMNS,
     TOLD,
     TRANSACTIONS,
@@ -175,9 +176,14 @@ class SegmentTable:
 PARTS_AT, PARTS = RECORD_COLUMNS.index("messages"), 3
 """Where the messages of a transaction, and the states around it, are in its list."""
 
-_LT_AT, _TIME_AT = map(MESSAGE_COLUMNS.index, ("created_lt", "created_at"))
+_LT_AT, _TIME_AT, _DIRECTION, _MSG_HASH, _SOURCE, _DESTINATION = map(
+    MESSAGE_COLUMNS.index,
+    ("created_lt", "created_at", "direction", "msg_hash", "source", "destination"),
+)
 _TRACE_AT = RECORD_COLUMNS.index("trace_id")
-_PREVIOUS, _LT_BEFORE, _STATE_BEFORE = map(RECORD_COLUMNS.index, ("prev_trans_hash", *TOLD))
+_PREVIOUS, _IN_HASH, _LT_BEFORE, _STATE_BEFORE = map(
+    RECORD_COLUMNS.index, ("prev_trans_hash", "in_msg_hash", *TOLD)
+)
 _HASHES = (*places_of(TRANSACTIONS.name, RECORD_COLUMNS, "hash"), _TRACE_AT)
 _AMOUNTS = places_of(TRANSACTIONS.name, RECORD_COLUMNS, "amount")
 _MESSAGE_HASHES = places_of(MESSAGES.name, MESSAGE_COLUMNS, "hash")
@@ -410,13 +416,14 @@ class SegmentTransactions:
                 values[_LT_BEFORE] = lts[values[_PREVIOUS]]
             if values[_STATE_BEFORE] is None:
                 values[_STATE_BEFORE] = states[values[_PREVIOUS]]
-            for line in values[PARTS_AT]:
-                if line[_LT_AT] is not None:
-                    line[_LT_AT] += lt
-                    line[_TIME_AT] += now
             number, seqno = accounts[row], seqnos[bisect_right(ends, row)]
-            account, trace_id = (workchains[number], ids[number]), trace - 1 if trace else None
-            values.extend((lt, now, row, *account, seqno, trace_id, states[row]))
+            account, trace_id = ids[number], trace - 1 if trace else None
+            lines = values[PARTS_AT]
+            _fill_lines(lines, lt, now, account)
+            if values[_IN_HASH] is None and lines and lines[0][_DIRECTION] == "in":
+                values[_IN_HASH] = lines[0][_MSG_HASH]
+            columns = (lt, now, row, workchains[number], account, seqno, trace_id, states[row])
+            values.extend(columns)
         return found
 
     def complete(self, lists: Sequence[list[Any]]) -> list[Record]:
@@ -456,15 +463,26 @@ class SegmentTransactions:
         rows = list(dict.fromkeys(row for row, _ in places))
         parts = dict(zip(rows, self._table.read_copies(rows), strict=True))
         lines = [parts[row][PARTS_AT][place] for row, place in places]
+        ids, accounts = self._segment.accounts.ids, self._accounts
+        for (row, _), line in zip(places, lines, strict=True):
+            _fill_lines([line], self.lt[row], self.now[row], ids[accounts[row]])
         self._rows.fill(lines, _MESSAGE_HASHES)
         read_amounts(lines, _MESSAGE_AMOUNTS)
         for (row, _), line in zip(places, lines, strict=True):
-            lt = self.lt[row]
-            if line[_LT_AT] is not None:
-                line[_LT_AT] += lt
-                line[_TIME_AT] += self.now[row]
-            line.extend((self.hash_of(row), lt, None, None))
+            line.extend((self.hash_of(row), self.lt[row], None, None))
         return [make_row(Message, line) for line in lines]
+
+
+def _fill_lines(lines: Iterable[list[Any]], lt: int, now: int, account: int) -> None:
+    """Fill in what messages have relative to their transaction; hashes are numbers."""
+    for line in lines:
+        if line[_LT_AT] is not None:
+            line[_LT_AT] += lt
+            line[_TIME_AT] += now
+        if line[_SOURCE] == OWN:
+            line[_SOURCE] = account
+        if line[_DESTINATION] == OWN:
+            line[_DESTINATION] = account
 
 
 def _take(numbers: memoryview, kind: pa.DataType, rows: pa.Array) -> pa.Array:
