@@ -228,13 +228,10 @@ def serialize_single(cell: bytes) -> bytes:
 
 def _write(tree: CellTree, roots: Sequence[int]) -> bytes:
     """Return the bag of any cells; duplicates are written once."""
-    if len(roots) == 1 and (bag := _write_chain(tree, roots[0])):
-        return bag
-    if len(roots) == 1 and tree.is_distinct(roots[0]):
+    bag = _write_chain(tree, roots[0]) if len(roots) == 1 else None
+    if bag is None and len(roots) == 1 and tree.is_distinct(roots[0]):
         bag = _write_by_plan(tree, roots[0])
-        if bag is not None:
-            return bag
-    return _write_ordered(tree, roots, *_number(tree, roots))
+    return bag or _write_ordered(tree, roots, *_number(tree, roots))
 
 
 def _write_chain(tree: CellTree, root: int) -> bytes | None:

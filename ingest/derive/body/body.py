@@ -16,7 +16,6 @@ from tonlake.ingest.derive.body.record import EMPTY_CELL, OPCODE_BITS, decode_la
 from tonlake.ingest.derive.body.scheme import MIN_HASHED, load_scheme
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
 
-_REQUEST = "TgWalletRequest"
 SIGNED, WALLET = "SignedBody", "WalletBody"
 """Types of bodies that begin with a signature: of messages of any direction, of external ones."""
 _PLAIN_COMMENT = '{"@type":"text_comment","text":'
@@ -65,7 +64,7 @@ def name_opcode(opcode: int) -> str | None:
 
 def name_request(opcode: int) -> str | None:
     """Return the name of a request that follows a signature; None if unknown."""
-    choices = load_scheme().union(_REQUEST).choices
+    choices = load_scheme().union("TgWalletRequest").choices
     return next((each.record.name for each in choices if each.tag == opcode), None)
 
 

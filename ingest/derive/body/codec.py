@@ -41,15 +41,11 @@ MAX_TEXT = 4 << 20
 fits, but a few crafted cells could represent 2^256 keys."""
 MAX_VISITS = 2048
 """Maximum cells that layouts read, some of them several times: 255 messages with their payloads."""
+MAX_RAW_CELLS = 1536
+"""Maximum cells of raw bags, without single ones: six in each of 255 messages."""
 _CELL_TRIALS = 4
 _SPARE_CELLS = 1024
 """A small body may visit each of its cells a few times, as layouts are tried, plus this number."""
-_RAW_SHOWS = 2
-_SPARE_BYTES = 4096
-_SPARE_CELL_BYTES = 64
-"""Raw cells may take a few times the bytes of the body, plus these: each bag has a header."""
-
-
 LONG_TEXT = 4096
 """Characters of a cell above which a mark stands for them."""
 _MARK = "\0"
@@ -62,18 +58,17 @@ class Work:
     ``known`` has the text of cells by how they were read, or why they cannot be read that way;
     ``layouts`` decode payloads by opcode; ``level`` is the depth of the cell that is read,
     ``payloads`` how many more may be nested, ``entries_left`` how many more the dictionary that is
-    read may have, ``text_left`` what is left of ``MAX_TEXT``. ``limit`` names the limit that was
-    met, if any. ``is_mostly_unread`` tells that a layout was refused because it would leave most of
-    a body or payload unread.
+    read may have, ``raw_left`` and ``text_left`` what is left of other limits. ``limit`` names the
+    limit that was met, if any. ``is_mostly_unread`` tells that a layout was refused because it
+    would leave most of a body or payload unread.
     """
 
     def __init__(self, tree: CellTree, layouts: Layouts) -> None:
         """Create the full allowance for a body in its own tree."""
-        self.tree = tree
         self._aside: list[tuple[str, int]] = []
         self._visits_left = min(_CELL_TRIALS * tree.count + _SPARE_CELLS, MAX_VISITS)
         self.entries_left = MAX_ITEMS
-        self.text_left = MAX_TEXT
+        self.raw_left, self.text_left = MAX_RAW_CELLS, MAX_TEXT
         self.known: dict[object, str | BocError | BodyError] = {}
         self.layouts = layouts
         self.level = 0
@@ -124,17 +119,6 @@ class Work:
         self._visits_left -= 1
         if self._visits_left < 0:
             self.refuse("the layouts visit the cells of the body too often")
-
-    @cached_property
-    def _raw_bytes(self) -> int:
-        raw_bytes = _RAW_SHOWS * sum(map(len, self.tree.cells)) + _SPARE_BYTES
-        return raw_bytes + _SPARE_CELL_BYTES * self.tree.count
-
-    def spend(self, raw_bytes: int) -> None:
-        """Count a cell that is shown raw; raise BodyLimit above the limit."""
-        self._raw_bytes -= raw_bytes
-        if self._raw_bytes < 0:
-            self.refuse("the body shows its cells too often")
 
 
 class Codec:

@@ -17,7 +17,15 @@ from tonlake.ingest.decode.cell.build import append_cell, pack_head
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
-from tonlake.ingest.derive.body.codec import LONG_TEXT, MAX_ITEMS, Codec, Object, Sized, Work
+from tonlake.ingest.derive.body.codec import (
+    LONG_TEXT,
+    MAX_ITEMS,
+    MAX_RAW_CELLS,
+    Codec,
+    Object,
+    Sized,
+    Work,
+)
 from tonlake.ingest.derive.body.composite import Chunks, Reference, Repeat, check_end
 from tonlake.ingest.derive.body.function import Function, Read, escape
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
@@ -399,9 +407,6 @@ class LinkedRaw(Reference):
             return super().read_cell(tree, cell, work)
         return _show_raw(tree, cell, work)
 
-    def _read(self, tree: CellTree, cell: int, work: Work) -> str:
-        return self.inner.load(CellSlice(tree, cell), work)
-
 
 def _decode_payload(source: CellSlice, work: Work) -> str | None:
     """Return the object of the first layout that fits; None if none does within the limits."""
@@ -420,12 +425,12 @@ def _show_rest(source: CellSlice, work: Work) -> str:
     """Return the rest of a cell as a cell of its own, in base64."""
     tree, bits = source.tree, source.bits_left
     children = tree.links[source.cell][source.ref :]
-    if not source.pos and len(children) == len(tree.links[source.cell]):
+    if not (source.pos or source.ref):
         return _show_raw(tree, source.cell, work)
     rest = source.value & (1 << bits) - 1
     if not children:  # needs no tree, in which all other cells would be hashed
         return _show_bag(serialize_single(pack_head(0, rest, bits)), work)
-    return _show_bag(serialize_boc(tree, [append_cell(tree, rest, bits, children)]), work)
+    return _show_raw(tree, append_cell(tree, rest, bits, children), work)
 
 
 def _show_raw(tree: CellTree, cell: int, work: Work) -> str:
@@ -433,12 +438,26 @@ def _show_raw(tree: CellTree, cell: int, work: Work) -> str:
     text = work.known.get(~cell)
     if isinstance(text, str):
         return work.repeat(text)
-    bag = serialize_boc(tree, [cell]) if tree.links[cell] else serialize_single(tree.cells[cell])
+    children = tree.links[cell]
+    if children:
+        _count_cells(tree, children, work)
+    bag = serialize_boc(tree, [cell]) if children else serialize_single(tree.cells[cell])
     text = work.known[~cell] = _show_bag(bag, work)
     return text
 
 
+def _count_cells(tree: CellTree, roots: Sequence[int], work: Work) -> None:
+    """Count the cells of a raw bag below its root; raise BodyLimit above the limit."""
+    seen, todo = set(roots), list(roots)
+    for cell in todo:
+        fresh = [child for child in tree.links[cell] if child not in seen]
+        seen.update(fresh)
+        todo += fresh
+        if len(seen) > work.raw_left:
+            work.refuse(f"the body shows more than {MAX_RAW_CELLS:,} cells raw")
+    work.raw_left -= len(seen)
+
+
 def _show_bag(bag: bytes, work: Work) -> str:
-    work.spend(len(bag))
     text = f'"{b2a_base64(bag, newline=False).decode()}"'
     return work.set_aside(text) if len(text) > LONG_TEXT else text

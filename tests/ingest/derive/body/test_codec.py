@@ -124,14 +124,6 @@ def test_levels_are_limited() -> None:
         load(Reference(codec), CellBuilder(target.tree).store_ref(target.end()))
 
 
-def test_raw_bytes_are_limited() -> None:
-    work = codecs.Work(CellBuilder().tree, {})
-    work.spend(4096)
-    with pytest.raises(BodyLimit, match="shows its cells too often"):
-        work.spend(1)
-    assert work.limit == "the body shows its cells too often"
-
-
 TABLE = """
 flagged$0 flags:uint8 first:flags?uint8 third:flags.2?uint8 = Flagged;
 tagged$10 a:uint4 = Flagged;
