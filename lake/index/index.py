@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
-from itertools import chain, islice
+from itertools import islice
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,13 @@ from tonlake.lake.index.builder.plan import (
 )
 from tonlake.lake.index.cells import CellStore, open_cells
 from tonlake.lake.index.page import Declined, Hit, Listed, Member
-from tonlake.lake.index.segment.declared import ACCOUNT_STATES, RECORD_COLUMNS, TRACES, Record
+from tonlake.lake.index.segment.declared import (
+    ACCOUNT_STATES,
+    NO_LT,
+    RECORD_COLUMNS,
+    TRACES,
+    Record,
+)
 from tonlake.lake.index.segment.file import SegmentFile, map_segment
 from tonlake.lake.index.segment.segment import Segment, SegmentTable
 from tonlake.lake.log.place import is_open
@@ -148,17 +154,27 @@ class Segments:
             for row in segment.messages.find_any(msg_hash)
         ]
 
-    def find_traces(self, trace_ids: Iterable[bytes]) -> dict[bytes, Any]:
-        """Return the rows of the traces that are complete, by id."""
-        found, missing = dict[bytes, Any](), list(trace_ids)
+    def find_traces(
+        self, trace_ids: Iterable[bytes], moment: str = "end_lt", span: Range = (0, NO_LT)
+    ) -> dict[bytes, Any]:
+        """Return the rows of the traces that are complete, by id.
+
+        None stands for a trace whose moment is outside of a span, so that it need not be read.
+        """
+        found, passed, missing = dict[bytes, Any](), dict[bytes, Any](), list(trace_ids)
         for table in reversed(self.tables(TRACES.name)):
-            rows = chain.from_iterable(table.find("trace_id", each) for each in missing)
-            wanted = set(missing)
+            ends, rows, wanted = table.numbers[moment], [], set(missing)
+            for trace_id in missing:
+                for row in table.find("trace_id", trace_id):
+                    if span[0] <= ends[row] <= span[1]:
+                        rows.append(row)
+                    else:
+                        passed[trace_id] = None
             found |= {row.trace_id: row for row in table.read(rows) if row.trace_id in wanted}
             missing = [trace_id for trace_id in missing if trace_id not in found]
             if not missing:
                 break
-        return found
+        return passed | found
 
     def longest_trace(self, *, by_time: bool) -> int:
         """Return the longest duration of a complete trace, in Unix seconds or logical time."""

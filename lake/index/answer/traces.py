@@ -20,8 +20,9 @@ from tonlake.lake.index.page import (
     read_rows,
     walk,
 )
-from tonlake.lake.index.segment.declared import ACTION_ACCOUNTS, ACTIONS, TRACES
+from tonlake.lake.index.segment.declared import ACTION_ACCOUNTS, ACTIONS, NO_LT, TRACES
 from tonlake.lake.index.segment.segment import SegmentTable
+from tonlake.lake.log.ranges import Range
 
 Row = dict[str, Any]
 
@@ -42,20 +43,22 @@ class TraceRows:
         self._segments = index.current
         self._found: dict[bytes, Any] = dict(index.open_traces)
 
-    def find(self, trace_ids: Iterable[bytes | None]) -> dict[bytes, Any]:
-        """Return the rows of traces by id, each once, in the order of the ids; None is left out.
+    def find(
+        self, trace_ids: Iterable[bytes], moment: str = "end_lt", span: Range = (0, NO_LT)
+    ) -> list[Any]:
+        """Return the rows of traces, each once; those outside of a span need not be among them.
 
         Raises:
             Declined: a trace is missing that should be complete.
         """
-        wanted = [trace_id for trace_id in dict.fromkeys(trace_ids) if trace_id is not None]
-        self._found |= self._segments.find_traces(
-            trace_id for trace_id in wanted if trace_id not in self._found
-        )
+        wanted = dict.fromkeys(trace_ids)
+        fresh = (trace_id for trace_id in wanted if trace_id not in self._found)
+        self._found |= self._segments.find_traces(fresh, moment, span)
         try:
-            return {trace_id: self._found[trace_id] for trace_id in wanted}
+            rows = [self._found[trace_id] for trace_id in wanted]
         except KeyError as error:
             raise Declined from error
+        return [row for row in rows if row is not None]
 
     def longest(self, *, by_time: bool) -> int:
         """Return the longest duration of a trace, in Unix seconds or logical time."""
@@ -113,17 +116,23 @@ def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
         for listed in segments.list_account((asked["workchain"], asked["account"]))
     ]
     is_filtered = any(asked[name] is not None for name in _FILTERS)
+    moment, span = end_of(by_time=by_time), (0, NO_LT)
     seen: set[bytes] = set()
     page: list[Row] = []
     for chunk, edge in _read_ids(lists, descending=descending, by_time=by_time):
-        found = traces.find(trace_id for trace_id in chunk if trace_id not in seen)
-        seen.update(found)
-        page += [row for row in found.values() if not is_filtered or passes(row, asked)]
-        ends = map(itemgetter(end_of(by_time=by_time)), page)
-        if edge is None or most <= sum(
-            end > edge + wait if descending else end < edge for end in ends
-        ):
+        fresh = [trace_id for trace_id in chunk if trace_id not in seen]
+        seen.update(fresh)
+        found = traces.find(fresh, moment, span)
+        page += [row for row in found if not is_filtered or passes(row, asked)]
+        if edge is None:
             break
+        ends = sorted(map(itemgetter(moment), page), reverse=descending)[:most]
+        if len(ends) == most:
+            last = ends[-1]
+            if last > edge + wait if descending else last < edge:
+                break
+            if not is_filtered:  # those beyond the page need not be read
+                span = (last, NO_LT) if descending else (0, last)
     return cut_rows(page, asked)
 
 
