@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import numpy as np
 
 from tonlake.lake.index.index import Index, Segments
 from tonlake.lake.index.page import (
@@ -282,33 +281,40 @@ def _find_ends(segments: Segments, asked: Mapping[str, Any], most: int) -> list[
                     hits.append(Hit(segment, row))
         return hits
 
-    order = "descending" if asked["descending"] else "ascending"
+    descending = asked["descending"]
     walks: list[Any] = [
-        (segment, _walk_ends(_list_ends_of(segment, asked), order, most))
+        (segment, _walk_ends(_list_ends_of(segment, asked), most, descending=descending))
         for segment in segments.segments
     ]
-    return read_first(merge_walks(walks, descending=asked["descending"]), read, most)
+    return read_first(merge_walks(walks, descending=descending), read, most)
 
 
-def _walk_ends(ends: pa.Table, order: str, most: int) -> Iterator[tuple[int, Any]]:
+class _Ends(NamedTuple):
+    """Ends of messages: logical time and row of each transaction, and number of its message."""
+
+    lts: np.ndarray
+    rows: np.ndarray
+    numbers: np.ndarray
+
+
+def _walk_ends(ends: _Ends, most: int, *, descending: bool) -> Iterator[tuple[int, Any]]:
     """Yield logical times, each with row and message, in order.
 
     Of many, those after twice ``most`` are sorted when they are needed.
     """
-    keys, lts = [("lt", order)], ends["lt"].combine_chunks()
-    masks = [pc.is_valid(lts)]
+    keys = -ends.lts if descending else ends.lts
+    parts = [np.arange(len(keys))]
     few = 2 * most + 1
-    if few < len(lts):
-        edge = lts.take(pc.select_k_unstable(lts, few, keys))[-1]
-        near = pc.greater_equal(lts, edge) if order == "descending" else pc.less_equal(lts, edge)
-        masks = [near, pc.invert(near)]
-    for mask in masks:
-        columns = (column.to_pylist() for column in ends.filter(mask).sort_by(keys).columns)
-        for lt, row, number in zip(*columns, strict=True):
-            yield lt, (row, number)
+    if few < len(keys):
+        near = keys <= np.partition(keys, few - 1)[few - 1]
+        parts = [np.flatnonzero(near), np.flatnonzero(~near)]
+    for part in parts:
+        places = part[np.argsort(keys[part])]
+        lts, rows, numbers = (values[places].tolist() for values in ends)
+        yield from zip(lts, zip(rows, numbers, strict=True), strict=True)
 
 
-def _list_ends_of(segment: Segment, asked: Mapping[str, Any]) -> pa.Table:
+def _list_ends_of(segment: Segment, asked: Mapping[str, Any]) -> _Ends:
     """Return the transactions of a segment at the ends of messages that may pass the filters.
 
     Raises:
@@ -320,17 +326,9 @@ def _list_ends_of(segment: Segment, asked: Mapping[str, Any]) -> pa.Table:
     found = lists[0]
     if len(lists) > 1 or not found:
         found = memoryview(array("I", (row for row in found if has_row(lists[1:], row))))
-    numbers = pa.Array.from_buffers(pa.uint32(), len(found), [None, pa.py_buffer(found)])
-    every = [
-        (ends, numbers)
-        for direction in ENDS
-        if asked["direction"] in (None, direction)
-        for ends in (segment.messages.take_ends(direction, numbers),)
-    ]
-    rows = pa.concat_arrays([ends for ends, _ in every])
-    numbers = pa.concat_arrays([each for _, each in every])
-    present = pc.greater(rows, 0)
-    rows = pc.cast(pc.subtract(rows.filter(present), 1), pa.uint32())
-    numbers = numbers.filter(present)
-    lts = segment.transactions.take_lts(rows)
-    return pa.table([lts, rows, numbers], ["lt", "row", "number"])
+    numbers = np.asarray(found, np.uint32)
+    directions = [each for each in ENDS if asked["direction"] in (None, each)]
+    rows = np.concatenate([np.asarray(segment.messages.ends[each])[numbers] for each in directions])
+    present = rows > 0
+    rows, numbers = rows[present] - 1, np.tile(numbers, len(directions))[present]
+    return _Ends(np.asarray(segment.transactions.lt)[rows], rows, numbers)

@@ -393,10 +393,6 @@ class SegmentTransactions:
         number = self._parents[row]
         return self.hash_of(number - 1) if number else None
 
-    def take_lts(self, rows: pa.Array) -> pa.Array:
-        """Return the logical times of rows."""
-        return _take(self.lt, pa.int64(), rows)
-
     def read(self, rows: Sequence[int]) -> list[Any]:
         """Return transactions, in the same order."""
         return [record.row for record in self.read_records(rows)]
@@ -485,12 +481,6 @@ def _fill_lines(lines: Iterable[list[Any]], lt: int, now: int, account: int) -> 
             line[_DESTINATION] = account
 
 
-def _take(numbers: memoryview, kind: pa.DataType, rows: pa.Array) -> pa.Array:
-    """Return the numbers at some rows."""
-    whole = pa.Array.from_buffers(kind, len(numbers), [None, pa.py_buffer(numbers)])
-    return whole.take(rows)
-
-
 ENDS = ("in", "out")
 """The ends of a message: the transaction that consumed it, and the one that sent it."""
 
@@ -504,7 +494,8 @@ class SegmentMessages:
     def __init__(self, segment: Segment, file: SegmentFile) -> None:
         """Take the arrays of an open segment."""
         self._segment, self.table = segment, segment.table(MESSAGES.name)
-        self._ends = {end: file.numbers(f"messages.{end}") for end in ENDS}
+        self.ends = {end: file.numbers(f"messages.{end}") for end in ENDS}
+        """The rows of the transactions at each end of messages, counted from 1; 0: none."""
         self._places, self.hashes = file.numbers("messages.place"), file.numbers("messages.hash")
         """The number of each message's hash."""
 
@@ -530,15 +521,11 @@ class SegmentMessages:
 
     def list_ends(self, number: int) -> list[tuple[str, int]]:
         """Return the ends of a message in the segment, each with the row of the transaction."""
-        return [(end, rows[number] - 1) for end, rows in self._ends.items() if rows[number]]
-
-    def take_ends(self, end: str, numbers: pa.Array) -> pa.Array:
-        """Return the rows of transactions at an end of messages, counted from 1; 0: none."""
-        return _take(self._ends[end], pa.uint32(), numbers)
+        return [(end, rows[number] - 1) for end, rows in self.ends.items() if rows[number]]
 
     def read(self, numbers: Sequence[int]) -> list[Any]:
         """Return messages, each as a row of the transaction that consumed it, or else sent it."""
-        consumed, sent = self._ends.values()
+        consumed, sent = self.ends.values()
         homes = [(consumed[number] or sent[number]) - 1 for number in numbers]
         places = zip(homes, map(self._places.__getitem__, numbers), strict=True)
         return self._segment.transactions.read_messages(list(places))
