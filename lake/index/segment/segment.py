@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -40,6 +41,7 @@ from tonlake.lake.index.segment.rows import SegmentBags, SegmentRows, places_of,
 
 KEY_BYTES = 4
 _KEY_MASK = (1 << 32) - 1
+_LOW_BITS, _LOW_MASK, _GROUP_BITS = 16, (1 << 16) - 1, 6
 
 _MAX_REPEATED = 1 / 3
 """Largest share of rows with the same key as the previous row for which keys are repeated."""
@@ -58,21 +60,31 @@ def list_keys(values: pa.Array) -> pa.Array:
 def write_postings(writer: SegmentWriter, name: str, values: pa.Array, rows: pa.Array) -> None:
     """Write postings of values and rows, which are in order; rows without a value are left out.
 
-    There are three arrays: ``<name>.key`` (sorted), ``<name>.end`` (the end of each key's rows) and
-    ``<name>.row``. The key of a hash is its first four bytes, so rows must be compared with the
-    complete hash; that of an integer its low 32 bits. If most keys have one row, ``end`` is empty,
-    and a key is repeated for each of its rows.
+    There are four arrays: ``<name>.key`` (sorted), ``<name>.end`` (the end of each key's rows),
+    ``<name>.row`` and ``<name>.first``. The key of an integer is its low 32 bits. Hashes are in
+    groups of some dozen keys by their first bits, and the next 16 are the key: so rows must be
+    compared with the complete hash. ``first`` are the first keys of the groups, and the end. If
+    most keys have one row, ``end`` is empty, and a key is repeated for each of its rows.
     """
     if values.null_count:
         present = pc.is_valid(values)
         values, rows = values.filter(present), rows.filter(present)
-    keys = list_keys(values)
+    keys, bits = list_keys(values), 0
+    if pa.types.is_fixed_size_binary(values.type):
+        bits = min(_LOW_BITS, max(0, len(keys).bit_length() - _GROUP_BITS))
+        keys = pc.shift_right(keys, pa.scalar(_LOW_BITS - bits, keys.type))
     order = pc.sort_indices(keys)  # a stable sort
     keys, rows = keys.take(order), rows.take(order)
     runs = pc.run_end_encode(keys)
     ends = pa.array([], pa.uint32())
     if len(keys) - len(runs.values) > _MAX_REPEATED * len(keys):
         keys, ends = runs.values, pc.cast(runs.run_ends, pa.uint32())
+    firsts = np.array([0, len(keys)])
+    if pa.types.is_fixed_size_binary(values.type):
+        every = keys.to_numpy()
+        firsts = np.searchsorted(every >> _LOW_BITS, np.arange((1 << bits) + 1))
+        keys = pa.array(every.astype(np.uint16))
+    writer.add(f"{name}.first", pa.array(firsts, pa.uint32()))
     writer.add(f"{name}.key", keys)
     writer.add(f"{name}.end", ends)
     writer.add(f"{name}.row", pc.cast(rows, pa.uint32()))
@@ -84,19 +96,23 @@ class Postings:
     def __init__(self, file: SegmentFile, name: str) -> None:
         """Take the arrays of an open segment."""
         self._keys, self._ends = file.numbers(f"{name}.key"), file.numbers(f"{name}.end")
-        self._rows = file.numbers(f"{name}.row")
+        self._rows, self._firsts = file.numbers(f"{name}.row"), file.numbers(f"{name}.first")
+        self._shift = _LOW_BITS - (len(self._firsts) - 1).bit_length() + 1
 
     def find(self, value: bytes | int) -> Sequence[int]:
         """Return the rows that may have a hash or an integer, in order: those of its key."""
-        if isinstance(value, int):
-            key = value & _KEY_MASK
+        group, key = 0, value
+        if isinstance(key, int):
+            key &= _KEY_MASK
         else:
-            key = int.from_bytes(value[:KEY_BYTES], "big")
-        at = bisect_left(self._keys, key)
-        if at == len(self._keys) or self._keys[at] != key:
+            key = int.from_bytes(key[:KEY_BYTES], "big") >> self._shift
+            group, key = key >> _LOW_BITS, key & _LOW_MASK
+        first, last = self._firsts[group], self._firsts[group + 1]
+        at = bisect_left(self._keys, key, first, last)
+        if at == last or self._keys[at] != key:
             return ()
         if not len(self._ends):
-            return self._rows[at : bisect_right(self._keys, key, at)]
+            return self._rows[at : bisect_right(self._keys, key, at, last)]
         return self._rows[self._ends[at - 1] if at else 0 : self._ends[at]]
 
 

@@ -16,7 +16,7 @@ from tonlake.lake.index.segment.file import SegmentFile, SegmentWriter
 from tonlake.lake.index.segment.segment import Postings, write_postings
 
 HASH = pa.binary(32)
-HASHES = st.integers(0, 40).map(lambda number: number.to_bytes(4) * 8)
+HASHES = st.integers(0, 40).map(lambda number: number.to_bytes(2) * 16)
 
 
 def close(writer: SegmentWriter) -> SegmentFile:
