@@ -33,7 +33,8 @@ from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.file.datafile import write_changes
-from tonlake.lake.file.rows import iter_tuples, keep_rows, read_rows
+from tonlake.lake.file.rows import iter_tuples, keep_rows, make_rows, read_rows
+from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.index.builder.plan import range_of
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock
 from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
@@ -377,9 +378,7 @@ class LibraryRegistry:
         rows = list(self._follow(shown.to_pylist(), self._list_states(tables, shown)))
         if not rows:
             return shown
-        return pa.Table.from_pylist(rows, LIBRARIES.arrow).sort_by(
-            [(name, "ascending") for name in LIBRARIES.sort]
-        )
+        return sort_rows(make_rows(LIBRARIES, rows), LIBRARIES)
 
     def _read_lake(self, before: int) -> Publishers:
         try:

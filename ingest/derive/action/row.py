@@ -219,11 +219,6 @@ class ActionRows:
         """Create an empty collection."""
         self._rows: list[tuple[Any, ...]] = []
 
-    @property
-    def count(self) -> int:
-        """Number of actions so far."""
-        return len(self._rows)
-
     def add(self, trace: Trace, actions: Iterable[Action]) -> None:
         """Add the actions of one trace."""
         shared = (*_read_trace(trace), CLASSIFIER_VERSION)

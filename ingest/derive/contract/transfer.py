@@ -82,7 +82,9 @@ def make_moves(
         fields = None if part is None else read_move(message["opcode"], message["body"])
         if part is None or fields is None:
             continue
-        row = _describe(message) | part | fields
+        row = {name: message[f"tx_{name}"] for name in ("workchain", "account", "lt")}
+        row |= part | fields
+        row |= {name: message[name] for name in ("mc_seqno", "now", "tx_hash")}
         row["aborted"] = message["tx_hash"] in aborted
         row[f"{move.sender}_workchain"] = message["source_workchain"]
         row[move.sender] = message["source"]
@@ -148,17 +150,6 @@ def _list_chosen(moves: Mapping[str, pa.Table], column: str, *, value: bool | st
     if not transactions.num_rows:
         return set()
     return set(list_values(transactions["hash"].filter(pc.equal(transactions[column], value))))
-
-
-def _describe(message: Row) -> Row:
-    return {
-        "workchain": message["tx_workchain"],
-        "account": message["tx_account"],
-        "lt": message["tx_lt"],
-        "mc_seqno": message["mc_seqno"],
-        "now": message["now"],
-        "tx_hash": message["tx_hash"],
-    }
 
 
 def read_move(opcode: int, body: bytes | None) -> Row | None:
