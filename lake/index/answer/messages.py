@@ -70,14 +70,13 @@ def _find_first(segments: Segments, asked: Mapping[str, Any], most: int) -> list
     seen: set[bytes] = set()
 
     def read(places: list[tuple[Any, Segment, int]]) -> list[_Found]:
-        numbers: dict[Segment, dict[int, int]] = {}
+        numbers: dict[Segment, list[int]] = {}
         for _, segment, number in places:
-            # Of those sent again, one is enough.
-            numbers.setdefault(segment, {})[segment.messages.hashes[number]] = number
+            numbers.setdefault(segment, []).append(number)
         found = {
             each.row.msg_hash: each
             for segment, listed in numbers.items()
-            for each in _read(segments, segment, list(listed.values()), asked)
+            for each in _read(segments, segment, listed, asked)
             if each.row.msg_hash not in seen
         }
         seen.update(found)
@@ -133,16 +132,18 @@ def _find_all_ends(segments: Segments, msg_hash: bytes) -> list[tuple[str, Hit]]
 
 def _show(found: _Found) -> Any:  # noqa: ANN401 - a row
     """Return a message as a row of its last end, with the last transactions at both."""
-    ends = found.ends
+    ends, lts = found.ends, [hit.lt for _, hit in found.ends]
     if len(ends) > len(ENDS):  # an external message that was consumed many times
         lasts: dict[str, int] = {}
-        for direction, hit in ends:
-            lasts[direction] = max(hit.lt, lasts.get(direction, 0))
-        ends = [(direction, hit) for direction, hit in ends if hit.lt == lasts[direction]]
-    if len(ends) > 1:
-        ends = sorted(ends, key=lambda end: end[1].lt, reverse=True)
-        if len({hit.lt for _, hit in ends}) < len(ends):
-            ends.sort(key=lambda end: (-end[1].lt, end[1].account, end[0]))
+        for (direction, _), lt in zip(ends, lts, strict=True):
+            if lt > lasts.get(direction, 0):
+                lasts[direction] = lt
+        ends = [end for end, lt in zip(ends, lts, strict=True) if lt == lasts[end[0]]]
+        lts = [lasts[direction] for direction, _ in ends]
+    if len(set(lts)) < len(lts):
+        ends = sorted(ends, key=lambda end: (-end[1].lt, end[1].account, end[0]))
+    elif lts[0] < lts[-1]:  # two at most, one before the other
+        ends = ends[::-1]
     hashes = {direction: hit.hash for direction, hit in reversed(ends)}
     (direction, last), row = ends[0], found.row
     if row.direction != direction:
@@ -165,8 +166,11 @@ def _walk(segment: Segment, asked: Mapping[str, Any]) -> Iterator[tuple[tuple[in
         _list_postings(segment, asked),
         descending=asked["descending"],
     )
+    hashes, last = segment.messages.hashes, None
     for at, number in found:
-        yield (at, segment.messages.hash_of(number) if at == absent else b""), number
+        if hashes[number] != last:  # of one that was consumed again, one row is enough
+            last = hashes[number]
+            yield (at, segment.messages.hash_of(number) if at == absent else b""), number
 
 
 def _list_postings(segment: Segment, asked: Mapping[str, Any]) -> list[Sequence[int]]:

@@ -525,8 +525,10 @@ class SegmentMessages:
 
     def find(self, msg_hash: bytes) -> list[int]:
         """Return the rows of messages by hash, as stored."""
-        rows = self.table.find("msg_hash", msg_hash)
-        return [number for number in rows if self.hash_of(number) == msg_hash]
+        rows, hashes = self.table.find("msg_hash", msg_hash), self.hashes
+        known = (hashes[number] for number in rows if self.hash_of(number) == msg_hash)
+        own = next(known, None)
+        return [number for number in rows if hashes[number] == own]
 
     def find_any(self, msg_hash: bytes) -> list[int]:
         """Return the rows of messages by hash, as stored or normalized."""
