@@ -227,15 +227,18 @@ class ActionFiles:
             before = {old.table: old for old in list_files_at(state, at, *_NAMES)}
             if at != place and not before:
                 continue
-            ranges = [describe_range(at, 0, 0)]
+            fresh, ranges = self._leave_out_known(state, file), []
             if ACTION_RANGES.name in before:
                 ranges = read_rows(self._lake_dir, before[ACTION_RANGES.name]).to_pylist()
-            fresh = _keep_within(self._leave_out_known(state, file), ranges)
+                fresh = _keep_within(fresh, ranges)
             sources = gather_sources(self._lake_dir, state, fresh, at_hand, place, moved)
             known = KnownContracts(self._lake_dir, self._settings, state, at_hand)
             found = classify_traces(fresh, sources, known.find, self._spread)
             added += _extend(self._lake_dir, at, before, found.tables)
-            added.append(NewFile(ACTION_RANGES.name, at, _count(ranges, fresh, found)))
+            actions = found.tables[ACTIONS.name]
+            whole = describe_range(at, fresh.num_rows, actions.num_rows)
+            counts = _count(ranges, fresh, actions) or [whole]
+            added.append(NewFile(ACTION_RANGES.name, at, make_rows(ACTION_RANGES, counts)))
             removed.update(old.path for old in before.values())
         return Derivation(added, frozenset(removed))
 
@@ -262,17 +265,17 @@ def _lies_within(seqnos: np.ndarray, row: Row) -> np.ndarray:
     return (seqnos >= first) & (seqnos <= last)
 
 
-def _count(ranges: Sequence[Row], fresh: pa.Table, found: Classification) -> pa.Table:
+def _count(ranges: Sequence[Row], fresh: pa.Table, actions: pa.Table) -> list[Row]:
     """Return the rows of ``action_ranges`` with new traces and actions added to their counts."""
-    counted = {
-        "traces": fresh["mc_seqno_end"].to_numpy(),
-        "actions": found.tables[ACTIONS.name]["mc_seqno"].to_numpy(),
-    }
-    more = [
-        {name: row[name] + int(_lies_within(ends, row).sum()) for name, ends in counted.items()}
+    ends, own_ends = fresh["mc_seqno_end"].to_numpy(), actions["mc_seqno"].to_numpy()
+    return [
+        row
+        | {
+            "traces": row["traces"] + int(_lies_within(ends, row).sum()),
+            "actions": row["actions"] + int(_lies_within(own_ends, row).sum()),
+        }
         for row in ranges
     ]
-    return make_rows(ACTION_RANGES, [row | new for row, new in zip(ranges, more, strict=True)])
 
 
 def _extend(
