@@ -95,7 +95,7 @@ TIP_BLOCKS ?= 200000
 
 chain: $(READY)  ## follow a long chain of small blocks without pauses (TIP_BLOCKS=200000)
 	mkdir -p build/soak
-	$(BIN)/python -m tests.ingest.simulator.tip build/soak --blocks $(TIP_BLOCKS)
+	$(BIN)/python -m tests.ingest.simulator.tip build/soak --blocks $(TIP_BLOCKS) $(ARGS)
 
 day: $(READY)  ## a virtual day of a lake: a commit and a fault every minute (ARGS=--hours=24)
 	mkdir -p build/day

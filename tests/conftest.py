@@ -13,7 +13,7 @@ import shutil
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -197,6 +197,19 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
+def ingest_network(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return the lake of a genuine network of the reference data; only for reading."""
+
+    @cache
+    def bring(name: str) -> Path:
+        folder = tmp_path_factory.mktemp("network")
+        ingest_all(unpack(shared / f"{name}.tar.zst", folder / "node"), folder / "lake")
+        return folder / "lake"
+
+    return bring
+
+
+@pytest.fixture(scope="session")
 def newest_node(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The database of a network of 2026: version 15, Simplex, contracts of the Tolk compiler."""
     archive = shared / "node-2026" / "localnet4-db.tar.zst"
@@ -241,7 +254,7 @@ class Facts:
         return sorted(found, key=lambda row: -row["lt"])
 
 
-def _read_lines(path: Path) -> list[dict[str, Any]]:
+def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
@@ -249,9 +262,9 @@ def _read_lines(path: Path) -> list[dict[str, Any]]:
 def facts(demo_facts: Path) -> Facts:
     """Facts about the demo node."""
     return Facts(
-        blocks=_read_lines(demo_facts / "expected-blocks.jsonl"),
-        transactions=_read_lines(demo_facts / "expected-transactions.jsonl"),
-        accounts=_read_lines(demo_facts / "expected-accounts.jsonl"),
+        blocks=read_lines(demo_facts / "expected-blocks.jsonl"),
+        transactions=read_lines(demo_facts / "expected-transactions.jsonl"),
+        accounts=read_lines(demo_facts / "expected-accounts.jsonl"),
         summary=json.loads((demo_facts / "expected.json").read_text(encoding="utf-8")),
     )
 

@@ -1,7 +1,7 @@
 """A pruned lake gives the same answers about later blocks, and claims nothing about others."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,11 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 from litestar.testing import TestClient
 
-from tests.conftest import unpack
-from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
-from tonlake.api.settings import Settings
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import open_snapshot
@@ -86,14 +83,14 @@ class Pair(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def localnet(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def localnet(
+    ingest_network: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A larger network, with libraries, multisigs and vesting, and with its index."""
-    folder = tmp_path_factory.mktemp("localnet")
-    ingest_node(
-        unpack(shared / "node" / "localnet-db.tar.zst", folder), folder / "lake", Settings()
-    )
-    rebuild_index(folder / "lake")
-    return folder / "lake"
+    made = ingest_network("node/localnet-db")
+    lake = shutil.copytree(made, tmp_path_factory.mktemp("localnet") / "lake")
+    rebuild_index(lake)
+    return lake
 
 
 @pytest.fixture(

@@ -96,13 +96,7 @@ def trial(
     return Trial(history, lakes[number], number, tmp_path)
 
 
-def test_full_at_an_operation(trial: Trial) -> None:
-    failures = [trial.fill_up(at) for at in range(0, trial.operations, SHORT_EVERY)]
-    assert any(failures)
-
-
-@pytest.mark.long
-def test_full_at_every_operation(trial: Trial) -> None:
-    failures = [trial.fill_up(at) for at in range(trial.operations)]
-    print(f"\n{sum(failures)} failures, {trial.operations} operations")  # noqa: T201
+@pytest.mark.parametrize("every", [SHORT_EVERY, pytest.param(1, marks=pytest.mark.long)])
+def test_full_at_an_operation(trial: Trial, every: int) -> None:
+    failures = [trial.fill_up(at) for at in range(0, trial.operations, every)]
     assert any(failures)

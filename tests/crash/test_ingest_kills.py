@@ -117,11 +117,10 @@ def kill_at_random(
     reference: dict[str, str],
     folder: Path,
     kills: int,
-    seed: int,
     most_ms: int = 300,
 ) -> None:
     """Kill an ingest again and again, each time further on, and compare what is left."""
-    rng = random.Random(seed)  # noqa: S311 - a repeatable choice of moments
+    rng = random.Random(SEED)  # noqa: S311 - a repeatable choice of moments
     killed = 0
     lake_number = 0
     lake = folder / "lake-0"
@@ -138,13 +137,11 @@ def kill_at_random(
     assert list_live(lake) == reference
 
 
-def test_killed_at_random_times(victim: Victim, reference: dict[str, str], tmp_path: Path) -> None:
-    kill_at_random(victim, reference, tmp_path, RANDOM_KILLS, SEED)
-
-
-@pytest.mark.long
-def test_killed_many_times(victim: Victim, reference: dict[str, str], tmp_path: Path) -> None:
-    kill_at_random(victim, reference, tmp_path, LONG_KILLS, SEED + 1)
+@pytest.mark.parametrize("kills", [RANDOM_KILLS, pytest.param(LONG_KILLS, marks=pytest.mark.long)])
+def test_killed_at_random_times(
+    victim: Victim, reference: dict[str, str], tmp_path: Path, kills: int
+) -> None:
+    kill_at_random(victim, reference, tmp_path, kills)
 
 
 @pytest.mark.long
@@ -154,4 +151,4 @@ def test_days_of_a_data_set_killed_many_times(demo_lake: Path, tmp_path: Path) -
     with closing(Victim("tests.crash.victim", dataset, "days")) as victim:
         assert victim.order(tmp_path / "undisturbed") == "ended"
         reference = list_live(tmp_path / "undisturbed")
-        kill_at_random(victim, reference, tmp_path, DAY_KILLS, SEED, most_ms=4000)
+        kill_at_random(victim, reference, tmp_path, DAY_KILLS, most_ms=4000)

@@ -96,18 +96,21 @@ def test_the_end_is_durable(recorded: Recorded) -> None:
     assert live <= kept.keys()
 
 
-def lose_power(
-    recorded: Recorded, history: History, folder: Path, *, dice: int, every: int = 1
-) -> int:
-    """Open every lake that a loss of power can leave, and return their number."""
-    shelf, tried = Shelf(folder), 0
+@pytest.mark.parametrize(
+    ("dice", "every"), [(1, SHORT_EVERY), pytest.param(20, 1, marks=pytest.mark.long)]
+)
+def test_power_is_lost_after_any_operation(
+    recorded: Recorded, history: History, tmp_path: Path, dice: int, every: int
+) -> None:
+    """Open every lake that a loss of power can leave."""
+    shelf, tried = Shelf(tmp_path), 0
     for mark, tree in list_losses(recorded.operations, dice, every=every):
         tried += 1
         shelf.lay_out(tree)
         check_promise(shelf.target / "lake", int(mark or 0), recorded.entries)
         if tried % GOES_ON_EVERY == 0:
             go_on(history, shelf.target / "lake")
-    return tried
+    assert tried > len(recorded.operations) // every
 
 
 def go_on(history: History, lake: Path) -> None:
@@ -121,20 +124,6 @@ def go_on(history: History, lake: Path) -> None:
     report = verify_lake(copy)
     assert (report.damage, report.orphans) == ([], [])
     shutil.rmtree(copy)
-
-
-def test_power_is_lost_after_any_operation(
-    recorded: Recorded, history: History, tmp_path: Path
-) -> None:
-    tried = lose_power(recorded, history, tmp_path, dice=1, every=SHORT_EVERY)
-    assert tried > len(recorded.operations) // SHORT_EVERY
-
-
-@pytest.mark.long
-def test_power_is_lost_with_any_luck(recorded: Recorded, history: History, tmp_path: Path) -> None:
-    tried = lose_power(recorded, history, tmp_path, dice=20)
-    print(f"\n{tried} states after {len(recorded.operations)} operations")  # noqa: T201
-    assert tried > len(recorded.operations)
 
 
 def killed_and_ended(history: History, folder: Path, killed_at: int) -> list[Operation]:
@@ -161,20 +150,13 @@ def power_after_a_kill(history: History, folder: Path, killed_at: int) -> None:
     shutil.rmtree(folder)
 
 
-def count_of(recorded: Recorded) -> int:
-    return sum(operation.kind != "mark" for operation in recorded.operations)
-
-
-def test_power_is_lost_after_a_kill(history: History, recorded: Recorded, tmp_path: Path) -> None:
-    for killed_at in range(0, count_of(recorded), KILL_EVERY):
+@pytest.mark.parametrize("every", [KILL_EVERY, pytest.param(1, marks=pytest.mark.long)])
+def test_power_is_lost_after_a_kill(
+    history: History, recorded: Recorded, tmp_path: Path, every: int
+) -> None:
+    operations = sum(operation.kind != "mark" for operation in recorded.operations)
+    for killed_at in range(0, operations, every):
         power_after_a_kill(history, tmp_path / str(killed_at), killed_at)
-
-
-@pytest.mark.long
-def test_power_is_lost_after_any_kill(history: History, recorded: Recorded, tmp_path: Path) -> None:
-    for killed_at in range(count_of(recorded)):
-        power_after_a_kill(history, tmp_path / str(killed_at), killed_at)
-    print(f"\n{count_of(recorded)} kills")  # noqa: T201
 
 
 def test_what_an_entry_replaces_goes_when_the_entry_is_durable(

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.test_ingest_kills import list_live
+from tests.ingest.simulator.service import list_children
 from tests.patience import wait_for
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.snapshot import open_snapshot
@@ -49,10 +50,8 @@ def finish(node: Path, lake: Path, workers: int, *rest: str) -> None:
 def iter_tree(pid: int) -> Iterator[int]:
     """Yield a process and its descendants, as listed by the kernel."""
     yield pid
-    with suppress(FileNotFoundError, ProcessLookupError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in (task / "children").read_text().split():
-                yield from iter_tree(int(child))
+    for child in list_children(pid):
+        yield from iter_tree(child)
 
 
 def is_alive(pid: int) -> bool:

@@ -1,11 +1,9 @@
 """Blocks to decode, from the reference data or the repository's demo node."""
 
-import tarfile
 from hashlib import sha256
 from pathlib import Path
 
-import pyarrow as pa
-
+from tests.conftest import find_node, unpack
 from tests.ingest.packs import scan_pack
 from tonlake.ingest.blocks import BlockId, RawBlock
 from tonlake.ingest.decode.block.header import read_header
@@ -58,10 +56,4 @@ def unpack_demo(scratch: Path) -> Path:
 
 def unpack_node(packed: Path, folder: Path) -> Path:
     """Unpack a node once and return its database folder."""
-    if not folder.exists():
-        with (
-            pa.input_stream(str(packed), compression="zstd") as stream,
-            tarfile.open(fileobj=stream, mode="r|") as archive,
-        ):
-            archive.extractall(folder, filter="data")
-    return next(path for path in folder.rglob("globalindex") if path.is_dir()).parents[1]
+    return find_node(folder) if folder.exists() else unpack(packed, folder)

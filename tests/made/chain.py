@@ -1,5 +1,6 @@
 """Writes a node folder of any size: repeated genuine blocks, linked to one chain."""
 
+import random
 from functools import cached_property
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import msgspec
 
 from tests.ingest.source.node.nodewriter import NodeWriter
 from tests.made.blocks import DATA, read_packs, unpack_demo
-from tests.made.template import Link, Place, Template
+from tests.made.template import Last, Link, Place, Template
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode.block.header import read_header, read_shard_tops
 from tonlake.ingest.decode.cell.boc import parse_boc
@@ -19,6 +20,8 @@ WHOLE_SHARD = -(1 << 63)
 GLOBAL_ID = -239
 FIRST_UTIME = 1_700_000_000
 BLOCK_S = 5
+REMEMBERED_MC_BLOCKS = 64
+"""A chain goes back by fewer."""
 
 
 class Moulds:
@@ -52,6 +55,10 @@ class Moulds:
         plain = (raw for raw in whole if not read_header(parse_boc(raw.data)).after_merge)
         return max(plain, key=lambda raw: len(raw.data)).data
 
+    def shards(self, name: str) -> list[bytes]:
+        """Return the blocks that are repeated in random order: this one."""
+        return [self.shard(name)]
+
 
 class LinkedHeader(msgspec.Struct, frozen=True):
     """The node's own record of a block."""
@@ -62,26 +69,31 @@ class LinkedHeader(msgspec.Struct, frozen=True):
 
 
 class Chain:
-    """A growing chain: each masterchain block commits a fixed number of copies of a shard block."""
+    """A growing chain: each masterchain block commits a fixed number of blocks of each shard."""
 
-    def __init__(self, moulds: Moulds, name: str, shard_blocks: int = 1) -> None:
-        """Take the genuine blocks, and the name of the one that is repeated."""
-        blocks = moulds.shard(name), moulds.master
-        low_bits = max(Template(data, GLOBAL_ID).low_bits for data in blocks)
-        self._shard, self._master = (Template(data, GLOBAL_ID, low_bits) for data in blocks)
+    def __init__(self, moulds: Moulds, name: str, shard_blocks: int = 1, shards: int = 1) -> None:
+        """Take the genuine blocks, and the name of those that are repeated."""
+        blocks = moulds.shards(name)
+        low_bits = max(Template(data, GLOBAL_ID).low_bits for data in (*blocks, moulds.master))
+        self._blocks = [Template(data, GLOBAL_ID, low_bits) for data in blocks]
+        self._master = Template(moulds.master, GLOBAL_ID, low_bits, shards)
         self._shard_blocks = shard_blocks
+        width = (1 << 64) // shards
+        unsigned = range(width // 2, 1 << 64, width)
+        self._shards = [shard - (shard >> 63 << 64) for shard in unsigned]
+        self._dice = random.Random(shards)  # noqa: S311 - a repeatable choice
         self._number = 0
-        self._seqno = 0
         self.mc_seqno = 0
-        self._last: Link | None = None
+        self._last: dict[int, Link] = {}
         self._last_master: Link | None = None
+        self._earlier: dict[int, tuple[dict[int, Link], Link, list[dict[int, Last]]]] = {}
         self.headers: dict[BlockId, LinkedHeader] = {}
         """Headers of the newest bundle."""
 
     @property
     def transactions_per_mc_block(self) -> int:
         """Transactions of a masterchain block and of the shard blocks that it commits."""
-        return self._master.transactions + self._shard.transactions * self._shard_blocks
+        return self._master.transactions + self._blocks[0].transactions * self._shard_blocks
 
     def grow(self) -> McBundle:
         """Return the next masterchain block and the shard blocks that it commits."""
@@ -89,14 +101,27 @@ class Chain:
         self.headers = {}
         utime = FIRST_UTIME + BLOCK_S * self.mc_seqno
         blocks = []
-        for _ in range(self._shard_blocks):
-            self._number, self._seqno = self._number + 1, self._seqno + 1
-            place = Place(self._number, self._seqno, utime, self._last, master=self._last_master)
-            raw, self._last = self._copy(self._shard, place)
+        for shard in self._shards * self._shard_blocks:
+            self._number += 1
+            last = self._last.get(shard)
+            seqno = 1 if last is None else last.id.seqno + 1
+            place = Place(self._number, seqno, utime, last, self._last_master, shard=shard)
+            raw, self._last[shard] = self._copy(self._dice.choice(self._blocks), place)
             blocks.append(raw)
-        place = Place(self._number, self.mc_seqno, utime, self._last_master, top=self._last)
+        tops = tuple(self._last[shard] for shard in self._shards)
+        place = Place(self._number, self.mc_seqno, utime, self._last_master, tops=tops)
         raw, self._last_master = self._copy(self._master, place)
+        accounts = [mould.last.copy() for mould in (*self._blocks, self._master)]
+        self._earlier[self.mc_seqno] = self._last.copy(), self._last_master, accounts
+        self._earlier.pop(self.mc_seqno - REMEMBERED_MC_BLOCKS, None)
         return McBundle(self.mc_seqno, (raw, *blocks))
+
+    def go_back(self, mc_seqno: int) -> None:
+        """Continue after an earlier masterchain block, with others than before."""
+        last, self._last_master, accounts = self._earlier[mc_seqno]
+        self.mc_seqno, self._last = mc_seqno, last.copy()
+        for mould, before in zip((*self._blocks, self._master), accounts, strict=True):
+            mould.last = before.copy()
 
     def _copy(self, mould: Template, place: Place) -> tuple[RawBlock, Link]:
         raw, link = mould.copy(place)

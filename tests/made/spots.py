@@ -104,17 +104,23 @@ def find_tops(tree: CellTree) -> list[tuple[int, int]]:
     )
 
 
-def part_top(tree: CellTree) -> int:
-    """Return a root whose one ShardDescr is a separate cell from that of the state update.
+def part_top(tree: CellTree, shards: int) -> int:
+    """Return a root with a ShardDescr for each of ``shards``, where there was one.
 
-    Otherwise both are one cell, and only the first may be overwritten.
+    They are cells apart from that of the state update, of which only the first may be overwritten.
     """
     custom = read_extra(tree, read_parts(tree)).custom
     hashes = read_mc_extra(tree).shard_hashes
     ((old, at),) = find_tops(tree)
-    data = bytearray(tree.cells[old])
-    set_bits(data, 16 + at + 4, 32, 0xFFFFFFFF)
-    new = tree.append(bytes(data), tree.links[old])
+    data, level = bytearray(tree.cells[old]), []
+    for number in range(shards):
+        set_bits(data, 16 + at + 4, 32, 0xFFFFFFFF - number)
+        level.append(tree.append(bytes(data), tree.links[old]))
+    while len(level) > 1:  # bt_fork$1 left:^(BinTree X) right:^(BinTree X)
+        level = [
+            tree.append(b"\2\1\xc0", pair) for pair in zip(level[::2], level[1::2], strict=True)
+        ]
+    new = level[0]
     for cell in (hashes, custom, read_parts(tree).extra, tree.roots[0]):
         if cell is None or old not in tree.links[cell]:
             raise ValueError("only masterchain blocks over one shard can be copied")

@@ -24,7 +24,8 @@ from tonlake.ingest.decode.cell.tree import MAX_LEVEL, MERKLE_UPDATE, ORDINARY
 from tonlake.ingest.decode.cell.writer import serialize_boc
 
 _GLOBAL_ID_AT, _SEQNO_AT, _UTIME_AT, _START_LT_AT, _END_LT_AT = 32, 80, 248, 280, 344
-"""Bits in Block (global_id) and BlockInfo (seq_no, gen_utime, start_lt, end_lt)."""
+_SHARD_BITS_AT, _PREFIX_AT = 146, 184
+"""Bits in Block (global_id) and BlockInfo (seq_no, gen_utime, start_lt, end_lt, shard)."""
 
 _TX_LT_AT, _PREV_AT = 260, 324
 """Bits in Transaction: lt; prev_trans_hash, prev_trans_lt and now, one after the other."""
@@ -34,6 +35,9 @@ _LT_ALIGN = 1_000_000
 
 Hashes = tuple[list[bytes], list[bytes]]
 """Hashes of all cells: at their own level, and at level 0."""
+
+Last = tuple[bytes, int, bytes]
+"""Hash and logical time of the last transaction of an account, and its state's hash."""
 
 _Plan = tuple[int, int, tuple[int, ...], bytes, bytes | None]
 """Where a cell begins and ends, its children, and their depths at their own level and at 0."""
@@ -50,8 +54,8 @@ class Link(msgspec.Struct, frozen=True):
 class Place(msgspec.Struct, frozen=True):
     """The place of a copy: ``number``, from 1, determines the high bits of its logical times.
 
-    ``prev`` None is a zero state. ``master`` is the block that a shard block refers to, ``top`` the
-    shard block that a masterchain block commits.
+    ``prev`` None is a zero state. ``master`` is the block that a shard block refers to, ``tops``
+    the newest shard blocks that a masterchain block commits, in the order of their shards.
     """
 
     number: int
@@ -59,20 +63,22 @@ class Place(msgspec.Struct, frozen=True):
     utime: int
     prev: Link | None
     master: Link | None = None
-    top: Link | None = None
+    tops: tuple[Link, ...] = ()
+    shard: int | None = None
+    """The shard of a shard block; by default that of the genuine one."""
 
 
 class Template:
     """A block to be copied; copies differ in all transaction and block hashes."""
 
-    def __init__(self, data: bytes, global_id: int, low_bits: int = 0) -> None:
+    def __init__(self, data: bytes, global_id: int, low_bits: int = 0, shards: int = 1) -> None:
         """Find all bits that change in a copy.
 
         ``low_bits`` is the number of unchanged bits of a logical time; by default as many as
-        differ.
+        differ. A masterchain block gets a power of two of ``shards``.
         """
         tree = parse_boc(data)
-        roots = [spots.part_top(tree)] if read_header(tree).workchain == -1 else tree.roots
+        roots = [spots.part_top(tree, shards)] if read_header(tree).workchain == -1 else tree.roots
         self._data = spots.add_index(serialize_boc(tree, roots))
         self._tree = tree = parse_boc(self._data)
         self._starts = spots.list_starts(tree)
@@ -91,8 +97,8 @@ class Template:
         self._messages = list(self._find_messages())
         self._tops = spots.find_tops(tree) if self.header.workchain == -1 else []
         self._plan_hashes()
-        self._last: dict[int, tuple[bytes, int, bytes]] = {}
-        """Hash and logical time of the last transaction of each account, and its state's hash."""
+        self.last: dict[int, Last] = {}
+        """By the account's number in the block."""
 
     @property
     def transactions(self) -> int:
@@ -120,10 +126,15 @@ class Template:
         self._set_link(data, refs[-1], place.prev, place.seqno - 1)
         if place.master is not None:
             self._set_link(data, refs[0], place.master, 0)
-        if place.top is not None:
-            self._set_top(data, place)
+        shard = header.shard
+        if place.shard is not None:
+            shard, low = place.shard, place.shard & -place.shard
+            self._set(data, info, _SHARD_BITS_AT, 6, 64 - low.bit_length())
+            self._set(data, info, _PREFIX_AT, 64, (shard - low) % (1 << 64))
+        for spot, top in zip(self._tops, place.tops, strict=False):
+            self._set_top(data, spot, top, place.seqno)
         root_hash = self._set_transactions(data, place)
-        own = BlockId(header.workchain, header.shard, place.seqno, root_hash, sha256(data).digest())
+        own = BlockId(header.workchain, shard, place.seqno, root_hash, sha256(data).digest())
         return RawBlock(own, bytes(data)), Link(own, start_lt, end_lt)
 
     def _shift(self, lt: int, number: int) -> int:
@@ -147,16 +158,13 @@ class Template:
         value = end_lt.to_bytes(8, "big") + seqno.to_bytes(4, "big") + root_hash + file_hash
         self._set(data, cell, 0, len(value) * 8, int.from_bytes(value, "big"))
 
-    def _set_top(self, data: bytearray, place: Place) -> None:
-        """Overwrite the head of the one ShardDescr, up to file_hash, and its gen_utime."""
-        top = place.top
-        if top is None:
-            return
-        value = top.id.seqno.to_bytes(4, "big") + place.seqno.to_bytes(4, "big")
+    def _set_top(self, data: bytearray, spot: tuple[int, int], top: Link, mc_seqno: int) -> None:
+        """Overwrite the head of a ShardDescr, up to file_hash."""
+        cell, at = spot
+        value = top.id.seqno.to_bytes(4, "big") + mc_seqno.to_bytes(4, "big")
         value += top.start_lt.to_bytes(8, "big") + top.end_lt.to_bytes(8, "big")
         value += top.id.root_hash + top.id.file_hash
-        for cell, at in self._tops:
-            self._set(data, cell, at + 4, len(value) * 8, int.from_bytes(value, "big"))
+        self._set(data, cell, at + 4, len(value) * 8, int.from_bytes(value, "big"))
 
     def _set_transactions(self, data: bytearray, place: Place) -> bytes:
         """Overwrite states, labels, messages, transactions; return the hash of the root."""
@@ -171,7 +179,7 @@ class Template:
             self._set(data, cell, at, spots.LT_BITS, self._shift(lt, number))
         self._hash_cells(data, self._below, hashes)
         for index, account in enumerate(self._accounts):
-            last = self._last.get(index, (bytes(32), 0, b""))
+            last = self.last.get(index, (bytes(32), 0, b""))
             for one in account.transactions:
                 is_last = one is account.transactions[-1]
                 old, new = (tree.payload(one.hash_update)[at : at + 32] for at in (1, 33))
@@ -187,7 +195,7 @@ class Template:
                 self._set(data, one.cell, _PREV_AT, len(link) * 8, int.from_bytes(link, "big"))
                 self._hash_cells(data, (one.hash_update, one.cell), hashes)
                 last = hashes[0][one.cell], lt, new
-            self._last[index] = last
+            self.last[index] = last
         self._hash_cells(data, self._above, hashes)
         return hashes[0][tree.roots[0]]
 

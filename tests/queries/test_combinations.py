@@ -4,16 +4,14 @@
 """
 
 import gc
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from tests.ingest.whole import ingest_node
-from tests.made.blocks import NETWORK_NODE, unpack_node
 from tests.queries.test_message_pages import compare
 from tests.queries.test_span import KEYS, MOVES, compare_pages, list_moves
-from tonlake.api.settings import Settings
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
@@ -21,22 +19,12 @@ OF_MESSAGES = ("v3/messages", "v3/transaction_keys_by_message")
 NAMES = (*sorted(KEYS), *OF_MESSAGES)
 DRAWS = 4_000 // len(NAMES) + 1
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(not NETWORK_NODE.exists(), reason=f"no file {NETWORK_NODE}"),
-]
-
-
-@pytest.fixture(scope="module")
-def network_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the lake of a whole network."""
-    folder = tmp_path_factory.mktemp("network")
-    ingest_node(unpack_node(NETWORK_NODE, folder / "node"), folder / "lake", Settings(), 1)
-    return folder / "lake"
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_pages_of_a_network(network_lake: Path, name: str) -> None:
+def test_pages_of_a_network(ingest_network: Callable[[str], Path], name: str) -> None:
+    network_lake = ingest_network("node/localnet-db")
     if name in MOVES and not list_moves(connect(open_snapshot(network_lake)), name):
         pytest.skip("the network has none")
     gc.collect()

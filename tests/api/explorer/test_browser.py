@@ -3,7 +3,7 @@
 import base64
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,6 @@ import pytest
 from tests.api.explorer.chrome import Chrome, find_chrome
 from tests.api.growth import WAIT_S, Growth, serve
 from tests.clients.packages import NODE, provide_packages
-from tests.conftest import unpack
-from tests.ingest.whole import ingest_node
-from tonlake.api.settings import Settings
 
 pytestmark = pytest.mark.long
 
@@ -61,12 +58,9 @@ AUDIT = Path(__file__).with_name("audit.js").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def local_lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def local_lake(ingest_network: Callable[[str], Path]) -> Path:
     """A lake of the reference data: split shards, key blocks, contracts of many kinds."""
-    folder = tmp_path_factory.mktemp("local")
-    node = unpack(shared / "node" / "localnet-db.tar.zst", folder)
-    ingest_node(node, folder / "lake", Settings(), proofs=True)
-    return folder / "lake"
+    return ingest_network("node/localnet-db")
 
 
 @pytest.fixture(scope="module", params=["demo_lake", "local_lake"])

@@ -1,6 +1,7 @@
 """Scans give the same rows as SQL, in chain order, on genuine networks too."""
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,11 +11,8 @@ from hypothesis import strategies as st
 
 import tonlake
 from tests.api.scan.selections import Asked, draw
-from tests.conftest import unpack
-from tests.ingest.whole import ingest_node
 from tests.lake.rows import commit_rows
 from tonlake.api.python.lake import Lake
-from tonlake.api.settings import Settings
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.log.state import DataFile
 from tonlake.lake.scan import scanner
@@ -39,13 +37,12 @@ def test_random_scans_equal_sql(demo_lake: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["localnet-db.tar.zst", "celldb-v2/localnet-celldbv2.tar.zst"])
+@pytest.mark.parametrize("name", ["node/localnet-db", "node/celldb-v2/localnet-celldbv2"])
 def test_500_random_scans_of_the_shared_networks_equal_sql(
-    shared: Path, tmp_path: Path, name: str
+    ingest_network: Callable[[str], Path], name: str
 ) -> None:
     """Half of them on each network."""
-    ingest_node(unpack(shared / "node" / name, tmp_path / "node"), tmp_path / "lake", Settings())
-    lake, chance = tonlake.open(tmp_path / "lake"), random.Random(4)  # noqa: S311 - no secret
+    lake, chance = tonlake.open(ingest_network(name)), random.Random(4)  # noqa: S311 - no secret
     found = [compare(lake, draw(chance, lake)) for _ in range(250)]
     assert sum(1 for count in found if count) > 80, "filters leave something to compare"
 

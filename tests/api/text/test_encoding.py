@@ -4,7 +4,7 @@ import base64
 import binascii
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pytoniq_core import Address as OracleAddress
 
@@ -76,29 +76,19 @@ def test_one_wrong_bit_is_noticed(workchain: int, account: bytes, bit: int) -> N
 
 
 @given(st.text(max_size=70))
+@example("")
+@example("0:")
+@example("0:" + "f" * 63)
+@example("0:" + "g" * 64)
+@example("2147483648:" + "f" * 64)
+@example("+0:" + "f" * 64)
+@example("0:" + "f" * 64 + "\n")
+@example("0:" + "f" * 65)
+@example("E" * 47)
+@example("E" * 48)
+@example("E" * 47 + "=")
+@example("null")
 def test_other_text_is_refused(text: str) -> None:
-    with pytest.raises(AddressInvalid):
-        parse_address(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "0:",
-        "0:" + "f" * 63,
-        "0:" + "g" * 64,
-        "2147483648:" + "f" * 64,
-        "+0:" + "f" * 64,
-        "0:" + "f" * 64 + "\n",
-        "0:" + "f" * 65,
-        "E" * 47,
-        "E" * 48,
-        "E" * 47 + "=",
-        "null",
-    ],
-)
-def test_almost_an_address_is_refused(text: str) -> None:
     with pytest.raises(AddressInvalid):
         parse_address(text)
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from tests.conftest import read_lines
+
 if TYPE_CHECKING:
     from litestar.testing import TestClient
 
@@ -63,10 +65,6 @@ def to_base64(text: str) -> str:
     return base64.b64encode(bytes.fromhex(text)).decode()
 
 
-def _read_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 @pytest.fixture(scope="session")
 def ask(client: TestClient[Any]) -> Asker:
     """A version 3 client over the whole demo lake."""
@@ -76,7 +74,7 @@ def ask(client: TestClient[Any]) -> Asker:
 @pytest.fixture(scope="session")
 def facts(demo_facts: Path) -> Facts:
     """Facts about the demo node."""
-    transactions = _read_lines(demo_facts / "expected-transactions.jsonl")
+    transactions = read_lines(demo_facts / "expected-transactions.jsonl")
     for row in transactions:
         row["address"] = f"{row['workchain']}:{row['account'].upper()}"
         for name in ("hash", "prev_trans_hash", "in_msg_hash"):
@@ -84,9 +82,9 @@ def facts(demo_facts: Path) -> Facts:
         row["out_msg_hashes"] = [to_base64(text) for text in row["out_msg_hashes"]]
     transactions.sort(key=lambda row: (row["lt"], row["workchain"], row["account"]))
     return Facts(
-        blocks=_read_lines(demo_facts / "expected-blocks.jsonl"),
+        blocks=read_lines(demo_facts / "expected-blocks.jsonl"),
         transactions=transactions,
-        accounts=_read_lines(demo_facts / "expected-accounts.jsonl"),
+        accounts=read_lines(demo_facts / "expected-accounts.jsonl"),
         contracts=json.loads((demo_facts / "expected.json").read_text())["contracts"],
     )
 

@@ -1,6 +1,7 @@
 """Lists of genuine nodes' contracts agree with their get-methods, now and in the past."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,8 @@ from litestar.testing import TestClient
 
 from tests.api.v3.conftest import Asker, Facts
 from tests.api.v3.genuine import compare_contract, to_raw
-from tests.conftest import unpack
-from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
-from tonlake.api.settings import Settings
 
 PAST = 150
 
@@ -77,11 +75,8 @@ def test_moves_of_a_trace_equal_its_balances(ask: Asker) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("tvm")
-def test_contracts_of_a_larger_node(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("larger")
-    node = unpack(shared / "node" / "localnet-db.tar.zst", folder / "node")
-    ingest_node(node, folder / "lake", Settings())
+def test_contracts_of_a_larger_node(shared: Path, ingest_network: Callable[[str], Path]) -> None:
     contracts = json.loads((shared / "node" / "expected.json").read_bytes())["contracts"]
-    with TestClient(create_app(folder / "lake", PATIENT)) as client:
+    with TestClient(create_app(ingest_network("node/localnet-db"), PATIENT)) as client:
         compared = {item["kind"] for item in contracts if compare_contract(Asker(client), item)}
     assert len(compared) == 11

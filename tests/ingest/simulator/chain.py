@@ -24,18 +24,22 @@ REFERENCE_BITS = 64 + TARGET_BITS
 """``ext_blk_ref$_ end_lt:uint64 seq_no:uint32 root_hash:bits256 file_hash:bits256``."""
 
 
-class MiddlingMoulds(Moulds):
-    """Takes a medium-sized shard block of the demo node."""
+MIDDLING, VARIED = "the middling one", "of all sizes"
 
-    def shard(self, name: str) -> bytes:  # noqa: ARG002 - there is one
-        """Return the same block for any name."""
+
+class DemoMoulds(Moulds):
+    """Takes shard blocks of the demo node: a medium-sized one, or some of all sizes."""
+
+    def shards(self, name: str) -> list[bytes]:
+        """Return those that are ``MIDDLING`` or ``VARIED``."""
         whole = [raw for raw in self._demo if raw.id.shard == WHOLE_SHARD and raw.id.workchain == 0]
         plain = [
             raw.data
             for raw in whole
             if not read_header(parse_boc(raw.data, check_crc=False)).after_merge
         ]
-        return sorted(plain, key=len)[len(plain) // 2]
+        plain.sort(key=len)
+        return [plain[len(plain) // 2]] if name == MIDDLING else plain[:: len(plain) // 8]
 
 
 class Supply:

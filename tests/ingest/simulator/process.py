@@ -1,14 +1,11 @@
-"""Runs a simulated node in a separate process, which can be killed at any moment.
+"""Runs a simulated node in a separate process, which can be killed at any moment."""
 
-``python -m tests.ingest.simulator.process FOLDER`` reads calls from its standard input.
-"""
-
-import pickle
-import subprocess
-import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,16 @@ from tonlake.ingest.blocks import McBundle
 
 REMEMBERED_MC_BLOCKS = 500
 """Number of newest blocks that a restarted node gets; older ones are never undone."""
+
+
+def start(work: Callable[..., None], *given: object) -> tuple[BaseProcess, Connection]:
+    """Start a process that works with its end of a pipe; return it with the other end."""
+    context = get_context("spawn")
+    calls, theirs = context.Pipe()
+    process = context.Process(target=work, args=(theirs, *given))
+    process.start()
+    theirs.close()
+    return process, calls
 
 
 class NodeProcess:
@@ -43,10 +50,10 @@ class NodeProcess:
             killed_after_s: Kill the process so many seconds after it began, and go on in another.
         """
         if killed_after_s is not None:
-            self._send("write", bundle)
+            self._calls.send(("write", (bundle,)))
             time.sleep(killed_after_s)
             self._process.kill()
-            self._end()
+            self._process.join()
             self._start(bundle)
         moment_s: float = self.call("finish", bundle)
         self.written.append(bundle)
@@ -59,69 +66,42 @@ class NodeProcess:
 
     def call(self, name: str, *arguments: Any) -> Any:
         """Call a method of the node."""
-        self._send(name, *arguments)
-        self.open_slices, result = pickle.load(self._stdout)  # noqa: S301 - of our own process
+        self._calls.send((name, arguments))
+        self.open_slices, result = self._calls.recv()
         return result
 
     def close(self) -> None:
         """Stop the node."""
-        self.call("close")
-        self._end()
+        self._calls.close()
+        self._process.join()
 
     def _start(self, under_way: McBundle | None) -> None:
-        command = [sys.executable, "-m", __name__, str(self.db_dir)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._stdin, self._stdout = self._process.stdin, self._process.stdout
         newest = self.written[-REMEMBERED_MC_BLOCKS:]
-        forgotten = [None] * (self.last - len(newest))
-        self.call("open", self._slices, [*forgotten, *newest], under_way)
-
-    def _end(self) -> None:
-        with suppress(BrokenPipeError):
-            self._stdin.close()
-        self._stdout.close()
-        self._process.wait()
-
-    def _send(self, name: str, *arguments: object) -> None:
-        pickle.dump((name, arguments), self._stdin)
-        self._stdin.flush()
+        written = [*[None] * (self.last - len(newest)), *newest]
+        self._process, self._calls = start(play, self.db_dir, self._slices, written, under_way)
+        self.open_slices, _ = self._calls.recv()
 
 
-class Playing:
-    """The node in the child process."""
-
-    def __init__(self, db_dir: Path) -> None:
-        """Take its folder; nothing is opened."""
-        self._db_dir = db_dir
-        self.node: SimulatedNode
-
-    def open(
-        self, slices: tuple[int, ...], written: list[McBundle | None], under_way: McBundle | None
-    ) -> None:
-        """Begin, or continue where another process ended."""
-        self.node = SimulatedNode(self._db_dir, slices=slices, written=written)
+def play(
+    calls: Connection,
+    db_dir: Path,
+    slices: tuple[int, ...],
+    written: list[McBundle | None],
+    under_way: McBundle | None,
+) -> None:
+    """Begin a node, or continue where another process ended, and execute calls of its methods."""
+    with closing(SimulatedNode(db_dir, slices=slices, written=written)) as node, suppress(EOFError):
         if under_way is not None:
-            self.node.recover(under_way)
-
-    def finish(self, bundle: McBundle) -> float:
-        """Write a bundle unless it is complete already; return the time when it was complete."""
-        if self.node.last < bundle.mc_seqno:
-            self.node.write(bundle)
-        return time.monotonic()
-
-    def run(self) -> None:
-        """Execute one call."""
+            node.recover(under_way)
+        done: object = None
         while True:
-            try:
-                name, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - of our own process
-            except EOFError:
-                return
-            done = getattr(self if hasattr(self, name) else self.node, name)(*arguments)
-            pickle.dump((sorted(self.node.writer.open_slices), done), sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+            calls.send((sorted(node.writer.open_slices), done))
+            name, arguments = calls.recv()
+            done = finish(node, *arguments) if name == "finish" else getattr(node, name)(*arguments)
 
 
-if __name__ == "__main__":
-    Playing(Path(sys.argv[1])).run()
+def finish(node: SimulatedNode, bundle: McBundle) -> float:
+    """Write a bundle unless it is complete already; return the time when it was complete."""
+    if node.last < bundle.mc_seqno:
+        node.write(bundle)
+    return time.monotonic()

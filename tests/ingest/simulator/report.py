@@ -23,6 +23,12 @@ TABLES = ("blocks", "transactions", "messages", "account_states", "traces", "tra
 SAMPLE_S = 1.0
 
 
+def read_own_mib(pid: int) -> float:
+    """Return the private memory of a process."""
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+    return int(lines.partition("RssAnon:")[2].split()[0]) / 1024
+
+
 class Watch:
     """Samples of the private memory of processes, and of their CPU time."""
 
@@ -43,9 +49,7 @@ class Watch:
                         self._sample(name, pid)
 
     def _sample(self, name: str, pid: int) -> None:
-        lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
-        kib = int(lines.partition("RssAnon:")[2].split()[0])
-        self._samples[name].append((time.monotonic(), kib / 1024))
+        self._samples[name].append((time.monotonic(), read_own_mib(pid)))
         cpu_s = time.clock_gettime(cpu_clock_of(pid))
         first_s = self._cpu_s[name].get(pid, (cpu_s, cpu_s))[0]
         self._cpu_s[name][pid] = first_s, cpu_s

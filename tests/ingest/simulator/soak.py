@@ -22,7 +22,7 @@ from typing import Any
 
 from tests.bench.clock import Machine
 from tests.conftest import unpack
-from tests.ingest.simulator.chain import MiddlingMoulds, Supply
+from tests.ingest.simulator.chain import MIDDLING, DemoMoulds, Supply
 from tests.ingest.simulator.fault import BACK_MC_BLOCKS, Clock, Faults
 from tests.ingest.simulator.model import Model, name_of
 from tests.ingest.simulator.process import NodeProcess
@@ -204,8 +204,7 @@ def make_supply(options: argparse.Namespace) -> Supply:
     """Return the next bundle for the node."""
     packed = options.node.is_file()
     if not options.genuine:
-        moulds = MiddlingMoulds(options.folder)
-        return Supply([], Chain(moulds, "the middling one", options.shard_blocks))
+        return Supply([], Chain(DemoMoulds(options.folder), MIDDLING, options.shard_blocks))
     db_dir = unpack(options.node, options.folder / "genuine") if packed else options.node
     with closing(open_node(db_dir)) as source:
         return Supply([source.read_bundle(at) for at in range(1, source.last_mc_seqno() + 1)], None)

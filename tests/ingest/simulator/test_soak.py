@@ -31,3 +31,13 @@ def test_a_long_chain_costs_the_same_at_its_end(
     assert tip.main([str(tmp_path / "run"), "--blocks", "200"]) == 0
     parts = json.loads(capfd.readouterr().out)["parts"]
     assert [part["mc_blocks"] for part in parts] == [*range(21, 202, 20)]
+
+
+def test_kills_and_roll_backs_lose_nothing(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    faults = "--blocks=60 --shards=4 --kills=6 --rollbacks=3"
+    tip.main([str(tmp_path / "run"), *faults.split()])
+    found = json.loads(capfd.readouterr().out)
+    assert sum(found["happened"].values()) == 6 + 3
+    assert [line for line in found["beyond"] if "limit" not in line] == []

@@ -1,33 +1,41 @@
 """Follows a long chain of small blocks as fast as it grows: what a block costs, what stays small.
 
-``python -m tests.ingest.simulator.tip FOLDER --blocks 200000 --shard-blocks 1``
+``python -m tests.ingest.simulator.tip FOLDER --blocks 200000 --shards 4 --kills 50 --rollbacks 20``
 
 The chain has no pauses, so minutes of a fast network pass in seconds; the times that files and log
-entries wait are as much shorter. The follower runs in this process and its maintenance beside it,
-as always. Figures are printed as JSON for each tenth of the run; the exit code is 1 if the last one
-is out of bounds.
+entries wait are as much shorter. The follower runs in a process and its maintenance beside it, as
+always; at random moments one of them or both are killed, or the node goes back and grows other
+blocks. Figures are printed as JSON for each tenth of the run; the exit code is 1 if the last one is
+out of bounds, or the rows are not those of one bulk ingest.
 """
 
 import argparse
 import json
 import os
+import random
 import resource
 import shutil
+import signal
 import sys
 import time
-from contextlib import closing
+from collections import Counter
+from contextlib import closing, suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from tests.bench.clock import cpu_clock_of
 from tests.bench.manyfiles import open_lake, show_status
-from tests.ingest.simulator.chain import MiddlingMoulds
+from tests.ingest.simulator.chain import VARIED, DemoMoulds
 from tests.ingest.simulator.node import SimulatedNode
-from tests.ingest.simulator.report import compare_with_node
+from tests.ingest.simulator.process import start
+from tests.ingest.simulator.report import compare_with_node, read_own_mib
 from tests.ingest.simulator.service import list_children
-from tests.made.chain import Chain
+from tests.made.chain import REMEMBERED_MC_BLOCKS, Chain
 from tests.patience import compose
 from tonlake.ingest.run.follow import Follower
 from tonlake.ingest.source.node.source import open_node
+from tonlake.lake.log.state import LogReader
 from tonlake.lake.maintenance.verify import verify_lake
 
 MAX_FILES, MAX_ENTRIES, MAX_OPEN_MS, MAX_STATUS_MS, MAX_GROWTH = 6_000, 3_000, 300, 2_000, 1.1
@@ -36,63 +44,145 @@ SLICE_MC_BLOCKS = 2_000
 LAKE = {"replaced_grace_s": 2, "log_age_s": 2}
 """Seconds instead of minutes: a virtual minute has passed by then."""
 
+BACK_MC_BLOCKS = 20
+MAX_STEP_S, MAX_STEPS = 0.3, 20
+"""A step takes about so long on a busy machine; after a kill one is enough, or a few."""
+
+EXPECTED = ("masterchain blocks", "maintenance failed: its process ended with code -9")
+"""What the follower says of roll-backs and of kills."""
+
 Figures = dict[str, float]
 
 
-def spent_s() -> tuple[float, float]:
-    """Return the CPU seconds of this process, and those of its children, ended ones included."""
-    own = time.process_time()
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    live = (time.clock_gettime(cpu_clock_of(pid)) for pid in list_children(os.getpid()))
-    return own, used.ru_utime + used.ru_stime + sum(live)
+def beside_s() -> float:
+    """Return the CPU seconds of the children of this process, ended ones included."""
+    used, live_s = resource.getrusage(resource.RUSAGE_CHILDREN), 0.0
+    for pid in list_children(os.getpid()):
+        with suppress(OSError):
+            live_s += time.clock_gettime(cpu_clock_of(pid))
+    return used.ru_utime + used.ru_stime + live_s
+
+
+def follow(calls: Connection, db_dir: Path, lake: Path) -> None:
+    """Run a follower: for each block of the node, follow until it is in the lake."""
+    notes: list[str] = []
+    settings = compose(lake=LAKE, follow={"shorter_ms": 0})
+    follower = Follower(lambda: open_node(db_dir), lake, settings, notify=notes.append)
+    log = LogReader(lake)
+    with closing(follower):
+        while last := calls.recv():
+            began_s = time.process_time()
+            for _ in range(MAX_STEPS):
+                follower.step()
+                if log.read().ranges == ((1, last),):
+                    break
+            else:
+                notes.append(f"does not reach {last}: {log.read().ranges}")
+            calls.send(
+                (time.process_time() - began_s, beside_s(), read_own_mib(os.getpid()), notes)
+            )
+            notes.clear()
 
 
 class Tip:
     """A node, its follower, and the lake."""
 
-    def __init__(self, folder: Path, shard_blocks: int, blocks: int) -> None:
+    def __init__(self, options: argparse.Namespace) -> None:
         """Begin an empty chain."""
+        folder: Path = options.folder
         shutil.rmtree(folder, ignore_errors=True)
         self.lake = folder / "lake"
         self.lake.mkdir(parents=True)
-        self._chain = Chain(MiddlingMoulds(folder), "the middling one", shard_blocks)
-        slices = tuple(range(0, blocks, SLICE_MC_BLOCKS))
+        self._chain = Chain(DemoMoulds(folder), VARIED, options.shard_blocks, options.shards)
+        slices = tuple(range(0, options.blocks, SLICE_MC_BLOCKS))
         self.node = SimulatedNode(folder / "db", slices=slices)
-        self.node.write(self._chain.grow())
+        self._write()
         self.problems: list[str] = []
-        self._follower = Follower(
-            lambda: open_node(folder / "db"),
-            self.lake,
-            compose(lake=LAKE),
-            notify=self.problems.append,
-        )
+        self.happened: Counter[str] = Counter()
+        self._dice = random.Random(options.seed)  # noqa: S311 - a repeatable choice
+        self._kills = self._spread(options.kills, options.blocks)
+        self._backs = self._spread(options.rollbacks, options.blocks)
+        self._done = 0
+        self._start()
+
+    def _spread(self, count: int, blocks: int) -> set[int]:
+        """Return a random moment of each of as many equal parts of the run."""
+        step = blocks // max(count, 1)
+        return {at * step + self._dice.randrange(step) for at in range(count)}
+
+    def _start(self) -> None:
+        self._process, self._calls = start(follow, self.node.db_dir, self.lake)
+        self._beside_s = 0.0
 
     def follow(self, blocks: int) -> Figures:
         """Write and follow blocks one by one; return what they cost and what there is now."""
-        followed_s, before_s = 0.0, spent_s()[1]
+        self._spent_s = dict.fromkeys(("follower", "maintenance"), 0.0)
+        self._most_mib = 0.0
         for _ in range(blocks):
-            self.node.write(self._chain.grow())
-            self.node.written[-1] = None  # the memory of the follower is measured
-            began_s = time.process_time()
-            self._follower.step()
-            followed_s += time.process_time() - began_s
-        beside_s = spent_s()[1] - before_s
+            if self._done in self._backs:
+                self._go_back()
+            self._write()
+            self._calls.send(self.node.last)
+            if self._done in self._kills:
+                self._kill()
+            self._receive()
+            self._done += 1
         opened = [open_lake(self.lake).open_ms for _ in range(3)]
         return {
             "mc_blocks": self.node.last,
-            "cpu_ms_a_block": (followed_s + beside_s) * 1000 / blocks,
-            "of_it_maintenance": beside_s * 1000 / blocks,
+            "cpu_ms_a_block": sum(self._spent_s.values()) * 1000 / blocks,
+            "of_it_maintenance": self._spent_s["maintenance"] * 1000 / blocks,
             "files": sum(path.is_file() for path in self.lake.rglob("*")),
             "log_entries": sum(1 for _ in (self.lake / "_log").iterdir()),
-            "lake_mib": sum(path.stat().st_size for path in self.lake.rglob("*")) / (1 << 20),
             "open_ms": min(opened),
             "status_ms": show_status(self.lake),
-            "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            "follower_mib": self._most_mib,
         }
+
+    def _write(self) -> None:
+        self.node.write(self._chain.grow())
+        if self.node.last > REMEMBERED_MC_BLOCKS:
+            self.node.written[-REMEMBERED_MC_BLOCKS - 1] = None
+
+    def _go_back(self) -> None:
+        """Let the node lose its newest blocks, and the follower see it sooner or later."""
+        after = max(1, self.node.last - self._dice.randint(1, BACK_MC_BLOCKS))
+        self.node.roll_back(after)
+        self._chain.go_back(after)
+        self.happened["roll-backs"] += 1
+        if self._dice.random() < 0.5:
+            self._calls.send(after)
+            self._receive()
+
+    def _kill(self) -> None:
+        """Kill the follower, its maintenance, or both, while they work."""
+        time.sleep(self._dice.uniform(0, MAX_STEP_S))
+        follower: Any = self._process.pid
+        children = list_children(follower)
+        victims = self._dice.choice(([follower], children, [follower, *children]))
+        for pid in victims:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.happened["kills"] += 1
+        if follower in victims:
+            self._process.join()
+            self._start()
+            self._calls.send(self.node.last)
+
+    def _receive(self) -> None:
+        """Wait until the follower has what the node has."""
+        spent_s, beside_s, own_mib, notes = self._calls.recv()
+        self._spent_s["follower"] += spent_s
+        self._spent_s["maintenance"] += max(0.0, beside_s - self._beside_s)
+        self._beside_s = max(self._beside_s, beside_s)
+        self._most_mib = max(self._most_mib, own_mib)
+        self.problems += [note for note in notes if not note.startswith(EXPECTED)]
 
     def close(self) -> None:
         """Stop the follower and the node."""
-        self._follower.close()
+        with suppress(BrokenPipeError):
+            self._calls.send(0)
+        self._process.join()
         self.node.close()
 
 
@@ -118,9 +208,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Follow a long chain of small blocks.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--blocks", type=int, default=200_000)
-    parser.add_argument("--shard-blocks", type=int, default=1, help="of each masterchain block")
+    parser.add_argument(
+        "--shard-blocks", type=int, default=1, help="of each shard and masterchain block"
+    )
+    parser.add_argument("--shards", type=int, default=1, help="1, 2, 4, 8 or 16")
+    for name, default in (("--kills", 0), ("--rollbacks", 0), ("--seed", 1)):
+        parser.add_argument(name, type=int, default=default)
     options = parser.parse_args(arguments)
-    with closing(Tip(options.folder, options.shard_blocks, options.blocks)) as tip:
+    with closing(Tip(options)) as tip:
         parts = []
         for _ in range(PARTS):
             parts.append(tip.follow(options.blocks // PARTS))
@@ -128,7 +223,8 @@ def main(arguments: list[str] | None = None) -> int:
     beyond = judge(parts) + tip.problems
     beyond += [error.file for error in verify_lake(tip.lake).damage]
     beyond += compare_with_node(tip.lake, tip.node.db_dir, options.folder)
-    sys.stdout.write(json.dumps({"parts": parts, "beyond": beyond}, indent=1) + "\n")
+    found = {"parts": parts, "happened": tip.happened, "beyond": beyond}
+    sys.stdout.write(json.dumps(found, indent=1) + "\n")
     return int(bool(beyond))
 
 

@@ -110,12 +110,13 @@ def _fuzz_transactions(network: Network, cases: int, seed: int) -> None:
                 assert time.process_time() - started < HANGS_S, bag.hex()
 
 
-def test_blocks_with_garbage_in_their_cells(demo: Network) -> None:
-    _fuzz_blocks(demo, 600, 1)
-
-
-def test_transactions_with_garbage_in_their_cells(demo: Network) -> None:
-    _fuzz_transactions(demo, 3000, 2)
+@pytest.mark.parametrize(
+    ("cases", "seed"),
+    [(600, 1), *(pytest.param(10_000, seed, marks=pytest.mark.long) for seed in range(10, 14))],
+)
+def test_garbage_in_cells(demo: Network, cases: int, seed: int) -> None:
+    _fuzz_blocks(demo, cases, seed)
+    _fuzz_transactions(demo, 5 * cases, seed)
 
 
 def test_states_with_garbage_in_their_cells(demo: Network) -> None:
@@ -125,10 +126,3 @@ def test_states_with_garbage_in_their_cells(demo: Network) -> None:
         with suppress(BocError, DecodeError):
             spoiled = spoil_cells(choices.choice(states), choices, places=choices.randrange(1, 4))
             assert set(decode_states([parse_boc(spoiled)], mc_seqno=0)) == set(TABLES)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(10, 14))
-def test_many_with_garbage_in_their_cells(demo: Network, seed: int) -> None:
-    _fuzz_blocks(demo, 10_000, seed)
-    _fuzz_transactions(demo, 50_000, seed)

@@ -116,8 +116,12 @@ def test_seeds_are_read() -> None:
     assert all(map(_use, list_seeds()))
 
 
-def test_damaged_bags_of_every_form() -> None:
-    assert 0 < _run(list_seeds(), 5000, 1) < 5000
+@pytest.mark.parametrize(
+    ("cases", "seed"),
+    [(5000, 1), *(pytest.param(100_000, seed, marks=pytest.mark.long) for seed in range(10, 20))],
+)
+def test_damaged_bags_of_every_form(cases: int, seed: int) -> None:
+    assert 0 < _run(list_seeds(), cases, seed) < cases
 
 
 def test_damaged_states(demo_facts: Path) -> None:
@@ -130,9 +134,3 @@ def test_noise() -> None:
     for magic in (b"", GENERIC, INDEXED, INDEXED_CRC):
         for _ in range(300):
             _use(magic + choices.randbytes(choices.randrange(60)))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(10, 20))
-def test_many_damaged_bags(seed: int) -> None:
-    _run(list_seeds(), 100_000, seed)

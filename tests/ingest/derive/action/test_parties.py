@@ -12,9 +12,6 @@ from typing import Any
 import pytest
 from pytoniq_core import Address, Cell, MessageAny
 
-from tests.conftest import unpack
-from tests.ingest.whole import ingest_node
-from tonlake.ingest.settings import IngestSections
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
@@ -257,18 +254,11 @@ def test_parties_and_amounts(demo_lake: Path, demo_facts: Path) -> None:
 
 @pytest.mark.long
 def test_parties_and_amounts_of_a_larger_network(
-    shared: Path, tmp_path_factory: pytest.TempPathFactory
+    shared: Path, ingest_network: Callable[[str], Path]
 ) -> None:
     """Includes multisig wallets, vesting and sales; approvals by comment are payments."""
-    folder = tmp_path_factory.mktemp("network")
-    node = unpack(shared / "node" / "localnet-db.tar.zst", folder)
-    ingest_node(node, folder / "lake", IngestSections())
-    chain = Chain(folder / "lake", shared / "node")
+    chain = Chain(ingest_network("node/localnet-db"), shared / "node")
     seen = Counter(check_activity(chain, activity) for activity in chain.activities)
-    check_larger(chain, seen)
-
-
-def check_larger(chain: Chain, seen: Counter[str | None]) -> None:
     assert (seen["multisig_create_order"], seen["multisig_approve"]) == (15, 12)
     assert (seen["vesting_add_whitelist"], seen["vesting_send_message"]) == (3, 9)
     assert (seen["jetton_transfer"], seen["refused"]) == (340, 111)

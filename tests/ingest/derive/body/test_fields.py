@@ -1,6 +1,7 @@
 """Columns of layouts against the decoded bodies of the lake."""
 
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,8 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from tests.conftest import unpack
 from tests.ingest.derive.body.encode import encode, read
 from tests.ingest.derive.body.values import records
-from tests.ingest.whole import ingest_node
-from tonlake.api.settings import Settings
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
@@ -97,10 +95,11 @@ def test_shipped_layouts_give_the_decoded_bodies(demo_lake: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["localnet-db.tar.zst", "celldb-v2/localnet-celldbv2.tar.zst"])
-def test_shipped_layouts_on_the_shared_networks(shared: Path, tmp_path: Path, name: str) -> None:
-    ingest_node(unpack(shared / "node" / name, tmp_path / "node"), tmp_path / "lake", Settings())
-    assert compare(tmp_path / "lake") > 1000
+@pytest.mark.parametrize("name", ["node/localnet-db", "node/celldb-v2/localnet-celldbv2"])
+def test_shipped_layouts_on_the_shared_networks(
+    ingest_network: Callable[[str], Path], name: str
+) -> None:
+    assert compare(ingest_network(name)) > 1000
 
 
 @given(st.data())

@@ -1,6 +1,7 @@
 """Rows of transfers and burns against actions: where there is one, there is the other."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytoniq_core import Address, Cell, begin_cell
 
-from tests.conftest import unpack
-from tests.ingest.whole import ingest_node
-from tonlake.api.settings import Settings
 from tonlake.ingest.command.action import classify_recording, read_traces
 from tonlake.ingest.derive.action.model import Message
 from tonlake.ingest.derive.action.protocol import jetton, nft
@@ -74,16 +72,10 @@ def test_the_demo_has_no_contradiction(demo_lake: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "name",
-    [
-        *("node/localnet-db", "node/celldb-v2/localnet-celldbv2", "node-2026/localnet4-db"),
-    ],
+    "name", ["node/localnet-db", "node/celldb-v2/localnet-celldbv2", "node-2026/localnet4-db"]
 )
-def test_networks_have_no_contradiction(shared: Path, tmp_path: Path, name: str) -> None:
-    ingest_node(
-        unpack(shared / f"{name}.tar.zst", tmp_path / "node"), tmp_path / "lake", Settings()
-    )
-    assert count_contradictions(tmp_path / "lake")[1] == []
+def test_networks_have_no_contradiction(ingest_network: Callable[[str], Path], name: str) -> None:
+    assert count_contradictions(ingest_network(name))[1] == []
 
 
 def test_a_reported_burn_has_its_row(shared: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ingest.derive.trace.forest import SOURCES, Forest, digest, forests
-from tests.ingest.derive.trace.oracle import trace_rows
+from tests.ingest.derive.trace.lakes import expected_rows
 from tonlake.ingest.derive.trace import Assembled, OpenTraces, assemble, move_rows
 from tonlake.ingest.errors import TraceImpossible
 from tonlake.lake.file.writer import sort_rows
@@ -22,11 +22,6 @@ def assemble_range(forest: Forest, first: int, last: int, before: OpenTraces) ->
 
 def assemble_whole(forest: Forest) -> Assembled:
     return assemble_range(forest, 1, forest.last, OpenTraces())
-
-
-def expected_rows(forest: Forest) -> dict[str, list[dict[str, Any]]]:
-    tables = forest.tables(1, forest.last)
-    return trace_rows(tables["transactions"].to_pylist(), tables["messages"].to_pylist())
 
 
 def sorted_rows(name: str, *parts: pa.Table) -> list[dict[str, Any]]:

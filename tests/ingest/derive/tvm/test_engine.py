@@ -1,5 +1,6 @@
 """Values survive a round trip through the machine, and runs end with the right exit code."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -9,11 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import unpack
 from tests.ingest.derive.tvm.programs import CONTINUATION, ENDLESS_LOOP, assemble, make_call, repeat
 from tests.ingest.derive.tvm.replay import Replay, is_external, replay_all
 from tests.ingest.derive.tvm.values import VALUES, normalize
-from tests.ingest.whole import ingest_node
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
 from tonlake.ingest.decode.cell.dictionary import build_hashmap
@@ -33,7 +32,7 @@ from tonlake.ingest.derive.tvm.call import (
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.derive.tvm.trace import build_external_message, read_destination, read_message
 from tonlake.ingest.errors import TvmRefusal, TvmStackDeep, TvmStackLarge
-from tonlake.ingest.settings import IngestSections, TvmSettings
+from tonlake.ingest.settings import TvmSettings
 
 
 @settings(max_examples=150, deadline=None)
@@ -163,15 +162,13 @@ def test_transactions_of_the_demo_node(replay: Replay, pool: TvmPool) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("archive", "count"),
-    [("node/localnet-db.tar.zst", 22089), ("node/celldb-v2/localnet-celldbv2.tar.zst", 5008)],
+    ("name", "count"), [("node/localnet-db", 22089), ("node/celldb-v2/localnet-celldbv2", 5008)]
 )
 def test_transactions_of_other_nodes(
-    shared: Path, pool: TvmPool, tmp_path: Path, archive: str, count: int
+    ingest_network: Callable[[str], Path], pool: TvmPool, name: str, count: int
 ) -> None:
     """Every transaction, including those of all external messages, with its fees."""
-    ingest_node(unpack(shared / archive, tmp_path / "node"), tmp_path / "lake", IngestSections())
-    verdict = replay_all(Replay(tmp_path / "lake"), pool.emulate)
+    verdict = replay_all(Replay(ingest_network(name)), pool.emulate)
     assert verdict.others == []
     assert verdict.equal.total() == count
 

@@ -136,21 +136,14 @@ def check_emulation(pool: TvmPool, config: bytes, message: bytes) -> bool:
 MESSAGES = {"code": trees(), "data": trees(), "body": trees()}
 
 
-@settings(max_examples=50, deadline=None)
-@given(**MESSAGES)
-def test_generated_messages_end(
-    pool: TvmPool, config: bytes, code: bytes, data: bytes, body: bytes
-) -> None:
-    check_emulation(pool, config, deploy(code, data, body))
+@pytest.mark.parametrize("count", [50, pytest.param(1000, marks=pytest.mark.long)])
+def test_generated_messages_end(pool: TvmPool, config: bytes, count: int) -> None:
+    @settings(max_examples=count, deadline=None)
+    @given(**MESSAGES)
+    def check(code: bytes, data: bytes, body: bytes) -> None:
+        check_emulation(pool, config, deploy(code, data, body))
 
-
-@pytest.mark.long
-@settings(max_examples=1000, deadline=None)
-@given(**MESSAGES)
-def test_a_thousand_generated_messages_end(
-    pool: TvmPool, config: bytes, code: bytes, data: bytes, body: bytes
-) -> None:
-    check_emulation(pool, config, deploy(code, data, body))
+    check()
 
 
 @pytest.mark.parametrize(
