@@ -52,6 +52,7 @@ from tonlake.lake.log.state import LogReader, LogState
 from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
 from tonlake.lake.maintenance.schedule import Maintenance
 from tonlake.lake.maintenance.undo import undo_after
+from tonlake.lake.system import return_memory
 
 StartWorkers = Callable[[Span], AbstractContextManager[Workers | None]]
 
@@ -284,9 +285,8 @@ class Follower:
                 return problem
         problem = self._ingest_new(source, state, node_last)
         state = self._log.read()
-        is_all = bool(state.ranges) and state.ranges[-1][1] >= node_last
-        self._seen = (state.number, head) if is_all else None
         last = state.ranges[-1][1] if state.ranges else 0
+        self._seen = (state.number, head) if last >= node_last else None
         self._status.observe(node_last, head, last, self._find_newest(state))
         return problem
 
@@ -387,10 +387,10 @@ class Follower:
         """Start maintenance that is due, and sweep; the clock may jump between two sweeps."""
         self._maintenance.count(0)
         lake = self._settings.lake
-        grace_s = min(lake.replaced_grace_s, lake.orphan_grace_s)
-        if time.monotonic() - self._swept_s > grace_s:
+        if time.monotonic() - self._swept_s > min(lake.replaced_grace_s, lake.orphan_grace_s):
             sweep_orphans(self._lake_dir, lake, self._orphans)
             self._orphans = frozenset(list_orphans(self._lake_dir, state))
+            return_memory()  # Many small commits leave the heap in pieces.
             self._swept_s = time.monotonic()
 
     def _open(self) -> BlockSource:
