@@ -14,29 +14,18 @@ with valued as not materialized (
         trace_id,
         messages.mc_seqno,
         messages.day
-    from messages
+    from each_message('messages') as messages
     left join transaction_traces as traced
         on messages.tx_account = traced.account
         and messages.tx_lt = traced.lt
         and messages.tx_workchain = traced.workchain
         and messages.mc_seqno = traced.mc_seqno
         and messages.day = traced.day
-    left join (
-        from message_bodies
-        where
-            not external_in
-            and decoded_opcode in (
-                'text_comment',
-                'jetton_transfer',
-                'jetton_internal_transfer',
-                'jetton_notify',
-                'nft_transfer',
-                'nft_ownership_assigned'
-            )
-    ) as bodies
+    left join message_bodies as bodies
         on messages.body_hash = bodies.body_hash
         and messages.mc_seqno = bodies.mc_seqno
         and messages.day = bodies.day
+        and not external_in
     where direction = 'in' and kind = 'int'
 ),
 transferred as not materialized (
