@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache, cached_property
 from operator import itemgetter
@@ -283,6 +283,12 @@ class Reader:
         Only for the few queries whose parameters depend on the snapshot: all results are kept.
         """
         return self.lasting(f"{name} {parameters}", lambda: self.rows(name, **parameters))
+
+    def repeat_lasting(self, earlier: Iterable[str]) -> None:
+        """Run the queries without parameters that ``lasting_rows`` kept for an earlier snapshot."""
+        for key in earlier:
+            if key.endswith(" {}"):
+                self.lasting_rows(key.removesuffix(" {}"))
 
     def lasting(self, key: str, find: Callable[[], T]) -> T:
         """Call ``find`` once for all readers of the snapshot, and return its cached result."""

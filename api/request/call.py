@@ -387,6 +387,7 @@ def open_call(request: ApiRequest, arguments: Arguments, mc_seqno: int | None = 
     settings: Settings = service.settings
     wishes = _read_wishes(request, arguments)
     pinned = _read_snapshot_number(arguments)
+    holder.expect()
     reader = holder.reader(
         pinned,
         timeout_ms=_read_timeout_ms(wishes, settings.http),

@@ -8,22 +8,32 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from tonlake.api.errors import NotCovered
 from tonlake.api.settings import Settings
 from tonlake.lake.duck.connection import Database, SnapshotViews
-from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.errors import LakeCorrupt, LakeError
 from tonlake.lake.index.index import Index, open_index
 from tonlake.lake.log.ranges import overlaps
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, LogReader, entry_name, list_log
-from tonlake.queries.errors import QueryNeeded
+from tonlake.queries.errors import QueryError, QueryNeeded
 from tonlake.queries.reader import Reader
 
 LOG = logging.getLogger("tonlake.api")
 LOOK_EVERY_S = 0.02
 """How often the log is checked for a newer commit; a check is one ``stat`` call."""
 
+WAIT_S = 1.0
+"""How long requests wait while the newest snapshot is opened, before they use the previous one."""
+
+ATTENTION_S = 5.0
+"""How long after a request new commits are opened ahead of the next one."""
+
 KEPT_SNAPSHOTS = 4
+"""How many snapshots stay open: the newest, those that requests name, and the ones before."""
+
 KEPT_PASTS = 8
 """How many past masterchain blocks have their views cached."""
 
@@ -35,7 +45,9 @@ class _Opened:
         self.snapshot = snapshot
         self.views = views
         self.lasting: dict[str, Any] = {}
-        # Before it is published: until then requests use the previous snapshot without waiting.
+        self.used_s = float("-inf")
+        """When a request named it last."""
+        # Before it is published: until then requests wait for it, or use the previous snapshot.
         self.index: Index | None = None
         if snapshot.bound is None:
             self.index = open_index(snapshot, settings.lake)
@@ -65,6 +77,7 @@ class SnapshotHolder:
         self._kept: OrderedDict[int, _Opened] = OrderedDict()
         self._pasts: OrderedDict[tuple[int, int], _Opened] = OrderedDict()
         self._newest = 0
+        self._began_s = self._asked_s = float("-inf")
         self._looked_s = float("-inf")
         self._reported: set[str] = set()
 
@@ -92,6 +105,8 @@ class SnapshotHolder:
             opened = self._find_open(number)
         else:
             opened = self._open_newest() if number is None else self._open(number)
+        if number is not None:
+            opened.used_s = time.monotonic()
         try:
             opened.snapshot.watch.check(SEGMENT_FOLDER)
         except LakeCorrupt:
@@ -154,12 +169,32 @@ class SnapshotHolder:
     def newest_open(self) -> int | None:
         """Return the number of the snapshot that serves new requests, without waiting.
 
-        None if the next request has to open one.
+        None if the next request has to open one, or to wait for it.
         """
         newest = self._look()
         if newest in self._kept:
             return newest
-        return max(self._kept, default=None) if self._opening.locked() else None
+        is_late = self._opening.locked() and self._rest_s() <= 0
+        return max(self._kept, default=None) if is_late else None
+
+    def expect(self) -> None:
+        """Note a request: commits of the next seconds are opened ahead of others."""
+        self._asked_s = time.monotonic()
+
+    def open_ahead(self) -> None:
+        """Open the newest snapshot, with the views in use, unless nobody has asked for long."""
+        since_s = time.monotonic() - ATTENTION_S
+        if self._asked_s < since_s:
+            return
+        earlier = self._find_latest()
+        try:
+            opened = self._open_newest()
+            opened.views.provide_ahead(since_s)
+            if earlier is not None and earlier.index is not None and opened.index is not None:
+                opened.index.open_ahead(earlier.index)
+                self.reader().repeat_lasting([*earlier.lasting])
+        except (LakeError, QueryError, OSError, duckdb.Error):
+            LOG.exception("a commit cannot be opened ahead of requests")
 
     def latest(self) -> Snapshot | None:
         """Return the newest open snapshot; None before the first."""
@@ -174,16 +209,26 @@ class SnapshotHolder:
         self._database.close()
 
     def _open_newest(self) -> _Opened:
-        """Open the newest snapshot; meanwhile other threads use the previous one."""
+        """Open the newest snapshot; other threads wait for it, or soon use the previous one."""
         newest = self._look()
         found = self._find_latest()
-        if found is not None and (found.snapshot.number >= newest or self._opening.locked()):
+        if found is not None and found.snapshot.number >= newest:
             return found
-        with self._opening:
-            found = self._find_latest()
-            if found is None or found.snapshot.number < newest:
-                found = self._connect(None)
-        return found
+        if not self._opening.locked():
+            self._began_s = time.monotonic()
+        is_mine = self._opening.acquire(timeout=-1 if found is None else max(0.0, self._rest_s()))
+        try:
+            latest = self._find_latest()
+            if latest is None or (is_mine and latest.snapshot.number < newest):
+                latest = self._connect(None)
+            return latest
+        finally:
+            if is_mine:
+                self._opening.release()
+
+    def _rest_s(self) -> float:
+        """Return how long to wait for the snapshot that is being opened."""
+        return self._began_s + WAIT_S - time.monotonic()
 
     def _find_latest(self) -> _Opened | None:
         with self._lock:
@@ -198,6 +243,7 @@ class SnapshotHolder:
 
     def _connect(self, number: int | None) -> _Opened:
         """Open a snapshot and store it; the caller holds ``_opening``."""
+        self._began_s = time.monotonic()
         check = self._settings.lake.check_digests
         earlier = None if number is not None else self.latest()
         try:
@@ -209,9 +255,13 @@ class SnapshotHolder:
             raise
         self._report(_describe_damage(snapshot))
         opened = _Opened(snapshot, self._database.open(snapshot), self._settings)
+        if number is not None:
+            opened.used_s = time.monotonic()
         with self._lock:
-            self._kept[snapshot.number] = opened
-            self._kept = OrderedDict(sorted(self._kept.items())[-KEPT_SNAPSHOTS:])
+            kept = OrderedDict(sorted({**self._kept, snapshot.number: opened}.items()))
+            while len(kept) > KEPT_SNAPSHOTS:
+                del kept[min([*kept][:-1], key=lambda one: kept[one].used_s)]
+            self._kept = kept
         return opened
 
     def _report(self, damage: set[str]) -> None:

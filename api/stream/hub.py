@@ -190,6 +190,8 @@ class Hub:
         while True:
             newest = await self._in_thread(self._holder.newest_number)
             is_new = self._newest < newest
+            if is_new:  # before its events: who asks after one sees the commit without waiting
+                await self._in_thread(self._holder.open_ahead)
             while self._newest < newest:
                 async with self._turn:
                     await self._advance(newest)

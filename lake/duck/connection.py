@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -347,13 +348,14 @@ class Database:
         self._settings = settings
         self._serial = count(1)
         self._engine = Engine(lake_dir, settings)
+        self._asked_s: dict[str, float] = {}
 
     def open(self, snapshot: Snapshot) -> SnapshotViews:
         """Return the views of a snapshot, none created yet; they are dropped once unused."""
         if self._engine.count_forgotten(snapshot) > FORGOTTEN_KEPT:
             self._engine = Engine(self._lake_dir, self._settings)
         schema = f"snapshot_{snapshot.number}_{next(self._serial)}"
-        return SnapshotViews(self._engine, snapshot, schema)
+        return SnapshotViews(self._engine, snapshot, schema, self._asked_s)
 
     def close(self) -> None:
         """Release the database; readers still using it keep it open."""
@@ -425,11 +427,17 @@ class Engine:
 class SnapshotViews:
     """The views of one snapshot, shared by all of its readers."""
 
-    def __init__(self, engine: Engine, snapshot: Snapshot, schema: str) -> None:
-        """Create nothing yet; use ``Database.open`` to get one."""
+    def __init__(
+        self, engine: Engine, snapshot: Snapshot, schema: str, asked_s: dict[str, float]
+    ) -> None:
+        """Create nothing yet; use ``Database.open`` to get one.
+
+        ``asked_s`` notes when each view was asked for last, of any snapshot.
+        """
         self._engine = engine
         self._snapshot = snapshot
         self._schema = schema
+        self._asked_s = asked_s
         self._lock = threading.Lock()
         self._maker: duckdb.DuckDBPyConnection | None = None
         self._idle: deque[duckdb.DuckDBPyConnection] = deque()
@@ -452,6 +460,15 @@ class SnapshotViews:
         A damaged table has no view, so that the statement fails (``find_damage_behind``).
         """
         views = list_views(statement)
+        self._asked_s.update(dict.fromkeys(views, time.monotonic()))
+        self._make(views)
+
+    def provide_ahead(self, since_s: float) -> None:
+        """Create the views that readers of this or earlier snapshots asked for since then."""
+        asked_s = self._asked_s.copy()
+        self._make([view for view in ALL_VIEWS if asked_s.get(view, since_s) > since_s])
+
+    def _make(self, views: Collection[str]) -> None:
         if self._made.issuperset(views):
             return
         with self._lock:

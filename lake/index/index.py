@@ -6,6 +6,7 @@ import io
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from heapq import merge
 from itertools import islice
 from operator import attrgetter, itemgetter
@@ -118,6 +119,13 @@ class Segments:
     def tables(self, name: str) -> list[SegmentTable]:
         """Return a table of all segments."""
         return [segment.table(name) for segment in self.segments]
+
+    def open_tables(self, earlier: Segments) -> None:
+        """Open the tables that readers of earlier segments have opened."""
+        names = {name for segment in earlier.segments for name in segment.opened}
+        for segment in self.segments:
+            for name in names:
+                segment.table(name)
 
     def find_transaction(self, tx_hash: bytes) -> Hit | None:
         """Return the position of a transaction; None if the snapshot has none of this hash."""
@@ -465,6 +473,13 @@ class Index:
         self._segments, self._cells, self._may_read = lookups, cells, may_read
         self._open = OpenTraces(snapshot) if open_traces is None else open_traces
 
+    def open_ahead(self, earlier: Index) -> None:
+        """Open what readers of an earlier snapshot have opened, as those of this one will."""
+        with suppress(Declined):
+            self.segments.open_tables(earlier.segments)
+            if earlier._open.is_read:
+                self._open.read(may_read=True)
+
     def without_files(self) -> Index:
         """Return the same index for readers that must not wait for file reads."""
         return Index(self.snapshot, self._segments, None, self._open, may_read=False)
@@ -519,6 +534,11 @@ class OpenTraces:
         """Take the files; nothing is read yet."""
         self._snapshot = snapshot
         self._rows: dict[bytes, Row] | None = None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether they are in memory."""
+        return self._rows is not None
 
     def read(self, *, may_read: bool) -> dict[bytes, Row]:
         """Return the traces by id.

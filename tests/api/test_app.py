@@ -1,8 +1,6 @@
 """Properties of all responses: headers, errors, limits, and a real server."""
 
-import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,16 +9,15 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
-import uvicorn
 from litestar.testing import TestClient
 
 import tonlake.api.app
 import tonlake.api.v3.route.block
 import tonlake.queries.reader
+from tests.api.growth import serve
 from tests.patience import compose
 from tonlake.api.app import create_app, create_application
 from tonlake.api.errors import STATUS, ApiError, UpstreamRefusal, status_of
-from tonlake.api.settings import Settings
 from tonlake.queries.errors import QueryTimeout
 from tonlake.queries.loader import load_queries
 
@@ -137,10 +134,8 @@ def test_odd_parameters_are_named(client: TestClient[Any]) -> None:
 def test_strict_parameters_are_refused(demo_lake: Path) -> None:
     with serving(demo_lake, http={"strict_parameters": True}) as client:
         answer = client.get("/api/v3/blocks?owner_id=1")
-        assert (answer.status_code, answer.json()) == (
-            422,
-            {"error": "unknown parameter 'owner_id'"},
-        )
+        assert answer.status_code == 422
+        assert answer.json() == {"error": "unknown parameter 'owner_id'"}
         assert client.get("/api/v3/blocks?limit=1&api_key=k&x_timeout=5000").status_code == 200
 
 
@@ -245,24 +240,9 @@ def test_every_error_has_a_status() -> None:
 
 
 def test_a_real_server_answers(demo_lake: Path) -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(create_app(demo_lake, Settings()), log_level="warning")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    try:
-        base = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        with httpx.Client(base_url=base) as client:
-            for _ in range(100):
-                if server.started:
-                    break
-                time.sleep(0.05)
-            assert client.get(INFO).json()["last"]["seqno"] == 238
-            assert client.get("/version").json()["name"] == "tonlake"
-    finally:
-        server.should_exit = True
-        thread.join()
-        listener.close()
+    with serve(demo_lake) as server, httpx.Client(base_url=server.url) as client:
+        assert client.get(INFO).json()["last"]["seqno"] == 238
+        assert client.get("/version").json()["name"] == "tonlake"
 
 
 HEADER = "X-Tonlake-Answered-By"

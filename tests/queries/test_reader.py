@@ -1,5 +1,6 @@
 """Named queries: every one runs, invalid questions and slow answers are refused."""
 
+import shutil
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -130,12 +131,7 @@ def test_a_slow_answer_is_interrupted(demo_lake: Path, monkeypatch: pytest.Monke
 
 
 def test_damage_is_named_where_it_is_met(demo_lake: Path, tmp_path: Path) -> None:
-    for path in demo_lake.rglob("*"):
-        target = tmp_path / path.relative_to(demo_lake)
-        if path.is_dir():
-            target.mkdir()
-        else:
-            target.write_bytes(path.read_bytes())
+    shutil.copytree(demo_lake, tmp_path, dirs_exist_ok=True)
     damaged = next((tmp_path / "messages").rglob("*.parquet"))
     data = bytearray(damaged.read_bytes())
     data[len(data) // 2] ^= 1

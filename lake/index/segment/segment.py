@@ -272,6 +272,11 @@ class Segment:
         self.accounts = SegmentAccounts(file, self.rows)
         self._tables: dict[str, SegmentTable] = {}
 
+    @property
+    def opened(self) -> tuple[str, ...]:
+        """The tables that are open."""
+        return tuple(self._tables)
+
     def table(self, name: str) -> SegmentTable:
         """Return a table.
 

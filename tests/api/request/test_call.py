@@ -73,6 +73,7 @@ READ: dict[Callable[[str], Any], dict[str, object]] = {
         **dict.fromkeys(("0xffffffff", "-1", "4294967295"), -1),
         **dict.fromkeys(("-2147483648", "2147483648"), -(1 << 31)),
     },
+    call.parse_address_or_null: {"null": call.NoAddress()},
     call.parse_sort: {"asc": "asc", "A": "asc", "DESC": "desc", "d": "desc", "": "", "up": ""},
 }
 REFUSED: dict[Callable[[str], Any], tuple[str, ...]] = {
@@ -136,22 +137,20 @@ def test_shard_in_every_form(shard: int) -> None:
         assert call.parse_shard(str(shard)) == shard
 
 
-def test_a_missing_address_is_null() -> None:
-    assert call.parse_address_or_null("null") == call.NoAddress()
-
-
-def test_absent_parameters_keep_their_defaults() -> None:
-    assert read() == Sample()
-
-
-def test_keys_match_in_any_case_and_with_brackets() -> None:
-    assert read(("NUMBER", "1"), ("Account[]", f"0:{'a' * 64}")) == Sample(
-        number=1, account=(Address(0, bytes.fromhex("a" * 64)),)
-    )
-
-
-def test_the_last_of_repeated_scalars_wins() -> None:
-    assert read(("number", "x"), ("number", "2")).number == 2
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        ([], Sample()),
+        (
+            [("NUMBER", "1"), ("Account[]", f"0:{'a' * 64}")],
+            Sample(number=1, account=(Address(0, bytes.fromhex("a" * 64)),)),
+        ),
+        ([("number", "x"), ("number", "2")], Sample(number=2)),
+        ([("account", ""), ("hashes", f",{'0' * 64},")], Sample(hashes=(bytes(32),))),
+    ],
+)
+def test_parameters_are_read(pairs: list[tuple[str, str]], expected: Sample) -> None:
+    assert read(*pairs) == expected
 
 
 @given(st.lists(st.tuples(st.sampled_from([-1, 0]), HASHES), max_size=5), st.booleans())
@@ -163,10 +162,6 @@ def test_lists_by_repetition_and_by_commas(
     texts = [render_friendly(item, bounceable=True, test_only=False) for item in addresses]
     given_as = [",".join(texts)] if joined and texts else texts
     assert read(*(("account", text) for text in given_as)).account == addresses
-
-
-def test_empty_elements_are_dropped() -> None:
-    assert read(("account", ""), ("hashes", f",{'0' * 64},")) == Sample(hashes=(bytes(32),))
 
 
 def test_errors_name_the_parameter_and_count_the_others() -> None:

@@ -3,26 +3,32 @@
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from litestar.testing import TestClient
 
-import tonlake.api.request.snapshot
+from tests.api.test_damage import spoil
 from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
+from tonlake.api.request import snapshot as holding
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.settings import Settings
+from tonlake.lake.duck.connection import Engine
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.digest import Recheck
-from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+
+Grow = Callable[[int, int], None]
 
 
 @pytest.fixture
-def grow(demo_node: Path, tmp_path: Path) -> Callable[[int, int], None]:
+def grow(demo_node: Path, tmp_path: Path) -> Grow:
     """Ingest a range of the demo node's masterchain blocks into ``tmp_path``, as one commit."""
 
     def add(first: int, last: int) -> None:
@@ -33,20 +39,17 @@ def grow(demo_node: Path, tmp_path: Path) -> Callable[[int, int], None]:
 
 @pytest.fixture(autouse=True)
 def _look_always(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tonlake.api.request.snapshot, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(holding, "LOOK_EVERY_S", 0.0)
 
 
 def test_a_lake_without_commits_is_not_found(tmp_path: Path) -> None:
     holder = SnapshotHolder(tmp_path, PATIENT)
-    with pytest.raises(LakeNotFound):
-        holder.reader()
-    with pytest.raises(LakeNotFound):
-        holder.reader(1)
+    for number in (None, 1):
+        with pytest.raises(LakeNotFound):
+            holder.reader(number)
 
 
-def test_the_newest_snapshot_is_seen_and_an_older_one_pinned(
-    tmp_path: Path, grow: Callable[[int, int], None]
-) -> None:
+def test_the_newest_snapshot_is_seen_and_an_older_one_pinned(tmp_path: Path, grow: Grow) -> None:
     holder = SnapshotHolder(tmp_path, PATIENT)
     grow(1, 3)
     first = holder.reader()
@@ -55,84 +58,116 @@ def test_the_newest_snapshot_is_seen_and_an_older_one_pinned(
     assert holder.reader().snapshot.ranges == ((1, 6),)
     assert holder.reader(1).snapshot.ranges == ((1, 3),)
     assert holder.reader(1).snapshot is first.snapshot
-    with pytest.raises(SnapshotNotFound):
-        holder.reader(3)
-    with pytest.raises(SnapshotNotFound):
-        holder.reader(0)
+    for number in (3, 0):
+        with pytest.raises(SnapshotNotFound):
+            holder.reader(number)
     assert len(first.rows("v3/blocks", mc_seqno=4, limit=10)) == 0
 
 
 def test_old_snapshots_are_let_go(
-    tmp_path: Path, grow: Callable[[int, int], None], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, grow: Grow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tonlake.api.request.snapshot, "KEPT_SNAPSHOTS", 1)
+    monkeypatch.setattr(holding, "KEPT_SNAPSHOTS", 2)
+    holder = SnapshotHolder(tmp_path, PATIENT)
+    opened = []
+    for at in (1, 2, 3):
+        grow(at, at)
+        opened += [holder.reader().snapshot, holder.reader(1).snapshot]
+    assert opened[1] is opened[3] is opened[5]  # requests still name it
+    assert holder.reader(2).snapshot is not opened[2]
+
+
+def test_commits_are_opened_ahead_while_requests_come(
+    tmp_path: Path, grow: Grow, monkeypatch: pytest.MonkeyPatch
+) -> None:
     holder = SnapshotHolder(tmp_path, PATIENT)
     grow(1, 1)
-    first = holder.reader().snapshot
+    holder.open_ahead()
+    assert holder.latest() is None
+    holder.expect()
+    holder.reader().table("v3/blocks", limit=9)
+    before = holder.reader().lasting_rows("v3/action_ranges")
     grow(2, 2)
+    holder.open_ahead()
+    with monkeypatch.context() as patch:
+        patch.setattr(SnapshotHolder, "_connect", lambda *_: pytest.fail("it is not open"))
+        patch.setattr(Engine, "make_views", lambda *_: pytest.fail("its views are not there"))
+        reader = holder.reader()
+        assert {*reader.table("v3/blocks", limit=9)["mc_seqno"].to_pylist()} == {1, 2}
+        assert len(reader.lasting_rows("v3/action_ranges")) == len(before) + 1
+    grow(3, 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(holding, "open_snapshot", mock.Mock(side_effect=OSError("no room")))
+        holder.open_ahead()  # logs it
+        with pytest.raises(OSError, match="no room"):
+            holder.reader()
+    monkeypatch.setattr(holding, "ATTENTION_S", 0.0)
+    holder.open_ahead()
+    assert holder.newest_open() is None
+    assert holder.reader().snapshot.number == 3
+
+
+@pytest.mark.parametrize(("wait_s", "expected"), [(60.0, 2), (0.0, 1)])
+def test_requests_wait_briefly_while_a_commit_is_opened(
+    tmp_path: Path, grow: Grow, monkeypatch: pytest.MonkeyPatch, wait_s: float, expected: int
+) -> None:
+    monkeypatch.setattr(holding, "WAIT_S", wait_s)
+    holder = SnapshotHolder(tmp_path, PATIENT)
+    grow(1, 1)
     holder.reader()
-    assert holder.reader(1).snapshot is not first
+    grow(2, 2)
+    begun, may_end = threading.Event(), threading.Event()
+
+    def open_slowly(*given: Any, **named: Any) -> Snapshot:
+        begun.set()
+        may_end.wait()
+        return open_snapshot(*given, **named)
+
+    monkeypatch.setattr(holding, "open_snapshot", open_slowly)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(holder.reader)
+        begun.wait()
+        assert holder.newest_open() == (None if wait_s else 1)
+        other = threads.submit(holder.reader)
+        assert wait_s or other.result().snapshot.number == expected
+        may_end.set()
+        assert (first.result().snapshot.number, other.result().snapshot.number) == (2, expected)
 
 
 def test_many_threads_share_one_opening(
-    tmp_path: Path, grow: Callable[[int, int], None], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, grow: Grow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grow(1, 2)
-    opened: list[int] = []
-    real = open_snapshot
-
-    def count(*given: Any, **named: Any) -> Any:
-        snapshot = real(*given, **named)
-        opened.append(snapshot.number)
-        return snapshot
-
-    monkeypatch.setattr(tonlake.api.request.snapshot, "open_snapshot", count)
+    opening = mock.Mock(wraps=open_snapshot)
+    monkeypatch.setattr(holding, "open_snapshot", opening)
     holder = SnapshotHolder(tmp_path, PATIENT)
-    found: list[int] = []
-    threads = [
-        threading.Thread(target=lambda: found.append(holder.reader().snapshot.number))
-        for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (opened, found) == ([1], [1] * 8)
+    with ThreadPoolExecutor(8) as threads:
+        found = threads.map(lambda _: holder.reader().snapshot.number, range(8))
+        assert [*found] == [1] * 8
+    assert opening.call_count == 1
 
 
-def test_an_answer_names_its_snapshot(tmp_path: Path, grow: Callable[[int, int], None]) -> None:
+def test_an_answer_names_its_snapshot(tmp_path: Path, grow: Grow) -> None:
     with TestClient(create_app(tmp_path, PATIENT)) as client:
         empty = client.get("/api/v3/masterchainInfo")
         assert (empty.status_code, empty.headers["retry-after"]) == (503, "1")
         assert empty.json() == {"error": "the lake has no commit yet; ingest something first"}
         assert client.get("/readyz").status_code == 503
         assert client.get("/healthz").text == "OK"
-        grow(1, 3)
-        before = client.get("/api/v3/masterchainInfo")
-        assert before.headers["x-tonlake-snapshot"] == "1:3"
-        grow(4, 5)
-        assert client.get("/api/v3/masterchainInfo").json()["last"]["seqno"] == 5
-        pinned = client.get("/api/v3/masterchainInfo?snapshot=1")
-        assert (pinned.headers["x-tonlake-snapshot"], pinned.content) == ("1:3", before.content)
+        for number, (first, last) in enumerate(((1, 3), (4, 5), (6, 8)), 1):
+            grow(first, last)
+            for _ in range(2):  # an answer that is kept does not outlive a commit
+                newest = client.get("/api/v3/masterchainInfo")
+                assert newest.json()["last"]["seqno"] == last
+                assert newest.headers["x-tonlake-snapshot"] == f"{number}:{last}"
+                pinned = client.get("/api/v3/masterchainInfo?snapshot=1")
+                assert pinned.headers["x-tonlake-snapshot"] == "1:3"
+                assert (pinned.content == newest.content) == (number == 1)
         assert client.get("/api/v3/masterchainInfo?snapshot=9").status_code == 404
         assert client.get("/api/v3/masterchainInfo?snapshot=x").status_code == 422
 
 
-def test_an_answer_kept_does_not_outlive_a_commit(
-    tmp_path: Path, grow: Callable[[int, int], None]
-) -> None:
-    grow(1, 3)
-    with TestClient(create_app(tmp_path, PATIENT)) as client:
-        for first, last in ((4, 6), (7, 8)):
-            for _ in range(2):
-                assert client.get("/api/v3/masterchainInfo").json()["last"]["seqno"] == first - 1
-                pinned = client.get("/api/v3/masterchainInfo?snapshot=1")
-                assert pinned.headers["x-tonlake-snapshot"] == "1:3"
-            grow(first, last)
-        assert client.get("/api/v3/masterchainInfo").json()["last"]["seqno"] == 8
-
-
-def test_holes_are_named(tmp_path: Path, grow: Callable[[int, int], None]) -> None:
+def test_holes_are_named(tmp_path: Path, grow: Grow) -> None:
     grow(1, 3)
     grow(7, 9)
     with TestClient(create_app(tmp_path, PATIENT)) as client:
@@ -155,34 +190,28 @@ def test_holes_are_named(tmp_path: Path, grow: Callable[[int, int], None]) -> No
         assert (ready["lag"]["holes"], ready["lag"]["lag_s"]) == (3, None)
 
 
-def _flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 4
-    path.write_bytes(data)
-
-
 def test_an_open_segment_that_is_written_to_is_withdrawn(
-    tmp_path: Path, grow: Callable[[int, int], None], caplog: pytest.LogCaptureFixture
+    tmp_path: Path, grow: Grow, caplog: pytest.LogCaptureFixture
 ) -> None:
     grow(1, 3)
     rebuild_index(tmp_path)
     holder = SnapshotHolder(tmp_path, PATIENT)
     [segment] = holder.reader().snapshot.segments
-    _flip(tmp_path / segment.path)
+    spoil(tmp_path, segment.path, 0.5)
     time.sleep(0.1)  # files are compared in a part of the time only
     assert holder.reader().snapshot.segments == ()
     assert segment.path in caplog.text
 
 
 def test_damage_is_logged_once(
-    tmp_path: Path, grow: Callable[[int, int], None], caplog: pytest.LogCaptureFixture
+    tmp_path: Path, grow: Grow, caplog: pytest.LogCaptureFixture
 ) -> None:
     grow(1, 3)
     rebuild_index(tmp_path)
     [segment], files = open_snapshot(tmp_path).segments, open_snapshot(tmp_path).files
     paths = segment.path, files["messages"][0].path
     for path in paths:
-        _flip(tmp_path / path)
+        spoil(tmp_path, path, 0.5)
     SnapshotHolder(tmp_path, PATIENT).reader()
     assert sorted(path for path in paths for text in caplog.messages if path in text) == [*paths]
     entry = tmp_path / "_log" / "3.json"
@@ -194,13 +223,11 @@ def test_damage_is_logged_once(
     assert [text.count("_log/3.json") for text in caplog.messages].count(1) == 1
 
 
-def test_what_a_recheck_finds_is_withdrawn(
-    tmp_path: Path, grow: Callable[[int, int], None]
-) -> None:
+def test_what_a_recheck_finds_is_withdrawn(tmp_path: Path, grow: Grow) -> None:
     grow(1, 3)
     holder = SnapshotHolder(tmp_path, PATIENT)
     opened = holder.reader().snapshot
-    _flip(tmp_path / opened.files["messages"][0].path)
+    spoil(tmp_path, opened.files["messages"][0].path, 0.5)
     assert holder.reader().snapshot is opened
     for _ in Recheck(holder.latest, 1.0).check_round():
         pass

@@ -3,6 +3,7 @@
 import itertools
 import shutil
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from tests.api.growth import WAIT_S, Frame, Frames, Growth, list_events, serve
 from tests.api.stream.clients import make_lake, measure
 from tests.patience import PATIENT, patient
 from tonlake.api.app import create_app
+from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.stream import hub
-from tonlake.api.stream.event import TYPES, Cursor, Event, StreamQuery, make_subscription
+from tonlake.api.stream.event import TYPES, Client, Cursor, Event, StreamQuery, make_subscription
 from tonlake.ingest.derive.trace import reopen_traces
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
@@ -153,6 +155,20 @@ def test_a_client_cut_off_before_its_first_event_misses_nothing(
         growth.show()
         wanted = [one for one in expected if "4:" <= one[0][:2] <= "6:"]
         assert show_frames(again.take(len(wanted))) == wanted
+
+
+def test_a_commit_is_open_before_its_events(
+    growth: Growth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps, pushed = mock.Mock(), threading.Event()
+    steps.push.side_effect = lambda _event: pushed.set()
+    for owner, name in ((SnapshotHolder, "open_ahead"), (Client, "push")):
+        monkeypatch.setattr(owner, name, getattr(steps, name))
+    growth.show()
+    with serve(growth.lake_dir) as server, server.stream():
+        growth.show()
+        assert pushed.wait(WAIT_S)
+    assert [name for name, *_ in steps.mock_calls][:2] == ["open_ahead", "push"]
 
 
 def test_accounts_and_types_of_actions(growth: Growth, expected: Shown) -> None:

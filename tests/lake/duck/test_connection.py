@@ -96,6 +96,7 @@ def test_the_day_of_a_row_is_that_of_its_commit(connection: DuckDBPyConnection) 
     days = "select distinct day::varchar from blocks where mc_seqno between 16 and 20"
     assert connection.execute(days).fetchall() == [("2024-01-17",)]
     assert one(connection, "select count(*) from blocks where day = '2024-01-17'") == 5
+    assert one(connection.cursor(), "select count(*) from blocks") == 25, "cursors share the views"
 
 
 def commit_states(lake: Path, accounts: int) -> list[tuple[bytes, tuple[int, int, int]]]:
@@ -164,10 +165,6 @@ def test_settings_are_applied(read_lake: Path) -> None:
     connection = connect(open_snapshot(read_lake), settings)
     assert one(connection, "select current_setting('threads')") == 3
     assert one(connection, "select current_setting('memory_limit')") == "256.0 MiB"
-
-
-def test_cursors_share_the_views(connection: DuckDBPyConnection) -> None:
-    assert one(connection.cursor(), "select count(*) from blocks") == 25
 
 
 @examples(max_examples=20, deadline=None)

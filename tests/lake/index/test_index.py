@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 import pytest
@@ -11,7 +12,6 @@ import pytest
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index import index as opening
-from tonlake.lake.index.builder.compose import Source
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.log.snapshot import open_snapshot
@@ -24,15 +24,8 @@ COMMITS = 17
 def test_a_growing_lake_composes_each_commit_a_few_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    composed = 0
-    real = opening.compose_segment
-
-    def count(source: Source) -> Segment:
-        nonlocal composed
-        composed += source.mc_range[1] - source.mc_range[0] + 1
-        return real(source)
-
-    monkeypatch.setattr(opening, "compose_segment", count)
+    compose = mock.Mock(wraps=opening.compose_segment)
+    monkeypatch.setattr(opening, "compose_segment", compose)
     chain = Chain(3, accounts=2)
     for last in range(1, COMMITS + 1):
         commit_chain(tmp_path, chain, last, last)
@@ -40,18 +33,15 @@ def test_a_growing_lake_composes_each_commit_a_few_times(
         assert found is not None
         assert list_blocks(found.segments) == list(range(1, last + 1))
         assert len(found.segments) < 16
+    ranges = [source.mc_range for (source,), _named in compose.call_args_list]
+    composed = sum(last - first + 1 for first, last in ranges)
     assert COMMITS < composed <= 3 * COMMITS  # few blocks of the chain have no transactions
 
 
-def test_a_growing_lake_reads_each_file_once(
+def test_a_growing_lake_reads_each_file_once_within_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert set(count_readings(tmp_path / "kept", monkeypatch).values()) == {1}
-
-
-def test_rows_of_files_are_kept_within_bounds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(opening, "_read", opening.KeptRows(0))
     assert max(count_readings(tmp_path / "full", monkeypatch).values()) > 1
 
