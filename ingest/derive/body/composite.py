@@ -64,7 +64,13 @@ class Reference(WrappingCodec):
             raise text
         work.level = level + 1
         try:
-            text = self._read(tree, cell, work)
+            if level >= MAX_LEVELS:
+                work.refuse(f"the body has more than {MAX_LEVELS} levels")
+            work.visit()
+            child = CellSlice(tree, cell)
+            text = self.inner.read(child, work)
+            if child.bits_left or child.ref < len(tree.links[cell]):
+                check_end(child)
         except (BocError, BodyError) as error:
             work.known[key] = error
             raise
@@ -73,16 +79,6 @@ class Reference(WrappingCodec):
         if len(text) > LONG_TEXT:
             text = work.set_aside(text)
         work.known[key] = text
-        return text
-
-    def _read(self, tree: CellTree, cell: int, work: Work) -> str:
-        if work.level > MAX_LEVELS:
-            work.refuse(f"the body has more than {MAX_LEVELS} levels")
-        work.visit()
-        child = CellSlice(tree, cell)
-        text = self.inner.read(child, work)
-        if child.bits_left or child.ref < len(tree.links[cell]):
-            check_end(child)
         return text
 
 

@@ -276,7 +276,7 @@ class Union(Codec):
         Only those of the size of the cell may consume it, so they come first.
         """
         left = source.bits_left
-        size = left, source.refs_left
+        size = left, len(source.tree.links[source.cell]) - source.ref
         order = self._orders.get(size)
         if order is None:
             fitting = [
@@ -298,6 +298,8 @@ class Union(Codec):
         With ``is_whole`` it has to consume the cell.
         """
         trials, exact = self._order(source)
+        if as_item and is_whole and exact == 1 and not trials[0].tag_bits:
+            return trials[0].record.read_item(source, work)  # most items of a list
         if not trials or (is_whole and not exact):
             _refuse_tag()
         is_sure = len(trials) == 1 or (is_whole and exact == 1)
