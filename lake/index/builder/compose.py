@@ -5,10 +5,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, chain, groupby, pairwise
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -54,6 +56,8 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "transaction_traces": ("hash", "mc_seqno", "trace_id", "parent_hash"),
 }
 """The columns that are read, if not all."""
+
+_Numbers = npt.NDArray[Any]
 
 Read = Callable[..., pa.Table]
 """Reads columns of a file, or all, like ``read_rows``."""
@@ -325,11 +329,8 @@ class _Composer:
 
         ``around`` are the places of these among all states.
         """
-        owners = numbered["row"].to_pylist()
-        counts = [0] * rows.num_rows
-        for owner in owners:
-            counts[owner] += 1
-        ends = [0, *accumulate(counts)]
+        owners = numbered["row"].to_numpy()
+        ends = np.searchsorted(owners, np.arange(rows.num_rows + 1)).tolist()
         contents, copies = array("q"), list[bytes]()
         related = _relate(numbered, rows)
         for start in range(0, rows.num_rows, AT_ONCE):
@@ -346,35 +347,29 @@ class _Composer:
             columns = list_columns(rows.slice(start, AT_ONCE), TRANSACTIONS.copied)
             facts = (_list_facts(states, each.slice(start, AT_ONCE)) for each in around)
             copies += encode_rows([*columns, nested, *facts])
-        self._add_ends(messages, numbered["msg_hash"], owners, contents)
+        hashes = numbered["msg_hash"].to_numpy()
+        self._add_ends(messages, hashes, owners, np.frombuffer(contents, np.int64))
         return copies
 
     def _add_ends(
-        self,
-        rows: pa.Table,
-        numbers: pa.ChunkedArray,
-        owners: Sequence[int],
-        contents: Sequence[int],
+        self, rows: pa.Table, hashes: _Numbers, owners: _Numbers, contents: _Numbers
     ) -> None:
         """Add each message once, with the transactions at its ends."""
-        places, directions = _count_same(owners), list_values(rows["direction"])
         filled = pc.fill_null(rows["created_lt"], NO_LT)
         rows = rows.set_column(rows.schema.get_field_index("created_lt"), "created_lt", filled)
-        order = _sort(rows, MESSAGES.sort).to_pylist()
-        hashes = numbers.to_pylist()
-        kept, home = array("I"), array("I")
-        ends = {"in": array("I"), "out": array("I")}
-        for own in _unite(order, hashes, contents, directions):
-            first = own.get("in", own.get("out", 0))
-            kept.append(first)
-            home.append(places[first])
-            for direction, rows_of in ends.items():
-                rows_of.append(owners[own[direction]] + 1 if direction in own else 0)
-        self._add_table(MESSAGES, rows.take(_pack("I", kept)), [])
-        for direction, rows_of in ends.items():
-            self._writer.add(f"messages.{direction}", _pack("I", rows_of))
-        self._writer.add("messages.place", pc.cast(_pack("I", home), pa.uint16()))
-        self._writer.add("messages.hash", _pack("I", (hashes[row] for row in kept)))
+        order = _sort(rows, MESSAGES.sort).to_numpy().astype(np.int64)
+        is_in = pc.equal(rows["direction"], "in").to_numpy()
+        ends = dict(zip(("in", "out"), _unite(order, hashes, contents, is_in), strict=True))
+        kept = np.where(ends["in"] < 0, ends["out"], ends["in"])
+        self._add_table(MESSAGES, rows.take(pa.array(kept)), [])
+        columns = {
+            name: np.where(rows_of < 0, 0, owners[rows_of] + 1) for name, rows_of in ends.items()
+        }
+        columns["place"] = (np.arange(len(owners)) - np.searchsorted(owners, owners))[kept]
+        columns["hash"] = hashes[kept]
+        for name, values in columns.items():
+            kind = pa.uint16() if name == "place" else pa.uint32()
+            self._writer.add(f"messages.{name}", pc.cast(pa.array(values), kind))
 
     def _rank(self, states: pa.Table, accounts: pa.Array) -> None:
         """Add the newest balances, highest first."""
@@ -500,36 +495,46 @@ def _relate(messages: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
     return related
 
 
-def _count_same(owners: Sequence[int]) -> array[int]:
-    """Return how many equal values come directly before each."""
-    places = array("I")
-    for _, same in groupby(owners):
-        places.extend(range(len(list(same))))
-    return places
+_BOTH = 2
+"""The rows of a message with both ends in a segment."""
 
 
 def _unite(
-    order: Iterable[int],
-    hashes: Sequence[bytes],
-    contents: Sequence[int],
-    directions: Sequence[str],
-) -> Iterator[dict[str, int]]:
-    """Yield the rows of each message by direction; those of one hash are adjacent in the order.
+    order: _Numbers, hashes: _Numbers, contents: _Numbers, is_in: _Numbers
+) -> tuple[_Numbers, _Numbers]:
+    """Return the rows of each message where it was received and sent; -1: none.
 
-    A message that was consumed again is another one, and so is one of the same hash with other
-    contents.
+    Those of one hash are adjacent in the order. A message that was consumed again is another one,
+    and so is one of the same hash with other contents.
     """
-    for _, rows in groupby(order, hashes.__getitem__):
-        found: dict[int, list[dict[str, int]]] = {}
-        for row in rows:
-            alike, direction = found.setdefault(contents[row], []), directions[row]
-            own = next((each for each in alike if direction not in each), None)
-            if own is None:
-                alike.append({direction: row})
-            else:
-                own[direction] = row
-        for alike in found.values():
-            yield from alike
+    starts = np.flatnonzero(np.diff(hashes[order], prepend=-1))
+    sizes = np.diff(starts, append=len(order))
+    first, last = order[starts], order[starts + sizes - 1]
+    is_pair = (sizes == _BOTH) & (contents[first] == contents[last]) & (is_in[first] != is_in[last])
+    plain, other = np.flatnonzero(is_pair | (sizes == 1)), np.where(is_pair, last, -1)
+    received = np.where(is_in[first], first, other)[plain]
+    sent = np.where(is_in[first], other, first)[plain]
+    more = [
+        (at, *own)
+        for at in np.flatnonzero(~is_pair & (sizes > 1)).tolist()
+        for own in _pair_rows(order[starts[at] : starts[at] + sizes[at]], contents, is_in)
+    ]
+    groups, *ends = np.array(more, np.int64).reshape(-1, 3).T
+    places = np.argsort(np.append(plain, groups), kind="stable")
+    return np.append(received, ends[0])[places], np.append(sent, ends[1])[places]
+
+
+def _pair_rows(rows: _Numbers, contents: _Numbers, is_in: _Numbers) -> Iterator[tuple[int, int]]:
+    found: dict[int, list[dict[bool, int]]] = {}
+    for row in rows.tolist():
+        alike, received = found.setdefault(int(contents[row]), []), bool(is_in[row])
+        own = next((each for each in alike if received not in each), None)
+        if own is None:
+            alike.append({received: row})
+        else:
+            own[received] = row
+    for own in chain.from_iterable(found.values()):
+        yield own.get(True, -1), own.get(False, -1)
 
 
 def _find_longest(traces: pa.Table) -> Iterator[int]:
