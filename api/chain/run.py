@@ -32,7 +32,6 @@ from tonlake.api.errors import LiteServerError, ResultDeep
 from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import Address, WrittenAddress, decode_currencies, decode_stack
 from tonlake.ingest.derive.tvm.call import (
-    CELL_UNDERFLOW,
     NO_CODE,
     Context,
     EmulationCall,
@@ -48,6 +47,7 @@ from tonlake.ingest.derive.tvm.call import (
     join_libraries,
     split_shard_account,
 )
+from tonlake.ingest.derive.tvm.machine.fault import CELL_UNDERFLOW
 from tonlake.ingest.derive.tvm.pool import STACK_DEPTH
 from tonlake.ingest.derive.tvm.support import EMULATOR_REMEDY, find_emulator, find_engine
 from tonlake.ingest.derive.tvm.trace import (

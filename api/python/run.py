@@ -16,7 +16,6 @@ from tonlake.api.text.encoding import read_argument
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import (
-    INVALID_OPCODE,
     VERSION_PARAM,
     Context,
     StackLimits,
@@ -29,7 +28,7 @@ from tonlake.ingest.derive.tvm.call import (
     method_id,
 )
 from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, plant
-from tonlake.ingest.derive.tvm.machine.fault import VmError
+from tonlake.ingest.derive.tvm.machine.fault import INVALID_OPCODE, VmError
 from tonlake.ingest.derive.tvm.machine.run import (
     VERSION,
     Ended,

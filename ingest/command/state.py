@@ -24,9 +24,8 @@ from tonlake.ingest.run.workers import start_workers
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.celldb import NAME as CELLDB
 from tonlake.ingest.source.node.celldb import open_celldb
-from tonlake.ingest.source.node.shardstate import CellDbStates, StateStore
 from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.source.node.statefile import StateFiles
+from tonlake.ingest.source.node.statefile import CellDbStates, StateFiles, StateStore
 from tonlake.ingest.source.origin import Origin
 from tonlake.lake.command.argument import Folder, make_lake_option
 from tonlake.lake.command.cli import failing_cleanly, read_settings

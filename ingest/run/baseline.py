@@ -33,7 +33,7 @@ from tonlake.ingest.errors import SourceError
 from tonlake.ingest.run.process import AT_END
 from tonlake.ingest.run.workers import Workers
 from tonlake.ingest.settings import IngestSections
-from tonlake.ingest.source.node.shardstate import (
+from tonlake.ingest.source.node.statefile import (
     ClosableStore,
     NamedStates,
     OpenState,
@@ -43,7 +43,7 @@ from tonlake.ingest.source.node.shardstate import (
 from tonlake.ingest.span import Scope, Span
 from tonlake.ingest.spread import HERE, Spread
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.commit.baseline import Part, PartFolder, commit_baseline, open_parts
+from tonlake.lake.commit.rewrite import Part, PartFolder, commit_baseline, open_parts
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import list_baseline_files, list_files_between

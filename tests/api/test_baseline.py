@@ -17,8 +17,8 @@ from tonlake.api.command.main import main
 from tonlake.ingest.run.baseline import ingest_state
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.celldb import CellDb
-from tonlake.ingest.source.node.shardstate import CellDbStates
 from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.source.node.statefile import CellDbStates
 from tonlake.ingest.span import Span
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.index.builder.rebuild import rebuild_index

@@ -17,9 +17,8 @@ from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.ingest.run.baseline import ingest_state
 from tonlake.ingest.source.node.celldb import CellDb
-from tonlake.ingest.source.node.shardstate import CellDbStates, StateStore
 from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.source.node.statefile import StateFiles
+from tonlake.ingest.source.node.statefile import CellDbStates, StateFiles, StateStore
 from tonlake.lake.index.builder.rebuild import rebuild_index
 
 pytestmark = pytest.mark.long

@@ -13,8 +13,8 @@ from tonlake.ingest.decode.cell.tree import CellTree, read_bits
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.decode.wholestate import Branch, WholeState
 from tonlake.ingest.source.node.celldb import CellDb
-from tonlake.ingest.source.node.shardstate import NamedState, name_states
 from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.source.node.statefile import NamedState, name_states
 
 ACCOUNT_BITS, SHARD_BITS = 256, 64
 Cells = dict[bytes, tuple[bytes, list[bytes]]]

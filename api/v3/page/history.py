@@ -24,7 +24,7 @@ REMEDY = "run 'tonlake rebuild contracts'"
 """What a user can do if contracts were not detected."""
 
 
-def name_addresses(prefix: str, addresses: Sequence[Address]) -> dict[str, list[Any]]:
+def name_addresses(prefix: str, addresses: Sequence[Address]) -> dict[str, Any]:
     """Return the two list parameters ``<prefix>_workchains`` and ``<prefix>s`` of a query."""
     pairs = pair_addresses(addresses)
     return {f"{prefix}_workchains": pairs["workchains"], f"{prefix}s": pairs["accounts"]}

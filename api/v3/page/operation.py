@@ -274,6 +274,11 @@ class Page(Query, frozen=True, kw_only=True):
         Any, Converter(parse_page_cursor, {"type": "string", "pattern": CURSOR_FORM})
     ] = None
 
+    def filters(self) -> dict[str, Any]:
+        """Return the query parameters for the page, with its block and its order if it has them."""
+        names = ("mc_seqno", "descending", "limit", "offset")
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
 
 class SortedPage(Page, frozen=True, kw_only=True):
     """A page of a list sorted in either direction."""

@@ -63,11 +63,9 @@ def get_records(call: Call, query: RecordsQuery) -> DNSRecords:
     rows = read_contracts(
         call,
         "dns_records",
-        mc_seqno=query.mc_seqno,
         **name_addresses("wallet", () if query.wallet is None else (query.wallet,)),
         domain=query.domain or None,
-        limit=query.limit,
-        offset=query.offset,
+        **query.filters(),
     )
     shown = render_rows(DNSRecord, rows)
     return DNSRecords(shown, read_address_book(call, list_addresses(DNSRecord, rows)))
@@ -114,11 +112,9 @@ def get_vesting(call: Call, query: VestingQuery) -> VestingContracts:
         call,
         "vesting_contracts",
         query.contract_address,
-        mc_seqno=query.mc_seqno,
         **name_addresses("owner", query.wallet_address),
         listed=[str(address) for address in listed],
-        limit=query.limit,
-        offset=query.offset,
+        **query.filters(),
     )
     named = list_addresses(VestingInfo, rows)
     named |= {parse_address(text) for row in rows for text in row["whitelist"]}
@@ -198,7 +194,9 @@ def get_multisigs(call: Call, query: MultisigsQuery) -> Multisigs:
     if not (query.address or query.wallet_address):
         raise RequestInvalid("At least one of address or wallet_address should be specified")
     members = [str(address) for address in query.wallet_address]
-    rows = _read_page(call, "multisig_wallets", query, members=members)
+    rows = read_contracts(
+        call, "multisig_wallets", query.address, members=members, **query.filters()
+    )
     included = query.include_orders is not False
     orders = _read_orders_of(call, rows, query) if rows and included else []
     of_wallet: dict[Address, list[MultisigOrder]] = {}
@@ -218,28 +216,13 @@ def get_orders(call: Call, query: OrdersQuery) -> MultisigOrders:
     if not (query.address or query.multisig_address):
         raise RequestInvalid("At least one of address or multisig_address should be specified")
     owners = name_addresses("multisig", query.multisig_address)
-    rows = _read_page(call, "multisig_orders", query, **owners)
+    rows = read_contracts(call, "multisig_orders", query.address, **owners, **query.filters())
     orders = render_rows(MultisigOrder, rows)
     if query.parse_actions:
         for order, row in zip(orders, rows, strict=True):
             order.actions = None if row["order_boc"] is None else read_order(row["order_boc"])
     named = find_addresses(orders)
     return MultisigOrders(orders, read_address_book(call, named))
-
-
-def _read_page(
-    call: Call, name: str, query: MultisigsQuery | OrdersQuery, **filters: object
-) -> list[Row]:
-    return read_contracts(
-        call,
-        name,
-        query.address,
-        mc_seqno=query.mc_seqno,
-        descending=query.descending,
-        limit=query.limit,
-        offset=query.offset,
-        **filters,
-    )
 
 
 def _read_orders_of(call: Call, wallets: Sequence[Row], query: MultisigsQuery) -> list[Row]:

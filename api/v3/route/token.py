@@ -183,10 +183,8 @@ def get_masters(call: Call, query: MastersQuery) -> JettonMasters:
         call,
         "jetton_masters",
         query.address,
-        mc_seqno=query.mc_seqno,
         **name_addresses("admin", query.admin_address),
-        limit=query.limit,
-        offset=query.offset,
+        **query.filters(),
     )
     shown = render_rows(JettonMaster, rows)
     return JettonMasters(shown, *describe(call, list_addresses(JettonMaster, rows)))
@@ -200,16 +198,13 @@ def get_wallets(call: Call, query: WalletsQuery) -> JettonWallets:
         call,
         "jetton_wallets",
         query.address,
-        mc_seqno=query.mc_seqno,
         **name_addresses("owner", query.owner_address),
         **name_addresses("jetton", query.jetton_address),
         exclude_zero=bool(query.exclude_zero_balance),
         by_account=bool(query.address),
         by_owner=bool(query.owner_address) and not query.address,
         by_balance=query.sort is not None and not query.address,
-        descending=query.descending,
-        limit=query.limit,
-        offset=query.offset,
+        **query.filters(),
     )
     shown = render_rows(JettonWallet, rows)
     return JettonWallets(shown, *describe(call, list_addresses(JettonWallet, rows)))
@@ -324,10 +319,8 @@ def get_collections(call: Call, query: CollectionsQuery) -> NFTCollections:
         call,
         "nft_collections",
         query.collection_address,
-        mc_seqno=query.mc_seqno,
         **name_addresses("owner", query.owner_address),
-        limit=query.limit,
-        offset=query.offset,
+        **query.filters(),
     )
     shown = render_rows(NFTCollection, rows)
     return NFTCollections(shown, *describe(call, list_addresses(NFTCollection, rows)))
@@ -344,7 +337,6 @@ def get_items(call: Call, query: ItemsQuery) -> NFTItems:
         call,
         "nft_items",
         query.address,
-        mc_seqno=query.mc_seqno,
         **name_addresses("collection", query.collection_address),
         **name_addresses("owner", query.owner_address),
         indexes=[str(int(index)) for index in query.index],
@@ -353,8 +345,7 @@ def get_items(call: Call, query: ItemsQuery) -> NFTItems:
         by_owner=by_owner and not by_lt and not query.address,
         by_collection=by_collection and not by_lt and not query.address,
         by_first=plain,
-        limit=query.limit,
-        offset=query.offset,
+        **query.filters(),
     )
     items = complete_items(call, rows, query.mc_seqno)
     return NFTItems([*items.values()], *describe(call, list_addresses(NFTItem, rows)))

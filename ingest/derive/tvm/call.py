@@ -258,12 +258,6 @@ SUCCESS = frozenset({0, 1})
 NO_CODE = -13
 """Exit code if there is no code to run: the bitwise not of 12 (fatal error)."""
 
-INVALID_OPCODE = 6
-"""Exit code of an instruction that the TVM does not know."""
-
-CELL_UNDERFLOW = 9
-"""Exit code of a read past the end of a cell, and of a missing library."""
-
 _METHOD_MARK = 0x10000
 
 

@@ -10,13 +10,8 @@ import msgspec
 import pyarrow.compute as pc
 
 from tonlake.ingest.decode.cell.writer import serialize_single
-from tonlake.ingest.derive.tvm.call import (
-    INVALID_OPCODE,
-    VERSION_PARAM,
-    GetMethodCall,
-    NetworkConfig,
-    make_context,
-)
+from tonlake.ingest.derive.tvm.call import VERSION_PARAM, GetMethodCall, NetworkConfig, make_context
+from tonlake.ingest.derive.tvm.machine.fault import INVALID_OPCODE
 from tonlake.ingest.derive.tvm.machine.run import VERSION
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.errors import TvmError

@@ -6,8 +6,7 @@ rocks        opens RocksDB while the node runs, through private folders
 slice, celldb    contents of the stores
 archive      masterchain blocks and the shard blocks they commit, from slices and packages
 recent       temporary packages: blocks after the end of the archive
-shardstate   whole shard states, and their hashes as named by blocks
-statefile    states in files: zero states and persistent states
+statefile    whole shard states by block, and those in files: zero and persistent states
 source       a node's database folder as a block source
 packs        archive packages without an index as a block source
 """

@@ -1,4 +1,7 @@
-"""Reads the states that a node has written to files as bags of cells.
+"""Finds the shard states of a node, and reads those that it has written to files as bags of cells.
+
+A masterchain block names the newest block of each shard (ShardHashes), and each block the root hash
+of the state after it (Merkle update); other sources about a state need not be trusted.
 
 archive/states/zerostate_<workchain>_<KEY>             KEY = SHA-256 of db.filedb.key.zeroStateFile
 static/<FILE HASH>                                     a zero state as provided by the operator
@@ -16,30 +19,35 @@ of a private folder, 42 bytes a cell. For a cell above pruned branches these are
 at level 0: those in the tree from which the branches were pruned.
 """
 
+from __future__ import annotations
+
 import mmap
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import partial, reduce
 from hashlib import sha256
 from operator import or_
 from pathlib import Path
 from struct import Struct
+from typing import NamedTuple, Protocol
 
-from tonlake.ingest.blocks import MASTERCHAIN_SHARD, BlockId, RawBlock, ZeroState
+from tonlake.ingest.blocks import MASTERCHAIN_SHARD, BlockId, BlockSource, RawBlock, ZeroState
+from tonlake.ingest.decode.block.block import decode_bundle
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import read_label, store_label
 from tonlake.ingest.decode.cell.envelope import NATIVE, read_envelope
-from tonlake.ingest.decode.cell.packed import naming, split_packed
+from tonlake.ingest.decode.cell.packed import CellStore, naming, split_packed
 from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, CellTree, exotic_mask, read_bits
 from tonlake.ingest.decode.wholestate import Branch, WholeState, list_pruned
-from tonlake.ingest.errors import BocError, IngestError, SourceError
+from tonlake.ingest.errors import BlockUnavailable, BocError, IngestError, SourceError
+from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.ingest.source.node.rocks import Scratch
-from tonlake.ingest.source.node.shardstate import NamedState, NamedStates, OpenState, StatePart
 from tonlake.ingest.source.node.tl import ZERO_STATE_FILE_KEY, pack_block_id, pack_constructor
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.regular import check_regular, read_regular
+from tonlake.lake.file.rows import iter_tuples
 
 STATES_FOLDER = "archive/states"
 STATIC_FOLDER = "static"
@@ -437,3 +445,145 @@ def _hash_below(bag: StateBag, cell: bytes, branch: Branch) -> bytes | None:
     depths = b"".join(depth.to_bytes(2, "big") for _, depth in below)
     hashes = b"".join(digest for digest, _ in below)
     return sha256(bytes((len(children),)) + head[1:] + depths + hashes).digest()
+
+
+SHARDS_BEHIND = 1_000
+"""Masterchain blocks before a state that are searched for the newest blocks of its shards."""
+
+_BLOCK = ("workchain", "shard", "seqno", "root_hash", "file_hash")
+
+
+class NamedState(NamedTuple):
+    """The state of one shard (signed), and the hash of its root cell."""
+
+    workchain: int
+    shard: int
+    root_hash: bytes
+
+
+class NamedStates(NamedTuple):
+    """The states of all shards after a masterchain block, by workchain and shard prefix.
+
+    ``key_seqno`` is the key block whose configuration is in force after the block.
+    """
+
+    mc_seqno: int
+    root_hash: bytes
+    prev_root_hash: bytes
+    key_seqno: int
+    states: tuple[NamedState, ...]
+
+
+class StateStore(Protocol):
+    """A store of whole states; methods raise SourceError."""
+
+    def list_kept(self, first: int, last: int) -> list[int]:
+        """Return the masterchain seqnos of a range with stored states, newest first."""
+
+    def has(self, named: NamedStates) -> bool:
+        """Return whether the states of all shards after a masterchain block are stored."""
+
+    def open(self, named: NamedStates, state: NamedState) -> AbstractContextManager[OpenState]:
+        """Open the state of one shard."""
+
+
+class ClosableStore(CellStore, Protocol):
+    """An open store of cells."""
+
+    def close(self) -> None:
+        """Close the store."""
+
+
+class StatePart(NamedTuple):
+    """A branch of accounts, the store of its cells, and how another process opens the store."""
+
+    store: CellStore
+    reopen: Callable[[], ClosableStore]
+    accounts: Branch
+
+
+class OpenState(NamedTuple):
+    """The state of one shard: its top, and its accounts in parts, in order."""
+
+    top: WholeState
+    parts: list[StatePart]
+
+
+class CellDbStates:
+    """The states in celldb."""
+
+    def __init__(self, celldb: CellDb) -> None:
+        """Use ``celldb``; nothing is read yet."""
+        self._celldb = celldb
+
+    def list_kept(self, first: int, last: int) -> list[int]:
+        """Return the masterchain seqnos of a range with states, canonical or not, newest first."""
+        found = {
+            block.seqno for block, _ in self._celldb.states() if block.workchain == MASTERCHAIN
+        }
+        return sorted((seqno for seqno in found if first <= seqno <= last), reverse=True)
+
+    def has(self, named: NamedStates) -> bool:
+        """Return whether the root cells of all shards are stored."""
+        return all(self._celldb.get(state.root_hash) is not None for state in named.states)
+
+    @contextmanager
+    def open(self, _named: NamedStates, state: NamedState) -> Iterator[OpenState]:
+        """Open the state of one shard, as a single part."""
+        top = WholeState(self._celldb, state.root_hash)
+        accounts = top.find_accounts()
+        reopen = partial(CellDb, self._celldb.folder)
+        parts = [] if accounts is None else [StatePart(self._celldb, reopen, accounts)]
+        yield OpenState(top, parts)
+
+
+def name_states(source: BlockSource, mc_seqno: int) -> NamedStates:
+    """Return the root hashes of all shard states after a masterchain block."""
+    found: dict[tuple[object, ...], bytes] = {}
+    tables = decode_bundle(source.read_bundle(mc_seqno))
+    tops = [
+        top
+        for at, *top in iter_tuples(tables["shard_blocks"], ("mc_seqno", *_BLOCK))
+        if at == mc_seqno
+    ]
+    names = ("workchain", "seqno", "root_hash", "prev_root_hash", "key_block")
+    (master,) = (
+        row[1:]
+        for row in iter_tuples(tables["blocks"], (*names, "prev_key_block_seqno"))
+        if row[:2] == (MASTERCHAIN, mc_seqno)
+    )
+    at, oldest = mc_seqno, max(1, mc_seqno - SHARDS_BEHIND)
+    lacking = {tuple(top) for top in tops if top[2]}
+    while True:
+        for *block, state_hash in iter_tuples(tables["blocks"], (*_BLOCK, "state_root_hash")):
+            found[tuple(block)] = state_hash
+        if lacking <= found.keys() or at <= oldest:
+            break
+        at -= 1
+        tables = decode_bundle(source.read_bundle(at))
+    if not lacking <= found.keys():
+        raise SourceError(
+            f"masterchain block {mc_seqno}: a shard block that it names is in none of the"
+            f" {SHARDS_BEHIND} masterchain blocks before it, so its state hash is unknown"
+        )
+    ordered = sorted(tops, key=lambda top: (top[0], top[1] & (1 << 64) - 1))
+    # A zero state has seqno 0; its id contains the hash of the state.
+    states = tuple(
+        NamedState(top[0], top[1], found[tuple(top)] if top[2] else top[3]) for top in ordered
+    )
+    seqno, root_hash, before, is_key, key_before = master
+    return NamedStates(seqno, root_hash, before, seqno if is_key else key_before, states)
+
+
+def find_states(
+    source: BlockSource, store: StateStore, seqnos: Sequence[int]
+) -> NamedStates | None:
+    """Return the first of ``seqnos`` for which the store has the states of all shards."""
+    for mc_seqno in seqnos:
+        try:
+            named = name_states(source, mc_seqno)
+        except BlockUnavailable:
+            continue
+        if store.has(named):
+            return named
+    return None

@@ -17,10 +17,10 @@ from tonlake.ingest.decode import wholestate
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.packed import CellStore, Loaded, assemble_boc
 from tonlake.ingest.errors import BlockCorrupt, DecodeError
+from tonlake.ingest.source.node import statefile
 from tonlake.ingest.source.node.celldb import CellDb
-from tonlake.ingest.source.node.shardstate import CellDbStates, NamedStates, OpenState, name_states
 from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.source.node.statefile import StateFiles
+from tonlake.ingest.source.node.statefile import NamedStates, OpenState, StateFiles, name_states
 from tonlake.lake.schema import TABLES as SCHEMA
 
 LAST = 99
@@ -50,7 +50,7 @@ def made_celldb(demo_node: Path, named: NamedStates) -> Iterator[OpenState]:
     """The same state, in celldb."""
     with (
         closing(CellDb(demo_node / "celldb")) as celldb,
-        CellDbStates(celldb).open(named, named.states[-1]) as opened,
+        statefile.CellDbStates(celldb).open(named, named.states[-1]) as opened,
     ):
         yield opened
 

@@ -28,11 +28,11 @@ from tonlake.ingest.decode.wholestate import cut_branches, decode_accounts, load
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.run.baseline import BaselineReport, StateReader, StateTask, ingest_state
 from tonlake.ingest.run.workers import start_workers
+from tonlake.ingest.source.node import statefile
 from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.ingest.source.node.rocks import Store
-from tonlake.ingest.source.node.shardstate import CellDbStates, NamedStates, StateStore, name_states
 from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.source.node.statefile import StateFiles
+from tonlake.ingest.source.node.statefile import NamedStates, StateFiles, StateStore, name_states
 from tonlake.ingest.source.origin import Origin
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.delta import FOLDER, POSITION_FILE
@@ -79,7 +79,7 @@ def bring_state(
         stores: list[StateStore] = [StateFiles(node)]
         if (node / "celldb").is_dir():
             celldb = opened.enter_context(closing(CellDb(node / "celldb")))
-            stores.insert(0, CellDbStates(celldb))
+            stores.insert(0, statefile.CellDbStates(celldb))
         processes = start_workers(Origin(node), lake, PATIENT, workers)
         return ingest_state(
             source,
@@ -435,7 +435,7 @@ def test_damage_of_celldb_never_becomes_a_row(
 
     refused = 0
     with closing(CellDb(demo_node / "celldb")) as celldb:
-        store = CellDbStates(celldb)
+        store = statefile.CellDbStates(celldb)
         sound_rows = read_rows(store, named)
         monkeypatch.setattr(Store, "get_many", read_flipped)
         for _ in range(flips):

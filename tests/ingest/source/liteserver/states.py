@@ -12,8 +12,8 @@ from tonlake.ingest.decode.cell.packed import HASH_BYTES, append_packed, split_p
 from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, PRUNED, CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.source.node.celldb import CellDb
-from tonlake.ingest.source.node.shardstate import NamedState, name_states
 from tonlake.ingest.source.node.source import NodeSource
+from tonlake.ingest.source.node.statefile import NamedState, name_states
 
 
 class ProvenStates:
