@@ -129,7 +129,7 @@ QUESTIONS = {
     """,
     "lt": "select min(start_lt)::varchar from blocks where mc_seqno = $border + 2",
     "begin": "select min(gen_utime)::varchar from blocks where mc_seqno = $border",
-    "utime": "select min(gen_utime)::varchar from blocks where mc_seqno = $border + 2",
+    "utime": "select min(gen_utime)::varchar from blocks where mc_seqno = $border + 4",
 }
 
 
