@@ -330,11 +330,11 @@ class Lease:
             self._descriptor = _open_file(lake_dir)
             share_byte(self._descriptor, number)
 
-    def close(self) -> None:
-        """Give the lease back."""
+    def close(self, release: Callable[[int], None] = os.close) -> None:
+        """Give the lease back; at the interpreter's end ``os`` may be gone before the lease."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            os.close(descriptor)
+            release(descriptor)
 
     def __enter__(self) -> Self:
         """Return ``self``."""
