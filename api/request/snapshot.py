@@ -182,7 +182,7 @@ class SnapshotHolder:
         self._asked_s = time.monotonic()
 
     def open_ahead(self) -> None:
-        """Open the newest snapshot, with the views in use, unless nobody has asked for long."""
+        """Open the newest snapshot, with the views in use, unless no request came for long."""
         since_s = time.monotonic() - ATTENTION_S
         if self._asked_s < since_s:
             return

@@ -21,6 +21,7 @@ from tonlake.lake.index.segment.declared import (
     ACCOUNTS,
     ACTION_ACCOUNTS,
     FACT_COLUMNS,
+    FROM_PREVIOUS,
     INDEXED,
     LT,
     MESSAGE_COLUMNS,
@@ -28,7 +29,6 @@ from tonlake.lake.index.segment.declared import (
     NO_LT,
     OWN,
     STATE_COLUMNS,
-    TOLD,
     TRANSACTIONS,
     Indexed,
     workchain_of,
@@ -249,7 +249,7 @@ class _Composer:
         self._add_table(ACCOUNT_STATES, held, copies)
         self._add_table(ACTION_ACCOUNTS, actions, _encode(ACTION_ACCOUNTS, numbered[3]))
         around = _find_states(numbered[0], accounts[0], numbered[2], accounts[1])
-        given = _omit_told(numbered[0], numbered[1])
+        given = _omit_derived(numbered[0], numbered[1])
         copies = self._add_messages(messages, given, numbered[1], numbered[2], around)
         self._add_table(TRANSACTIONS, rows, copies)
         hashes = rows["hash"].combine_chunks()
@@ -461,17 +461,17 @@ def _find_states(
     return [pc.index_in(_pair(rows[name], of_row), value_set=known) for name in names]
 
 
-def _omit_told(rows: pa.Table, messages: pa.Table) -> pa.Table:
-    """Return transactions with NULL where the account's previous one, or a message, tells."""
+def _omit_derived(rows: pa.Table, messages: pa.Table) -> pa.Table:
+    """Return transactions, NULL where the account's previous one or a message has the value."""
     previous = rows["prev_trans_hash"]
     previous = pc.if_else(pc.less(previous, rows.num_rows), previous, None)
-    told = {name: rows[other].take(previous) for name, other in TOLD.items()}
+    derived = {name: rows[other].take(previous) for name, other in FROM_PREVIOUS.items()}
     received = messages.filter(pc.equal(messages["direction"], "in"))
     at = pc.index_in(_count(rows.num_rows), value_set=pc.cast(received["row"], pa.uint32()))
-    told["in_msg_hash"] = received["msg_hash"].take(at)
-    for name, values in told.items():
-        is_told = pc.fill_null(pc.equal(values, rows[name]), fill_value=False)
-        given = pc.if_else(is_told, None, rows[name])
+    derived["in_msg_hash"] = received["msg_hash"].take(at)
+    for name, values in derived.items():
+        is_derived = pc.fill_null(pc.equal(values, rows[name]), fill_value=False)
+        given = pc.if_else(is_derived, None, rows[name])
         rows = rows.set_column(rows.schema.get_field_index(name), name, given)
     return rows
 

@@ -95,7 +95,7 @@ TRANSACTIONS = Indexed(
 )
 """A copy also has the messages of the transaction, and the states around it."""
 
-TOLD = {"prev_trans_lt": "lt", "account_state_hash_before": "account_state_hash_after"}
+FROM_PREVIOUS = {"prev_trans_lt": "lt", "account_state_hash_before": "account_state_hash_after"}
 """Columns that are NULL in a copy if those of the account's previous transaction are the same."""
 
 OWN = -1

@@ -20,12 +20,12 @@ from tonlake.lake.index.segment.declared import (
     ACCOUNT_STATES,
     ACCOUNTS,
     FACT_COLUMNS,
+    FROM_PREVIOUS,
     INDEXED,
     MESSAGE_COLUMNS,
     MESSAGES,
     OWN,
     RECORD_COLUMNS,
-    TOLD,
     TRANSACTIONS,
     Facts,
     Indexed,
@@ -198,7 +198,7 @@ _LT_AT, _TIME_AT, _DIRECTION, _MSG_HASH, _SOURCE, _DESTINATION = map(
 )
 _TRACE_AT = RECORD_COLUMNS.index("trace_id")
 _PREVIOUS, _IN_HASH, _LT_BEFORE, _STATE_BEFORE = map(
-    RECORD_COLUMNS.index, ("prev_trans_hash", "in_msg_hash", *TOLD)
+    RECORD_COLUMNS.index, ("prev_trans_hash", "in_msg_hash", *FROM_PREVIOUS)
 )
 _HASHES = (*places_of(TRANSACTIONS.name, RECORD_COLUMNS, "hash"), _TRACE_AT)
 _AMOUNTS = places_of(TRANSACTIONS.name, RECORD_COLUMNS, "amount")
