@@ -34,7 +34,7 @@ MIN_BYTES_S = 1024
 """Minimum rate of a request body in bytes per second, after the grace period."""
 
 RETURNED_BYTES = 32 << 20
-"""Memory goes back to the system after so many bytes were released.
+"""Memory goes back to the system after this many bytes were released.
 
 glibc keeps what large responses leave among smaller blocks: 200 clients that read none of 6 MB each
 left 442 MiB, not 327. To map each response apart (``mallopt``) costs a tenth of a large page.

@@ -132,6 +132,11 @@ def read_rows(places: Sequence[tuple[int, SegmentTable, int]]) -> list[Any]:
     return found
 
 
+def is_within(value: int, first: int | None, last: int | None) -> bool:
+    """Whether a value lies in a range, both ends included; None: no bound."""
+    return (first is None or value >= first) and (last is None or value <= last)
+
+
 def bound(first: int | None, last: int | None) -> tuple[int, int]:
     """Return a range of moments, both ends included; None: it is open at that end."""
     return 0 if first is None else first, NO_LT if last is None else last

@@ -11,6 +11,7 @@ from tonlake.ingest.derive.body.codec import (
     LONG_TEXT,
     MAX_ITEMS,
     MAX_LEVELS,
+    MAX_PAYLOADS,
     NOTHING,
     SOMETHING,
     Codec,
@@ -28,7 +29,9 @@ CELL_REFERENCE = "cell_reference"
 
 _NUMBERS = count()
 """Numbers of the types that fill cells, by which cells that were read are known."""
-_NUMBER_SHIFT, _CELL_SHIFT, _LEVEL_SHIFT = 42, 10, 4
+_LEVEL_SHIFT = MAX_PAYLOADS.bit_length()
+_CELL_SHIFT = _LEVEL_SHIFT + MAX_LEVELS.bit_length()
+_NUMBER_SHIFT = _CELL_SHIFT + 32
 
 
 class WrappingCodec(Codec):

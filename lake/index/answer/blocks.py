@@ -6,7 +6,7 @@ from typing import Any
 
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.index.index import Index
-from tonlake.lake.index.page import bound, merge_walks, read_first, read_rows, walk
+from tonlake.lake.index.page import bound, is_within, merge_walks, read_first, read_rows, walk
 from tonlake.lake.index.segment.declared import BLOCKS, SHARD_BLOCKS
 
 _PLACE = ("workchain", "shard", "seqno")
@@ -26,7 +26,7 @@ def list_blocks(index: Index, asked: Mapping[str, Any]) -> list[Any]:
             row
             for row in rows
             if all(row[name] == value for name, value in exact.items())
-            and all(_is_within(row[name], asked[a], asked[b]) for name, (a, b) in _SPANS.items())
+            and all(is_within(row[name], asked[a], asked[b]) for name, (a, b) in _SPANS.items())
         ]
 
     tables = index.segments.tables(BLOCKS.name)
@@ -41,10 +41,6 @@ def list_blocks(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     found.sort(key=itemgetter("workchain", "shard"))
     found.sort(key=itemgetter("gen_utime", "start_lt"), reverse=descending)
     return found[asked["offset"] : most]
-
-
-def _is_within(value: int, first: int | None, last: int | None) -> bool:
-    return (first is None or value >= first) and (last is None or value <= last)
 
 
 def list_shards(index: Index, asked: Mapping[str, Any]) -> list[Any]:

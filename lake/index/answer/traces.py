@@ -15,6 +15,7 @@ from tonlake.lake.index.page import (
     Listed,
     Member,
     bound,
+    is_within,
     merge_walks,
     read_first,
     read_rows,
@@ -215,13 +216,9 @@ def passes(row: Row, asked: Mapping[str, Any]) -> bool:
         return False
     return (
         (asked["mc_seqno"] is None or row["state"] == "complete")
-        and _lies_in(row["end_utime"], asked["start_utime"], asked["end_utime"])
-        and _lies_in(row["end_lt"], asked["start_lt"], asked["end_lt"])
+        and is_within(row["end_utime"], asked["start_utime"], asked["end_utime"])
+        and is_within(row["end_lt"], asked["start_lt"], asked["end_lt"])
     )
-
-
-def _lies_in(value: int, first: int | None, last: int | None) -> bool:
-    return (first is None or first <= value) and (last is None or value <= last)
 
 
 def _cut_traces(
@@ -352,7 +349,7 @@ def find_by_key(index: Index, asked: Mapping[str, Any]) -> list[Any]:
 
 
 def _make_filter(asked: Mapping[str, Any]) -> Callable[[Any], bool]:
-    """Return the function that tells whether a row passes all filters."""
+    """Return the check whether a row passes all filters."""
     types, excluded = set(asked["types"]), set(asked["excluded"])
     hidden_under, account = set(asked["hidden_under"]), asked["account"]
     traces, actions, hashes = (
@@ -373,8 +370,8 @@ def _make_filter(asked: Mapping[str, Any]) -> Callable[[Any], bool]:
             and row.type not in excluded
             and hidden_under.isdisjoint(row.ancestor_type)
             and asked["mc_seqno"] in (None, row.mc_seqno)
-            and _is_within(row.trace_end_utime, asked["start_utime"], asked["end_utime"])
-            and _is_within(row.trace_end_lt, asked["start_lt"], asked["end_lt"])
+            and is_within(row.trace_end_utime, asked["start_utime"], asked["end_utime"])
+            and is_within(row.trace_end_lt, asked["start_lt"], asked["end_lt"])
             and (not traces or row.trace_id in traces)
             and (not actions or row.action_id in actions)
             and (not hashes or not hashes.isdisjoint(row.tx_hashes))
@@ -386,8 +383,7 @@ def _make_filter(asked: Mapping[str, Any]) -> Callable[[Any], bool]:
 
 def _order(asked: Mapping[str, Any]) -> Callable[[Any], tuple[Any, ...]]:
     """Return the sort key of rows."""
-    last = "end_utime" if asked["by_time"] else "end_lt"
-    return itemgetter(_moment(asked), "trace_id", last, "action_id")
+    return itemgetter(_moment(asked), "trace_id", end_of(by_time=asked["by_time"]), "action_id")
 
 
 def _cut_page(rows: list[Any], asked: Mapping[str, Any]) -> list[Any]:
@@ -396,7 +392,3 @@ def _cut_page(rows: list[Any], asked: Mapping[str, Any]) -> list[Any]:
         filter(_make_filter(asked), rows), key=_order(asked), reverse=asked["descending"]
     )
     return found[asked["offset"] :][: asked["limit"]]
-
-
-def _is_within(value: int, first: int | None, last: int | None) -> bool:
-    return (first is None or value >= first) and (last is None or value <= last)
