@@ -57,8 +57,9 @@ _DAY = Column(PARTITION, "date", "UTC day of the masterchain block")
 CHECKPOINT_VERSIONS = 32
 """A checkpoint is written after this many versions of a table."""
 
-KEPT_VERSIONS = 10 * CHECKPOINT_VERSIONS
-"""Versions before this many, counted from the last checkpoint, are removed."""
+KEPT_VERSIONS = 2 * CHECKPOINT_VERSIONS
+"""Versions before this many, counted from the last checkpoint, are removed: an hour of them, where
+a follower publishes each minute. More would be most of the files of such a lake."""
 
 MEASURED_FILES = 1_000
 """A publication of more files reads no statistics from them: that takes 0.2 ms for each."""
