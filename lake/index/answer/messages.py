@@ -1,7 +1,7 @@
 """Messages by hash or by any filters, and their transactions, from segments."""
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -31,14 +31,6 @@ _EQUAL = ("source", "destination", "opcode", "body_hash")
 """Parameters that are columns with postings."""
 
 
-class _Found(NamedTuple):
-    """A message in a segment, and its ends in the requested direction, wherever they are."""
-
-    segment: Segment
-    row: Any
-    ends: list[tuple[str, Hit]]
-
-
 def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     """Answer ``v3/messages``."""
     segments, most = index.segments, asked["offset"] + asked["limit"]
@@ -47,37 +39,36 @@ def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     else:
         found = _find_first(segments, asked, most)
 
-    def order(each: _Found) -> tuple[int, bytes]:
-        moment = each.row.created_at if asked["by_time"] else each.row.created_lt
-        return NO_LT if moment is None else moment, each.row.msg_hash
+    def order(row: Any) -> tuple[int, bytes]:  # noqa: ANN401 - a row
+        moment = row.created_at if asked["by_time"] else row.created_lt
+        return NO_LT if moment is None else moment, row.msg_hash
 
-    united = {each.row.msg_hash: each for each in found}
-    page = sorted(united.values(), key=order, reverse=asked["descending"])
-    return list(map(_show, page[asked["offset"] : most]))
+    united = {row.msg_hash: row for row in found}
+    return sorted(united.values(), key=order, reverse=asked["descending"])[asked["offset"] : most]
 
 
-def _find_by_hash(segments: Segments, asked: Mapping[str, Any]) -> list[_Found]:
+def _find_by_hash(segments: Segments, asked: Mapping[str, Any]) -> list[Any]:
     return [
-        each
+        row
         for msg_hash in dict.fromkeys(asked["msg_hashes"])
         for segment, number in segments.find_messages(msg_hash)
-        for each in _read(segments, segment, [number], asked)
+        for row in _read(segments, segment, [number], asked)
     ]
 
 
-def _find_first(segments: Segments, asked: Mapping[str, Any], most: int) -> list[_Found]:
+def _find_first(segments: Segments, asked: Mapping[str, Any], most: int) -> list[Any]:
     """Return the first messages that pass all filters, and those of the last one's moment."""
     seen: set[bytes] = set()
 
-    def read(places: list[tuple[Any, Segment, int]]) -> list[_Found]:
+    def read(places: list[tuple[Any, Segment, int]]) -> list[Any]:
         numbers: dict[Segment, list[int]] = {}
         for _, segment, number in places:
             numbers.setdefault(segment, []).append(number)
         found = {
-            each.row.msg_hash: each
+            row.msg_hash: row
             for segment, listed in numbers.items()
-            for each in _read(segments, segment, listed, asked)
-            if each.row.msg_hash not in seen
+            for row in _read(segments, segment, listed, asked)
+            if row.msg_hash not in seen
         }
         seen.update(found)
         return list(found.values())
@@ -91,61 +82,49 @@ def _find_first(segments: Segments, asked: Mapping[str, Any], most: int) -> list
 
 def _read(
     segments: Segments, segment: Segment, numbers: Sequence[int], asked: Mapping[str, Any]
-) -> Iterator[_Found]:
-    """Yield the messages of a segment that pass all filters."""
-    direction, known = asked["direction"], dict[bytes, list[tuple[str, Hit]]]()
-    filters = _read_filters(asked)
-    for number, row in zip(numbers, segment.messages.read(numbers), strict=True):
-        if filters.pass_row(row):
-            ends = _find_ends_here(segments, segment, number, row) or known.get(row.msg_hash)
-            if ends is None:
-                ends = known[row.msg_hash] = _find_all_ends(segments, row.msg_hash)
-            if direction is not None:
-                ends = [end for end in ends if end[0] == direction]
-            if ends:
-                yield _Found(segment, row, ends)
+) -> Iterator[Any]:
+    """Yield the messages of a segment that pass all filters, each as a row of its last end.
+
+    They have the last transactions at both ends in the requested direction, wherever they are.
+    """
+    direction, messages = asked["direction"], segment.messages
+    filters, is_only = _read_filters(asked), len(segments.segments) == 1
+    for number, row in zip(numbers, messages.read(numbers), strict=True):
+        if not filters.pass_row(row):
+            continue
+        is_whole = messages.is_whole(number, is_only=is_only)
+        if is_whole and direction is None:
+            yield row
+            continue
+        places = [(segment, number)] if is_whole else _find_exactly(segments, row.msg_hash)
+        ends = _list_ends(places, direction)
+        if ends:
+            yield _name_ends(row, ends)
 
 
-def _find_ends_here(
-    segments: Segments,
-    segment: Segment,
-    number: int,
-    row: Any,  # noqa: ANN401 - a row
-) -> list[tuple[str, Hit]] | None:
-    """Return the ends of a message that has no others; an external one may have more."""
-    own = segment.messages.list_ends(number)
-    has_both = len(own) == len(ENDS) and row.created_lt is not None
-    if has_both or (len(segments.segments) == 1 and segment.messages.is_alone(number)):
-        return [(direction, Hit(segment, end)) for direction, end in own]
-    return None
+def _find_exactly(segments: Segments, msg_hash: bytes) -> list[tuple[Segment, int]]:
+    """Return the rows of a message: an external one may be consumed more than once."""
+    return [(each, row) for each in segments.segments for row in each.messages.find(msg_hash)]
 
 
-def _find_all_ends(segments: Segments, msg_hash: bytes) -> list[tuple[str, Hit]]:
-    """Return all ends of a message: an external one may be consumed more than once."""
+def _list_ends(
+    messages: Iterable[tuple[Segment, int]], direction: str | None = None
+) -> list[tuple[str, Hit]]:
+    """Return the ends of messages, by segment and number, in a direction or in both."""
     return [
-        (direction, Hit(each, end))
-        for each in segments.segments
-        for other in each.messages.find(msg_hash)
-        for direction, end in each.messages.list_ends(other)
+        (each, Hit(segment, row))
+        for segment, number in messages
+        for each, row in segment.messages.list_ends(number)
+        if direction in (None, each)
     ]
 
 
-def _show(found: _Found) -> Any:  # noqa: ANN401 - a row
+def _name_ends(row: Any, ends: list[tuple[str, Hit]]) -> Any:  # noqa: ANN401 - a row
     """Return a message as a row of its last end, with the last transactions at both."""
-    ends, lts = found.ends, [hit.lt for _, hit in found.ends]
-    if len(ends) > len(ENDS):  # an external message that was consumed many times
-        lasts: dict[str, int] = {}
-        for (direction, _), lt in zip(ends, lts, strict=True):
-            if lt > lasts.get(direction, 0):
-                lasts[direction] = lt
-        ends = [end for end, lt in zip(ends, lts, strict=True) if lt == lasts[end[0]]]
-        lts = [lasts[direction] for direction, _ in ends]
-    if len(set(lts)) < len(lts):
+    if len(ends) > 1:
         ends = sorted(ends, key=lambda end: (-end[1].lt, end[1].account, end[0]))
-    elif lts[0] < lts[-1]:  # two at most, one before the other
-        ends = ends[::-1]
     hashes = {direction: hit.hash for direction, hit in reversed(ends)}
-    (direction, last), row = ends[0], found.row
+    direction, last = ends[0]
     if row.direction != direction:
         (record,) = last.segment.transactions.read_records([last.row])
         row = next(line for line in record.messages if line.msg_hash == row.msg_hash)
@@ -227,38 +206,35 @@ def _read_filters(asked: Mapping[str, Any]) -> _Filters:
     return _Filters(equal, spans, bool(only) if only or without else None)
 
 
-def _list_lines(segments: Segments, msg_hash: bytes) -> Iterator[Any]:
-    """Yield a message by hash as a row of each transaction that has it."""
-    for segment, number in segments.find_messages(msg_hash):
-        yield from segment.messages.list_lines(number)
-
-
 def read_lines(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/message_rows`` of messages by their hashes."""
     if not asked["msg_hashes"]:
         raise Declined
-    tx_hashes = set(asked["tx_hashes"])
+    tx_hashes, segments = set(asked["tx_hashes"]), index.segments
     return [
         {name: line[name] for name in _LINE}
         for msg_hash in dict.fromkeys(asked["msg_hashes"])
-        for line in _list_lines(index.segments, msg_hash)
-        if line.msg_hash == msg_hash
-        and line.tx_hash in tx_hashes
-        and asked["first_lt"] <= line.tx_lt <= asked["last_lt"]
+        for segment, number in _find_exactly(segments, msg_hash)
+        for line in segment.messages.list_lines(number)
+        if line.tx_hash in tx_hashes and asked["first_lt"] <= line.tx_lt <= asked["last_lt"]
     ]
 
 
 def list_ends(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/transactions_of_messages``."""
-    lines = (line for each in asked["msg_hashes"] for line in _list_lines(index.segments, each))
-    return [{"tx_hash": tx_hash} for tx_hash in dict.fromkeys(line.tx_hash for line in lines)]
+    segments = index.segments
+    places = (place for each in asked["msg_hashes"] for place in segments.find_messages(each))
+    ends = _list_ends(places)
+    return [{"tx_hash": tx_hash} for tx_hash in dict.fromkeys(hit.hash for _, hit in ends)]
 
 
 def list_end_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     """Answer ``v3/transaction_keys_by_message``."""
     segments = index.segments
     if asked["msg_hashes"]:
-        found = [hit for each in _find_by_hash(segments, asked) for _, hit in each.ends]
+        hashes = {row.msg_hash for row in _find_by_hash(segments, asked)}
+        places = (place for each in hashes for place in _find_exactly(segments, each))
+        found = [hit for _, hit in _list_ends(places, asked["direction"])]
     else:
         found = _find_ends(segments, asked, asked["offset"] + asked["limit"])
     hits = {(hit.segment, hit.row): hit for hit in found}

@@ -212,8 +212,8 @@ def _list_of_blocks(
     hits = [hit for seqno in mc_seqnos for hit in segments.list_block(seqno)]
     if len(hits) > MAX_OF_BLOCKS:
         raise Declined
-    for hit in hits:
-        (row,) = hit.segment.transactions.read([hit.row])
+    for hit, record in zip(hits, Records(segments, hits), strict=True):
+        row = record.row
         if (row.workchain, row.shard, row.block_seqno) in blocks:
             yield row, hit
 

@@ -210,11 +210,11 @@ class SegmentRows:
         start = self.hashes + number * HASH_BYTES
         return self.data[start : start + HASH_BYTES]
 
-    def read(self, ends: memoryview, start: int, rows: Iterable[int]) -> list[list[Any]]:
-        """Return rows as they were encoded; they begin at ``start``, with offsets ``ends``."""
+    def read(self, ends: memoryview, start: int, rows: Iterable[int]) -> Iterator[list[Any]]:
+        """Yield rows as they were encoded; they begin at ``start``, with offsets ``ends``."""
         data = self.data
         packed = [data[start + ends[row] : start + ends[row + 1]] for row in rows]
-        return list(map(decode, self._frames.unpack(packed)))
+        return map(decode, self._frames.unpack(packed))
 
     def fill(self, rows: Iterable[list[Any]], places: Sequence[int]) -> None:
         """Replace the numbers of 32-byte values at some places of rows."""

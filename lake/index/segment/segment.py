@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from itertools import accumulate
 from typing import Any
@@ -24,6 +24,7 @@ from tonlake.lake.index.segment.declared import (
     INDEXED,
     MESSAGE_COLUMNS,
     MESSAGES,
+    NO_LT,
     OWN,
     RECORD_COLUMNS,
     TRANSACTIONS,
@@ -157,15 +158,15 @@ class SegmentTable:
         """
         return self.postings[column].find(value)
 
-    def read_copies(self, rows: Sequence[int]) -> list[list[Any]]:
-        """Return the copies of rows, as they were encoded."""
+    def read_copies(self, rows: Iterable[int]) -> Iterator[list[Any]]:
+        """Yield the copies of rows, as they were encoded."""
         return self._rows.read(self._ends, self._start, rows)
 
     def read_values(self, rows: Sequence[int]) -> list[list[Any]]:
         """Return the columns of rows, in the order of the declaration."""
         if not rows:
             return []
-        found = self.read_copies(rows)
+        found = list(self.read_copies(rows))
         self._rows.fill(found, self._hash_places)
         for at in self._list_places:
             for values in found:
@@ -414,16 +415,12 @@ class SegmentTransactions:
         number = self._parents[row]
         return self.hash_of(number - 1) if number else None
 
-    def read(self, rows: Sequence[int]) -> list[Any]:
-        """Return transactions, in the same order."""
-        return [record.row for record in self.read_records(rows)]
-
     def read_lists(self, rows: Sequence[int]) -> list[list[Any]]:
         """Return records as lists of ``RECORD_COLUMNS``, in the same order.
 
         32-byte values are numbers of ``rows.values``; amounts of more than 63 bits are text.
         """
-        found = self._table.read_copies(rows)
+        found = list(self._table.read_copies(rows))
         accounts, traces, lts, times = self._accounts, self._traces, self.lt, self.now
         workchains, ids = self._segment.accounts.workchains, self._segment.accounts.ids
         seqnos, ends, states = self.block_seqnos, self.block_ends, self._states
@@ -475,19 +472,19 @@ class SegmentTransactions:
         place_of, accounts = self._segment.accounts.place_of, self._accounts
         return self._bags.read([place_of(accounts[row], row) for row in rows])
 
-    def read_messages(self, places: Sequence[tuple[int, int]]) -> list[Any]:
-        """Return messages by row and place among those of the transaction."""
-        rows = list(dict.fromkeys(row for row, _ in places))
-        parts = dict(zip(rows, self._table.read_copies(rows), strict=True))
-        lines = [parts[row][PARTS_AT][place] for row, place in places]
+    def read_messages(self, places: Sequence[tuple[int, int]]) -> list[list[Any]]:
+        """Return messages by row and place among those of the transaction, as lists."""
+        rows = dict.fromkeys(row for row, _ in places)
+        copies = zip(rows, self._table.read_copies(rows), strict=True)
+        parts = {row: values[PARTS_AT] for row, values in copies}  # the rest is freed at once
+        lines = [parts[row][place] for row, place in places]
         ids, accounts = self._segment.accounts.ids, self._accounts
+        lts, times = self.lt, self.now
         for (row, _), line in zip(places, lines, strict=True):
-            _fill_lines([line], self.lt[row], self.now[row], ids[accounts[row]])
+            _fill_lines((line,), lts[row], times[row], ids[accounts[row]])
         self._rows.fill(lines, _MESSAGE_HASHES)
         read_amounts(lines, _MESSAGE_AMOUNTS)
-        for (row, _), line in zip(places, lines, strict=True):
-            line.extend((self.hash_of(row), self.lt[row], None, None))
-        return [make_row(Message, line) for line in lines]
+        return lines
 
 
 def _fill_lines(lines: Iterable[list[Any]], lt: int, now: int, account: int) -> None:
@@ -524,9 +521,25 @@ class SegmentMessages:
         """Return the hash of a message."""
         return self._segment.rows.hash_of(self.hashes[number])
 
-    def is_alone(self, number: int) -> bool:
-        """Return whether no other row has the hash of a message; equal ones are neighbours."""
-        return self.hashes[max(number - 1, 0) : number + 2].tolist().count(self.hashes[number]) == 1
+    def is_whole(self, number: int, *, is_only: bool) -> bool:
+        """Return whether a message has no ends but those in its row, the sender's before.
+
+        ``is_only``: whether no other segment may have some. An external message may be consumed
+        more than once; equal hashes are neighbours.
+        """
+        ends, hashes, lts = self.ends, self.hashes, self._segment.transactions.lt
+        consumed, sent = ends["in"][number], ends["out"][number]
+        if consumed and sent:
+            if lts[sent - 1] >= lts[consumed - 1]:
+                return False
+            if self.table.numbers["created_lt"][number] != NO_LT:
+                return True
+        own = hashes[number]
+        return (
+            is_only
+            and (number == 0 or hashes[number - 1] != own)
+            and (number + 1 == len(hashes) or hashes[number + 1] != own)
+        )
 
     def find(self, msg_hash: bytes) -> list[int]:
         """Return the rows of messages by hash, as stored."""
@@ -547,11 +560,21 @@ class SegmentMessages:
         return [(end, rows[number] - 1) for end, rows in self.ends.items() if rows[number]]
 
     def read(self, numbers: Sequence[int]) -> list[Any]:
-        """Return messages, each as a row of the transaction that consumed it, or else sent it."""
-        consumed, sent = self.ends.values()
-        homes = [(consumed[number] or sent[number]) - 1 for number in numbers]
+        """Return messages, each as a row of the transaction that consumed it, or else sent it.
+
+        ``in_tx_hash`` and ``out_tx_hash`` are those of the ends in the segment.
+        """
+        transactions = self._segment.transactions
+        consumed, sent = ([rows[each] for each in numbers] for rows in self.ends.values())
+        homes = [(end or start) - 1 for end, start in zip(consumed, sent, strict=True)]
         places = zip(homes, map(self._places.__getitem__, numbers), strict=True)
-        return self._segment.transactions.read_messages(list(places))
+        lines = transactions.read_messages(list(places))
+        hash_of, lts = transactions.hash_of, transactions.lt
+        for line, home, end, start in zip(lines, homes, consumed, sent, strict=True):
+            tx_hash = hash_of(home)
+            sender = tx_hash if not end else hash_of(start - 1) if start else None
+            line.extend((tx_hash, lts[home], tx_hash if end else None, sender))
+        return [make_row(Message, line) for line in lines]
 
     def list_lines(self, number: int) -> list[Any]:
         """Return a message as a row of each transaction of the segment that has it."""

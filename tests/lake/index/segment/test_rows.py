@@ -76,7 +76,7 @@ def test_rows_are_read_as_they_were_written(rows: list[tuple[Any, ...]], packed:
     pool.write(writer)
     file = close(writer)
     held = module.SegmentRows(file)
-    found = held.read(*file.rows("t.rows"), range(len(rows)))
+    found = list(held.read(*file.rows("t.rows"), range(len(rows))))
     held.fill(found, (0,))
     module.read_amounts(found, (2,))
     for values in found:
