@@ -47,7 +47,7 @@ from tonlake.ingest.derive.tvm.call import (
     join_libraries,
     split_shard_account,
 )
-from tonlake.ingest.derive.tvm.machine.fault import CELL_UNDERFLOW
+from tonlake.ingest.derive.tvm.machine.fault import Exit
 from tonlake.ingest.derive.tvm.pool import STACK_DEPTH
 from tonlake.ingest.derive.tvm.support import EMULATOR_REMEDY, find_emulator, find_engine
 from tonlake.ingest.derive.tvm.trace import (
@@ -193,7 +193,11 @@ def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...])
         raise TvmOutdated(reason)
     missing = sorted(named - libraries.keys())
     seqno = state.master["seqno"]
-    if outcome.exit_code == CELL_UNDERFLOW and missing and not knows_every_account(call, seqno):
+    if (
+        outcome.exit_code == Exit.CELL_UNDERFLOW
+        and missing
+        and not knows_every_account(call, seqno)
+    ):
         raise LiteServerError(
             f"{STATE_UNKNOWN}: {name_coverage(call)}, and library {missing[0].hex()}, "
             f"which {state.address} needs, was not published in that range up to {seqno}"

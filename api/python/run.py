@@ -28,7 +28,7 @@ from tonlake.ingest.derive.tvm.call import (
     method_id,
 )
 from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, plant
-from tonlake.ingest.derive.tvm.machine.fault import INVALID_OPCODE, VmError
+from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.run import (
     VERSION,
     Ended,
@@ -250,7 +250,7 @@ def _run(line: _Line, stack: list[StackValue], network: bytes) -> Ended:
     data = open_bag(base64.b64decode(line.data, validate=True)) if line.data else EMPTY_CELL
     code = open_code(base64.b64decode(line.code, validate=True))
     ended = execute(code, data, [*enter_stack(stack), method], context, line.gas_limit)
-    if ended.exit_code == INVALID_OPCODE and version > VERSION:
+    if ended.exit_code == Exit.INVALID_OPCODE and version > VERSION:
         raise TvmError(
             f"tonlake supports global version {VERSION}, and the network has {version}: "
             "the get-method met an instruction that it does not know"

@@ -12,8 +12,9 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import KIND_NAMES
 from tonlake.ingest.derive.tvm.call import method_id
-from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice, Source, plant
-from tonlake.ingest.derive.tvm.machine.code import Reader, Truncated, find_instruction, parse_form
+from tonlake.ingest.derive.tvm.machine.cell import Cell, Reader, Slice, Source, plant
+from tonlake.ingest.derive.tvm.machine.code import find_instruction, parse_form, peek
+from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.errors import BocError
 
 Block: TypeAlias = Callable[[int], None]
@@ -140,7 +141,7 @@ class _Listing:
                 continue
             try:
                 text, blocks = self._read_instruction(reader)
-            except Truncated:
+            except VmError:
                 self.write(level, f"… no instruction: {write_bits(rest.uint(), rest.bits)}")
                 self.write_data(rest.refs, level + 1)
                 return
@@ -150,11 +151,11 @@ class _Listing:
         """Return an instruction with its operands, and writers of the blocks below it.
 
         Raises:
-            Truncated: the code is not an instruction, or ends inside one.
+            VmError: the code is not an instruction, or ends inside one.
         """
-        found = find_instruction(reader.peek())
+        found = find_instruction(peek(reader))
         if found is None:
-            raise Truncated
+            raise VmError(Exit.INVALID_OPCODE)
         reader.uint(found.opcode_bits)
         texts: list[str] = [found.name]
         blocks: list[Block] = []

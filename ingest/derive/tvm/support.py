@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.decode.cell.writer import serialize_single
 from tonlake.ingest.derive.tvm.call import VERSION_PARAM, GetMethodCall, NetworkConfig, make_context
-from tonlake.ingest.derive.tvm.machine.fault import INVALID_OPCODE
+from tonlake.ingest.derive.tvm.machine.fault import Exit
 from tonlake.ingest.derive.tvm.machine.run import VERSION
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.errors import TvmError
@@ -60,7 +60,7 @@ class Engine(msgspec.Struct, frozen=True):
         Exit code 6 on a network of a later version may come from an instruction of that version.
         """
         gap = self.find_gap(network)
-        if exit_code != INVALID_OPCODE or gap is None:
+        if exit_code != Exit.INVALID_OPCODE or gap is None:
             return None
         return f"{gap}: the get-method met an instruction that it does not know"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from tonlake.ingest.decode.cell.build import MAX_BITS, MAX_REFS, pack_head
 from tonlake.ingest.decode.cell.tree import LIBRARY, ORDINARY, CellTree, exotic_mask
-from tonlake.ingest.derive.tvm.machine.fault import CELL_OVERFLOW, CELL_UNDERFLOW, VmError
+from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.errors import BocError
 
 MAX_DEPTH = 1024
@@ -157,7 +157,7 @@ def special_cell(value: int, bits: int, refs: tuple[Cell, ...]) -> Cell:
     try:
         tree, place = plant(made)
     except BocError as error:
-        raise VmError(CELL_OVERFLOW) from error
+        raise VmError(Exit.CELL_OVERFLOW) from error
     made.mask = tree.level_mask(place)
     return made
 
@@ -234,7 +234,7 @@ class Slice:
         """Return the first ``bits`` bits as a number; raise VmError if there are fewer."""
         end = self.start + bits
         if end > self.end:
-            raise VmError(CELL_UNDERFLOW)
+            raise VmError(Exit.CELL_UNDERFLOW)
         cell = self.cell
         return cell.value >> cell.bits - end & (1 << bits) - 1
 
@@ -246,21 +246,62 @@ class Slice:
         """Return the slice without its first bits and references; raise VmError beyond its end."""
         start, ref = self.start + bits, self.ref + refs
         if start > self.end or ref > self.ref_end:
-            raise VmError(CELL_UNDERFLOW)
+            raise VmError(Exit.CELL_UNDERFLOW)
         return Slice(self.cell, start, self.end, ref, self.ref_end)
 
     def take(self, bits: int, refs: int = 0) -> Slice:
         """Return the first bits and references; raise VmError if there are fewer."""
         end, ref_end = self.start + bits, self.ref + refs
         if end > self.end or ref_end > self.ref_end:
-            raise VmError(CELL_UNDERFLOW)
+            raise VmError(Exit.CELL_UNDERFLOW)
         return Slice(self.cell, self.start, end, self.ref, ref_end)
 
     def child(self, place: int = 0) -> Cell:
         """Return a reference; raise VmError if there are fewer."""
         if self.ref + place >= self.ref_end:
-            raise VmError(CELL_UNDERFLOW)
+            raise VmError(Exit.CELL_UNDERFLOW)
         return self.cell.refs[self.ref + place]
+
+
+class Reader:
+    """Reads a slice from its beginning; every method raises VmError beyond its end."""
+
+    __slots__ = ("cell", "end", "ref", "ref_end", "start")
+
+    def __init__(self, part: Slice) -> None:
+        """Start at the beginning of ``part``."""
+        self.cell = part.cell
+        self.start, self.end = part.start, part.end
+        self.ref, self.ref_end = part.ref, part.ref_end
+
+    def rest(self) -> Slice:
+        """Return what is not read yet."""
+        return Slice(self.cell, self.start, self.end, self.ref, self.ref_end)
+
+    def uint(self, bits: int) -> int:
+        """Read a number."""
+        start = self.start + bits
+        if start > self.end:
+            raise VmError(Exit.CELL_UNDERFLOW)
+        self.start = start
+        return self.cell.value >> self.cell.bits - start & (1 << bits) - 1
+
+    def sint(self, bits: int) -> int:
+        """Read a number in two's complement."""
+        value = self.uint(bits)
+        return value - (value >> bits - 1 << bits)
+
+    def child(self) -> Cell:
+        """Read a reference."""
+        return self.part(0, 1).child()
+
+    def part(self, bits: int, refs: int = 0) -> Slice:
+        """Read bits and references."""
+        start, ref = self.start, self.ref
+        if start + bits > self.end or ref + refs > self.ref_end:
+            raise VmError(Exit.CELL_UNDERFLOW)
+        self.start, self.ref = start + bits, ref + refs
+        return Slice(self.cell, start, self.start, ref, self.ref)
 
 
 @dataclass(slots=True, eq=False)
@@ -279,7 +320,7 @@ class Builder:
         """Return the builder with bits and references appended; raise VmError beyond the limits."""
         total, children = self.bits + bits, self.refs + refs
         if total > MAX_BITS or len(children) > MAX_REFS:
-            raise VmError(CELL_OVERFLOW)
+            raise VmError(Exit.CELL_OVERFLOW)
         return Builder(self.value << bits | value, total, children)
 
     def store_slice(self, part: Slice) -> Builder:
@@ -290,7 +331,7 @@ class Builder:
         """Return the finished cell; raise VmError if it is too deep."""
         made = Cell(self.value, self.bits, self.refs)
         if self.refs and 1 + max(child.depth for child in self.refs) > MAX_DEPTH:
-            raise VmError(CELL_OVERFLOW)
+            raise VmError(Exit.CELL_OVERFLOW)
         return made
 
 

@@ -1,21 +1,20 @@
 """Decodes code with the table of instructions: for the machine, and for listings.
 
-The groups of instructions register what runs them by name. ``step`` registers a function of the
-machine; ``maker`` one that returns such a function for the operands; ``control`` one that is also
-given the code after the instruction; ``with_operands`` and ``with_code`` a function of all of them,
-the machine last. A block of decoded steps is cached in its cell.
+The groups of instructions register what runs them by name, families with their variants at once. A
+block of decoded steps is cached in its cell.
 """
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from importlib.resources import files
+from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
-from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
+from tonlake.ingest.derive.tvm.machine.cell import Reader, Slice
 from tonlake.ingest.derive.tvm.machine.continuation import Continuation, Ordinary
-from tonlake.ingest.derive.tvm.machine.fault import INVALID_OPCODE, VmError
+from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.state import Machine, Step
 
 WINDOW_BITS = 24
@@ -32,89 +31,113 @@ Operand = Any
 """An operand: a number, a Cell, or a Slice of constant data or of code."""
 
 STEPS: dict[str, Step] = {}
+"""What runs instructions without operands, by name."""
 MAKERS: dict[str, Callable[..., Step]] = {}
-CONTROLS: dict[str, Callable[..., Step]] = {}
+"""Functions of the code after an instruction and of its operands that return a step, by name."""
 OPCODES: dict[int, Callable[..., Step]] = {}
 """Makers of families whose opcodes say what they do, by the first opcode of the row."""
 
+F = TypeVar("F", bound="Callable[..., Any]")
+Choice = Mapping[str, Any]
+"""The words that may stand in a place of a name, with what each means."""
 
-def step(*names: str) -> Callable[[Step], Step]:
-    """Register what runs instructions without operands."""
+QUIET: Choice = {"": False, "Q": True}
+KEEPS: Choice = {"": True, "P": False}
+SIGNED: Choice = {"I": True, "U": False}
+WHEN: Choice = {"IF": True, "IFNOT": False}
 
-    def register(function: Step) -> Step:
-        STEPS.update(dict.fromkeys(names, function))
+
+def _expand(names: Iterable[str], choices: Mapping[str, Choice]) -> Iterator[tuple[str, Choice]]:
+    """Yield the names of families, such as ``LD{signed}{quiet}``, with what their words mean."""
+    for name, words in product(names, product(*choices.values())):
+        chosen = dict(zip(choices, words, strict=True))
+        yield name.format(**chosen), {key: choices[key][word] for key, word in chosen.items()}
+
+
+def _bind(function: F, meaning: Choice) -> F | partial[Any]:
+    return partial(function, **meaning) if meaning else function
+
+
+def step(*names: str, **choices: Choice) -> Callable[[F], F]:
+    """Register a function of the machine, which runs instructions without operands."""
+
+    def register(function: F) -> F:
+        for name, meaning in _expand(names, choices):
+            STEPS[name] = _bind(function, meaning)
         return function
 
     return register
 
 
-def maker(*names: str) -> Callable[[Callable[..., Step]], Callable[..., Step]]:
-    """Register a function of the operands that returns a step."""
-
-    def register(function: Callable[..., Step]) -> Callable[..., Step]:
-        MAKERS.update(dict.fromkeys(names, function))
-        return function
-
-    return register
-
-
-def control(*names: str) -> Callable[[Callable[..., Step]], Callable[..., Step]]:
+def control(*names: str, **choices: Choice) -> Callable[[F], F]:
     """Register a function of the following code and the operands that returns a step."""
 
-    def register(function: Callable[..., Step]) -> Callable[..., Step]:
-        CONTROLS.update(dict.fromkeys(names, function))
+    def register(function: F) -> F:
+        for name, meaning in _expand(names, choices):
+            MAKERS[name] = partial(function, **meaning)
         return function
 
     return register
 
 
-F = TypeVar("F", bound="Callable[..., Any]")
+def maker(*names: str, **choices: Choice) -> Callable[[F], F]:
+    """Register a function of the operands that returns a step."""
+
+    def register(function: F) -> F:
+        control(*names, **choices)(lambda _code, *rest, **meaning: function(*rest, **meaning))
+        return function
+
+    return register
 
 
-def with_operands(*names: str) -> Callable[[F], F]:
+def with_operands(*names: str, **choices: Choice) -> Callable[[F], F]:
     """Register a function of the operands and the machine."""
 
     def register(function: F) -> F:
-        maker(*names)(lambda *operands: partial(function, *operands))
+        maker(*names, **choices)(partial(partial, function))
         return function
 
     return register
 
 
-def with_code(*names: str) -> Callable[[F], F]:
+def with_code(*names: str, **choices: Choice) -> Callable[[F], F]:
     """Register a function of the code after the instruction, the operands and the machine."""
 
     def register(function: F) -> F:
-        control(*names)(lambda code, *operands: partial(function, code, *operands))
+        control(*names, **choices)(partial(partial, function))
         return function
 
     return register
 
 
 def numbered(
-    name: str,
-    popped: str,
-    run: Callable[..., Continuation | None],
-    most: int,
-    *,
-    least: int = 0,
-    count: int = 2,
-) -> None:
-    """Register an instruction with a number in the code, and its form that pops the number.
+    name: str, popped: str, most: int, *, least: int = 0, count: int = 2, **choices: Choice
+) -> Callable[[F], F]:
+    """Register a function of the machine and a number: in the code, or in ``popped`` on the stack.
 
     That form expects ``count`` values, with a number from ``least`` to ``most`` on top.
     """
 
-    def take(machine: Machine) -> Continuation | None:
-        machine.need(count)
-        return run(machine, machine.pop_range(most, least))
+    def register(function: F) -> F:
+        forms = zip(_expand([name], choices), _expand([popped], choices), strict=True)
+        for (form, meaning), (form_popped, _) in forms:
+            run = _bind(function, meaning)
+            MAKERS[form] = partial(_make_numbered, run)
+            STEPS[form_popped] = partial(_take_number, run, count, most, least)
+        return function
 
-    maker(name)(lambda number: lambda machine: run(machine, number))
-    step(popped)(take)
+    return register
 
 
-class Truncated(Exception):
-    """An instruction whose operands do not fit the code that is left."""
+def _make_numbered(run: Callable[..., Continuation | None], _code: Slice, number: int) -> Step:
+    return lambda machine: run(machine, number)
+
+
+def _take_number(
+    run: Callable[..., Continuation | None], count: int, most: int, least: int, machine: Machine
+) -> Continuation | None:
+    machine.need(count)
+    return run(machine, machine.pop_range(most, least))
 
 
 class Instruction(NamedTuple):
@@ -148,63 +171,12 @@ def find_instruction(window: int) -> Instruction | None:
     return table[at] if at >= 0 and window <= table[at].last else None
 
 
-class Reader:
-    """Reads instructions and operands from a part of a cell."""
-
-    __slots__ = ("cell", "end", "ref", "ref_end", "start")
-
-    def __init__(self, code: Slice) -> None:
-        """Start at the beginning of ``code``."""
-        self.cell = code.cell
-        self.start, self.end = code.start, code.end
-        self.ref, self.ref_end = code.ref, code.ref_end
-
-    def rest(self) -> Slice:
-        """Return what is not read yet."""
-        return Slice(self.cell, self.start, self.end, self.ref, self.ref_end)
-
-    def peek(self) -> int:
-        """Return the next 24 bits, padded with zeros."""
-        left = self.end - self.start
-        cell = self.cell
-        value = cell.value >> cell.bits - self.end & (1 << left) - 1
-        return value >> left - WINDOW_BITS if left >= WINDOW_BITS else value << WINDOW_BITS - left
-
-    def uint(self, bits: int) -> int:
-        """Read a number; raise Truncated if fewer bits are left."""
-        start = self.start + bits
-        if start > self.end:
-            raise Truncated
-        self.start = start
-        return self.cell.value >> self.cell.bits - start & (1 << bits) - 1
-
-    def sint(self, bits: int) -> int:
-        """Read a number in two's complement."""
-        value = self.uint(bits)
-        return value - (value >> bits - 1 << bits)
-
-    def child(self) -> Cell:
-        """Read a reference; raise Truncated if none is left."""
-        if self.ref >= self.ref_end:
-            raise Truncated
-        self.ref += 1
-        return self.cell.refs[self.ref - 1]
-
-    def part(self, bits: int, refs: int) -> Slice:
-        """Read bits and references; raise Truncated if fewer are left."""
-        start, ref = self.start, self.ref
-        if start + bits > self.end or ref + refs > self.ref_end:
-            raise Truncated
-        self.start, self.ref = start + bits, ref + refs
-        return Slice(self.cell, start, self.start, ref, self.ref)
-
-    def constant(self, bits: int, refs: int) -> Slice:
-        """Read a slice with a completion tag: a one and the zeros after it."""
-        part = self.part(bits, refs)
-        value = part.uint()
-        tag = (value & -value).bit_length() or bits
-        part.end -= tag
-        return part
+def peek(code: Reader) -> int:
+    """Return the next 24 bits, padded with zeros."""
+    left = code.end - code.start
+    cell = code.cell
+    value = cell.value >> cell.bits - code.end & (1 << left) - 1
+    return value >> left - WINDOW_BITS if left >= WINDOW_BITS else value << WINDOW_BITS - left
 
 
 class Form(NamedTuple):
@@ -226,7 +198,7 @@ _FORMS: dict[str, Form] = {
     "cell": Form(0, Reader.child),
     "ref": Form(0, Reader.child),
     "dict": Form(0, Reader.child),
-    "text": Form(4, lambda code: code.part(8 * (code.uint(4) + 1), 0)),
+    "text": Form(4, lambda code: code.part(8 * (code.uint(4) + 1))),
 }
 
 
@@ -259,7 +231,10 @@ def _read_code(code: Reader, refs: int, octets: int) -> Operand:
 def _parse_slice_form(refs: int, more_refs: int, size: int, more_bits: int) -> Form:
     def read(code: Reader) -> Operand:
         count = code.uint(refs) + more_refs
-        return code.constant(8 * code.uint(size) + more_bits, count)
+        part = code.part(8 * code.uint(size) + more_bits, count)
+        value = part.uint()
+        part.end -= (value & -value).bit_length() or part.bits  # a one and the zeros after it
+        return part
 
     return Form(refs + size, read)
 
@@ -282,7 +257,7 @@ def decode(code: Slice) -> list[tuple[int, Step]]:
 
 
 def _invalid(_machine: Machine) -> Continuation | None:
-    raise VmError(INVALID_OPCODE)
+    raise VmError(Exit.INVALID_OPCODE)
 
 
 _INVALID: Step = _invalid
@@ -290,7 +265,7 @@ _INVALID: Step = _invalid
 
 def _decode_one(reader: Reader) -> tuple[int, Step]:
     """Read an instruction; return its gas and the step that runs it."""
-    window = reader.peek()
+    window = peek(reader)
     found = find_instruction(window)
     if found is None:
         return _charge_invalid(window), _INVALID
@@ -302,7 +277,7 @@ def _decode_one(reader: Reader) -> tuple[int, Step]:
     reader.start += found.opcode_bits
     try:
         operands = [form.read(reader) for form in forms]
-    except Truncated:
+    except VmError:
         return gas, _INVALID
     made = _make_step(found, operands, reader)
     if found.since:
@@ -333,13 +308,9 @@ def _make_step(found: Instruction, operands: list[Operand], reader: Reader) -> S
     name = found.name
     if found.first in OPCODES:
         return OPCODES[found.first](*operands)
-    if name in CONTROLS:
-        return CONTROLS[name](reader.rest(), *operands)
     if name in STEPS and not operands:
         return STEPS[name]
-    if name in MAKERS:
-        return MAKERS[name](*operands)
-    return _INVALID
+    return MAKERS[name](reader.rest(), *operands) if name in MAKERS else _INVALID
 
 
 def _guard(since: int, early: int, gas: int, made: Step) -> Step:
@@ -351,7 +322,7 @@ def _guard(since: int, early: int, gas: int, made: Step) -> Step:
     def guarded(machine: Machine) -> Continuation | None:
         if machine.version < since:
             machine.use(early)
-            raise VmError(INVALID_OPCODE)
+            raise VmError(Exit.INVALID_OPCODE)
         machine.use(gas)
         return made(machine)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice
-from tonlake.ingest.derive.tvm.machine.fault import CELL_UNDERFLOW, DICTIONARY_ERROR, VmError
+from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.state import Machine
 
 Content = tuple[int, int, tuple[Cell, ...]]
@@ -37,7 +37,7 @@ def parse_label(part: Slice, left: int) -> Node:
         value = ones.uint() ^ (1 << ones.bits) - 1
         length = ones.bits - value.bit_length()
         if length >= ones.bits:
-            raise VmError(CELL_UNDERFLOW)
+            raise VmError(Exit.CELL_UNDERFLOW)
         part, same = ones.skip(length + 1), None
     else:
         is_same = part.peek(2) & 1  # hml_long$10, hml_same$11
@@ -48,7 +48,7 @@ def parse_label(part: Slice, left: int) -> Node:
         length = part.peek(size)
         part = part.skip(size)
     if length > left:
-        raise VmError(CELL_UNDERFLOW)
+        raise VmError(Exit.CELL_UNDERFLOW)
     if same is not None:
         return Node(((1 << length) - 1) * same, length, part)
     return Node(part.peek(length), length, part.skip(length))
@@ -58,7 +58,7 @@ def load_node(machine: Machine, cell: Cell, left: int) -> Node:
     """Load a node of a dictionary and check the shape of a fork."""
     node = parse_label(machine.load(cell), left)
     if node.length < left and (node.rest.bits or node.rest.ref_count != _FORK_REFS):
-        raise VmError(DICTIONARY_ERROR)
+        raise VmError(Exit.DICTIONARY_ERROR)
     return node
 
 
@@ -338,10 +338,10 @@ def _read_tag(node: Node, left: int) -> tuple[Node, bool]:
     """Return a node with what follows its tag, and whether it is a fork."""
     rest = node.rest
     if not rest.bits:
-        raise VmError(DICTIONARY_ERROR)
+        raise VmError(Exit.DICTIONARY_ERROR)
     is_fork = bool(rest.peek(1))
     if is_fork and (node.length == left or rest.bits != 1 or rest.ref_count != _FORK_REFS):
-        raise VmError(DICTIONARY_ERROR)
+        raise VmError(Exit.DICTIONARY_ERROR)
     return Node(node.label, node.length, rest.skip(1)), is_fork
 
 

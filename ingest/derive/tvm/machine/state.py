@@ -22,17 +22,7 @@ from tonlake.ingest.derive.tvm.machine.continuation import (
     Save,
     StartChild,
 )
-from tonlake.ingest.derive.tvm.machine.fault import (
-    CELL_OVERFLOW,
-    CELL_UNDERFLOW,
-    INTEGER_OVERFLOW,
-    OUT_OF_GAS,
-    RANGE_CHECK,
-    STACK_UNDERFLOW,
-    TYPE_CHECK,
-    OutOfGas,
-    VmError,
-)
+from tonlake.ingest.derive.tvm.machine.fault import Exit, OutOfGas, VmError
 
 Step = Callable[["Machine"], "Continuation | None"]
 Decode = Callable[[Slice], list[tuple[int, Step]]]
@@ -66,7 +56,7 @@ def _popper(kind: type[T]) -> Callable[[Machine], T]:
     def pop(machine: Machine) -> T:
         value = machine.stack.pop()
         if value.__class__ is not kind:
-            raise VmError(TYPE_CHECK)
+            raise VmError(Exit.TYPE_CHECK)
         return value
 
     return pop
@@ -164,7 +154,7 @@ class Machine:
     def need(self, count: int) -> None:
         """Raise VmError if there are fewer values."""
         if len(self.stack) < count:
-            raise VmError(STACK_UNDERFLOW)
+            raise VmError(Exit.STACK_UNDERFLOW)
 
     def need_all(self, count: int) -> None:
         """Raise VmError if there are fewer values where the node asks since global version 9."""
@@ -175,7 +165,7 @@ class Machine:
         """Pop an integer or NaN."""
         value = self.stack.pop()
         if value.__class__ is not int and value is not NAN:
-            raise VmError(TYPE_CHECK)
+            raise VmError(Exit.TYPE_CHECK)
         return value
 
     def pop_finite(self) -> int:
@@ -183,7 +173,7 @@ class Machine:
         value = self.stack.pop()
         if value.__class__ is int:
             return value
-        raise VmError(INTEGER_OVERFLOW if value is NAN else TYPE_CHECK)
+        raise VmError(Exit.INTEGER_OVERFLOW if value is NAN else Exit.TYPE_CHECK)
 
     def pop_bool(self) -> bool:
         """Pop an integer and return whether it is not 0."""
@@ -193,15 +183,15 @@ class Machine:
         """Pop an integer in a range."""
         value = self.stack.pop()
         if value.__class__ is not int:
-            raise VmError(RANGE_CHECK if value is NAN else TYPE_CHECK)
+            raise VmError(Exit.RANGE_CHECK if value is NAN else Exit.TYPE_CHECK)
         if not least <= value <= most:
-            raise VmError(RANGE_CHECK)
+            raise VmError(Exit.RANGE_CHECK)
         return value
 
     def push_int(self, value: int) -> None:
         """Push an integer; raise VmError if it has more than 257 bits."""
         if not -INTEGER_LIMIT <= value < INTEGER_LIMIT:
-            raise VmError(INTEGER_OVERFLOW)
+            raise VmError(Exit.INTEGER_OVERFLOW)
         self.stack.append(value)
 
     def push_bool(self, value: bool) -> None:  # noqa: FBT001 - the value itself
@@ -214,7 +204,7 @@ class Machine:
         *,
         quiet: bool,
         kept: tuple[Any, ...] = (),
-        error: int = CELL_UNDERFLOW,
+        error: int = Exit.CELL_UNDERFLOW,
     ) -> None:
         """Push a result; if there is none, throw, or leave ``kept`` and 0 in a quiet form."""
         if values is not None:
@@ -234,21 +224,21 @@ class Machine:
         """Pop a cell or null."""
         value = self.stack.pop()
         if value is not None and value.__class__ is not Cell:
-            raise VmError(TYPE_CHECK)
+            raise VmError(Exit.TYPE_CHECK)
         return value
 
     def pop_tuple(self, most: int = MAX_TUPLE, least: int = 0) -> tuple[Any, ...]:
         """Pop a tuple of a length."""
         value = self.stack.pop()
         if value.__class__ is not tuple or not least <= len(value) <= most:
-            raise VmError(TYPE_CHECK)
+            raise VmError(Exit.TYPE_CHECK)
         return value
 
     def pop_continuation(self) -> Continuation:
         """Pop a continuation."""
         value = self.stack.pop()
         if not isinstance(value, Continuation):
-            raise VmError(TYPE_CHECK)
+            raise VmError(Exit.TYPE_CHECK)
         return value
 
     # Cells
@@ -272,7 +262,7 @@ class Machine:
         if cell.special:
             cell = self.find_library(cell)
             if cell.special:
-                raise VmError(CELL_UNDERFLOW)
+                raise VmError(Exit.CELL_UNDERFLOW)
         return Slice(cell, 0, cell.bits, 0, len(cell.refs))
 
     def find_library(self, cell: Cell) -> Cell:
@@ -280,7 +270,7 @@ class Machine:
         wanted = cell.library
         found = None if wanted is None else self.libraries(wanted)
         if found is None:
-            raise VmError(CELL_UNDERFLOW)
+            raise VmError(Exit.CELL_UNDERFLOW)
         return found
 
     def finish(self, builder: Builder) -> Cell:
@@ -293,7 +283,7 @@ class Machine:
     def get_register(self, number: int) -> Any:  # noqa: ANN401 - a stack value
         """Return a control register; raise VmError if there is none with this number."""
         if number == 6 or not 0 <= number <= 7:  # noqa: PLR2004 - numbers of registers
-            raise VmError(RANGE_CHECK)
+            raise VmError(Exit.RANGE_CHECK)
         return self.c[number]
 
     def check_register(self, number: int, value: Any) -> None:  # noqa: ANN401 - a stack value
@@ -305,7 +295,7 @@ class Machine:
         else:
             fits = number == 7 and value.__class__ is tuple  # noqa: PLR2004
         if not fits:
-            raise VmError(TYPE_CHECK)
+            raise VmError(Exit.TYPE_CHECK)
 
     def restore(self, save: Save) -> None:
         """Set the registers that a continuation saved."""
@@ -382,7 +372,7 @@ class Machine:
         """Raise VmError if there are fewer arguments than a continuation takes."""
         depth = len(self.stack)
         if passed > depth or target.nargs > depth or 0 <= passed < target.nargs:
-            raise VmError(STACK_UNDERFLOW)
+            raise VmError(Exit.STACK_UNDERFLOW)
 
     def jump(self, target: Continuation, passed: int = -1) -> Continuation:
         """Return ``target`` after its stack is set up: its own values, then ``passed`` ones."""
@@ -472,14 +462,14 @@ class Machine:
                 except VmError as error:
                     target = self._handle(error)
                 except IndexError:  # steps index the stack without asking how deep it is
-                    target = self._handle(VmError(STACK_UNDERFLOW))
+                    target = self._handle(VmError(Exit.STACK_UNDERFLOW))
         except Quit as ended:
             return self._end(ended.code)
         except VmError as error:  # thrown while the handler was set up
             return error.code
         except OutOfGas:
             self.stack = [self.gas_used]
-            return OUT_OF_GAS
+            return Exit.OUT_OF_GAS
 
     def _handle(self, error: VmError) -> Continuation:
         return self.throw(error.code, error.argument)
@@ -501,7 +491,7 @@ class Machine:
             return code
         if not self.commit():
             self.stack = [0]
-            return CELL_OVERFLOW
+            return Exit.CELL_OVERFLOW
         return code
 
     def commit(self) -> bool:

@@ -31,7 +31,7 @@ from tonlake.ingest.derive.tvm.machine.continuation import (
     While,
 )
 from tonlake.ingest.derive.tvm.machine.dictionary import store_label
-from tonlake.ingest.derive.tvm.machine.fault import CELL_OVERFLOW, VmError
+from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.run import enter_stack, export_stack
 from tonlake.ingest.derive.tvm.machine.state import NAN, Nan
 from tonlake.ingest.errors import BocError
@@ -71,7 +71,7 @@ class _Writer:
         if part is None:
             self._nesting += 1
             if self._nesting > MAX_DEPTH:
-                raise VmError(CELL_OVERFLOW)
+                raise VmError(Exit.CELL_OVERFLOW)
             part = self._nested(value)
             self._nesting -= 1
             self._written[id(value)] = part

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from tonlake.ingest.decode.cell.build import MAX_BITS, MAX_REFS
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice, special_cell
-from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step
-from tonlake.ingest.derive.tvm.machine.fault import CELL_OVERFLOW, RANGE_CHECK, VmError
+from tonlake.ingest.derive.tvm.machine.code import QUIET, SIGNED, maker, numbered, step
+from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.instruction.number import fits_signed, fits_unsigned
 from tonlake.ingest.derive.tvm.machine.state import CREATE_GAS, NAN, Machine, Step
 
-Content = tuple[int, int, tuple[Cell, ...]]
+Content = tuple[int, int, tuple[Any, ...]]
 
 _EMPTY = Builder()
-_INTEGER_BITS = 257
 _STORED, _NO_ROOM, _NO_FIT = 0, -1, 1
 
 
@@ -33,7 +33,13 @@ def _end_special(machine: Machine) -> None:
         machine.stack.append(builder.cell())
 
 
-def _store_int(machine: Machine, bits: int, *, signed: bool, reverse: bool, quiet: bool) -> None:
+_REVERSE = {"": False, "R": True}
+_ST, _STX = "ST{kind}{reverse}{quiet}", "ST{kind}X{reverse}{quiet}"
+
+
+@numbered(_ST, _STX, 257, count=3, kind={"I": True}, reverse=_REVERSE, quiet=QUIET)
+@numbered(_ST, _STX, 256, count=3, kind={"U": False}, reverse=_REVERSE, quiet=QUIET)
+def _store_int(machine: Machine, bits: int, *, kind: bool, reverse: bool, quiet: bool) -> None:
     """Store an integer; a quiet form leaves 0, or the operands with -1 (no room) or 1 (no fit)."""
     machine.need(2)
     if reverse:
@@ -43,26 +49,17 @@ def _store_int(machine: Machine, bits: int, *, signed: bool, reverse: bool, quie
     failure = _STORED
     if not builder.fits(bits):
         failure = _NO_ROOM
-    elif value is NAN or not (fits_signed if signed else fits_unsigned)(value, bits):  # type: ignore[arg-type]
+    elif value is NAN or not (fits_signed if kind else fits_unsigned)(value, bits):  # type: ignore[arg-type]
         failure = _NO_FIT
     if failure:
         if not quiet:
-            raise VmError(CELL_OVERFLOW if failure == _NO_ROOM else RANGE_CHECK)
+            raise VmError(Exit.CELL_OVERFLOW if failure == _NO_ROOM else Exit.RANGE_CHECK)
         machine.stack += (builder, value) if reverse else (value, builder)
         machine.stack.append(failure)
         return
     machine.stack.append(builder.store(value & (1 << bits) - 1, bits))  # type: ignore[operator]
     if quiet:
         machine.stack.append(_STORED)
-
-
-for _signed in (False, True):
-    for _reverse in (False, True):
-        for _quiet in (False, True):
-            _name, _end = f"ST{'UI'[_signed]}", "R" * _reverse + "Q" * _quiet
-            _run = partial(_store_int, signed=_signed, reverse=_reverse, quiet=_quiet)
-            _most = _INTEGER_BITS - (not _signed)
-            numbered(_name + _end, f"{_name}X{_end}", _run, _most, count=3)
 
 
 @maker("STU")
@@ -85,7 +82,7 @@ def _store_fast(bits: int) -> Step:
                     builder.value << bits | value, builder.bits + bits, builder.refs
                 )
                 return
-        _store_int(machine, bits, signed=False, reverse=False, quiet=False)
+        _store_int(machine, bits, kind=False, reverse=False, quiet=False)
 
     return run
 
@@ -104,6 +101,17 @@ def _pop_builder(machine: Machine) -> Content:
     return part.value, part.bits, part.refs
 
 
+def _pop_finished(machine: Machine) -> Content:
+    """Pop a builder, to be stored as a finished cell in a reference."""
+    return 0, 0, (machine.pop_builder(),)
+
+
+@step(
+    "ST{pop}{reverse}{quiet}",
+    pop={"REF": _pop_ref, "SLICE": _pop_slice, "B": _pop_builder, "BREF": _pop_finished},
+    reverse=_REVERSE,
+    quiet=QUIET,
+)
 def _store(
     machine: Machine, pop: Callable[[Machine], Content], *, reverse: bool, quiet: bool
 ) -> None:
@@ -114,41 +122,20 @@ def _store(
         content, builder = pop(machine), machine.pop_builder()
     else:
         builder, content = machine.pop_builder(), pop(machine)
-    if not builder.fits(content[1], len(content[2])):
+    value, bits, refs = content
+    if not builder.fits(bits, len(refs)):
         if not quiet:
-            raise VmError(CELL_OVERFLOW)
+            raise VmError(Exit.CELL_OVERFLOW)
         machine.stack += (one, other, -1)
         return
-    machine.stack.append(builder.store(*content))
+    if pop is _pop_finished:
+        refs = (machine.finish(refs[0]),)
+    machine.stack.append(builder.store(value, bits, refs))
     if quiet:
         machine.stack.append(0)
 
 
-def _store_builder_ref(machine: Machine, *, reverse: bool, quiet: bool) -> None:
-    """Store a builder as a finished cell in a reference."""
-    machine.need(2)
-    one, other = machine.stack[-2], machine.stack[-1]
-    if reverse:
-        inner, builder = machine.pop_builder(), machine.pop_builder()
-    else:
-        builder, inner = machine.pop_builder(), machine.pop_builder()
-    if not builder.fits(0, 1):
-        if not quiet:
-            raise VmError(CELL_OVERFLOW)
-        machine.stack += (one, other, -1)
-        return
-    machine.stack.append(builder.store(0, 0, (machine.finish(inner),)))
-    if quiet:
-        machine.stack.append(0)
-
-
-for _quiet in (False, True):
-    for _reverse in (False, True):
-        _end = "R" * _reverse + "Q" * _quiet
-        for _name, _pop in (("STREF", _pop_ref), ("STSLICE", _pop_slice), ("STB", _pop_builder)):
-            step(_name + _end)(partial(_store, pop=_pop, reverse=_reverse, quiet=_quiet))
-        step(f"STBREF{_end}")(partial(_store_builder_ref, reverse=_reverse, quiet=_quiet))
-step("ENDCST")(partial(_store_builder_ref, reverse=True, quiet=False))
+step("ENDCST")(partial(_store, pop=_pop_finished, reverse=True, quiet=False))
 
 
 @maker("STREFCONST", "STREF2CONST")
@@ -169,71 +156,50 @@ def _store_constant(part: Slice) -> Step:
     return run
 
 
+@step("ST{signed}LE{size}", signed=SIGNED, size={"4": 4, "8": 8})
 def _store_little(machine: Machine, *, size: int, signed: bool) -> None:
     """Store an integer of ``size`` bytes, least significant first."""
     machine.need(2)
     builder, value = machine.pop_builder(), machine.pop_int()
     bits = size * 8
     if not builder.fits(bits):
-        raise VmError(CELL_OVERFLOW)
+        raise VmError(Exit.CELL_OVERFLOW)
     if value is NAN or not (fits_signed if signed else fits_unsigned)(value, bits):  # type: ignore[arg-type]
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     octets = value.to_bytes(size, "little", signed=signed)  # type: ignore[union-attr]
     machine.stack.append(builder.store(int.from_bytes(octets, "big"), bits))
 
 
-for _size in (4, 8):
-    step(f"STILE{_size}")(partial(_store_little, size=_size, signed=True))
-    step(f"STULE{_size}")(partial(_store_little, size=_size, signed=False))
+@step("B{measure}", measure={
+    "DEPTH": lambda builder: [1 + max((child.depth for child in builder.refs), default=-1)],
+    "BITS": lambda builder: [builder.bits],
+    "REFS": lambda builder: [len(builder.refs)],
+    "BITREFS": lambda builder: [builder.bits, len(builder.refs)],
+    "REMBITS": lambda builder: [MAX_BITS - builder.bits],
+    "REMREFS": lambda builder: [MAX_REFS - len(builder.refs)],
+    "REMBITREFS": lambda builder: [MAX_BITS - builder.bits, MAX_REFS - len(builder.refs)],
+})  # fmt: skip
+def _measure(machine: Machine, measure: Callable[[Builder], list[int]]) -> None:
+    machine.stack += measure(machine.pop_builder())
 
 
-@step("BDEPTH")
-def _depth(machine: Machine) -> None:
-    refs = machine.pop_builder().refs
-    machine.stack.append(1 + max((child.depth for child in refs), default=-1))
-
-
-step("BBITS")(lambda machine: machine.stack.append(machine.pop_builder().bits))
-step("BREFS")(lambda machine: machine.stack.append(len(machine.pop_builder().refs)))
-
-
-@step("BBITREFS")
-def _count_both(machine: Machine) -> None:
-    builder = machine.pop_builder()
-    machine.stack += (builder.bits, len(builder.refs))
-
-
-step("BREMBITS")(lambda machine: machine.stack.append(MAX_BITS - machine.pop_builder().bits))
-step("BREMREFS")(lambda machine: machine.stack.append(MAX_REFS - len(machine.pop_builder().refs)))
-
-
-@step("BREMBITREFS")
-def _count_free(machine: Machine) -> None:
-    builder = machine.pop_builder()
-    machine.stack += (MAX_BITS - builder.bits, MAX_REFS - len(builder.refs))
-
-
+@numbered("BCHKBITS{quiet}", "BCHKBITS{quiet}", MAX_BITS, quiet=QUIET)
 def _check_room(machine: Machine, bits: int, refs: int = 0, *, quiet: bool) -> None:
     fits = machine.pop_builder().fits(bits, refs)
     if quiet:
         machine.push_bool(fits)
     elif not fits:
-        raise VmError(CELL_OVERFLOW)
+        raise VmError(Exit.CELL_OVERFLOW)
 
 
+@step("BCHK{has_bits}REFS{quiet}", has_bits={"": False, "BIT": True}, quiet=QUIET)
 def _check_refs(machine: Machine, *, has_bits: bool, quiet: bool) -> None:
     machine.need(2 + has_bits)
     refs = machine.pop_range(7)
     _check_room(machine, machine.pop_range(MAX_BITS) if has_bits else 0, refs, quiet=quiet)
 
 
-for _quiet in (False, True):
-    _end, _check = "Q" * _quiet, partial(_check_room, quiet=_quiet)
-    numbered(f"BCHKBITS{_end}", f"BCHKBITS{_end}", _check, MAX_BITS)
-    step(f"BCHKREFS{_end}")(partial(_check_refs, has_bits=False, quiet=_quiet))
-    step(f"BCHKBITREFS{_end}")(partial(_check_refs, has_bits=True, quiet=_quiet))
-
-
+@step("ST{bit}", bit={"ZEROES": 0, "ONES": 1, "SAME": None})
 def _store_same(machine: Machine, bit: int | None) -> None:
     """Store a bit several times; None: the bit is on the stack."""
     machine.need(2 if bit is not None else 3)
@@ -242,7 +208,4 @@ def _store_same(machine: Machine, bit: int | None) -> None:
     machine.stack.append(machine.pop_builder().store(((1 << bits) - 1) * found, bits))
 
 
-step("STZEROES")(partial(_store_same, bit=0))
-step("STONES")(partial(_store_same, bit=1))
-step("STSAME")(partial(_store_same, bit=None))
 step("BTOS")(lambda machine: machine.stack.append(machine.pop_builder().cell().slice()))

@@ -1,12 +1,11 @@
 """Instructions that give continuations values, registers and other continuations to run."""
 
-from functools import partial
 from typing import Any
 
 from tonlake.ingest.derive.tvm.machine.cell import Slice
 from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step, with_code, with_operands
 from tonlake.ingest.derive.tvm.machine.continuation import Continuation, Data, Ordinary, PushInteger
-from tonlake.ingest.derive.tvm.machine.fault import RANGE_CHECK, STACK_OVERFLOW, TYPE_CHECK, VmError
+from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.state import Machine
 
 _MAX_COPIED = 255
@@ -26,7 +25,7 @@ _NEVER_FULL = 7
 def _copy_into(machine: Machine, target: Data, values: list[Any]) -> None:
     """Append values to the stack of a continuation."""
     if 0 <= target.nargs < len(values):
-        raise VmError(STACK_OVERFLOW)
+        raise VmError(Exit.STACK_OVERFLOW)
     target.stack = (target.stack or []) + values
     machine.use_stack(len(target.stack))
     if target.nargs >= 0:
@@ -73,6 +72,7 @@ def _set_argument_count(machine: Machine) -> None:
     _set_arguments(machine, 0, machine.pop_range(_MAX_COPIED, -1))
 
 
+@numbered("RETURNARGS", "RETURNVARARGS", _MAX_COPIED, count=1)
 def _return_arguments(machine: Machine, count: int) -> None:
     """Keep the top values; the others move into the stack of c0."""
     machine.need(count)
@@ -83,9 +83,6 @@ def _return_arguments(machine: Machine, count: int) -> None:
     _copy_into(machine, target, machine.stack)
     machine.c[0] = target
     machine.stack = kept
-
-
-numbered("RETURNARGS", "RETURNVARARGS", _return_arguments, _MAX_COPIED, count=1)
 
 
 def _bless(machine: Machine, copied: int, more: int) -> None:
@@ -125,7 +122,7 @@ def _define(machine: Machine, target: Continuation, number: int, value: Any) -> 
     made = target.with_data()
     machine.check_register(number, value)
     if number in made.save and number != _NEVER_FULL and machine.version < _FILLED_SINCE:
-        raise VmError(TYPE_CHECK)
+        raise VmError(Exit.TYPE_CHECK)
     made.define(number, value)
     return made
 
@@ -137,14 +134,10 @@ def _save_into(number: int, machine: Machine) -> None:
     machine.stack.append(_define(machine, target, number, value))
 
 
+@with_operands("SET{place}CTR", place={"RET": 0, "ALT": 1})
 def _save_into_register(number: int, machine: Machine, *, place: int) -> None:
-    """Return SETRETCTR or SETALTCTR."""
     value = machine.stack.pop()
     machine.c[place] = _define(machine, machine.c[place], number, value)
-
-
-with_operands("SETRETCTR")(partial(_save_into_register, place=0))
-with_operands("SETALTCTR")(partial(_save_into_register, place=1))
 
 
 @with_operands("POPSAVE")
@@ -157,13 +150,9 @@ def _pop_and_save(number: int, machine: Machine) -> None:
     machine.c[number] = value
 
 
+@with_operands("SAVE{place}CTR", place={"": 0, "ALT": 1})
 def _save(number: int, machine: Machine, *, place: int) -> None:
-    """Return SAVECTR or SAVEALTCTR."""
     machine.c[place] = _define(machine, machine.c[place], number, machine.c[number])
-
-
-with_operands("SAVECTR")(partial(_save, place=0))
-with_operands("SAVEALTCTR")(partial(_save, place=1))
 
 
 @with_operands("SAVEBOTHCTR")
@@ -196,9 +185,10 @@ def _save_into_variable(machine: Machine) -> None:
     machine.stack.append(_define(machine, target, number, value))
 
 
+@numbered("SETCONTCTRMANY", "SETCONTCTRMANYX", 255)
 def _save_many(machine: Machine, mask: int) -> None:
     if mask >> 6 & 1:
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     target = machine.pop_continuation()
     for number in range(8):
         if mask >> number & 1:
@@ -206,9 +196,7 @@ def _save_many(machine: Machine, mask: int) -> None:
     machine.stack.append(target)
 
 
-numbered("SETCONTCTRMANY", "SETCONTCTRMANYX", _save_many, 255)
-
-
+@step("{numbers}", numbers={"BOOLAND": (0,), "BOOLOR": (1,), "COMPOSBOTH": (0, 1)})
 def _compose(machine: Machine, numbers: tuple[int, ...]) -> None:
     machine.need(2)
     value, target = machine.pop_continuation(), machine.pop_continuation().with_data()
@@ -217,32 +205,21 @@ def _compose(machine: Machine, numbers: tuple[int, ...]) -> None:
     machine.stack.append(target)
 
 
-step("BOOLAND")(partial(_compose, numbers=(0,)))
-step("BOOLOR")(partial(_compose, numbers=(1,)))
-step("COMPOSBOTH")(partial(_compose, numbers=(0, 1)))
-
-
-def _at_exit(machine: Machine, *, place: int, saved: tuple[int, ...]) -> None:
+@step("{way}", way={"ATEXIT": (0, (0,)), "ATEXITALT": (1, (1,)), "SETEXITALT": (1, (0, 1))})
+def _at_exit(machine: Machine, *, way: tuple[int, tuple[int, ...]]) -> None:
     """Make a continuation that saves registers the return c0 or c1."""
+    place, saved = way
     target = machine.pop_continuation().with_data()
     for number in saved:
         target.define(number, machine.c[number])
     machine.c[place] = target
 
 
-step("ATEXIT")(partial(_at_exit, place=0, saved=(0,)))
-step("ATEXITALT")(partial(_at_exit, place=1, saved=(1,)))
-step("SETEXITALT")(partial(_at_exit, place=1, saved=(0, 1)))
-
-
+@step("THENRET{place}", place={"": 0, "ALT": 1})
 def _then_return(machine: Machine, place: int) -> None:
     target = machine.pop_continuation().with_data()
     target.define(0, machine.c[place])
     machine.stack.append(target)
-
-
-step("THENRET")(partial(_then_return, place=0))
-step("THENRETALT")(partial(_then_return, place=1))
 
 
 @step("INVERT")

@@ -3,11 +3,17 @@
 A control step is given ``code``, what follows it in its cell.
 """
 
-from functools import partial
 from typing import Any
 
 from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, Cell, Slice
-from tonlake.ingest.derive.tvm.machine.code import control, maker, step, with_code, with_operands
+from tonlake.ingest.derive.tvm.machine.code import (
+    WHEN,
+    control,
+    maker,
+    step,
+    with_code,
+    with_operands,
+)
 from tonlake.ingest.derive.tvm.machine.continuation import (
     Again,
     Continuation,
@@ -18,13 +24,7 @@ from tonlake.ingest.derive.tvm.machine.continuation import (
     Until,
     While,
 )
-from tonlake.ingest.derive.tvm.machine.fault import (
-    INVALID_OPCODE,
-    RANGE_CHECK,
-    STACK_UNDERFLOW,
-    TYPE_CHECK,
-    VmError,
-)
+from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.instruction.closure import save_alternative, take_top
 from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS, Machine, Step
 
@@ -147,39 +147,35 @@ maker("PREPAREDICT")(lambda number: lambda machine: machine.stack.extend((number
 # Conditions
 
 
+@with_code("{when}", when=WHEN)
 def _call_if(code: Slice, machine: Machine, *, when: bool) -> Continuation | None:
     machine.need(2)
     target = machine.pop_continuation()
     return machine.call(target, code) if machine.pop_bool() is when else None
 
 
+@step("{when}JMP", when=WHEN)
 def _jump_if(machine: Machine, *, when: bool) -> Continuation | None:
     machine.need(2)
     target = machine.pop_continuation()
     return machine.jump(target) if machine.pop_bool() is when else None
 
 
+@step("{when}RET{alternative}", when=WHEN, alternative={"": False, "ALT": True})
 def _return_if(machine: Machine, *, when: bool, alternative: bool) -> Continuation | None:
     if machine.pop_bool() is not when:
         return None
     return machine.ret_alternative() if alternative else machine.ret()
 
 
+@with_code("{when}REF", when=WHEN)
 def _call_ref_if(code: Slice, cell: Cell, machine: Machine, *, when: bool) -> Continuation | None:
     return machine.call(_open(machine, cell), code) if machine.pop_bool() is when else None
 
 
+@with_operands("{when}JMPREF", when=WHEN)
 def _jump_ref_if(cell: Cell, machine: Machine, *, when: bool) -> Continuation | None:
     return machine.jump(_open(machine, cell)) if machine.pop_bool() is when else None
-
-
-for _name, _when in (("IF", True), ("IFNOT", False)):
-    with_code(_name)(partial(_call_if, when=_when))
-    step(f"{_name}JMP")(partial(_jump_if, when=_when))
-    step(f"{_name}RET")(partial(_return_if, when=_when, alternative=False))
-    step(f"{_name}RETALT")(partial(_return_if, when=_when, alternative=True))
-    with_code(f"{_name}REF")(partial(_call_ref_if, when=_when))
-    with_operands(f"{_name}JMPREF")(partial(_jump_ref_if, when=_when))
 
 
 @with_code("IFELSE")
@@ -189,15 +185,12 @@ def _if_else(code: Slice, machine: Machine) -> Continuation:
     return machine.call(then if machine.pop_bool() else otherwise, code)
 
 
+@with_code("{when}", when={"IFREFELSE": True, "IFELSEREF": False})
 def _if_ref_else(code: Slice, cell: Cell, machine: Machine, *, when: bool) -> Continuation:
     machine.need(2)
     other = machine.pop_continuation()
     target = _open(machine, cell) if machine.pop_bool() is when else other
     return machine.call(target, code)
-
-
-with_code("IFREFELSE")(partial(_if_ref_else, when=True))
-with_code("IFELSEREF")(partial(_if_ref_else, when=False))
 
 
 @with_code("IFREFELSEREF")
@@ -212,16 +205,13 @@ def _kind(value: Any) -> object:  # noqa: ANN401 - a stack value
     return int if value.__class__.__name__ == "Nan" else value.__class__
 
 
+@step("CONDSEL{checks}", checks={"": False, "CHK": True})
 def _select(machine: Machine, *, checks: bool) -> None:
     machine.need(3)
     otherwise, then = machine.stack.pop(), machine.stack.pop()
     if checks and _kind(otherwise) is not _kind(then):
-        raise VmError(TYPE_CHECK)
+        raise VmError(Exit.TYPE_CHECK)
     machine.stack.append(then if machine.pop_bool() else otherwise)
-
-
-step("CONDSEL")(partial(_select, checks=False))
-step("CONDSELCHK")(partial(_select, checks=True))
 
 
 def _has_bit(machine: Machine, bit: int) -> bool:
@@ -231,22 +221,25 @@ def _has_bit(machine: Machine, bit: int) -> bool:
     return bool(value >> bit & 1)
 
 
+_BIT = {"IFBIT": True, "IFNBIT": False}
+
+
+@with_operands("{when}JMP", when=_BIT)
 def _jump_if_bit(bit: int, machine: Machine, *, when: bool) -> Continuation | None:
     machine.need(2)
     target = machine.pop_continuation()
     return machine.jump(target) if _has_bit(machine, bit) is when else None
 
 
+@with_operands("{when}JMPREF", when=_BIT)
 def _jump_ref_if_bit(bit: int, cell: Cell, machine: Machine, *, when: bool) -> Continuation | None:
     return machine.jump(_open(machine, cell)) if _has_bit(machine, bit) is when else None
 
 
-for _name, _when in (("IFBITJMP", True), ("IFNBITJMP", False)):
-    with_operands(_name)(partial(_jump_if_bit, when=_when))
-    with_operands(f"{_name}REF")(partial(_jump_ref_if_bit, when=_when))
-
-
 # Loops: the forms in -END loop over the rest of the code, those in -BRK set c1 to leave the loop.
+
+
+_ENDS, _BREAKS = {"": False, "END": True}, {"": False, "BRK": True}
 
 
 def _pop_count(machine: Machine) -> int:
@@ -264,6 +257,7 @@ def _after(machine: Machine, code: Slice, *, ends: bool, breaks: bool) -> Contin
     return found
 
 
+@with_code("REPEAT{ends}{breaks}", ends=_ENDS, breaks=_BREAKS)
 def _repeat(code: Slice, machine: Machine, *, ends: bool, breaks: bool) -> Continuation | None:
     if ends:
         count = _pop_count(machine)
@@ -280,6 +274,7 @@ def _repeat(code: Slice, machine: Machine, *, ends: bool, breaks: bool) -> Conti
     return machine.jump(Repeat(body, after, count))
 
 
+@with_code("UNTIL{ends}{breaks}", ends=_ENDS, breaks=_BREAKS)
 def _until(code: Slice, machine: Machine, *, ends: bool, breaks: bool) -> Continuation:
     body: Continuation = machine.take_code(code) if ends else machine.pop_continuation()
     after = _after(machine, code, ends=ends, breaks=breaks)
@@ -288,6 +283,7 @@ def _until(code: Slice, machine: Machine, *, ends: bool, breaks: bool) -> Contin
     return machine.jump(body)
 
 
+@with_code("WHILE{ends}{breaks}", ends=_ENDS, breaks=_BREAKS)
 def _while(code: Slice, machine: Machine, *, ends: bool, breaks: bool) -> Continuation:
     machine.need(1 if ends else 2)
     body = None if ends else machine.pop_continuation()
@@ -300,6 +296,7 @@ def _while(code: Slice, machine: Machine, *, ends: bool, breaks: bool) -> Contin
     return machine.jump(condition)
 
 
+@with_code("AGAIN{ends}{breaks}", ends=_ENDS, breaks=_BREAKS)
 def _again(code: Slice, machine: Machine, *, ends: bool, breaks: bool) -> Continuation:
     if ends:
         if breaks:
@@ -311,14 +308,6 @@ def _again(code: Slice, machine: Machine, *, ends: bool, breaks: bool) -> Contin
     return machine.jump(Again(body))
 
 
-for _name, _loop in (("REPEAT", _repeat), ("UNTIL", _until), ("WHILE", _while), ("AGAIN", _again)):
-    for _ends in (False, True):
-        for _breaks in (False, True):
-            with_code(_name + "END" * _ends + "BRK" * _breaks)(
-                partial(_loop, ends=_ends, breaks=_breaks)
-            )
-
-
 # Exceptions
 
 
@@ -326,6 +315,10 @@ maker("THROW")(lambda code: lambda machine: machine.throw(code))
 maker("THROWARG")(lambda code: lambda machine: machine.throw(code, machine.stack.pop()))
 
 
+_ARGUMENT = {"": False, "ARG": True}
+
+
+@with_operands("THROW{argument}{when}", argument=_ARGUMENT, when=WHEN)
 def _throw_if(code: int, machine: Machine, *, when: bool, argument: bool) -> Continuation | None:
     machine.need(1 + argument)
     flag = machine.pop_bool()
@@ -333,23 +326,13 @@ def _throw_if(code: int, machine: Machine, *, when: bool, argument: bool) -> Con
     return machine.throw(code, value) if flag is when else None
 
 
+@step("THROW{argument}ANY{when}", argument=_ARGUMENT, when={**WHEN, "": None})
 def _throw_any(machine: Machine, *, when: bool | None, argument: bool) -> Continuation | None:
     machine.need(1 + argument + (when is not None))
     flag = when if when is None else machine.pop_bool()
     code = machine.pop_range(_MAX_EXIT_CODE)
     value = machine.stack.pop() if argument else 0
     return machine.throw(code, value) if flag is when else None
-
-
-for _argument in (False, True):
-    for _suffix, _condition in (("IF", True), ("IFNOT", False)):
-        with_operands(f"THROW{'ARG' * _argument}{_suffix}")(
-            partial(_throw_if, when=_condition, argument=_argument)
-        )
-        step(f"THROW{'ARG' * _argument}ANY{_suffix}")(
-            partial(_throw_any, when=_condition, argument=_argument)
-        )
-    step(f"THROW{'ARG' * _argument}ANY")(partial(_throw_any, when=None, argument=_argument))
 
 
 @control("TRY", "TRYARGS")
@@ -374,13 +357,13 @@ def _try(code: Slice, passed: int = -1, returned: int = -1) -> Step:
 @with_operands("SETCP")
 def _set_codepage(number: int, _machine: Machine) -> None:
     if number:
-        raise VmError(INVALID_OPCODE)
+        raise VmError(Exit.INVALID_OPCODE)
 
 
 @step("SETCPX")
 def _set_codepage_variable(machine: Machine) -> None:
     if machine.pop_range(0x7FFF, -0x8000):
-        raise VmError(INVALID_OPCODE)
+        raise VmError(Exit.INVALID_OPCODE)
 
 
 def _ignore(*_operands: Any) -> Step:  # noqa: ANN401 - operands of any kind
@@ -410,7 +393,7 @@ class _Child:
     def __init__(self, machine: Machine, code: Slice, flags: int) -> None:
         """Pop the operands and prepare the child; ``code`` follows in the parent."""
         if flags >> 9:
-            raise VmError(RANGE_CHECK)
+            raise VmError(Exit.RANGE_CHECK)
         machine.use(_RUN_GAS)
         self.code = code
         self.flags = flags
@@ -450,7 +433,7 @@ class _Child:
         elif 0 <= self.count < len(values):
             values = values[len(values) - self.count :]
         elif self.count > len(values):
-            code, values = ~STACK_UNDERFLOW, [0]
+            code, values = ~Exit.STACK_UNDERFLOW, [0]
         machine.stack = machine.stack + values
         machine.use_stack(len(values))
         machine.stack.append(code)

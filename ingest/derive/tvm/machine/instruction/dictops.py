@@ -8,22 +8,18 @@ from functools import partial
 
 from tonlake.ingest.derive.tvm.machine import dictionary as tree
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice
-from tonlake.ingest.derive.tvm.machine.code import maker, step, with_code
+from tonlake.ingest.derive.tvm.machine.code import KEEPS, QUIET, maker, step, with_code
 from tonlake.ingest.derive.tvm.machine.continuation import Continuation, Ordinary
 from tonlake.ingest.derive.tvm.machine.dictionary import Content
-from tonlake.ingest.derive.tvm.machine.fault import (
-    CELL_UNDERFLOW,
-    DICTIONARY_ERROR,
-    RANGE_CHECK,
-    VmError,
-)
+from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.instruction.number import fits_signed, fits_unsigned
 from tonlake.ingest.derive.tvm.machine.state import NAN, Machine
 
 _MAX_BITS = 1023
 _SIGNED_BITS, _UNSIGNED_BITS = 257, 256
-_KINDS = ("", "I", "U")
-_VALUES = ("", "REF")
+_KIND = {"": "", "I": "I", "U": "U"}
+_FORM = {"": "", "REF": "REF"}
+_MODE = {mode.upper(): mode for mode in (tree.SET, tree.REPLACE, tree.ADD)}
 
 
 def _pop_key(machine: Machine, kind: str, bits: int) -> int | None:
@@ -47,7 +43,7 @@ def _pop_key_and_value(machine: Machine, kind: str, bits: int, form: str) -> tup
         number = machine.pop_int()
         fits = fits_signed if kind == "I" else fits_unsigned
         if number is NAN or not fits(number, bits):  # type: ignore[arg-type]
-            raise VmError(RANGE_CHECK)
+            raise VmError(Exit.RANGE_CHECK)
         return number & (1 << bits) - 1, _pop_value(machine, form)  # type: ignore[operator]
     part = machine.pop_slice()
     value = _pop_value(machine, form)
@@ -56,7 +52,7 @@ def _pop_key_and_value(machine: Machine, kind: str, bits: int, form: str) -> tup
 
 def _read_ref(value: Slice) -> Cell:
     if value.bits or value.ref_count != 1:
-        raise VmError(DICTIONARY_ERROR)
+        raise VmError(Exit.DICTIONARY_ERROR)
     return value.child()
 
 
@@ -91,16 +87,25 @@ def _find(machine: Machine, kind: str) -> Slice | None:
     return None if key is None else tree.find_value(machine, root, key, bits)
 
 
+@step("DICT{kind}GET{form}", kind=_KIND, form=_FORM)
 def _get(machine: Machine, kind: str, form: str) -> None:
     found = _find(machine, kind)
     machine.stack += (0,) if found is None else (_show(found, form), -1)
 
 
+@step("DICT{kind}GETOPTREF", kind=_KIND)
 def _get_optional(machine: Machine, kind: str) -> None:
     found = _find(machine, kind)
     machine.stack.append(None if found is None else _read_ref(found))
 
 
+@step(
+    "DICT{kind}{mode}{gets}{form}",
+    kind=_KIND,
+    mode=_MODE,
+    gets={"": False, "GET": True},
+    form={**_FORM, "B": "B"},
+)
 def _set(machine: Machine, kind: str, form: str, mode: str, *, gets: bool) -> None:
     machine.need(4)
     bits, root = _pop_dictionary(machine)
@@ -115,13 +120,14 @@ def _set(machine: Machine, kind: str, form: str, mode: str, *, gets: bool) -> No
         machine.push_bool(changed)
 
 
+@step("DICT{kind}DEL{form}", kind=_KIND, form={"": None, "GET": "", "GETREF": "REF"})
 def _delete(machine: Machine, kind: str, form: str | None) -> None:
     """Delete a key; ``form`` is that of the value to leave, None for none."""
     machine.need(3)
     bits, root = _pop_dictionary(machine)
     key = _pop_key(machine, kind, bits)
     if key is None:
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     made, old = tree.delete_value(machine, root, key, bits)
     machine.stack.append(made)
     if old is not None and form is not None:
@@ -129,6 +135,7 @@ def _delete(machine: Machine, kind: str, form: str | None) -> None:
     machine.push_bool(old is not None)
 
 
+@step("DICT{kind}SETGETOPTREF", kind=_KIND)
 def _set_optional(machine: Machine, kind: str) -> None:
     machine.need(4)
     bits, root = _pop_dictionary(machine)
@@ -150,6 +157,13 @@ def _leave_pair(
     machine.stack += (_show(value, form), _show_key(machine, key, bits, kind), -1)
 
 
+@step(
+    "DICT{kind}{removes}{last}{form}",
+    kind=_KIND,
+    removes={"": False, "REM": True},
+    last={"MIN": False, "MAX": True},
+    form=_FORM,
+)
 def _get_extreme(machine: Machine, kind: str, form: str, *, last: bool, removes: bool) -> None:
     machine.need(2)
     most = {"": _MAX_BITS, "I": _SIGNED_BITS, "U": _UNSIGNED_BITS}[kind]
@@ -163,6 +177,12 @@ def _get_extreme(machine: Machine, kind: str, form: str, *, last: bool, removes:
     _leave_pair(machine, found, bits, kind, form)
 
 
+@step(
+    "DICT{kind}GET{up}{equal}",
+    kind=_KIND,
+    up={"NEXT": True, "PREV": False},
+    equal={"": False, "EQ": True},
+)
 def _get_nearest(machine: Machine, kind: str, *, up: bool, equal: bool) -> None:
     machine.need(3)
     most = {"": _MAX_BITS, "I": _SIGNED_BITS, "U": _UNSIGNED_BITS}[kind]
@@ -186,42 +206,7 @@ def _get_nearest(machine: Machine, kind: str, *, up: bool, equal: bool) -> None:
     _leave_pair(machine, found, bits, kind, "")
 
 
-def _register_values(kind: str) -> None:
-    """Register look-ups and changes, for each form of value."""
-    name = f"DICT{kind}"
-    for form in _VALUES:
-        step(f"{name}GET{form}")(partial(_get, kind=kind, form=form))
-        step(f"{name}DELGET{form}")(partial(_delete, kind=kind, form=form))
-        for end, last in (("MIN", False), ("MAX", True)):
-            for removes in (False, True):
-                step(f"{name}{'REM' * removes}{end}{form}")(
-                    partial(_get_extreme, kind=kind, form=form, last=last, removes=removes)
-                )
-    for form in (*_VALUES, "B"):
-        for mode in (tree.SET, tree.REPLACE, tree.ADD):
-            for gets in (False, True):
-                step(f"{name}{mode.upper()}{'GET' * gets}{form}")(
-                    partial(_set, kind=kind, form=form, mode=mode, gets=gets)
-                )
-
-
-def _register_keys() -> None:
-    """Register every instruction that has forms for three kinds of key."""
-    for kind in _KINDS:
-        _register_values(kind)
-        name = f"DICT{kind}"
-        step(f"{name}DEL")(partial(_delete, kind=kind, form=None))
-        step(f"{name}GETOPTREF")(partial(_get_optional, kind=kind))
-        step(f"{name}SETGETOPTREF")(partial(_set_optional, kind=kind))
-        for end, up in (("NEXT", True), ("PREV", False)):
-            for equal in (False, True):
-                step(f"{name}GET{end}{'EQ' * equal}")(
-                    partial(_get_nearest, kind=kind, up=up, equal=equal)
-                )
-        for remove in (False, True):
-            step(f"SUBDICT{kind}{'RP' * remove}GET")(partial(_cut, kind=kind, remove=remove))
-
-
+@step("SUBDICT{kind}{remove}GET", kind=_KIND, remove={"": False, "RP": True})
 def _cut(machine: Machine, kind: str, *, remove: bool) -> None:
     machine.need(4)
     bits, root = _pop_dictionary(machine)
@@ -229,11 +214,8 @@ def _cut(machine: Machine, kind: str, *, remove: bool) -> None:
     size = machine.pop_range(most)
     prefix = _pop_key(machine, kind, size)
     if prefix is None:
-        raise VmError(CELL_UNDERFLOW)
+        raise VmError(Exit.CELL_UNDERFLOW)
     machine.stack.append(tree.cut_prefix(machine, root, prefix, size, bits, remove=remove))
-
-
-_register_keys()
 
 
 # Dictionaries in slices and builders: HashmapE, a bit and a reference
@@ -247,6 +229,9 @@ def _store(machine: Machine) -> None:
     machine.stack.append(builder.store(len(refs), 1, refs))
 
 
+@step("{keeps}LDDICT{quiet}", keeps=KEEPS, quiet=QUIET, leaves={"": "root"})
+@step("{keeps}LDDICTS", keeps=KEEPS, quiet={"": False}, leaves={"": "slice"})
+@step("SKIPDICT", keeps={"": True}, quiet={"": False}, leaves={"": ""})
 def _load(machine: Machine, *, keeps: bool, quiet: bool, leaves: str) -> None:
     """Read a dictionary; ``leaves`` it as a "root", a "slice", or not at all ("")."""
     part = machine.pop_slice()
@@ -262,18 +247,15 @@ def _load(machine: Machine, *, keeps: bool, quiet: bool, leaves: str) -> None:
     machine.leave((*found, part.skip(1, size)) if keeps else found, quiet=quiet)
 
 
-step("SKIPDICT")(partial(_load, keeps=True, quiet=False, leaves=""))
-step("LDDICTS")(partial(_load, keeps=True, quiet=False, leaves="slice"))
-step("PLDDICTS")(partial(_load, keeps=False, quiet=False, leaves="slice"))
-step("LDDICT")(partial(_load, keeps=True, quiet=False, leaves="root"))
-step("PLDDICT")(partial(_load, keeps=False, quiet=False, leaves="root"))
-step("LDDICTQ")(partial(_load, keeps=True, quiet=True, leaves="root"))
-step("PLDDICTQ")(partial(_load, keeps=False, quiet=True, leaves="root"))
-
-
 # Code in dictionaries
 
 
+@with_code(
+    "DICT{kind}GET{calls}{pushes}",
+    kind={"I": "I", "U": "U"},
+    calls={"JMP": False, "EXEC": True},
+    pushes={"": False, "Z": True},
+)
 def _find_code(
     code: Slice, machine: Machine, *, kind: str, calls: bool, pushes: bool
 ) -> Continuation | None:
@@ -290,20 +272,13 @@ def _find_code(
     return machine.call(target, code) if calls else machine.jump(target)
 
 
-for _kind in ("I", "U"):
-    for _calls in (False, True):
-        for _pushes in (False, True):
-            with_code(f"DICT{_kind}GET{'EXEC' if _calls else 'JMP'}{'Z' * _pushes}")(
-                partial(_find_code, kind=_kind, calls=_calls, pushes=_pushes)
-            )
-
-
 maker("DICTPUSHCONST")(lambda bits, root: lambda machine: machine.stack.extend((root, bits)))
 
 
 # Prefix dictionaries
 
 
+@step("PFXDICT{mode}", mode=_MODE)
 def _set_prefix(machine: Machine, mode: str) -> None:
     machine.need_all(4)
     machine.need(3)
@@ -312,10 +287,6 @@ def _set_prefix(machine: Machine, mode: str) -> None:
     made, changed = tree.set_prefix(machine, root, key, bits, value, mode)
     machine.stack.append(made)
     machine.push_bool(changed)
-
-
-for _mode in (tree.SET, tree.REPLACE, tree.ADD):
-    step(f"PFXDICT{_mode.upper()}")(partial(_set_prefix, mode=_mode))
 
 
 @step("PFXDICTDEL")
@@ -341,15 +312,12 @@ def _split_by_prefix(
     return part, (prefix, value, part.skip(size))
 
 
+@step("PFXDICTGET{quiet}", quiet=QUIET)
 def _get_prefix(machine: Machine, *, quiet: bool) -> None:
     machine.need(3)
     bits, root = _pop_dictionary(machine)
     part, found = _split_by_prefix(machine, root, bits)
     machine.leave(found, quiet=quiet, kept=(part,))
-
-
-step("PFXDICTGET")(partial(_get_prefix, quiet=False))
-step("PFXDICTGETQ")(partial(_get_prefix, quiet=True))
 
 
 def _enter_prefix(
@@ -359,7 +327,7 @@ def _enter_prefix(
     part, found = _split_by_prefix(machine, root, bits)
     if found is None:
         if code is not None:
-            raise VmError(CELL_UNDERFLOW)
+            raise VmError(Exit.CELL_UNDERFLOW)
         machine.stack.append(part)
         return None
     prefix, value, rest = found

@@ -4,17 +4,10 @@ from functools import partial
 from hashlib import sha256, sha512
 from typing import Any, NamedTuple
 
-from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
+from tonlake.ingest.derive.tvm.machine.cell import Cell, Reader, Slice
 from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step, with_operands
 from tonlake.ingest.derive.tvm.machine.dictionary import find_value
-from tonlake.ingest.derive.tvm.machine.fault import (
-    CELL_OVERFLOW,
-    CELL_UNDERFLOW,
-    DICTIONARY_ERROR,
-    RANGE_CHECK,
-    TYPE_CHECK,
-    VmError,
-)
+from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.instruction.shuffle import extend_tuple
 from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS, NAN, Machine, Step
 
@@ -40,14 +33,14 @@ step("GASCONSUMED")(lambda machine: machine.stack.append(machine.gas_used))
 @step("COMMIT")
 def _commit(machine: Machine) -> None:
     if not machine.commit():
-        raise VmError(CELL_OVERFLOW)
+        raise VmError(Exit.CELL_OVERFLOW)
 
 
 def _index(values: Any, place: int) -> Any:  # noqa: ANN401 - stack values
     if values.__class__ is not tuple:
-        raise VmError(TYPE_CHECK)
+        raise VmError(Exit.TYPE_CHECK)
     if place >= len(values):
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     return values[place]
 
 
@@ -93,9 +86,9 @@ for _place, _name in enumerate(("PREVMCBLOCKS", "PREVKEYBLOCK", "PREVMCBLOCKS_10
 def _get_seed(machine: Machine) -> bytes:
     seed = get_parameter(machine, _SEED)
     if seed.__class__ is not int:
-        raise VmError(TYPE_CHECK)
+        raise VmError(Exit.TYPE_CHECK)
     if seed < 0 or seed >> 256:
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     return seed.to_bytes(32, "big")
 
 
@@ -138,7 +131,7 @@ def _mix_seed(machine: Machine) -> None:
 def _pop_hash(machine: Machine) -> bytes:
     value = machine.pop_finite()
     if value < 0 or value >> 256:
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     return value.to_bytes(32, "big")
 
 
@@ -152,14 +145,14 @@ def _find_config_parameter(machine: Machine) -> Cell | None:
     number = machine.pop_int()
     root = get_parameter(machine, _CONFIG)
     if root is not None and root.__class__ is not Cell:
-        raise VmError(TYPE_CHECK)
+        raise VmError(Exit.TYPE_CHECK)
     if number is NAN or not -(1 << 31) <= number < 1 << 31:  # type: ignore[operator]
         return None
     found = find_value(machine, root, number & 0xFFFFFFFF, 32)  # type: ignore[operator]
     if found is None:
         return None
     if found.bits or found.ref_count != 1:
-        raise VmError(DICTIONARY_ERROR)
+        raise VmError(Exit.DICTIONARY_ERROR)
     return found.child()
 
 
@@ -176,28 +169,8 @@ def _get_unpacked(machine: Machine, place: int) -> Slice:
     """Return a parameter that c7 holds unpacked."""
     found = _index(get_parameter(machine, _UNPACKED), place)
     if found.__class__ is not Slice:
-        raise VmError(TYPE_CHECK)
+        raise VmError(Exit.TYPE_CHECK)
     return found
-
-
-class Fields:
-    """Reads the fields of a slice one after another; raises VmError at its end."""
-
-    def __init__(self, part: Slice) -> None:
-        """Start with the first field."""
-        self.part = part
-
-    def uint(self, bits: int) -> int:
-        """Read an unsigned integer."""
-        value = self.part.peek(bits)
-        self.part = self.part.skip(bits)
-        return value
-
-    def bits(self, bits: int) -> Slice:
-        """Read bits as a slice without references."""
-        part = self.part
-        self.part = part.skip(bits)
-        return Slice(part.cell, part.start, part.start + bits, part.ref, part.ref)
 
 
 @step("GLOBALID")
@@ -208,14 +181,14 @@ def _push_global_id(machine: Machine) -> None:
 
 def _read_gas_prices(part: Slice) -> tuple[int, int, int]:
     """Return flat limit, flat price and price (in units of 2^-16) of GasLimitsPrices."""
-    fields = Fields(part)
+    fields = Reader(part)
     tag = fields.uint(8)
     flat_limit = flat_price = 0
     if tag == 0xD1:  # noqa: PLR2004 - gas_flat_pfx
         flat_limit, flat_price = fields.uint(64), fields.uint(64)
         tag = fields.uint(8)
     if tag not in (0xDD, 0xDE):  # gas_prices, gas_prices_ext
-        raise VmError(CELL_UNDERFLOW)
+        raise VmError(Exit.CELL_UNDERFLOW)
     return flat_limit, flat_price, fields.uint(64)
 
 
@@ -236,12 +209,13 @@ def round_up(value: int) -> int:
 
 def get_forward_prices(machine: Machine, is_masterchain: bool) -> ForwardPrices:  # noqa: FBT001
     """Return the forward prices of the masterchain or of other workchains."""
-    fields = Fields(_get_unpacked(machine, _FORWARD + (not is_masterchain)))
+    fields = Reader(_get_unpacked(machine, _FORWARD + (not is_masterchain)))
     if fields.uint(8) != 0xEA:  # noqa: PLR2004 - msg_forward_prices
-        raise VmError(CELL_UNDERFLOW)
+        raise VmError(Exit.CELL_UNDERFLOW)
     return ForwardPrices(*(fields.uint(bits) for bits in (64, 64, 64, 32, 16)))
 
 
+@step("GETGASFEE{flat_part}", flat_part={"": True, "SIMPLE": False})
 def _gas_fee(machine: Machine, *, flat_part: bool) -> None:
     machine.need_all(2)
     is_masterchain = machine.pop_bool()
@@ -250,10 +224,6 @@ def _gas_fee(machine: Machine, *, flat_part: bool) -> None:
     if not flat_part:
         limit = flat = 0
     machine.push_int(flat if gas <= limit else flat + round_up(price * (gas - limit)))
-
-
-step("GETGASFEE")(partial(_gas_fee, flat_part=True))
-step("GETGASFEESIMPLE")(partial(_gas_fee, flat_part=False))
 
 
 @step("GETSTORAGEFEE")
@@ -269,10 +239,10 @@ def _storage_fee(machine: Machine) -> None:
         machine.stack.append(0)
         return
     if found.__class__ is not Slice:
-        raise VmError(TYPE_CHECK)
-    fields = Fields(found)
+        raise VmError(Exit.TYPE_CHECK)
+    fields = Reader(found)
     if fields.uint(8) != 0xCC:  # noqa: PLR2004 - StoragePrices
-        raise VmError(CELL_UNDERFLOW)
+        raise VmError(Exit.CELL_UNDERFLOW)
     fields.uint(32)
     bit, cell, mc_bit, mc_cell = (fields.uint(64) for _ in range(4))
     if is_masterchain:
@@ -305,7 +275,7 @@ def _original_forward_fee(machine: Machine) -> None:
     is_masterchain = machine.pop_bool()
     fee = machine.pop_finite()
     if fee < 0:
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     first = get_forward_prices(machine, is_masterchain).first_share
     machine.push_int((fee << 16) // ((1 << 16) - first))
 
@@ -315,7 +285,7 @@ def _extra_balance(machine: Machine) -> None:
     number = machine.pop_range((1 << 32) - 1)
     root = _index(get_parameter(machine, _BALANCE), 1)
     if root is not None and root.__class__ is not Cell:
-        raise VmError(TYPE_CHECK)
+        raise VmError(Exit.TYPE_CHECK)
     before = machine.gas
     found = find_value(machine, root, number, 32)
     machine.free_extra -= 1
@@ -324,13 +294,14 @@ def _extra_balance(machine: Machine) -> None:
     if found is None:
         machine.stack.append(0)
         return
-    fields = Fields(found)
+    fields = Reader(found)
     machine.stack.append(fields.uint(fields.uint(5) * 8))
 
 
 # Global variables
 
 
+@numbered("GETGLOB", "GETGLOBVAR", 254, count=1)
 def _get_variable(machine: Machine, number: int) -> None:
     values = machine.c[7]
     machine.stack.append(values[number] if number < len(values) else None)
@@ -338,6 +309,7 @@ def _get_variable(machine: Machine, number: int) -> None:
         machine.reads_more = True
 
 
+@numbered("SETGLOB", "SETGLOBVAR", 254)
 def _set_variable(machine: Machine, number: int) -> None:
     value = machine.stack.pop()
     old = machine.c[7]
@@ -345,7 +317,3 @@ def _set_variable(machine: Machine, number: int) -> None:
     machine.c[7] = made
     if made is not old:
         machine.use(len(made))
-
-
-numbered("GETGLOB", "GETGLOBVAR", _get_variable, 254, count=1)
-numbered("SETGLOB", "SETGLOBVAR", _set_variable, 254)

@@ -14,14 +14,8 @@ from py_arkworks_bls12381 import GT, G1Point, G2Point
 
 from tonlake.ingest.derive.tvm.machine import bls12381, ristretto
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Slice
-from tonlake.ingest.derive.tvm.machine.code import step, with_operands
-from tonlake.ingest.derive.tvm.machine.fault import (
-    CELL_UNDERFLOW,
-    RANGE_CHECK,
-    TYPE_CHECK,
-    UNKNOWN_ERROR,
-    VmError,
-)
+from tonlake.ingest.derive.tvm.machine.code import QUIET, step, with_operands
+from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.secp256k1 import recover, tweak
 from tonlake.ingest.derive.tvm.machine.state import CREATE_GAS, NAN, Machine
 
@@ -51,7 +45,7 @@ def _hash_builder(machine: Machine) -> None:
 def _octets(part: Slice) -> bytes:
     """Return the bits of a slice as bytes; raise VmError if the last one is not whole."""
     if part.bits % 8:
-        raise VmError(CELL_UNDERFLOW)
+        raise VmError(Exit.CELL_UNDERFLOW)
     return part.uint().to_bytes(part.bits // 8, "big")
 
 
@@ -80,6 +74,9 @@ _NUMBER_ON_STACK = 255
 _BUILDER_BELOW_SINCE = 9
 
 
+@with_operands(
+    "HASHEXT{appends}{reverse}", appends={"": False, "A": True}, reverse={"": False, "R": True}
+)
 def _hash_many(number: int, machine: Machine, *, reverse: bool, appends: bool) -> None:
     """Hash the concatenation of slices and builders."""
     if number == _NUMBER_ON_STACK:
@@ -88,7 +85,7 @@ def _hash_many(number: int, machine: Machine, *, reverse: bool, appends: bool) -
     below = appends and machine.version >= _BUILDER_BELOW_SINCE
     count = machine.pop_range(len(machine.stack) - 1 - below)
     if number >= len(_HASHES):
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     function, octets_a_gas = _HASHES[number]
     stack = machine.stack
     at = len(stack) - count
@@ -103,7 +100,7 @@ def _hash_many(number: int, machine: Machine, *, reverse: bool, appends: bool) -
         value = value << bits | read
     del stack[at:]
     if total % 8:
-        raise VmError(CELL_UNDERFLOW)
+        raise VmError(Exit.CELL_UNDERFLOW)
     digest = function(value.to_bytes(total // 8, "big"))
     if appends:
         builder = machine.pop_builder()
@@ -118,20 +115,13 @@ def _read_part(part: Any) -> tuple[int, int]:  # noqa: ANN401 - a stack value
         return part.bits, part.uint()
     if part.__class__ is Builder:
         return part.bits, part.value
-    raise VmError(TYPE_CHECK)
-
-
-for _appends in (False, True):
-    for _reverse in (False, True):
-        with_operands(f"HASHEXT{'A' * _appends}{'R' * _reverse}")(
-            partial(_hash_many, reverse=_reverse, appends=_appends)
-        )
+    raise VmError(Exit.TYPE_CHECK)
 
 
 def _to_octets(value: Any) -> bytes:  # noqa: ANN401 - an integer or NaN
     """Return 32 bytes; raise VmError for a number that is not one of 256 bits."""
     if value is NAN or value < 0 or value >> 256:
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     return value.to_bytes(32, "big")  # type: ignore[no-any-return]
 
 
@@ -152,6 +142,11 @@ def _take_octets(part: Slice, count: int) -> bytes:
     return part.peek(count * 8).to_bytes(count, "big")
 
 
+_SIGNED = {"U": False, "S": True}
+"""What is signed: the number of a hash, or the bits of a slice."""
+
+
+@step("CHKSIGN{is_slice}", is_slice=_SIGNED)
 def _check_signature(machine: Machine, *, is_slice: bool) -> None:
     machine.need(3)
     key = machine.pop_int()
@@ -164,10 +159,6 @@ def _check_signature(machine: Machine, *, is_slice: bool) -> None:
         if machine.free_signatures < 0:
             machine.use(_SIGNATURE_GAS)
     machine.push_bool(_check_ed25519(octets, signature, data, machine.version))
-
-
-step("CHKSIGNU")(partial(_check_signature, is_slice=False))
-step("CHKSIGNS")(partial(_check_signature, is_slice=True))
 
 
 def _check_p256(key: bytes, signature: bytes, data: bytes) -> bool:
@@ -185,6 +176,7 @@ def _check_p256(key: bytes, signature: bytes, data: bytes) -> bool:
     return True
 
 
+@step("P256_CHKSIGN{is_slice}", is_slice=_SIGNED)
 def _check_p256_signature(machine: Machine, *, is_slice: bool) -> None:
     machine.need(3)
     key_slice, signature_slice = machine.pop_slice(), machine.pop_slice()
@@ -193,10 +185,6 @@ def _check_p256_signature(machine: Machine, *, is_slice: bool) -> None:
     key = _take_octets(key_slice, _P256_KEY_BYTES)
     machine.use(_P256_GAS)
     machine.push_bool(_check_p256(key, signature, data))
-
-
-step("P256_CHKSIGNU")(partial(_check_p256_signature, is_slice=False))
-step("P256_CHKSIGNS")(partial(_check_p256_signature, is_slice=True))
 
 
 @step("ECRECOVER")
@@ -241,12 +229,13 @@ def _hash_to_ristretto(machine: Machine) -> None:
 
 
 def _leave(machine: Machine, found: int | None, *, quiet: bool) -> None:
-    machine.leave(None if found is None else (found,), quiet=quiet, error=RANGE_CHECK)
+    machine.leave(None if found is None else (found,), quiet=quiet, error=Exit.RANGE_CHECK)
 
 
 _NO_POINT = -1
 
 
+@step("RIST255_{quiet}VALIDATE", quiet=QUIET)
 def _validate(machine: Machine, *, quiet: bool) -> None:
     value = machine.pop_int()
     machine.use(_VALIDATE_GAS)
@@ -254,9 +243,12 @@ def _validate(machine: Machine, *, quiet: bool) -> None:
     if quiet:
         machine.push_bool(is_good)
     elif not is_good:
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
 
 
+@step(
+    "RIST255_{quiet}{apply}", quiet=QUIET, apply={"ADD": ristretto.add, "SUB": ristretto.subtract}
+)
 def _combine(machine: Machine, apply: Callable[[int, int], int | None], *, quiet: bool) -> None:
     machine.need(2)
     other, one = machine.pop_int(), machine.pop_int()
@@ -265,6 +257,7 @@ def _combine(machine: Machine, apply: Callable[[int, int], int | None], *, quiet
     _leave(machine, apply(one, other) if are_numbers else None, quiet=quiet)  # type: ignore[arg-type]
 
 
+@step("RIST255_{quiet}MUL", quiet=QUIET)
 def _multiply(machine: Machine, *, quiet: bool) -> None:
     machine.need(2)
     number, point = machine.pop_int(), machine.pop_int()
@@ -276,20 +269,12 @@ def _multiply(machine: Machine, *, quiet: bool) -> None:
     _leave(machine, found, quiet=quiet)
 
 
+@step("RIST255_{quiet}MULBASE", quiet=QUIET)
 def _multiply_base(machine: Machine, *, quiet: bool) -> None:
     number = machine.pop_int()
     machine.use(_BASE_GAS)
     found = ristretto.multiply_base(number) if number.__class__ is int else None
     _leave(machine, found, quiet=quiet)
-
-
-for _quiet in (False, True):
-    _start = f"RIST255_{'Q' * _quiet}"
-    step(f"{_start}VALIDATE")(partial(_validate, quiet=_quiet))
-    step(f"{_start}ADD")(partial(_combine, apply=ristretto.add, quiet=_quiet))
-    step(f"{_start}SUB")(partial(_combine, apply=ristretto.subtract, quiet=_quiet))
-    step(f"{_start}MUL")(partial(_multiply, quiet=_quiet))
-    step(f"{_start}MULBASE")(partial(_multiply_base, quiet=_quiet))
 
 
 # BLS12-381: points are slices of 48 (G1) or 96 bytes (G2), compressed. Public keys are in G1,
@@ -306,7 +291,7 @@ def _push(machine: Machine, octets: bytes) -> None:
 def _point(kind: Any, octets: bytes, *, checks: bool = False) -> Any:  # noqa: ANN401 - of arkworks
     """Return a point; raise VmError if the bytes are none, or not in the group if ``checks``."""
     if octets[0] & 0x40 and (octets[0] != 0xC0 or any(octets[1:])):  # noqa: PLR2004 - flags
-        raise VmError(UNKNOWN_ERROR)  # infinity with a coordinate, which the package accepts
+        raise VmError(Exit.UNKNOWN_ERROR)  # infinity with a coordinate, which the package accepts
     try:
         return (
             kind.from_compressed_bytes(octets)
@@ -314,7 +299,7 @@ def _point(kind: Any, octets: bytes, *, checks: bool = False) -> Any:  # noqa: A
             else kind.from_compressed_bytes_unchecked(octets)
         )
     except ValueError as error:
-        raise VmError(UNKNOWN_ERROR) from error
+        raise VmError(Exit.UNKNOWN_ERROR) from error
 
 
 def _pop_many(machine: Machine, count: int) -> list[Slice]:

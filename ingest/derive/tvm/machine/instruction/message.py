@@ -1,24 +1,16 @@
 """Instructions on amounts, addresses and output actions, and SENDMSG: ``crypto/vm/tonops.cpp``."""
 
-from functools import partial
 from typing import Any, NamedTuple
 
-from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice
-from tonlake.ingest.derive.tvm.machine.code import step
-from tonlake.ingest.derive.tvm.machine.fault import (
-    CELL_OVERFLOW,
-    CELL_UNDERFLOW,
-    RANGE_CHECK,
-    TYPE_CHECK,
-    UNKNOWN_ERROR,
-    VmError,
-)
+from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Reader, Slice
+from tonlake.ingest.derive.tvm.machine.code import QUIET, step
+from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.instruction.environment import (
-    Fields,
     get_forward_prices,
     get_parameter,
     round_up,
 )
+from tonlake.ingest.derive.tvm.machine.instruction.number import signed_size
 from tonlake.ingest.derive.tvm.machine.state import NAN, Machine
 
 _NONE, _EXTERN, _STD, _VAR = range(4)
@@ -35,14 +27,22 @@ _MAX_UINT63 = (1 << 63) - 1
 # Amounts: a length of 4 or 5 bits in bytes, then the number
 
 
-def _load_amount(machine: Machine, *, length_bits: int, signed: bool) -> None:
-    part = machine.pop_slice()
-    bits = part.peek(length_bits) * 8
-    rest = part.skip(length_bits)
-    value = rest.peek(bits)
-    if signed and bits and value >> bits - 1:
-        value -= 1 << bits
-    machine.stack += (value, rest.skip(bits))
+_AMOUNTS = {
+    "GRAMS": (4, False),
+    "VARINT16": (4, True),
+    "VARUINT32": (5, False),
+    "VARINT32": (5, True),
+}
+"""Bits of the length, and whether the number has a sign."""
+
+
+@step("LD{kind}", kind=_AMOUNTS)
+def _load_amount(machine: Machine, *, kind: tuple[int, bool]) -> None:
+    length_bits, signed = kind
+    read = Reader(machine.pop_slice())
+    bits = read.uint(length_bits) * 8
+    value = read.sint(bits) if signed and bits else read.uint(bits)
+    machine.stack += (value, read.rest())
 
 
 def store_amount(
@@ -50,31 +50,22 @@ def store_amount(
 ) -> Builder:
     """Store a number in the fewest bytes; raise VmError if it is too large."""
     if value < 0 and not signed:
-        raise VmError(RANGE_CHECK)
-    bits = (
-        value.bit_length()
-        if not signed
-        else (value if value >= 0 else ~value).bit_length() + (value != 0)
-    )
-    count = (bits + 7) // 8
+        raise VmError(Exit.RANGE_CHECK)
+    count = ((signed_size(value) if signed else value.bit_length()) + 7) // 8
     if count >> length_bits:
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     return builder.store(count, length_bits).store(value & (1 << count * 8) - 1, count * 8)
 
 
-def _store_amount(machine: Machine, *, length_bits: int, signed: bool) -> None:
+@step("ST{kind}", kind=_AMOUNTS)
+def _store_amount(machine: Machine, *, kind: tuple[int, bool]) -> None:
+    length_bits, signed = kind
     machine.need(2)
     value = machine.pop_int()
     builder = machine.pop_builder()
     if value is NAN:
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     machine.stack.append(store_amount(builder, value, length_bits, signed=signed))  # type: ignore[arg-type]
-
-
-for _names, _length_bits in ((("GRAMS", "VARINT16"), 4), (("VARUINT32", "VARINT32"), 5)):
-    for _name, _signed in zip(_names, (False, True), strict=True):
-        step(f"LD{_name}")(partial(_load_amount, length_bits=_length_bits, signed=_signed))
-        step(f"ST{_name}")(partial(_store_amount, length_bits=_length_bits, signed=_signed))
 
 
 # Addresses
@@ -99,13 +90,13 @@ def parse_address(machine: Machine, part: Slice) -> Address | None:
 
 
 def _parse_address(part: Slice, *, allows_old: bool) -> Address | None:
-    fields = Fields(part)
+    fields = Reader(part)
     kind = fields.uint(2)
     if kind == _NONE:
-        return Address(kind, None, 0, None, fields.part)
+        return Address(kind, None, 0, None, fields.rest())
     if kind == _EXTERN:
-        account = fields.bits(fields.uint(9))
-        return Address(kind, None, 0, account, fields.part)
+        account = fields.part(fields.uint(9))
+        return Address(kind, None, 0, account, fields.rest())
     has_anycast = fields.uint(1)
     if (has_anycast or kind == _VAR) and not allows_old:
         return None
@@ -114,20 +105,20 @@ def _parse_address(part: Slice, *, allows_old: bool) -> Address | None:
         depth = fields.uint(5)
         if depth not in ANYCAST_DEPTHS:
             return None
-        anycast = fields.bits(depth)
+        anycast = fields.part(depth)
     bits, width = (fields.uint(9), 32) if kind == _VAR else (256, 8)
-    workchain = fields.uint(width)
-    workchain -= workchain >> width - 1 << width
-    account = fields.bits(bits)
-    return Address(kind, anycast, workchain, account, fields.part)
+    workchain = fields.sint(width)
+    account = fields.part(bits)
+    return Address(kind, anycast, workchain, account, fields.rest())
 
 
+@step("LDMSGADDR{quiet}", quiet=QUIET)
 def _load_address(machine: Machine, *, quiet: bool) -> None:
     part = machine.pop_slice()
     bits = _standard_bits(part, optional=True)  # those that nearly all have
     if not bits and (found := parse_address(machine, part)) is not None:
         bits = found.rest.start - part.start
-    read = (Fields(part).bits(bits), part.skip(bits)) if bits else None
+    read = (part.take(bits), part.skip(bits)) if bits else None
     machine.leave(read, quiet=quiet, kept=(part,))
 
 
@@ -137,6 +128,7 @@ def _parse_whole(machine: Machine) -> Address | None:
     return None if found is None or found.rest.bits or found.rest.ref_count else found
 
 
+@step("PARSEMSGADDR{quiet}", quiet=QUIET)
 def _show_address(machine: Machine, *, quiet: bool) -> None:
     found = _parse_whole(machine)
     if found is None:
@@ -150,6 +142,7 @@ def _show_address(machine: Machine, *, quiet: bool) -> None:
     machine.leave((values,), quiet=quiet)
 
 
+@step("REWRITE{variable}ADDR{quiet}", variable={"STD": False, "VAR": True}, quiet=QUIET)
 def _rewrite_address(machine: Machine, *, variable: bool, quiet: bool) -> None:
     """Leave workchain and account id, with the prefix of anycast put in."""
     found = _parse_whole(machine)
@@ -161,18 +154,10 @@ def _rewrite_address(machine: Machine, *, variable: bool, quiet: bool) -> None:
     if found.anycast is not None:
         depth = found.anycast.bits
         if depth > bits:
-            raise VmError(CELL_UNDERFLOW)
+            raise VmError(Exit.CELL_UNDERFLOW)
         value = found.anycast.uint() << bits - depth | value & (1 << bits - depth) - 1
         account = Builder(value, bits).cell().slice()
     machine.leave((found.workchain, account if variable else value), quiet=quiet)
-
-
-for _quiet in (False, True):
-    _end = "Q" * _quiet
-    step(f"LDMSGADDR{_end}")(partial(_load_address, quiet=_quiet))
-    step(f"PARSEMSGADDR{_end}")(partial(_show_address, quiet=_quiet))
-    step(f"REWRITESTDADDR{_end}")(partial(_rewrite_address, variable=False, quiet=_quiet))
-    step(f"REWRITEVARADDR{_end}")(partial(_rewrite_address, variable=True, quiet=_quiet))
 
 
 def _standard_bits(part: Slice, *, optional: bool) -> int:
@@ -182,13 +167,18 @@ def _standard_bits(part: Slice, *, optional: bool) -> int:
     return 2 if optional and part.has(2) and part.peek(2) == _NONE else 0
 
 
+_OPTIONAL = {"": False, "OPT": True}
+
+
+@step("LD{optional}STDADDR{quiet}", optional=_OPTIONAL, quiet=QUIET)
 def _load_standard(machine: Machine, *, optional: bool, quiet: bool) -> None:
     part = machine.pop_slice()
     bits = _standard_bits(part, optional=optional)
-    address = Fields(part).bits(bits) if bits == _STD_BITS else None
+    address = part.take(bits) if bits == _STD_BITS else None
     machine.leave((address, part.skip(bits)) if bits else None, quiet=quiet, kept=(part,))
 
 
+@step("ST{optional}STDADDR{quiet}", optional=_OPTIONAL, quiet=QUIET)
 def _store_standard(machine: Machine, *, optional: bool, quiet: bool) -> None:
     machine.need(2)
     builder = machine.pop_builder()
@@ -204,19 +194,12 @@ def _store_standard(machine: Machine, *, optional: bool, quiet: bool) -> None:
     )
     if not is_good or not builder.fits(bits):
         if not quiet:
-            raise VmError(CELL_OVERFLOW)
+            raise VmError(Exit.CELL_OVERFLOW)
         machine.stack += (address, builder, -1)
         return
     machine.stack.append(builder.store(value, bits))
     if quiet:
         machine.stack.append(0)
-
-
-for _quiet in (False, True):
-    for _optional in (False, True):
-        _name = "OPT" * _optional + "STDADDR" + "Q" * _quiet
-        step(f"LD{_name}")(partial(_load_standard, optional=_optional, quiet=_quiet))
-        step(f"ST{_name}")(partial(_store_standard, optional=_optional, quiet=_quiet))
 
 
 # Sizes of trees
@@ -256,12 +239,13 @@ class Measure:
         return all(self.add(child) for child in part.refs)
 
 
+@step("{is_slice}DATASIZE{quiet}", is_slice={"C": False, "S": True}, quiet=QUIET)
 def _measure(machine: Machine, *, is_slice: bool, quiet: bool) -> None:
     machine.need(2)
     bound = machine.pop_int()
     found = machine.pop_slice() if is_slice else machine.pop_maybe_cell()
     if bound is NAN or bound < 0:  # type: ignore[operator]
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     measure = Measure(machine, min(bound, _MAX_UINT63))  # type: ignore[arg-type, type-var]
     if isinstance(found, Slice):
         is_whole = measure.add_slice(found)
@@ -270,14 +254,9 @@ def _measure(machine: Machine, *, is_slice: bool, quiet: bool) -> None:
     if is_whole:
         machine.stack += (measure.cells, measure.bits, measure.refs)
     elif not quiet:
-        raise VmError(CELL_OVERFLOW)
+        raise VmError(Exit.CELL_OVERFLOW)
     if quiet:
         machine.push_bool(is_whole)
-
-
-for _quiet in (False, True):
-    step(f"CDATASIZE{'Q' * _quiet}")(partial(_measure, is_slice=False, quiet=_quiet))
-    step(f"SDATASIZE{'Q' * _quiet}")(partial(_measure, is_slice=True, quiet=_quiet))
 
 
 # Output actions
@@ -310,22 +289,21 @@ def _send_raw(machine: Machine) -> None:
     install_message(machine, mode, machine.pop_cell())
 
 
+@step("RAWRESERVE{extra}", extra={"": False, "X": True})
 def _reserve(machine: Machine, *, extra: bool) -> None:
     machine.need(3 if extra else 2)
     mode = machine.pop_range(31 if machine.version >= _NEWER_MODES_SINCE else 15)
     currencies = machine.pop_maybe_cell() if extra else None
     amount = machine.pop_finite()
     if amount < 0:
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     if amount >> _MAX_AMOUNT_BITS:
-        raise VmError(CELL_OVERFLOW)
+        raise VmError(Exit.CELL_OVERFLOW)
     value = store_amount(Builder(), amount, 4)
     refs = () if currencies is None else (currencies,)
     _install(machine, _RESERVE, mode, (value.value, value.bits, ()), (len(refs), 1, refs))
 
 
-step("RAWRESERVE")(partial(_reserve, extra=False))
-step("RAWRESERVEX")(partial(_reserve, extra=True))
 step("SETCODE")(lambda machine: _install(machine, _SET_CODE, None, (0, 0, (machine.pop_cell(),))))
 
 
@@ -334,7 +312,7 @@ def _pop_library_mode(machine: Machine) -> int:
         return machine.pop_range(2)
     mode = machine.pop_range(31)
     if mode & ~16 > 2:  # noqa: PLR2004 - remove, private, public
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     return mode
 
 
@@ -351,7 +329,7 @@ def _change_library(machine: Machine) -> None:
     mode = _pop_library_mode(machine)
     value = machine.pop_finite()
     if value < 0 or value >> 256:
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     _install(machine, _LIBRARY, mode * 2, (value, 256, ()))
 
 
@@ -381,7 +359,7 @@ class _Message(NamedTuple):
     body: Slice | Cell
 
 
-class _Parser(Fields):
+class _Parser(Reader):
     """Reads the fields of a message."""
 
     def number(self) -> int:
@@ -390,41 +368,34 @@ class _Parser(Fields):
 
     def amount(self) -> int:
         """Read a number that must have the fewest bytes."""
-        before = self.part
+        before = self.start
         amount = self.number()
-        if before.bits - self.part.bits != _amount_bits(amount):
-            raise VmError(UNKNOWN_ERROR)
+        if self.start - before != _amount_bits(amount):
+            raise VmError(Exit.UNKNOWN_ERROR)
         return amount
-
-    def ref(self) -> Cell:
-        child = self.part.child()
-        self.part = self.part.skip(0, 1)
-        return child
 
     def address(self, *, internal: bool | None = None) -> tuple[int | None, int]:
         """Read an address; return its workchain, None for an external one, and its bits.
 
         As in the node's generated parser, all but 00 is addr_extern where only that may stand.
         """
-        before = self.part.bits
+        before = self.start
         first, second = divmod(self.uint(2), 2)
         workchain = None
         if not (first if internal is None else internal):
             self.uint(self.uint(9) if first or second else 0)
         elif not first:
-            raise VmError(UNKNOWN_ERROR)
+            raise VmError(Exit.UNKNOWN_ERROR)
         else:
             if self.uint(1):
                 depth = self.uint(5)
                 if depth not in ANYCAST_DEPTHS:
-                    raise VmError(UNKNOWN_ERROR)
+                    raise VmError(Exit.UNKNOWN_ERROR)
                 self.uint(depth)
             bits = self.uint(9) if second else 256
-            width = 32 if second else 8
-            workchain = self.uint(width)
-            workchain -= workchain >> width - 1 << width
+            workchain = self.sint(32 if second else 8)
             self.uint(bits)
-        return workchain, before - self.part.bits
+        return workchain, self.start - before
 
 
 def _parse(part: Slice) -> _Message:
@@ -435,7 +406,7 @@ def _parse(part: Slice) -> _Message:
     extra, fees, ihr_disabled = None, (0, 0), True
     if is_external:
         if not read.uint(1):
-            raise VmError(UNKNOWN_ERROR)
+            raise VmError(Exit.UNKNOWN_ERROR)
         read.address()
         workchain, bits = read.address(internal=False)
     else:
@@ -443,32 +414,31 @@ def _parse(part: Slice) -> _Message:
         read.address()
         workchain, bits = read.address(internal=True)
         value = read.amount()
-        extra = read.ref() if read.uint(1) else None
+        extra = read.child() if read.uint(1) else None
         fees = read.number(), read.amount()
     read.uint(64 + 32)
     init: Slice | Cell | None = None
     if read.uint(1):
-        init = read.ref() if read.uint(1) else _read_state_init(read)
+        init = read.child() if read.uint(1) else _read_state_init(read)
     in_ref = read.uint(1)
-    body = read.ref() if in_ref else read.part
-    if in_ref and (read.part.bits or read.part.ref_count):
-        raise VmError(UNKNOWN_ERROR)
+    body = read.child() if in_ref else read.rest()
+    if in_ref and (read.start < read.end or read.ref < read.ref_end):
+        raise VmError(Exit.UNKNOWN_ERROR)
     forward, ihr = fees[1], fees[0]
     return _Message(workchain, bits, value, extra, ihr_disabled, forward, ihr, init, body)
 
 
 def _read_state_init(read: _Parser) -> Slice:
     """Read StateInit in place: fixed_prefix_length, special, code, data, library."""
-    start = read.part
+    start, ref = read.start, read.ref
     if read.uint(1):
         read.uint(5)
     if read.uint(1):
         read.uint(2)
     for _ in range(3):
         if read.uint(1):
-            read.ref()
-    rest = read.part
-    return Slice(start.cell, start.start, rest.start, start.ref, rest.ref)
+            read.child()
+    return Slice(read.cell, start, read.start, ref, read.ref)
 
 
 def _amount_bits(amount: int) -> int:
@@ -511,12 +481,12 @@ def _send(machine: Machine) -> None:
     sends = not mode & _ONLY_FEE
     mode &= ~_ONLY_FEE
     if mode > _MAX_MODE:
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     cell = machine.pop_cell()
     try:
         message = _parse(machine.load(cell))
     except VmError as error:
-        raise VmError(UNKNOWN_ERROR) from error
+        raise VmError(Exit.UNKNOWN_ERROR) from error
     fee = _find_fee(machine, message, cell, mode)
     machine.push_int(fee)
     if sends:
@@ -535,7 +505,7 @@ def _find_value(machine: Machine, message: _Message, mode: int) -> int:
         return value
     found = get_parameter(machine, place)
     if found.__class__ is not tuple or not found or found[0].__class__ is not int:
-        raise VmError(TYPE_CHECK)
+        raise VmError(Exit.TYPE_CHECK)
     return found[0] if place == _BALANCE else value + found[0]
 
 
@@ -557,7 +527,7 @@ def _find_fee(machine: Machine, message: _Message, cell: Cell, mode: int) -> int
     """Return the fees of sending a message, in nanoton."""
     own = get_parameter(machine, _ADDRESS)
     if own.__class__ is not Slice:
-        raise VmError(TYPE_CHECK)
+        raise VmError(Exit.TYPE_CHECK)
     mine = parse_address(machine, own)
     is_masterchain = message.workchain == -1 or (
         mine is not None and mine.workchain == -1 and mine.kind >= _STD

@@ -6,8 +6,16 @@ Integers have 257 bits. Quiet instructions leave NaN where others throw an integ
 from collections.abc import Callable
 from functools import partial
 
-from tonlake.ingest.derive.tvm.machine.code import OPCODES, load_instructions, maker, numbered, step
-from tonlake.ingest.derive.tvm.machine.fault import INTEGER_OVERFLOW, RANGE_CHECK, VmError
+from tonlake.ingest.derive.tvm.machine.code import (
+    OPCODES,
+    QUIET,
+    load_instructions,
+    maker,
+    numbered,
+    step,
+    with_operands,
+)
+from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.state import INTEGER_LIMIT, NAN, Machine, Nan, Step
 
 Number = int | Nan
@@ -43,7 +51,7 @@ def _leave(machine: Machine, value: Number, *, quiet: bool) -> None:
     """Push a result: NaN, if it does not fit; raise VmError instead unless ``quiet``."""
     if value is NAN or not -INTEGER_LIMIT <= value < INTEGER_LIMIT:  # type: ignore[operator]
         if not quiet:
-            raise VmError(INTEGER_OVERFLOW)
+            raise VmError(Exit.INTEGER_OVERFLOW)
         value = NAN
     machine.stack.append(value)
 
@@ -87,13 +95,13 @@ def _unary(name: str, apply: Callable[[int], int]) -> None:
         value = machine.pop_int()
         _leave(machine, NAN if value is NAN else apply(value), quiet=quiet)  # type: ignore[arg-type]
 
-    step(name)(lambda machine: run(machine, quiet=False))
-    step(f"Q{name}")(lambda machine: run(machine, quiet=True))
+    step("{quiet}" + name, quiet=QUIET)(run)
 
 
 def _with_constant(name: str, apply: Callable[[int, int], int]) -> None:
     """Register an instruction on an integer and a constant in the code, and its quiet form."""
 
+    @maker("{quiet}" + name, quiet=QUIET)
     def make(number: int, *, quiet: bool) -> Step:
         def run(machine: Machine) -> None:
             value = machine.pop_int()
@@ -101,9 +109,6 @@ def _with_constant(name: str, apply: Callable[[int, int], int]) -> None:
             _leave(machine, made, quiet=quiet)
 
         return run
-
-    maker(name)(lambda number: make(number, quiet=False))
-    maker(f"Q{name}")(lambda number: make(number, quiet=True))
 
 
 _binary("ADD", lambda x, y: x + y)
@@ -136,6 +141,7 @@ _with_constant("GTINT", lambda x, y: -(x > y))
 _with_constant("NEQINT", lambda x, y: -(x != y))
 
 
+@step("{quiet}MINMAX", quiet=QUIET)
 def _order(machine: Machine, *, quiet: bool) -> None:
     machine.need(2)
     other, one = machine.pop_int(), machine.pop_int()
@@ -147,8 +153,6 @@ def _order(machine: Machine, *, quiet: bool) -> None:
     _leave(machine, other, quiet=quiet)
 
 
-step("MINMAX")(lambda machine: _order(machine, quiet=False))
-step("QMINMAX")(lambda machine: _order(machine, quiet=True))
 step("ISNAN")(lambda machine: machine.push_bool(machine.pop_int() is NAN))
 step("CHKNAN")(lambda machine: machine.stack.append(machine.pop_finite()))
 
@@ -271,20 +275,19 @@ def _shift(
         _leave(machine, made, quiet=quiet)
 
 
-def _make_shift(bits: int, *, left: bool, quiet: bool) -> Step:
-    return lambda machine: _shift(machine, bits, left=left, quiet=quiet)
+_LEFT = {"L": True, "R": False}
 
 
+@with_operands("{quiet}{left}SHIFT", quiet=QUIET, left=_LEFT)
+def _shift_by(bits: int, machine: Machine, *, left: bool, quiet: bool) -> None:
+    _shift(machine, bits, left=left, quiet=quiet)
+
+
+@step("{quiet}{left}SHIFT", quiet=QUIET, left=_LEFT)
 def _shift_variable(machine: Machine, *, left: bool, quiet: bool) -> None:
     machine.need(2)
     bits = _pop_shift(machine, _MAX_BITS, quiet=quiet, since=_STRICT_SINCE)
     _shift(machine, bits, left=left, quiet=quiet, since=_STRICT_SINCE)
-
-
-for _name, _left in (("LSHIFT", True), ("RSHIFT", False)):
-    for _quiet in (False, True):
-        maker("Q" * _quiet + _name)(partial(_make_shift, left=_left, quiet=_quiet))
-        step("Q" * _quiet + _name)(partial(_shift_variable, left=_left, quiet=_quiet))
 
 
 step("POW2")(lambda machine: _leave(machine, 1 << machine.pop_range(_MAX_BITS), quiet=False))
@@ -320,25 +323,22 @@ def fits_unsigned(value: int, bits: int) -> bool:
     return value >= 0 and not value >> bits
 
 
+_UNSIGNED = {"": True, "U": False}
+
+
+@numbered("{quiet}{signed}FITS", "{quiet}{signed}FITSX", _MAX_BITS, quiet=QUIET, signed=_UNSIGNED)
 def _check_fits(machine: Machine, bits: int, *, signed: bool, quiet: bool) -> None:
     value = machine.pop_int()
     fits = fits_signed if signed else fits_unsigned
     _leave(machine, value if value is not NAN and fits(value, bits) else NAN, quiet=quiet)  # type: ignore[arg-type]
 
 
+@step("{quiet}{signed}BITSIZE", quiet=QUIET, signed=_UNSIGNED)
 def _measure(machine: Machine, *, signed: bool, quiet: bool) -> None:
     value = machine.pop_int()
     if value is NAN or (not signed and value < 0):  # type: ignore[operator]
         if not quiet:
-            raise VmError(RANGE_CHECK)
+            raise VmError(Exit.RANGE_CHECK)
         machine.stack.append(NAN)
         return
     machine.stack.append(signed_size(value) if signed else value.bit_length())  # type: ignore[arg-type, union-attr]
-
-
-for _signed in (False, True):
-    for _quiet in (False, True):
-        _start = "Q" * _quiet + "U" * (not _signed)
-        _check = partial(_check_fits, signed=_signed, quiet=_quiet)
-        numbered(f"{_start}FITS", f"{_start}FITSX", _check, _MAX_BITS)
-        step(f"{_start}BITSIZE")(partial(_measure, signed=_signed, quiet=_quiet))

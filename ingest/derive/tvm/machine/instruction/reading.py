@@ -1,16 +1,22 @@
 """Instructions that read cells and slices: ``crypto/vm/cellops.cpp``."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
-from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step, with_operands
-from tonlake.ingest.derive.tvm.machine.fault import CELL_UNDERFLOW, VmError
+from tonlake.ingest.derive.tvm.machine.code import (
+    KEEPS,
+    QUIET,
+    SIGNED,
+    maker,
+    numbered,
+    step,
+    with_operands,
+)
+from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.state import Machine, Step
 
 _MAX_BITS, _MAX_REFS = 1023, 4
-_INTEGER_BITS = 257
 _LIBRARIES_SINCE = 5
 
 
@@ -24,11 +30,7 @@ step("CTOS")(lambda machine: machine.stack.append(machine.load(machine.pop_cell(
 def _check_end(machine: Machine) -> None:
     part = machine.pop_slice()
     if part.bits or part.ref_count:
-        raise VmError(CELL_UNDERFLOW)
-
-
-def _signed(value: int, bits: int) -> int:
-    return value - (1 << bits) if bits and value >> bits - 1 else value
+        raise VmError(Exit.CELL_UNDERFLOW)
 
 
 def _leave(
@@ -41,34 +43,28 @@ def _leave(
         machine.leave(found[:-1], quiet=quiet)
 
 
-def _load_int(machine: Machine, bits: int, *, signed: bool, keeps: bool, quiet: bool) -> None:
+_LD, _LDX = "{keeps}LD{kind}{quiet}", "{keeps}LD{kind}X{quiet}"
+
+
+@numbered(_LD, _LDX, 257, kind={"I": True}, keeps=KEEPS, quiet=QUIET)
+@numbered(_LD, _LDX, 256, kind={"U": False}, keeps=KEEPS, quiet=QUIET)
+def _load_int(machine: Machine, bits: int, *, kind: bool, keeps: bool, quiet: bool) -> None:
+    """Read an integer, signed or not by its ``kind``."""
     part = machine.pop_slice()
     found = None
     if part.has(bits):
         value = part.peek(bits)
-        found = _signed(value, bits) if signed else value, part.skip(bits)
+        found = value - (value >> bits - 1 << bits) if kind and bits else value, part.skip(bits)
     _leave(machine, part, found, keeps=keeps, quiet=quiet)
 
 
+@numbered("{keeps}LDSLICE{quiet}", "{keeps}LDSLICEX{quiet}", _MAX_BITS, keeps=KEEPS, quiet=QUIET)
 def _load_slice(machine: Machine, bits: int, *, keeps: bool, quiet: bool) -> None:
     part = machine.pop_slice()
     found = None
     if part.has(bits):
         found = Slice(part.cell, part.start, part.start + bits, part.ref, part.ref), part.skip(bits)
     _leave(machine, part, found, keeps=keeps, quiet=quiet)
-
-
-for _keeps in (True, False):
-    for _quiet in (False, True):
-        _start, _end = "P" * (not _keeps), "Q" * _quiet
-        for _type, _load, _most in (
-            ("I", partial(_load_int, signed=True), _INTEGER_BITS),
-            ("U", partial(_load_int, signed=False), _INTEGER_BITS - 1),
-            ("SLICE", _load_slice, _MAX_BITS),
-        ):
-            _name = f"{_start}LD{_type}"
-            _form = partial(_load, keeps=_keeps, quiet=_quiet)
-            numbered(_name + _end, f"{_name}X{_end}", _form, _most)
 
 
 @maker("LDU")
@@ -86,7 +82,7 @@ def _load_fast(bits: int) -> Step:
                 stack[-1] = cell.value >> cell.bits - start & mask
                 stack.append(Slice(cell, start, part.end, part.ref, part.ref_end))
                 return
-        _load_int(machine, bits, signed=False, keeps=True, quiet=False)
+        _load_int(machine, bits, kind=False, keeps=True, quiet=False)
 
     return run
 
@@ -111,6 +107,10 @@ def _load_ref_slice(machine: Machine) -> None:
     machine.stack += (part.skip(0, 1), machine.load(child))
 
 
+_SIZES = {"4": 4, "8": 8}
+
+
+@step("{keeps}LD{signed}LE{size}{quiet}", signed=SIGNED, size=_SIZES, keeps=KEEPS, quiet=QUIET)
 def _read_little(machine: Machine, *, size: int, signed: bool, keeps: bool, quiet: bool) -> None:
     """Read an integer of ``size`` bytes, least significant first."""
     part = machine.pop_slice()
@@ -121,29 +121,7 @@ def _read_little(machine: Machine, *, size: int, signed: bool, keeps: bool, quie
     _leave(machine, part, found, keeps=keeps, quiet=quiet)
 
 
-for _size in (4, 8):
-    for _keeps in (True, False):
-        for _quiet in (False, True):
-            for _signed_form in (True, False):
-                step(f"{'P' * (not _keeps)}LD{'UI'[_signed_form]}LE{_size}{'Q' * _quiet}")(
-                    partial(
-                        _read_little, size=_size, signed=_signed_form, keeps=_keeps, quiet=_quiet
-                    )
-                )
-
-
 # Parts of slices
-
-
-def _cut(machine: Machine, apply: Callable[..., Slice], *, refs: bool) -> None:
-    """Replace a slice by a part: a number of bits, and of references if ``refs``."""
-    machine.need(3 if refs else 2)
-    ref_count = machine.pop_range(_MAX_REFS) if refs else 0
-    bits = machine.pop_range(_MAX_BITS)
-    part = machine.pop_slice()
-    if not part.has(bits, ref_count):
-        raise VmError(CELL_UNDERFLOW)
-    machine.stack.append(apply(part, bits, ref_count))
 
 
 def _first(part: Slice, bits: int, refs: int) -> Slice:
@@ -154,22 +132,26 @@ def _without_first(part: Slice, bits: int, refs: int) -> Slice:
     return Slice(part.cell, part.start + bits, part.end, part.ref + refs, part.ref_end)
 
 
-def _last(part: Slice, bits: int, refs: int) -> Slice:
-    return Slice(part.cell, part.end - bits, part.end, part.ref_end - refs, part.ref_end)
+_PARTS: dict[str, Callable[[Slice, int, int], Slice]] = {
+    "CUTFIRST": _first,
+    "SKIPFIRST": _without_first,
+    "CUTLAST": lambda part, bits, refs: _without_first(
+        part, part.bits - bits, part.ref_count - refs
+    ),
+    "SKIPLAST": lambda part, bits, refs: _first(part, part.bits - bits, part.ref_count - refs),
+}
 
 
-def _without_last(part: Slice, bits: int, refs: int) -> Slice:
-    return Slice(part.cell, part.start, part.end - bits, part.ref, part.ref_end - refs)
-
-
-for _name, _apply in (
-    ("CUTFIRST", _first),
-    ("SKIPFIRST", _without_first),
-    ("CUTLAST", _last),
-    ("SKIPLAST", _without_last),
-):
-    step(f"SD{_name}")(partial(_cut, apply=_apply, refs=False))
-    step(f"S{_name}")(partial(_cut, apply=_apply, refs=True))
+@step("S{refs}{apply}", refs={"D": False, "": True}, apply=_PARTS)
+def _cut(machine: Machine, apply: Callable[[Slice, int, int], Slice], *, refs: bool) -> None:
+    """Replace a slice by a part: a number of bits, and of references if ``refs``."""
+    machine.need(3 if refs else 2)
+    ref_count = machine.pop_range(_MAX_REFS) if refs else 0
+    bits = machine.pop_range(_MAX_BITS)
+    part = machine.pop_slice()
+    if not part.has(bits, ref_count):
+        raise VmError(Exit.CELL_UNDERFLOW)
+    machine.stack.append(apply(part, bits, ref_count))
 
 
 def data_only(part: Slice) -> Slice:
@@ -193,6 +175,7 @@ def _subslice(machine: Machine) -> None:
     machine.stack.append(machine.pop_slice().skip(offset, ref_offset).take(bits, refs))
 
 
+@step("SPLIT{quiet}", quiet=QUIET)
 def _split(machine: Machine, *, quiet: bool) -> None:
     machine.need(3)
     refs, bits = machine.pop_range(_MAX_REFS), machine.pop_range(_MAX_BITS)
@@ -203,30 +186,22 @@ def _split(machine: Machine, *, quiet: bool) -> None:
     _leave(machine, part, found, keeps=True, quiet=quiet)
 
 
-step("SPLIT")(partial(_split, quiet=False))
-step("SPLITQ")(partial(_split, quiet=True))
-
-
 def starts_with(part: Slice, prefix: Slice) -> bool:
     """Return whether the bits of a slice begin with those of another."""
     return part.has(prefix.bits) and part.peek(prefix.bits) == prefix.uint()
 
 
-def _begins(machine: Machine, prefix: Slice, *, quiet: bool) -> None:
+@with_operands("SDBEGINS{quiet}", quiet=QUIET)
+def _begins(prefix: Slice, machine: Machine, *, quiet: bool) -> None:
     part = machine.pop_slice()
     found = (part.skip(prefix.bits),) if starts_with(part, prefix) else None
     machine.leave(found, quiet=quiet, kept=(part,))
 
 
+@step("SDBEGINSX{quiet}", quiet=QUIET)
 def _begins_variable(machine: Machine, *, quiet: bool) -> None:
     machine.need(2)
-    _begins(machine, machine.pop_slice(), quiet=quiet)
-
-
-step("SDBEGINSX")(partial(_begins_variable, quiet=False))
-step("SDBEGINSXQ")(partial(_begins_variable, quiet=True))
-maker("SDBEGINS")(lambda prefix: lambda machine: _begins(machine, prefix, quiet=False))
-maker("SDBEGINSQ")(lambda prefix: lambda machine: _begins(machine, prefix, quiet=True))
+    _begins(machine.pop_slice(), machine, quiet=quiet)
 
 
 # Special cells
@@ -240,6 +215,7 @@ def _open_special(machine: Machine) -> None:
     machine.push_bool(cell.special)
 
 
+@step("XLOAD{quiet}", quiet=QUIET)
 def _load_special(machine: Machine, *, quiet: bool) -> None:
     """Resolve a library cell; leave an ordinary one, or any before version 5, as it is."""
     cell = machine.pop_cell()
@@ -252,14 +228,16 @@ def _load_special(machine: Machine, *, quiet: bool) -> None:
     machine.leave(None if found is None else (found,), quiet=quiet)
 
 
-step("XLOAD")(partial(_load_special, quiet=False))
-step("XLOADQ")(partial(_load_special, quiet=True))
-
-
 # Checks and measures
 
 
-def _check(machine: Machine, *, bits: bool, refs: bool, quiet: bool) -> None:
+@step(
+    "SCHK{counts}{quiet}",
+    counts={"BITS": (True, False), "REFS": (False, True), "BITREFS": (True, True)},
+    quiet=QUIET,
+)
+def _check(machine: Machine, *, counts: tuple[bool, bool], quiet: bool) -> None:
+    bits, refs = counts
     machine.need(1 + bits + refs)
     ref_count = machine.pop_range(_MAX_REFS if bits else _MAX_BITS) if refs else 0
     bit_count = machine.pop_range(_MAX_BITS) if bits else 0
@@ -267,25 +245,12 @@ def _check(machine: Machine, *, bits: bool, refs: bool, quiet: bool) -> None:
     if quiet:
         machine.push_bool(fits)
     elif not fits:
-        raise VmError(CELL_UNDERFLOW)
+        raise VmError(Exit.CELL_UNDERFLOW)
 
 
-for _quiet in (False, True):
-    for _name, _has in (
-        ("BITS", (True, False)),
-        ("REFS", (False, True)),
-        ("BITREFS", (True, True)),
-    ):
-        step(f"SCHK{_name}{'Q' * _quiet}")(
-            partial(_check, bits=_has[0], refs=_has[1], quiet=_quiet)
-        )
-
-
+@numbered("PLDREFIDX", "PLDREFVAR", 3)
 def _peek_ref(machine: Machine, place: int) -> None:
     machine.stack.append(machine.pop_slice().child(place))
-
-
-numbered("PLDREFIDX", "PLDREFVAR", _peek_ref, 3)
 
 
 def _measure(name: str, apply: Callable[[Slice], int]) -> None:
@@ -299,17 +264,17 @@ def _compare(one: Slice, other: Slice) -> int:
     return (first > second) - (first < second)
 
 
+def _flip(part: Slice, bit: int) -> int:
+    """Return the bits of a slice, inverted if those that equal 1 are wanted."""
+    return part.uint() ^ ((1 << part.bits) - 1) * bit
+
+
 def _count_leading(part: Slice, bit: int) -> int:
-    value = part.uint()
-    if bit:
-        value ^= (1 << part.bits) - 1
-    return part.bits - value.bit_length()
+    return part.bits - _flip(part, bit).bit_length()
 
 
 def _count_trailing(part: Slice, bit: int) -> int:
-    value = part.uint()
-    if bit:
-        value ^= (1 << part.bits) - 1
+    value = _flip(part, bit)
     return (value & -value).bit_length() - 1 if value else part.bits
 
 
@@ -331,25 +296,34 @@ def _ends_with(part: Slice, suffix: Slice) -> bool:
     return part.bits >= bits and part.uint() & (1 << bits) - 1 == suffix.uint()
 
 
-def _compare_two(name: str, apply: Callable[[Slice, Slice], int]) -> None:
-    def run(machine: Machine) -> None:
-        machine.need(2)
-        other, one = machine.pop_slice(), machine.pop_slice()
-        machine.stack.append(int(apply(one, other)))
-
-    step(name)(run)
+_COMPARISONS: dict[str, Callable[[Slice, Slice], int]] = {
+    "LEXCMP": _compare,
+    "EQ": lambda one, other: -(one.bits == other.bits and one.uint() == other.uint()),
+}
 
 
-_compare_two("SDLEXCMP", _compare)
-_compare_two("SDEQ", lambda one, other: -(one.bits == other.bits and one.uint() == other.uint()))
-_compare_two("SDPFX", lambda one, other: -starts_with(other, one))
-_compare_two("SDPFXREV", lambda one, other: -starts_with(one, other))
-_compare_two("SDPPFX", lambda one, other: -(starts_with(other, one) and other.bits > one.bits))
-_compare_two("SDPPFXREV", lambda one, other: -(starts_with(one, other) and one.bits > other.bits))
-_compare_two("SDSFX", lambda one, other: -_ends_with(other, one))
-_compare_two("SDSFXREV", lambda one, other: -_ends_with(one, other))
-_compare_two("SDPSFX", lambda one, other: -(_ends_with(other, one) and other.bits > one.bits))
-_compare_two("SDPSFXREV", lambda one, other: -(_ends_with(one, other) and one.bits > other.bits))
+@step("SD{apply}", apply=_COMPARISONS)
+def _compare_two(machine: Machine, apply: Callable[[Slice, Slice], int]) -> None:
+    machine.need(2)
+    other, one = machine.pop_slice(), machine.pop_slice()
+    machine.stack.append(apply(one, other))
+
+
+@step(
+    "SD{proper}{contains}{reverse}",
+    proper={"": False, "P": True},
+    contains={"PFX": starts_with, "SFX": _ends_with},
+    reverse={"": False, "REV": True},
+)
+def _contains(
+    machine: Machine, contains: Callable[[Slice, Slice], bool], *, proper: bool, reverse: bool
+) -> None:
+    """Push whether the first slice begins or ends the second, or the other way round."""
+    machine.need(2)
+    whole, part = machine.pop_slice(), machine.pop_slice()
+    if reverse:
+        whole, part = part, whole
+    machine.push_bool(contains(whole, part) and (not proper or whole.bits > part.bits))
 
 
 @step("SBITREFS")
@@ -358,6 +332,7 @@ def _count_both(machine: Machine) -> None:
     machine.stack += (part.bits, part.ref_count)
 
 
+@step("LD{bit}", bit={"ZEROES": 0, "ONES": 1, "SAME": None})
 def _load_same(machine: Machine, bit: int | None) -> None:
     """Read all leading bits that equal ``bit``; None: the bit is on the stack."""
     machine.need(1 if bit is not None else 2)
@@ -365,11 +340,6 @@ def _load_same(machine: Machine, bit: int | None) -> None:
     part = machine.pop_slice()
     count = _count_leading(part, found)
     machine.stack += (count, part.skip(count))
-
-
-step("LDZEROES")(partial(_load_same, bit=0))
-step("LDONES")(partial(_load_same, bit=1))
-step("LDSAME")(partial(_load_same, bit=None))
 
 
 @step("CDEPTH")
@@ -382,13 +352,11 @@ step("CLEVEL")(lambda machine: machine.stack.append(machine.pop_cell().level))
 step("CLEVELMASK")(lambda machine: machine.stack.append(machine.pop_cell().mask))
 
 
+@numbered("CHASHI", "CHASHIX", 3, count=1)
 def _hash_at(machine: Machine, level: int) -> None:
     machine.stack.append(int.from_bytes(machine.pop_cell().level_hash(level)[0], "big"))
 
 
+@numbered("CDEPTHI", "CDEPTHIX", 3, count=1)
 def _depth_at(machine: Machine, level: int) -> None:
     machine.stack.append(machine.pop_cell().level_hash(level)[1])
-
-
-numbered("CHASHI", "CHASHIX", _hash_at, 3, count=1)
-numbered("CDEPTHI", "CDEPTHIX", _depth_at, 3, count=1)

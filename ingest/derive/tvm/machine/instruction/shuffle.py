@@ -5,8 +5,8 @@ The table names registers of PUXC and the like as Fift does: as they are before 
 
 from typing import Any
 
-from tonlake.ingest.derive.tvm.machine.code import OPCODES, maker, numbered, step
-from tonlake.ingest.derive.tvm.machine.fault import INVALID_OPCODE, RANGE_CHECK, TYPE_CHECK, VmError
+from tonlake.ingest.derive.tvm.machine.code import OPCODES, WHEN, maker, numbered, step
+from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.state import MAX_TUPLE, Machine, Step
 
 _WIDE_SINCE = 4
@@ -27,7 +27,7 @@ OPCODES[0x100000] = _exchange_low
 
 
 def _invalid(_machine: Machine) -> None:
-    raise VmError(INVALID_OPCODE)
+    raise VmError(Exit.INVALID_OPCODE)
 
 
 @maker("PUSH")
@@ -286,6 +286,7 @@ def _push_tuple(machine: Machine, values: tuple[Any, ...]) -> None:
     machine.stack.append(values)
 
 
+@numbered("TUPLE", "TUPLEVAR", 255, count=1)
 def _make_tuple(machine: Machine, count: int) -> None:
     machine.need(count)
     stack = machine.stack
@@ -298,28 +299,31 @@ def _make_tuple(machine: Machine, count: int) -> None:
 def _pop_maybe_tuple(machine: Machine) -> tuple[Any, ...] | None:
     value = machine.stack.pop()
     if value is not None and value.__class__ is not tuple:
-        raise VmError(TYPE_CHECK)
+        raise VmError(Exit.TYPE_CHECK)
     return value
 
 
+@numbered("INDEX", "INDEXVAR", 254)
 def _index(machine: Machine, place: int) -> None:
     values = machine.pop_tuple()
     if place >= len(values):
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     machine.stack.append(values[place])
 
 
+@numbered("INDEXQ", "INDEXVARQ", 254)
 def _index_quietly(machine: Machine, place: int) -> None:
     values = _pop_maybe_tuple(machine) or ()
     machine.stack.append(values[place] if place < len(values) else None)
 
 
+@numbered("SETINDEX", "SETINDEXVAR", 254, count=3)
 def _set_index(machine: Machine, place: int) -> None:
     machine.need(2)
     value = machine.stack.pop()
     values = machine.pop_tuple()
     if place >= len(values):
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     _push_tuple(machine, (*values[:place], value, *values[place + 1 :]))
 
 
@@ -336,49 +340,39 @@ def extend_tuple(values: tuple[Any, ...] | None, place: int, value: Any) -> tupl
     return (*old, *[None] * (place - len(old)), value)
 
 
+@numbered("SETINDEXQ", "SETINDEXVARQ", 254, count=3)
 def _set_index_quietly(machine: Machine, place: int) -> None:
     machine.need(2)
     value = machine.stack.pop()
     values = _pop_maybe_tuple(machine)
     if place >= MAX_TUPLE:
-        raise VmError(RANGE_CHECK)
+        raise VmError(Exit.RANGE_CHECK)
     made = extend_tuple(values, place, value)
     if made is not None and made is not values:
         machine.use(len(made))
     machine.stack.append(made)
 
 
+@numbered("UNTUPLE", "UNTUPLEVAR", 255)
 def _open(machine: Machine, count: int) -> None:
     values = machine.pop_tuple(count, count)
     machine.use(count)
     machine.stack += values
 
 
+@numbered("UNPACKFIRST", "UNPACKFIRSTVAR", 255)
 def _open_first(machine: Machine, count: int) -> None:
     values = machine.pop_tuple(MAX_TUPLE, count)
     machine.use(count)
     machine.stack += values[:count]
 
 
+@numbered("EXPLODE", "EXPLODEVAR", 255)
 def _explode(machine: Machine, most: int) -> None:
     values = machine.pop_tuple(most)
     machine.use(len(values))
     machine.stack += values
     machine.stack.append(len(values))
-
-
-for _name, _most, _needed, _run in (
-    ("TUPLE", 255, 1, _make_tuple),
-    ("INDEX", 254, 2, _index),
-    ("UNTUPLE", 255, 2, _open),
-    ("UNPACKFIRST", 255, 2, _open_first),
-    ("EXPLODE", 255, 2, _explode),
-    ("SETINDEX", 254, 3, _set_index),
-    ("INDEXQ", 254, 2, _index_quietly),
-    ("SETINDEXQ", 254, 3, _set_index_quietly),
-):
-    _popped = f"{_name.removesuffix('Q')}VAR{'Q' * _name.endswith('Q')}"
-    numbered(_name, _popped, _run, _most, count=_needed)
 
 
 step("TLEN")(lambda machine: machine.stack.append(len(machine.pop_tuple())))
@@ -408,24 +402,20 @@ def _split_last(machine: Machine) -> None:
     machine.stack.append(values[-1])
 
 
-def _register_null_swap(name: str, depth: int, *, when: bool, count: int) -> None:
-    """Register NULLSWAPIF or a variant: nulls under ``depth`` values, decided by the top one."""
-
-    def run(machine: Machine) -> None:
-        machine.need(depth)
-        flag = machine.pop_finite()
-        machine.stack.append(flag)
-        if bool(flag) is when:
-            at = len(machine.stack) - depth
-            machine.stack[at:at] = [None] * count
-
-    step(name)(run)
-
-
-for _count, _suffix in ((1, ""), (2, "2")):
-    for _verb, _when in (("IF", True), ("IFNOT", False)):
-        _register_null_swap(f"NULLSWAP{_verb}{_suffix}", 1, when=_when, count=_count)
-        _register_null_swap(f"NULLROTR{_verb}{_suffix}", 2, when=_when, count=_count)
+@step(
+    "NULL{depth}{when}{count}",
+    depth={"SWAP": 1, "ROTR": 2},
+    when=WHEN,
+    count={"": 1, "2": 2},
+)
+def _push_nulls(machine: Machine, depth: int, count: int, *, when: bool) -> None:
+    """Put nulls under ``depth`` values, decided by the top one."""
+    machine.need(depth)
+    flag = machine.pop_finite()
+    machine.stack.append(flag)
+    if bool(flag) is when:
+        at = len(machine.stack) - depth
+        machine.stack[at:at] = [None] * count
 
 
 @maker("INDEX2", "INDEX3")

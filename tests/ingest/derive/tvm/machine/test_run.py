@@ -28,7 +28,7 @@ from tonlake.ingest.derive.tvm.call import (
     TvmOpaque,
 )
 from tonlake.ingest.derive.tvm.machine.code import parse_form
-from tonlake.ingest.derive.tvm.machine.fault import OUT_OF_GAS
+from tonlake.ingest.derive.tvm.machine.fault import Exit
 from tonlake.ingest.derive.tvm.machine.run import execute, open_bag, replace_version, run_call
 from tonlake.ingest.derive.tvm.machine.vmstack import build_stack
 from tonlake.ingest.errors import TvmStackDeep, TvmStackLarge
@@ -116,7 +116,7 @@ def ends_differently(call: GetMethodCall) -> bool:
         wanted, found = oracle.run_call(call), run_call(call, LIMITS)
     except (TvmStackDeep, TvmStackLarge):
         return False
-    if wanted.exit_code == found.exit_code == OUT_OF_GAS:
+    if wanted.exit_code == found.exit_code == Exit.OUT_OF_GAS:
         # tonpy's gas is the limit, the node's what was asked for, as on the stack.
         return bool(normalize(wanted.stack) != normalize(found.stack))
     one, other = (
