@@ -43,7 +43,7 @@ class Decoded(NamedTuple):
     @property
     def own_name(self) -> str | None:
         """The name of the opcode as far as it is that of the body."""
-        if not self.is_shared or self.name is None:
+        if not self.is_shared:
             return self.name
         return None if self.value is None else str(self.value["@type"])
 
@@ -59,7 +59,7 @@ NOTHING = Decoded(None, None)
 def name_opcode(opcode: int) -> str | None:
     """Return the name of an unsigned 32-bit opcode, that of its first layout; None if unknown."""
     layouts = load_scheme().layouts.get(opcode)
-    return layouts[0].name if layouts else None
+    return layouts[0].name or None if layouts else None
 
 
 def name_request(opcode: int) -> str | None:

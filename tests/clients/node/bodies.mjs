@@ -172,8 +172,8 @@ await attempt("tonweb jettons", async () => {
   await webAdd("jetton_burn", await wallet.createBurnBody({ queryId: 5, jettonAmount: new BN(7), tokenAmount: new BN(7), responseAddress: webAddress(third) }), { query_id: 5, amount: 7, response_destination: hash(third) });
   const minter = new JettonMinter(web, { adminAddress: webAddress(owner), jettonContentUri: "https://a", jettonWalletCodeHex: JettonWallet.codeHex, wc: 0 });
   await webAdd("minter_jetton_mint", await minter.createMintBody({ jettonAmount: new BN(7), tokenAmount: new BN(7), destination: webAddress(owner), amount: new BN(9), queryId: 5 }), { query_id: 5 });
-  await webAdd("", await minter.createChangeAdminBody({ queryId: 5, newAdminAddress: webAddress(third) }));
-  await webAdd("", await minter.createEditContentBody({ queryId: 5, jettonContentUri: "https://b" }));
+  await webAdd("change_owner", await minter.createChangeAdminBody({ queryId: 5, newAdminAddress: webAddress(third) }));
+  await webAdd("change_content", await minter.createEditContentBody({ queryId: 5, jettonContentUri: "https://b" }));
 });
 await attempt("tonweb nfts", async () => {
   const { NftItem, NftCollection, NftSale } = TonWeb.token.nft;
@@ -184,9 +184,9 @@ await attempt("tonweb nfts", async () => {
   await webAdd("get_static_data", item.createGetStaticDataBody({ queryId: 5 }), { query_id: 5 });
   const collection = new NftCollection(web, { ownerAddress: webAddress(owner), royalty: 0.1, royaltyAddress: webAddress(owner), collectionContentUri: "a", nftItemContentBaseUri: "b", nftItemCodeHex: NftItem.codeHex, wc: 0 });
   await webAdd("get_royalty_params", collection.createGetRoyaltyParamsBody({ queryId: 5 }), { query_id: 5 });
-  await webAdd("", collection.createMintBody({ itemIndex: 3, amount: webNano("1"), itemOwnerAddress: webAddress(owner), itemContentUri: "c", queryId: 5 }));
-  await webAdd("", collection.createChangeOwnerBody({ queryId: 5, newOwnerAddress: webAddress(third) }));
-  await webAdd("", collection.createEditContentBody({ queryId: 5, collectionContentUri: "a", nftItemContentBaseUri: "b", royalty: 0.2, royaltyAddress: webAddress(owner) }));
+  await webAdd("nft_collection_mint", collection.createMintBody({ itemIndex: 3, amount: webNano("1"), itemOwnerAddress: webAddress(owner), itemContentUri: "c", queryId: 5 }));
+  await webAdd("change_owner", collection.createChangeOwnerBody({ queryId: 5, newOwnerAddress: webAddress(third) }));
+  await webAdd("change_content", collection.createEditContentBody({ queryId: 5, collectionContentUri: "a", nftItemContentBaseUri: "b", royalty: 0.2, royaltyAddress: webAddress(owner) }));
   const sale = new NftSale(web, { address: webAddress(other) });
   await webAdd("", await sale.createCancelBody({ queryId: 5 }));
 });
@@ -231,16 +231,16 @@ await attempt("assets jettons", async () => {
   for (const options of [{ queryId: 5n }, { queryId: 5n, customPayload: payload, returnExcess: third }])
     await sent("jetton_burn", () => wallet.sendBurn(via, 7n, options), { query_id: 5, amount: 7 });
   for (const options of [{ queryId: 5n }, notify]) await sent("minter_jetton_mint", () => minter.sendMint(via, owner, 7n, options), { query_id: 5 });
-  await sent("", () => minter.sendChangeAdmin(via, owner, { queryId: 5n }));
-  await sent("", () => minter.sendChangeContent(via, payload, { queryId: 5n }));
+  await sent("change_owner", () => minter.sendChangeAdmin(via, owner, { queryId: 5n }));
+  await sent("change_content", () => minter.sendChangeContent(via, payload, { queryId: 5n }));
 });
 await attempt("assets nfts", async () => {
   const item = open(assets.NftItem.createFromAddress(other));
   for (const options of [{ queryId: 5n }, { ...notify, returnExcess: third }]) await sent("nft_transfer", () => item.send(via, owner, options), { query_id: 5, new_owner: hash(owner) });
   const collection = open(assets.NftCollection.createFromAddress(other));
-  await sent("", () => collection.sendMint(via, { index: 3n, owner, individualContent: payload }, { queryId: 5n }));
-  await sent("", () => collection.sendBatchMint(via, [{ index: 3n, owner, individualContent: payload }, { index: 4n, owner, individualContent: payload }], { queryId: 5n }));
-  await sent("", () => collection.sendChangeAdmin(via, owner, { queryId: 5n }));
+  await sent("nft_collection_mint", () => collection.sendMint(via, { index: 3n, owner, individualContent: payload }, { queryId: 5n }));
+  await sent("nft_collection_batch_mint", () => collection.sendBatchMint(via, [{ index: 3n, owner, individualContent: payload }, { index: 4n, owner, individualContent: payload }], { queryId: 5n }));
+  await sent("change_owner", () => collection.sendChangeAdmin(via, owner, { queryId: 5n }));
 });
 await attempt("assets highload v2", async () => {
   const { HighloadWalletContractV2 } = require("@ton-community/assets-sdk/dist/wallets/HighloadWalletContractV2.js");

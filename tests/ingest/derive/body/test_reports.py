@@ -154,19 +154,34 @@ def test_a_reported_request_of_highload_wallet_v3(reports: Path) -> None:
     assert action["out_msg"]["info"]["value"]["grams"]["amount"]["value"] == "7"
 
 
-@pytest.mark.parametrize("name", ["mint", "batch", "change_owner"])
-def test_reported_bodies_with_numbers_are_not_claimed(reports: Path, name: str) -> None:
-    check_unclaimed(read(reports / "09-nft-mint-named-pyth", name))
+@pytest.mark.parametrize(
+    ("name", "layout"),
+    [
+        ("mint", "nft_collection_mint"),
+        ("batch", "nft_collection_batch_mint"),
+        ("change_owner", "change_owner"),
+    ],
+)
+def test_reported_bodies_with_numbers(reports: Path, name: str, layout: str) -> None:
+    assert claim(read(reports / "09-nft-mint-named-pyth", name)) == layout
 
 
-def check_unclaimed(body: bytes) -> None:
+def claim(body: bytes) -> str | None:
     found = decode_message_body(body, external_in=False)
-    assert (found.json, found.own_name) == (None, None)
+    assert (found.json is None) == (found.own_name is None)
+    return found.own_name
+
+
+USED_UP = {
+    1: [None, None, None, None, "nft_collection_mint"],
+    3: [None, "change_owner", None, None, None],
+    4: [None, None, None, "change_content", None],
+}
 
 
 @pytest.mark.parametrize("opcode", range(1, 7))
-def test_bodies_with_numbers_are_not_claimed(opcode: int) -> None:
-    """A mint of a collection, a change of owner, a withdrawal, and a number alone."""
+def test_bodies_with_numbers_are_claimed_only_if_used_up(opcode: int) -> None:
+    """A number alone, changes of owner, of an amount and of content, a mint of a collection."""
     content = begin_cell().store_address(OWNER).store_ref(begin_cell().end_cell()).end_cell()
     start = begin_cell().store_uint(opcode, 32).store_uint(9, 64)
     bodies: list[Builder] = [
@@ -180,8 +195,9 @@ def test_bodies_with_numbers_are_not_claimed(opcode: int) -> None:
         .store_coins(50_000_000)
         .store_ref(content),
     ]
-    for body in bodies:
-        check_unclaimed(body.end_cell().to_boc())
+    claims = [claim(body.end_cell().to_boc()) for body in bodies]
+    assert claims == USED_UP.get(opcode, [None] * len(bodies))
+    assert {claim(body.store_bit(1).end_cell().to_boc()) for body in bodies} == {None}
 
 
 def test_a_body_with_a_number_that_is_used_up_is_claimed() -> None:

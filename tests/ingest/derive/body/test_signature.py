@@ -60,6 +60,7 @@ def test_every_shipped_name_is_a_signature() -> None:
         for opcode, records in load_scheme().layouts.items()
         for record in records
         for name in record.name.split(",")
+        if name
     }
     tables = read_tables(sorted({name for name, _opcode in shipped}))
     assert {(table.name, layout.opcode) for table in tables for layout in table.layouts} == shipped
