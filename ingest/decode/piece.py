@@ -10,27 +10,22 @@ HashmapAugE 256 AccountDispatchQueue uint64. If a state has no size (capability 
 is old), its messages are counted, provided that the block's update shows the complete queue.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from tonlake.ingest.blocks import McBundle, RawBlock
 from tonlake.ingest.decode.block.block import decode_bundles
-from tonlake.ingest.decode.block.header import read_parts
-from tonlake.ingest.decode.block.state import read_state
-from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.cell.envelope import BagIndex, IndexedCell
-from tonlake.ingest.decode.cell.tree import MERKLE_UPDATE, ORDINARY
+from tonlake.ingest.decode.block.header import check_tag, read_parts
+from tonlake.ingest.decode.block.state import STATE_TAG
+from tonlake.ingest.decode.cell.boc import open_indexed, parse_boc
+from tonlake.ingest.decode.cell.tree import MERKLE_UPDATE, ORDINARY, CellTree
 from tonlake.ingest.decode.rows import Row, make_table
-from tonlake.ingest.errors import BocError, IngestError
+from tonlake.ingest.errors import BocError, DecodeError, IngestError
 from tonlake.lake.schema import BLOCK_PROOFS, QUEUE_SIZES
 
-Links: TypeAlias = Sequence[int] | None
-"""Children of an ordinary cell; None for a pruned branch."""
-
-_BLOCK_TAG, _STATE_TAG = bytes.fromhex("11ef55aa"), bytes.fromhex("9023afe2")
 _AUG_BITS, _EXTRA_TAG_BITS, _SIZE_BITS = 64, 4, 48
 _EXTRA_BITS = _EXTRA_TAG_BITS + 1 + _AUG_BITS + 1
 _CHILDREN_OF_FORK = 2
@@ -51,87 +46,45 @@ def _list_blocks(bundles: Sequence[McBundle]) -> Iterator[tuple[Row, RawBlock]]:
 def read_queue_size(data: bytes) -> int | None:
     """Return the size of the outbound queue after a block (bag of cells); None if unknown."""
     try:
-        return _read_indexed(BagIndex(data))
-    except BocError:
-        return _read_parsed(data)
+        return _measure_queue(open_indexed(data))
+    except (BocError, DecodeError):
+        return _measure_queue(parse_boc(data, check_crc=False))
 
 
-def _read_indexed(bag: BagIndex) -> int | None:
-    block = bag.read(bag.root)
-    _check_tag(block, _BLOCK_TAG)
-    update = bag.read(block.refs[2])
-    if not update.is_exotic or update.data[0] != MERKLE_UPDATE:
+def _measure_queue(tree: CellTree) -> int | None:
+    update = read_parts(tree).state_update
+    if tree.kind(update) != MERKLE_UPDATE:
         raise BocError("no Merkle update")
-    state = bag.read(update.refs[1])
-    _check_tag(state, _STATE_TAG)
-
-    def read_links(cell: int) -> Links:
-        found = bag.read(cell)
-        return None if found.is_exotic else found.refs
-
-    queue = bag.read(state.refs[0])
-    return None if queue.is_exotic else _measure(queue.bits(), queue.refs, read_links)
-
-
-def _check_tag(cell: IndexedCell, tag: bytes) -> None:
-    if cell.is_exotic or not cell.data.startswith(tag):
-        raise BocError(f"no cell with the tag {tag.hex()}")
-
-
-def _read_parsed(data: bytes) -> int | None:
-    tree = parse_boc(data, check_crc=False)
-    _old, new = tree.refs(read_parts(tree).state_update)
-    info = read_state(tree, new).out_msg_queue
-
-    def read_links(cell: int) -> Links:
-        return tree.refs(cell) if tree.kind(cell) == ORDINARY else None
-
-    links = read_links(info)
-    return None if links is None else _measure(tree.bits(info), links, read_links)
+    state = tree.slice(tree.refs(update)[1])
+    check_tag(state, 32, STATE_TAG, "shard state")
+    info = state.load_ref()
+    if tree.kind(info) != ORDINARY:
+        return None
+    start = tree.slice(info)
+    root = start.load_maybe_ref()
+    start.skip(_AUG_BITS + 1)  # the augmentation, and whether proc_info is empty
+    if root is None:
+        return 0
+    if start.load_bit() and start.bits_left >= _EXTRA_BITS and not start.load_uint(_EXTRA_TAG_BITS):
+        start.skip(1 + _AUG_BITS)  # dispatch_queue
+        if start.load_bit():
+            return start.load_uint(_SIZE_BITS)
+    return _count_leaves(tree, root)
 
 
-def _measure(
-    bits: tuple[int, int], links: Sequence[int], read_links: Callable[[int], Links]
-) -> int | None:
-    size = _read_info(*bits)
-    return _count_leaves(links[0], read_links) if size is None and links else size
-
-
-def _count_leaves(root: int, read_links: Callable[[int], Links]) -> int | None:
+def _count_leaves(tree: CellTree, root: int) -> int | None:
     """Count the leaves of a queue: a fork has two children, a leaf one, its message."""
     todo, count = [root], 0
     while todo:
-        links = read_links(todo.pop())
-        if links is None:  # pruned, since the block did not change it
+        cell = todo.pop()
+        if tree.kind(cell) != ORDINARY:  # pruned, since the block did not change it
             return None
+        links = tree.refs(cell)
         if len(links) == _CHILDREN_OF_FORK:
             todo += links
         else:
             count += 1
     return count
-
-
-def _read_info(value: int, bits: int) -> int | None:
-    """Return the size in the bits of OutMsgQueueInfo; None if it is not there."""
-    left = bits
-
-    def load(count: int) -> int:
-        nonlocal left
-        left -= count
-        if left < 0:
-            raise BocError("OutMsgQueueInfo ends too early")
-        return value >> left & ((1 << count) - 1)
-
-    is_empty = not load(1)
-    load(_AUG_BITS)
-    load(1)  # proc_info
-    if is_empty or not load(1):
-        return 0 if is_empty else None
-    if left < _EXTRA_BITS or load(_EXTRA_TAG_BITS):
-        return None
-    load(1)  # dispatch_queue
-    load(_AUG_BITS)
-    return load(_SIZE_BITS) if load(1) else None
 
 
 def list_proofs(bundles: Sequence[McBundle]) -> pa.Table:

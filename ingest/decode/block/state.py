@@ -47,7 +47,7 @@ from tonlake.ingest.errors import BocError, DecodeError, IngestError
 from tonlake.lake.account import MASTERCHAIN
 
 ACCOUNT_BITS = 256
-_STATE_TAG = 0x9023AFE2
+STATE_TAG = 0x9023AFE2
 _SPLIT_STATE_TAG = 0x5F327DA5
 _MC_STATE_EXTRA_TAG = 0xCC26
 
@@ -59,7 +59,6 @@ class ShardState(msgspec.Struct, frozen=True):
     shard: int
     seqno: int
     gen_utime: int
-    out_msg_queue: int
     accounts: int
     totals: int
     custom: int | None
@@ -77,16 +76,16 @@ class ShardAccount(NamedTuple):
 def read_state(tree: CellTree, cell: int) -> ShardState:
     """Read the top of a ShardStateUnsplit."""
     state = tree.slice(cell)
-    check_tag(state, 32, _STATE_TAG, "shard state")
+    check_tag(state, 32, STATE_TAG, "shard state")
     state.load_int(32)  # global_id
     workchain, shard = read_shard_ident(state)
     seqno, _vert_seqno, gen_utime = (state.load_uint(32) for _ in range(3))
     state.skip(64 + 32)  # gen_lt, min_ref_mc_seqno
-    out_msg_queue = state.load_ref()
+    state.load_ref()  # out_msg_queue_info
     state.load_bit()  # before_split
     accounts, totals = state.load_ref(), state.load_ref()
     custom = state.load_maybe_ref()
-    return ShardState(workchain, shard, seqno, gen_utime, out_msg_queue, accounts, totals, custom)
+    return ShardState(workchain, shard, seqno, gen_utime, accounts, totals, custom)
 
 
 def read_state_sides(tree: CellTree, cell: int) -> list[ShardState]:

@@ -138,39 +138,24 @@ _HASH_AND_DEPTH_BYTES = 34
 _OFFSET_BYTES_AT = 5
 
 
-class IndexedCell(NamedTuple):
-    """A cell of a bag: its data with the completion tag, if any, and its children."""
-
-    is_exotic: bool
-    d2: int
-    data: bytes
-    refs: tuple[int, ...]
-
-    def bits(self) -> tuple[int, int]:
-        """Return the data as an integer, and its number of bits."""
-        value = int.from_bytes(self.data, "big")
-        if not self.d2 & 1:
-            return value, len(self.data) * 8
-        tag = (value & -value).bit_length()
-        return value >> tag, len(self.data) * 8 - tag
-
-
-class BagIndex:
-    """The cells of a generic bag with an index."""
+class BagIndex(dict[int, bytes]):
+    """The cells (d1, d2 and data) of a generic bag with an index, and their links, once read."""
 
     def __init__(self, data: bytes) -> None:
         """Read only the header of the bag."""
+        super().__init__()
         envelope = read_envelope(data, check_crc=False)
         if data[:4] != GENERIC or not data[4] & INDEX_FLAG:
             raise BocError("the bag has no index", 4)
         self.root = envelope.roots[0]
+        self.links: dict[int, tuple[int, ...]] = {}
         self._data, self._envelope = data, envelope
         self._width = data[_OFFSET_BYTES_AT]
         self._shift = 1 if data[4] & CACHE_FLAG else 0
         self._start = envelope.first - envelope.cell_count * self._width
 
-    def read(self, cell: int) -> IndexedCell:
-        """Return the cell with this number."""
+    def __missing__(self, cell: int) -> bytes:
+        """Read the cell with this number."""
         data, (cell_count, _roots, ref_bytes, first, cells_end) = self._data, self._envelope
         if cell >= cell_count:
             raise BocError(f"cell {cell} of {cell_count}", self._start)
@@ -185,8 +170,9 @@ class BagIndex:
         if d1 & _HASHES_BIT:
             start += ((d1 >> 5).bit_count() + 1) * _HASH_AND_DEPTH_BYTES
         data_end = start + 2 + (d2 + 1 >> 1)
-        if data_end + (d1 & 7) * ref_bytes != end:
+        if data_end + (d1 & 7) * ref_bytes != end or (d1 & _EXOTIC_BIT and d2 < 2):  # noqa: PLR2004
             raise BocError(f"the index does not fit cell {cell}", start)
-        places = range(data_end, end, ref_bytes)
-        refs = tuple([int.from_bytes(data[at : at + ref_bytes], "big") for at in places])
-        return IndexedCell(bool(d1 & _EXOTIC_BIT), d2, data[start + 2 : data_end], refs)
+        refs = [data[at : at + ref_bytes] for at in range(data_end, end, ref_bytes)]
+        self.links[cell] = tuple([int.from_bytes(ref, "big") for ref in refs])
+        self[cell] = found = bytes((d1 & ~_HASHES_BIT, d2)) + data[start + 2 : data_end]
+        return found

@@ -300,7 +300,7 @@ _from_bytes = int.from_bytes
 def read_bits(head: bytes) -> tuple[int, int]:
     """Return the data of an ordinary cell as an integer, and its number of bits."""
     if head[0] & _EXOTIC_BIT:
-        name = KIND_NAMES[head[2]]
+        name = KIND_NAMES.get(head[2], "exotic")
         raise BocError(f"expected an ordinary cell, found a {name} cell")
     if not head[1] & 1:
         return _from_bytes(head[2:], "big"), head[1] << 2
