@@ -87,12 +87,6 @@ def name_folder_of_process() -> Path:
     return hidden if hidden.exists() else Path.cwd()
 
 
-def name_open_file(descriptor: int) -> str | None:
-    """Return a path by which other processes open a file of this one, None without proc(5)."""
-    path = f"/proc/{os.getpid()}/fd/{descriptor}"
-    return path if Path(path).exists() else None
-
-
 def end_with_parent(signal: int) -> None:
     """Let the kernel send this process a signal when its parent ends, where it can."""
     _call_prctl(_PR_SET_PDEATHSIG, signal)

@@ -29,7 +29,7 @@ from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.decode.piece import Hole, Piece, decode_chunk
 from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError, SourceError
-from tonlake.ingest.run.process import AT_END, BufferFiles, SharedValue, TaskProcess
+from tonlake.ingest.run.process import AT_END, SharedValue, TaskProcess
 from tonlake.ingest.settings import IngestSections, IngestSettings
 from tonlake.ingest.span import Span
 from tonlake.ingest.spread import Shared
@@ -188,8 +188,8 @@ class Workers:
         raise_file_limit()  # rows waiting for other stages are open files
         make_folder(lake_dir / LOG_FOLDER)
         self._folder = TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=lake_dir / LOG_FOLDER)
-        self._files = BufferFiles(Path(self._folder.name), keeps=True)
-        self._start = partial(TaskProcess, self._files, _begin, lake_dir, open_source)
+        self._path = Path(self._folder.name)
+        self._start = partial(TaskProcess, self._path, _begin, lake_dir, open_source)
         # A thread per process sends it work and waits for its result.
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="ingest-worker")
         self._processes: list[TaskProcess] = []
@@ -223,7 +223,7 @@ class Workers:
 
     def share(self, value: T) -> Shared[T]:
         """Return a handle by which processes open ``value``; see ``Spread``."""
-        return SharedValue(self._files, value)
+        return SharedValue(value, self._path)
 
     def submit(self, work: Callable[[T], R], item: T) -> Future[R]:
         """Start ``work(item)``; its result raises as ``map`` does."""

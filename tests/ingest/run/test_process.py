@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tonlake.ingest.errors import BlockCorrupt, SourceError, WorkerLost
-from tonlake.ingest.run.process import AT_END, BufferFiles, Channel, SharedValue, TaskProcess
+from tonlake.ingest.run.process import AT_END, Channel, SharedValue, TaskProcess, pack
 from tonlake.lake.errors import LakeCorrupt, LakeFull
 
 LARGE = 8 << 20
@@ -72,7 +72,7 @@ def die_while_answering() -> NoReturn:
 
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[TaskProcess]:
-    process = TaskProcess(BufferFiles(tmp_path), begin)
+    process = TaskProcess(tmp_path, begin)
     yield process
     process.stop()
     process.join()
@@ -86,7 +86,7 @@ def test_work_is_done_in_another_process(process: TaskProcess) -> None:
 
 
 def test_what_is_open_at_the_end_is_closed(tmp_path: Path) -> None:
-    process = TaskProcess(BufferFiles(tmp_path), begin)
+    process = TaskProcess(tmp_path, begin)
     process.run(leave_at_end, tmp_path / "closed")
     assert not (tmp_path / "closed").exists()
     process.stop()
@@ -117,8 +117,8 @@ def test_a_result_for_which_there_is_no_room_is_named(process: TaskProcess) -> N
 def test_a_death_in_the_middle_of_an_answer_is_seen(tmp_path: Path) -> None:
     """The answer ends there; nothing waits for the rest of it."""
     process, other = (
-        TaskProcess(BufferFiles(tmp_path), begin),
-        TaskProcess(BufferFiles(tmp_path), begin),
+        TaskProcess(tmp_path, begin),
+        TaskProcess(tmp_path, begin),
     )
     with pytest.raises(WorkerLost, match=r"process \d+ ended with signal 9"):
         process.run(die_while_answering)
@@ -160,7 +160,7 @@ def count_open() -> int:
 def carry(value: object, folder: Path) -> Any:
     """Send a value from one end to the other, and return what arrives."""
     here, there = multiprocessing.Pipe()
-    sender, receiver = Channel(here, BufferFiles(folder)), Channel(there, BufferFiles(folder))
+    sender, receiver = Channel(here, folder), Channel(there, folder)
     thread = threading.Thread(target=sender.send, args=(value,))
     thread.start()
     found = receiver.receive()
@@ -208,15 +208,15 @@ def test_a_folder_that_was_swept_is_made_again(tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     table = pa.table({"a": range(10_000)})
     here, there = multiprocessing.Pipe()
-    Channel(here, BufferFiles(folder)).send(table)
-    assert Channel(there, BufferFiles(folder)).receive() == table
+    Channel(here, folder).send(table)
+    assert Channel(there, folder).receive() == table
     here.close()
     there.close()
 
 
 def test_a_full_disk_is_named(tmp_path: Path) -> None:
     here, there = multiprocessing.Pipe()
-    sender, receiver = (Channel(each, BufferFiles(tmp_path)) for each in (here, there))
+    sender, receiver = (Channel(each, tmp_path) for each in (here, there))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
@@ -232,40 +232,18 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
         each.close()
 
 
-@pytest.mark.parametrize("is_swept", [False, True])
-def test_what_was_received_is_sent_on_without_a_copy(tmp_path: Path, *, is_swept: bool) -> None:
-    """Slices and joined tables too: they lie in the same file."""
-    worker, coordinator = BufferFiles(tmp_path), BufferFiles(tmp_path, keeps=True)
-    table = pa.table({"a": range(100_000), "b": pa.array([b"x" * 32] * 100_000, pa.binary(32))})
-    first, second = (coordinator.unpack(worker.pack(table)) for _ in range(2))
-    joined = pa.concat_tables([first.slice(3), second])
-    packed = coordinator.pack(joined)
-    assert packed.fresh is None
-    assert len(packed.paths) == 2
-    assert not list(tmp_path.iterdir())
-    if is_swept:
-        tmp_path.rmdir()
-    arrived = worker.unpack(packed)
-    del first, second, joined
-    assert arrived.slice(0, 99_997) == table.slice(3)
-    assert arrived.slice(99_997) == table
-
-
-def test_shared_rows_are_written_once_and_their_file_closed(tmp_path: Path) -> None:
-    files = BufferFiles(tmp_path, keeps=True)
+def test_shared_rows_are_written_once_and_their_file_removed(tmp_path: Path) -> None:
     before = count_open()
-    table = pa.table({"a": range(100_000)})
-    value = SharedValue(files, table)
-    shared = value.open()
-    assert shared == table
-    assert BufferFiles(tmp_path).unpack(files.pack([value]))[0].open() == table
-    again = files.pack([shared, shared.slice(5), {"b": 1}])
-    assert again.fresh is None
-    kept = files.unpack(again)
-    del shared, value
-    assert kept[1] == table.slice(5)
-    assert files.pack(kept[1]).fresh is None
+    table = pa.table({"a": range(100_000), "b": pa.array([b"x" * 32] * 100_000, pa.binary(32))})
+    value = SharedValue(table, tmp_path)
+    assert value.open() is table
+    received = [pack([value, 1], tmp_path) for _ in range(2)]
+    assert [each.path for each in received] == [None, None]
+    assert len(list(tmp_path.iterdir())) == 1
+    first, second = (each.open()[0].open() for each in received)
+    del value
+    assert not list(tmp_path.iterdir())
+    assert first == second == table
     assert count_open() > before
-    del kept
+    del first, second
     assert count_open() == before
-    assert files.pack(table).fresh is not None
