@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from tonlake.ingest.errors import CellUnderflow
 
@@ -39,7 +39,7 @@ class CellSlice:
         self.ref = 0
 
     @classmethod
-    def at(cls, tree: CellTree, cell: int, value: int, left: int) -> CellSlice:
+    def at(cls, tree: CellTree, cell: int, value: int, left: int) -> Self:
         """Return a cursor ``left`` bits before the end of a cell with the bits ``value``."""
         start = cls.__new__(cls)
         start.tree = tree
@@ -59,9 +59,9 @@ class CellSlice:
         """Number of references not read yet."""
         return len(self.tree.links[self.cell]) - self.ref
 
-    def copy(self) -> CellSlice:
+    def copy(self) -> Self:
         """Return a second cursor at the same position."""
-        twin = CellSlice.at(self.tree, self.cell, self.value, self.bits_left)
+        twin = self.at(self.tree, self.cell, self.value, self.bits_left)
         twin.ref = self.ref
         return twin
 
@@ -126,11 +126,12 @@ class CellSlice:
         """Read ``Maybe ^X``; return the child cell or None."""
         return self.load_ref() if self.load_bit() else None
 
-    def skip(self, bits: int) -> None:
-        """Skip ``bits`` bits."""
+    def skip(self, bits: int) -> Self:
+        """Skip ``bits`` bits; return the cursor itself."""
         if bits > self.bits_left:
             self._refuse(f"{bits} bits")
         self.bits_left -= bits
+        return self
 
     def end(self) -> None:
         """Skip whatever is left."""

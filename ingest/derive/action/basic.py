@@ -199,7 +199,7 @@ def read_outgoing(external: Message, account: str) -> list[Message]:
         ActionUnreadable: the body is not one of a known wallet.
         IngestError, ValueError, IndexError: a cell of the body is malformed.
     """
-    body = external.content.rest()
+    body = external.content
     tree = body.tree
     decoder = MessageDecoder(tree, None)
     cells = list(_list_cells(tree, body.cell))

@@ -19,49 +19,13 @@ OPCODE_BITS = 32
 _NONE, _EXTERN, _STD, _VAR = range(4)
 
 
-class Body:
+class Body(CellSlice):
     """A cursor in a cell of a body; reads past its end raise CellUnderflow."""
 
-    __slots__ = ("_at",)
+    __slots__ = ()
 
-    def __init__(self, at: CellSlice) -> None:
-        """Create a cursor at a position in a cell."""
-        self._at = at
-
-    def copy(self) -> Body:
-        """Return a second cursor at the same position."""
-        return Body(self._at.copy())
-
-    @property
-    def bits_left(self) -> int:
-        """Number of unread bits."""
-        return self._at.bits_left
-
-    @property
-    def refs_left(self) -> int:
-        """Number of unread references."""
-        return self._at.refs_left
-
-    def skip(self, bits: int) -> Body:
-        """Skip bits; return the cursor itself."""
-        self._at.skip(bits)
-        return self
-
-    def uint(self, bits: int) -> int:
-        """Read an unsigned integer."""
-        return self._at.load_uint(bits)
-
-    def signed(self, bits: int) -> int:
-        """Read a signed integer."""
-        return self._at.load_int(bits)
-
-    def bit(self) -> bool:
-        """Read one bit."""
-        return self._at.load_bit()
-
-    def coins(self) -> int:
-        """Read an amount (VarUInteger 16)."""
-        return self._at.load_coins()
+    uint, signed = CellSlice.load_uint, CellSlice.load_int
+    bit, coins = CellSlice.load_bit, CellSlice.load_coins
 
     def hex(self, bits: int) -> str:
         """Read bits as lowercase hexadecimal digits."""
@@ -87,7 +51,7 @@ class Body:
 
     def peek_opcode(self) -> int | None:
         """Return the next 32 bits; None if there are fewer."""
-        return self._at.peek_uint(OPCODE_BITS) if self.bits_left >= OPCODE_BITS else None
+        return self.peek_uint(OPCODE_BITS) if self.bits_left >= OPCODE_BITS else None
 
     def address(self) -> str | None:
         """Read MsgAddress: ``workchain:HEX`` for addr_std, None for addr_none and addr_extern.
@@ -122,20 +86,20 @@ class Body:
 
     @property
     def _is_exotic(self) -> bool:
-        return self._at.tree.kind(self._at.cell) != ORDINARY
+        return self.tree.kind(self.cell) != ORDINARY
 
-    def ref(self) -> Body:
+    def child(self) -> Body:
         """Read a reference: a cursor at the start of the child, at the end if it is exotic."""
-        tree, cell = self._at.tree, self._at.load_ref()
+        tree, cell = self.tree, self.load_ref()
         if tree.kind(cell) == ORDINARY:
-            return Body(tree.slice(cell))
-        end = CellSlice.at(tree, cell, 0, 0)
+            return Body(tree, cell)
+        end = Body.at(tree, cell, 0, 0)
         end.ref = len(tree.refs(cell))
-        return Body(end)
+        return end
 
     def maybe_ref(self) -> Body | None:
         """Read ``Maybe ^Cell``."""
-        return self.ref() if self.bit() else None
+        return self.child() if self.bit() else None
 
     def either_ref(self) -> Body:
         """Read ``Either Cell ^Cell``: the child, or the rest of this cell.
@@ -144,7 +108,7 @@ class Body:
         """
         if not self.bits_left or not self.bit():
             return self.copy()
-        return self.ref() if self.refs_left else self.copy().skip(self.bits_left)
+        return self.child() if self.refs_left else self.copy().skip(self.bits_left)
 
     def response_address(self) -> str | None:
         """Read the address for excesses, None if the body ends before it."""
@@ -157,30 +121,25 @@ class Body:
         """
         address = self.response_address()
         has_payload = bool(self.bits_left) and self.bit() and self.refs_left
-        return address, self.ref() if has_payload else None
+        return address, self.child() if has_payload else None
 
     def forward_amount(self) -> int:
         """Read the amount that tokens forward, 0 if the body ends before it."""
         return self.coins() if self.bits_left else 0
 
-    def rest(self) -> CellSlice:
-        """Return the position in the cell, for readers of other modules."""
-        return self._at
-
     def hash(self) -> bytes:
         """Return the hash of a cell with the unread data."""
-        tree = self._at.tree
-        return tree.hash(CellBuilder(tree).store_slice(self._at).end())
+        return self.tree.hash(CellBuilder(self.tree).store_slice(self).end())
 
     def boc(self, *, crc32c: bool = True) -> str:
         """Return the unread data as a bag of cells in base64, by default with its CRC."""
-        builder = CellBuilder(self._at.tree)
-        root = self._at.cell if self._is_exotic else builder.store_slice(self._at).end()
-        return base64.b64encode(serialize_depth_first(self._at.tree, root, crc32c=crc32c)).decode()
+        tree = self.tree
+        root = self.cell if self._is_exotic else CellBuilder(tree).store_slice(self).end()
+        return base64.b64encode(serialize_depth_first(tree, root, crc32c=crc32c)).decode()
 
     def snake(self) -> bytes:
         """Read the bytes to the end of the cell and of the chain of its first children."""
-        return read_words(self._at.copy())
+        return read_words(self.copy())
 
 
 def read_body(boc: bytes | None) -> Body:
@@ -193,7 +152,7 @@ def read_body(boc: bytes | None) -> Body:
     if boc is None:
         raise ActionUnreadable("the body of the message is lost")
     tree = parse_boc(boc)
-    return Body(tree.slice(tree.roots[0]))
+    return Body(tree, tree.roots[0])
 
 
 def read_comment(payload: Body) -> tuple[str | None, bool]:

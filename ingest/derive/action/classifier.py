@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tonlake.ingest.derive.action.basic import build_blocks, make_ghosts
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.model import Trace, build_nodes
-from tonlake.ingest.derive.action.pattern import UNREADABLE, Match
+from tonlake.ingest.derive.action.pattern import UNREADABLE
 from tonlake.ingest.derive.action.precedence import RULES
 from tonlake.ingest.derive.action.protocol import dedust, dedust_v2
 from tonlake.ingest.derive.action.row import Action, make_actions, make_unknown
@@ -21,7 +21,6 @@ from tonlake.ingest.derive.action.rule import (
     GASLESS,
     MARKERS,
     Block,
-    Draft,
     Head,
     Rule,
     unlink,
@@ -61,15 +60,14 @@ class Index:
         if heads:
             present = heads & self._by_head.keys()
             found = {block for head in present for block in self._by_head[head]}
-        return sorted(found, key=self._place) if len(found) > 1 else list(found)
+        if len(found) < 2:  # noqa: PLR2004 - nothing to sort
+            return list(found)
+        return sorted(found, key=lambda block: (block.depth, block.min_lt, self._all[block]))
 
     def has(self, demands: Iterable[AbstractSet[Head]]) -> bool:
         """Return whether each set of heads has a block."""
         by_head = self._by_head
         return all(any(by_head.get(head) for head in heads) for heads in demands)
-
-    def _place(self, block: Block) -> tuple[int, int, int]:
-        return block.depth, block.min_lt, self._all[block]
 
 
 class RuleBook:
@@ -125,22 +123,16 @@ def _apply(rule: Rule, block: Block, interfaces: Interfaces, index: Index) -> Bl
         return None
     if draft is None:
         return None
-    merged = _merge(rule, match, draft)
+    merged = Block(
+        draft.type, (), draft.columns, served=draft.served, failed=draft.failed, rule=rule.name
+    )
+    merged.notes = draft.notes or merged.notes
+    merged.extra_accounts, merged.is_broken = draft.extra_accounts, draft.is_broken
+    merged.merge([*match.blocks, *draft.more])
     for taken in merged.children:
         index.remove(taken)
     index.add(merged)
     return merged
-
-
-def _merge(rule: Rule, match: Match, draft: Draft) -> Block:
-    block = Block(
-        draft.type, (), draft.columns, served=draft.served, failed=draft.failed, rule=rule.name
-    )
-    block.notes = draft.notes or block.notes
-    block.extra_accounts = draft.extra_accounts
-    block.is_broken = draft.is_broken
-    block.merge([*match.blocks, *draft.more])
-    return block
 
 
 MAX_NODES = 4000

@@ -89,25 +89,23 @@ def classify_traces(
 
     A trace is classified again with the accounts that it missed, until it misses none.
 
-    Args:
-        traces: Rows of ``traces``.
-        rows: Rows of all their transactions.
-        find_known: Returns the facts of other accounts as of the end of a trace.
-        spread: The processes that classify slices; the result does not depend on it.
+    ``rows`` are those of all their transactions; ``find_known`` returns the facts of other accounts
+    as of the end of a trace.
     """
     facts: dict[bytes, dict[str, Facts]] = {}
-    shared = spread.share(rows)
-    outcomes = list(spread.map(_classify_slice, _cut_slices(traces, shared, facts)))
-    parts, count = [outcome.tables for outcome in outcomes], sum(each.traces for each in outcomes)
-    while missed := {key: asked for each in outcomes for key, asked in each.missed.items()}:
-        again = _look_up(missed, facts, find_known)
+    shared, due, count = spread.share(rows), traces, 0
+    parts: list[dict[str, pa.Table]] = []
+    while True:
+        outcomes = list(spread.map(_classify_slice, _cut_slices(due, shared, facts)))
+        parts += [outcome.tables for outcome in outcomes]
+        count = count or sum(outcome.traces for outcome in outcomes)
+        missed = {key: asked for each in outcomes for key, asked in each.missed.items()}
+        again = _look_up(missed, facts, find_known) if missed else []
         if not again:
             break
         ids = pa.array(again, traces["trace_id"].type)
         parts = [_filter_tables(tables, ids) for tables in parts]
-        some = traces.filter(pc.is_in(traces["trace_id"], value_set=ids))
-        outcomes = list(spread.map(_classify_slice, _cut_slices(some, shared, facts)))
-        parts += [outcome.tables for outcome in outcomes]
+        due = traces.filter(pc.is_in(traces["trace_id"], value_set=ids))
     joined = {name: pa.concat_tables([part[name] for part in parts]) for name in parts[0]}
     return Classification(joined, count, facts)
 
@@ -230,7 +228,9 @@ class ActionFiles:
             fresh, ranges = self._leave_out_known(state, file), []
             if ACTION_RANGES.name in before:
                 ranges = read_rows(self._lake_dir, before[ACTION_RANGES.name]).to_pylist()
-                fresh = _keep_within(fresh, ranges)
+                ends = fresh["mc_seqno_end"].to_numpy()
+                is_within = np.any([_lies_within(ends, row) for row in ranges], axis=0)
+                fresh = keep_rows(fresh, pa.array(is_within))  # others are not classified yet
             sources = gather_sources(self._lake_dir, state, fresh, at_hand, place, moved)
             known = KnownContracts(self._lake_dir, self._settings, state, at_hand)
             found = classify_traces(fresh, sources, known.find, self._spread)
@@ -252,12 +252,6 @@ class ActionFiles:
             return file.rows
         is_known = pc.is_in(file.rows["trace_id"], value_set=pa.concat_arrays(known))
         return file.rows.filter(pc.invert(is_known))
-
-
-def _keep_within(traces: pa.Table, ranges: Sequence[Row]) -> pa.Table:
-    """Return the traces that end in one of the ranges; others are not classified yet."""
-    ends = traces["mc_seqno_end"].to_numpy()
-    return keep_rows(traces, pa.array(np.any([_lies_within(ends, row) for row in ranges], axis=0)))
 
 
 def _lies_within(seqnos: np.ndarray, row: Row) -> np.ndarray:
@@ -323,11 +317,11 @@ def rederive_actions(
         places = [each for each in places if not _is_current(lake_dir, each, mine.get(each, {}))]
     if not places:
         return None
+    before = {place: mine.get(place, {}) for place in places}
+    known = KnownContracts(lake_dir, settings.lake, state)
     return Derivation(
-        files=_derive_all(
-            KnownContracts(lake_dir, settings.lake, state), lake_dir, state, places, scope
-        ),
-        removed=frozenset(file.path for place in places for file in mine.get(place, {}).values()),
+        files=_derive_all(known, lake_dir, state, before, scope),
+        removed=frozenset(file.path for files in before.values() for file in files.values()),
     )
 
 
@@ -342,11 +336,15 @@ def _is_current(lake_dir: Path, place: Place, files: Mapping[str, DataFile]) -> 
 
 
 def _derive_all(
-    known: KnownContracts, lake_dir: Path, state: LogState, places: list[Place], scope: Scope
+    known: KnownContracts,
+    lake_dir: Path,
+    state: LogState,
+    files: Mapping[Place, Mapping[str, DataFile]],
+    scope: Scope,
 ) -> Iterator[NewFile]:
-    mine = list_action_files(state)
+    """Yield the files of the places of ``files``, which has those that they replace."""
     keeps_old = scope.within is None
-    for done, place in enumerate(places, 1):
+    for done, (place, before) in enumerate(files.items(), 1):
         parts = [read_rows(lake_dir, file) for file in list_files_at(state, place, TRACES.name)]
         traces = pa.concat_tables(parts) if parts else TRACES.empty
         sources = gather_sources(lake_dir, state, traces, {}, place)
@@ -356,14 +354,12 @@ def _derive_all(
         actions = tables[ACTIONS.name]
         ranges = make_rows(ACTION_RANGES, [describe_range(place, count, actions.num_rows)])
         yield NewFile(ACTION_RANGES.name, place, ranges)
-        before = mine.get(place, {})
-        if not keeps_old and SUPERSEDED_ACTIONS.name in before:
-            old = read_rows(lake_dir, before[SUPERSEDED_ACTIONS.name])
+        kept = ACTIONS.name if keeps_old else SUPERSEDED_ACTIONS.name
+        if kept in before:
+            old = read_rows(lake_dir, before[kept])
+            old = find_superseded(old, actions) if keeps_old else old
             yield NewFile(SUPERSEDED_ACTIONS.name, place, old)
-        elif keeps_old and ACTIONS.name in before:
-            old = read_rows(lake_dir, before[ACTIONS.name])
-            yield NewFile(SUPERSEDED_ACTIONS.name, place, find_superseded(old, actions))
-        scope.on_range(done, len(places))
+        scope.on_range(done, len(files))
 
 
 def find_superseded(old: pa.Table, new: pa.Table) -> pa.Table:

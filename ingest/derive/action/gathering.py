@@ -11,7 +11,6 @@ however old. Few traces need any, so the lake is opened only for those.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,7 +29,7 @@ from tonlake.ingest.derive.action.stored import (
     list_data_hashes,
     list_sales,
 )
-from tonlake.lake.account import AccountId
+from tonlake.lake.account import AccountId, read_raw_address
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.rows import iter_dicts, read_rows
 from tonlake.lake.log.place import Place, list_files_between, read_place
@@ -59,13 +58,8 @@ def gather_sources(
 ) -> Rows:
     """Return the rows of all transactions of traces: all of ``at_hand``, and theirs in the lake.
 
-    Args:
-        lake_dir: Folder of the lake.
-        state: State of the lake.
-        traces: Rows of ``traces``.
-        at_hand: Rows of a range that is not in the lake yet, by table.
-        place: That range.
-        moved: Rows of ``transaction_traces`` that replace those of ranges in the lake.
+    ``at_hand`` are the rows, by table, of the range at ``place``, which is not in the lake yet;
+    ``moved`` the rows of ``transaction_traces`` that replace those of ranges in the lake.
     """
     if not traces.num_rows:
         return Rows({})
@@ -76,11 +70,8 @@ def gather_sources(
     lts = pc.min(traces["start_lt"]).as_py(), pc.max(traces["end_lt"]).as_py()
     gathering = _Gathering(lake_dir, files, at_hand if overlaps else {}, lts)
     ids = traces["trace_id"].unique()
-    members = filter_rows(
-        gathering.collect(TRANSACTION_TRACES.name, "trace_id", ids, moved=moved or {}),
-        "trace_id",
-        ids,
-    )
+    held = gathering.collect(TRANSACTION_TRACES.name, "trace_id", ids, moved=moved or {})
+    members = filter_rows(held, "trace_id", ids)
     near = gathering.narrow(members["mc_seqno"].unique().to_pylist())
     hashes = members["hash"].unique()
     tables = {TRANSACTION_TRACES.name: members}
@@ -180,15 +171,7 @@ def _read_more(
 
 Row = dict[str, Any]
 
-_RAW = re.compile(r"(-?\d{1,9}):([0-9A-F]{64})")
-_QUERIES = {
-    "jetton_wallets": "from newest_until('jetton_wallets', $workchains, $accounts, $mc_seqnos)",
-    "nft_items": "from newest_until('nft_items', $workchains, $accounts, $mc_seqnos)",
-    "nft_sales": "from newest_until('nft_sales', $workchains, $accounts, $mc_seqnos)",
-    "dex_pools": "from newest_until('dex_pools', $workchains, $accounts, $mc_seqnos)",
-    "multisig_orders": "from newest_until('multisig_orders', $workchains, $accounts, $mc_seqnos)",
-}
-"""Queries for the newest row of each account up to the block of the lookup."""
+_TABLES = ("jetton_wallets", "nft_items", "nft_sales", "dex_pools", "multisig_orders")
 
 
 def find_nothing(_asked: set[Asked]) -> Mapping[Asked, Facts]:
@@ -211,13 +194,9 @@ class KnownContracts:
         self._fresh = fresh or {}
 
     def find(self, asked: set[Asked]) -> dict[Asked, Facts]:
-        """Return the last facts of accounts, each as of a masterchain block; omit unknown accounts.
-
-        Args:
-            asked: Raw addresses, each with the block as of which facts are looked up.
-        """
+        """Return the last facts of raw addresses, each as of a masterchain block, if it has any."""
         newest: dict[Asked, dict[str, Row]] = {}
-        known = {key: parsed for key in asked if (parsed := _parse_address(key[0])) is not None}
+        known = {key: parsed for key in asked if (parsed := read_raw_address(key[0])) is not None}
         for key, name, row in (*self._read_lake(known), *self._read_fresh(known)):
             rows = newest.setdefault(key, {})
             if name not in rows or rows[name]["mc_seqno"] < row["mc_seqno"]:
@@ -238,9 +217,11 @@ class KnownContracts:
             "mc_seqnos": [mc_seqno for _, mc_seqno in asked],
         }
         snapshot = Snapshot(self._lake_dir, self._state)
-        with connect(snapshot, self._settings, tables=tuple(_QUERIES)) as connection:
-            for name, statement in _QUERIES.items():
-                cursor = connection.execute(statement, parameters)
+        with connect(snapshot, self._settings, tables=_TABLES) as connection:
+            for name in _TABLES:
+                # The newest row of each account up to the block of the lookup.
+                source = f"newest_until('{name}', $workchains, $accounts, $mc_seqnos)"
+                cursor = connection.execute(f"from {source}", parameters)
                 columns = [column[0] for column in cursor.description or ()]
                 for values in cursor.fetchall():
                     row = dict(zip(columns, values, strict=True))
@@ -252,7 +233,7 @@ class KnownContracts:
         for address, mc_seqno in asked:
             ends.setdefault(address, []).append(mc_seqno)
         accounts = sorted({account for _, account in asked.values()})
-        for name in _QUERIES:
+        for name in _TABLES:
             rows = self._fresh.get(name)
             if rows is None or not rows.num_rows:
                 continue
@@ -265,9 +246,3 @@ class KnownContracts:
 
 def _show_account(row: Row) -> str:
     return show_address(row["workchain"], row["account"]) or ""
-
-
-def _parse_address(address: str) -> AccountId | None:
-    """Return the account of a raw address; None for any other text."""
-    match = _RAW.fullmatch(address)
-    return None if match is None else (int(match[1]), bytes.fromhex(match[2]))

@@ -157,11 +157,6 @@ def show_address(workchain: int | None, account: bytes | None) -> str | None:
     return None if account is None else f"{workchain}:{account.hex().upper()}"
 
 
-def _read_jetton_wallet(row: Row, address: str) -> Facts:
-    owner, jetton = _show(row, "owner"), _show(row, "jetton")
-    return {"JettonWallet": {"address": address, "owner": owner, "jetton": jetton}}
-
-
 def _show(row: Mapping[str, Any], name: str) -> str | None:
     """Return the raw address in a column and its workchain."""
     return show_address(row[f"{name}_workchain"], row[name])
@@ -204,7 +199,12 @@ def _read_pool(row: Row, _address: str) -> Facts:
 
 
 READERS: Mapping[str, Callable[[Row, str], Facts]] = {
-    JETTON_WALLETS.name: _read_jetton_wallet,
+    JETTON_WALLETS.name: lambda row, address: {
+        "JettonWallet": {
+            "address": address,
+            **{name: _show(row, name) for name in ("owner", "jetton")},
+        }
+    },
     NFT_ITEMS.name: _read_nft_item,
     NFT_SALES.name: lambda row, address: show_sale(row, json.loads(row["details"]), address),
     DEX_POOLS.name: _read_pool,

@@ -30,7 +30,6 @@ from tonlake.ingest.derive.action.rule import (
 )
 from tonlake.ingest.derive.action.version import V1_BLOCKS
 from tonlake.lake.file.rows import make_rows
-from tonlake.lake.schema import Table
 from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS
 
 _START_LT, _LT = attrgetter("start_lt"), attrgetter("lt")
@@ -234,8 +233,10 @@ class ActionRows:
         return {
             ACTIONS.name: actions,
             ACTION_ACCOUNTS.name: _list_accounts(actions),
-            DEX_SWAPS.name: _collect(DEX_SWAPS, map(_make_swap, self._find(_SWAPS))),
-            NFT_SALES_EVENTS.name: _collect(NFT_SALES_EVENTS, map(_make_sale, self._find(_SALES))),
+            DEX_SWAPS.name: make_rows(DEX_SWAPS, [*map(_make_swap, self._find(_SWAPS))]),
+            NFT_SALES_EVENTS.name: make_rows(
+                NFT_SALES_EVENTS, [*map(_make_sale, self._find(_SALES))]
+            ),
         }
 
     def _find(self, types: AbstractSet[str]) -> Iterator[Row]:
@@ -243,11 +244,6 @@ class ActionRows:
         for row in self._rows:
             if row[_TYPE] in types:
                 yield dict(zip(ACTIONS.names, row, strict=True))
-
-
-def _collect(table: Table, rows: Iterable[Row]) -> pa.Table:
-    """Return rows as a table; other keys of the rows are ignored."""
-    return make_rows(table, list(rows))
 
 
 def _make_row(action: Action) -> tuple[Any, ...]:

@@ -141,7 +141,7 @@ def staking_withdraw(match: Match) -> Draft:
     columns["coffee_staking_withdraw_data"] = {
         "nft_address": block["destination"],
         "nft_index": match["position"].fields().uint(64),
-        "points": None if log is None else log.arguments().ref().coins(),
+        "points": None if log is None else log.arguments().child().coins(),
     }
     return Draft("coffee_staking_withdraw", columns)
 
@@ -212,11 +212,11 @@ def create_pool_creator(match: Match) -> Draft:
     amount = body.coins()
     first, second = exchange.read_assets(body, ASSET_TAG_BITS)
     if body.skip(3).bit():  # settings of the market maker
-        body.ref()
+        body.child()
     columns = {
         "source": incoming.source,
         "source_secondary": incoming.source_jetton_wallet,
-        "destination": body.ref().address(),
+        "destination": body.child().address(),
         "destination_secondary": match["deploy"].message.destination,
         "asset": incoming.asset,
         "asset2": first,
@@ -284,8 +284,8 @@ def deposit_liquidity(match: Match) -> Draft:
     incoming, event = exchange.read_incoming(match["in"], raw=True), match.get("event")
     body = match.block.fields()
     body.coins()
-    body.ref()
-    params = body.ref()
+    body.child()
+    params = body.child()
     first, second = exchange.read_assets(params, ASSET_TAG_BITS)
     number, other = (1, second) if incoming.asset == first else (2, first)
     excesses = [read_payout(match["paid_order"], paid) for paid in match.all("paid")]

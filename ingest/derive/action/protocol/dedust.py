@@ -120,9 +120,9 @@ def _read_asked(block: Block) -> tuple[str | None, _Target]:
     asset1:DedustAsset ^[asset0_target_balance:Coins asset1_target_balance:Coins …].
     """
     body = block.fields()
-    _proof, owner, _is_stable = body.take("ref", "address", 1)
+    _proof, owner, _is_stable = body.take("child", "address", 1)
     assets = exchange.read_assets(body, ASSET_TAG_BITS)
-    inner = body.ref()
+    inner = body.child()
     return owner, _Target(assets, (inner.coins(), inner.coins()))
 
 
@@ -174,7 +174,7 @@ def _read_deposited(block: Block) -> _Target:
     TL-B: query_id:uint64 proof:^Cell owner_addr:MsgAddress min_lp_amount:Coins ^[asset0:DedustAsset
     asset0_amount:Coins asset1:DedustAsset asset1_amount:Coins].
     """
-    inner = block.arguments().take("ref", "ref")[1]
+    inner = block.arguments().take("child", "child")[1]
     first, first_amount = exchange.read_asset(inner, ASSET_TAG_BITS), inner.coins()
     second, second_amount = exchange.read_asset(inner, ASSET_TAG_BITS), inner.coins()
     return _Target((first, second), (first_amount, second_amount))

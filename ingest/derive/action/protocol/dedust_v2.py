@@ -40,11 +40,11 @@ def read_order(block: Block) -> Body:
         LookupError: the jettons have no such payload.
     """
     if block.type != JETTON_TRANSFER:
-        return block.arguments().ref()
+        return block.arguments().child()
     payload: Body | None = block["payload"]
     if payload is None or payload.peek_opcode() != PAY_JETTON:
         raise LookupError("jettons arrived at a pool of DeDust without an order")
-    return payload.copy().skip(32).ref()
+    return payload.copy().skip(32).child()
 
 
 def _is_swap(block: Block) -> bool:
@@ -323,7 +323,7 @@ def deposit_liquidity(match: Match) -> Draft | None:
     TL-B: join#25251ee0 query_id:uint64 config:^Cell x:Coins y:Coins initiator:MsgAddress; log
     35df2e12 x_in:Coins y_in:Coins liquidity:Coins ….
     """
-    _config, *amounts, initiator = match.block.fields().take("ref", "coins", "coins", "address")
+    _config, *amounts, initiator = match.block.fields().take("child", "coins", "coins", "address")
     minted, log = None, match.get("log")
     legs = [exchange.read_incoming(block) for block in match.all("back")]
     if log is not None:

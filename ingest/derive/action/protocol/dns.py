@@ -38,7 +38,7 @@ def _read_text(record: Body) -> str:
     chunks = record.uint(8)
     data = b""
     for chunk in range(chunks):
-        part = record if chunk == 0 else record.ref()
+        part = record if chunk == 0 else record.child()
         data += part.uint(8 * (length := part.uint(8))).to_bytes(length, "big")
         record = part
     return data.decode(errors="replace")
@@ -97,5 +97,5 @@ def change_record(match: Match) -> Draft:
     columns["change_dns_record_data"] = {"key": key}
     if not body.refs_left:
         return Draft("delete_dns", columns, failed=block.failed)
-    columns["change_dns_record_data"] |= read_record(body.ref())
+    columns["change_dns_record_data"] |= read_record(body.child())
     return Draft("change_dns", columns, failed=block.failed)

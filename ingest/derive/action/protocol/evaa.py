@@ -68,7 +68,7 @@ def _find_failure(match: Match) -> str | None:
     unsatisfied = match.get("unsatisfied")
     if unsatisfied is None:
         return "master_not_enough_liquidity"
-    error = unsatisfied.fields().take("address", "address", 256, "ref")[3]
+    error = unsatisfied.fields().take("address", "address", 256, "child")[3]
     error.take(64 + 256 + 64, "coins")
     code = error.peek_opcode()
     return "liquidation_error" if code is None else f"liquidation_error_0x{code:x}"
@@ -189,7 +189,7 @@ def liquidate(match: Match) -> Draft:
     if "user" in match:
         columns["destination_secondary"] = match["user"]["destination"]
     if satisfied is not None:
-        *_, asset_id, inner = satisfied.fields().take("address", "address", 256, "ref")
+        *_, asset_id, inner = satisfied.fields().take("address", "address", 256, "child")
         data |= {"debt_amount": inner.skip(64).uint(64), "asset_id": hex(asset_id)}
         columns["amount"] = inner.skip(64 + 64 + 256 + 64).uint(64)
     columns["evaa_liquidate_data"] = data

@@ -171,7 +171,7 @@ def mint(match: Match) -> Draft | None:
     }
     if internal is None or block.failed:
         if block.opcode == MINTER_MINT:
-            columns["amount"] = body.ref().skip(32 + 64).coins()
+            columns["amount"] = body.child().skip(32 + 64).coins()
         is_named = columns["destination"] is not None
         return Draft("jetton_mint", columns, failed=True) if is_named else None
     wallet = match.interfaces.jetton_wallet(internal.message.destination)

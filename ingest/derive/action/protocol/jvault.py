@@ -62,8 +62,7 @@ def _read_claimed(block: Block) -> list[str]:
     root = block.fields().maybe_ref()
     if root is None:
         return []
-    at = root.rest()
-    keys = (key for key, _ in iter_hashmap(at.tree, at.cell, _ADDRESS_BITS))
+    keys = (key for key, _ in iter_hashmap(root.tree, root.cell, _ADDRESS_BITS))
     return [_show_address(key) for key in keys]
 
 

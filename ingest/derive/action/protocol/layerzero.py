@@ -80,13 +80,13 @@ class Record:
 
 def _child(body: Body, number: int) -> Body:
     """Return the start of a child cell, counted from 0."""
-    child: Body = body.copy().take(*["ref"] * (number + 1))[-1]
+    child: Body = body.copy().take(*["child"] * (number + 1))[-1]
     return child
 
 
 def read_record(body: Body) -> Record:
     """Return the record in the first reference of a message."""
-    return Record(body.copy().ref())
+    return Record(body.copy().child())
 
 
 def read_packet(packet: Record) -> Columns:

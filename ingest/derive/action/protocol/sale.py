@@ -242,7 +242,7 @@ def telegram_start(match: Match) -> Draft | None:
     item = nft.find_item(match.interfaces, block.message.destination)
     if not nft.is_telegram_item(item):
         return None
-    config = block.fields().ref()
+    config = block.fields().child()
     beneficiary = config.address()
     columns = (
         block.pick("source")

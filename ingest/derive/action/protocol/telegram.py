@@ -135,7 +135,7 @@ def read_rotation(body: Body) -> Rotation | None:
     """
     body.skip(SIGNATURE_BITS + 32)
     numbers = body.uint(32), body.uint(32), body.uint(32)
-    key, signature, old_key = body.hex(_KEY_BITS), body.ref(), body.ref()
+    key, signature, old_key = body.hex(_KEY_BITS), body.child(), body.child()
     rotation = Rotation(*numbers, key, signature.hex(SIGNATURE_BITS), old_key.hex(_KEY_BITS))
     return rotation if all(part.is_empty for part in (body, signature, old_key)) else None
 

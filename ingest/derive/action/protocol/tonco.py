@@ -65,7 +65,7 @@ def _read_min_out(order: Block) -> int:
 
     TL-B of swap_params: amount:Coins sqrt_price_limit:uint160 min_out_amount:Coins.
     """
-    amount: int = order.arguments().ref().take("coins", 160, "coins")[2]
+    amount: int = order.arguments().child().take("coins", 160, "coins")[2]
     return amount
 
 
@@ -128,7 +128,7 @@ def deploy_pool(match: Match) -> Draft:
     started = init.fields()
     started.take(2, "address", 1, "address", 1 + 24 + 1 + 160 + 1)
     data["pool_active"] = started.bit()
-    data |= body.take("ref", "ref", "ref")[2].show(
+    data |= body.take("child", "child", "child")[2].show(
         jetton0_minter="address", jetton1_minter="address"
     )
     columns = match.block.pick("source", "destination") | {

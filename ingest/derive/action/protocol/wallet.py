@@ -77,7 +77,7 @@ def _read_changes(body: Body) -> tuple[list[tuple[int, str | None]], bool | None
             is_allowed = item.bit()
         else:
             raise ActionUnreadable(f"unknown extended action {kind} of a wallet of version 5")
-        item = item.ref() if item.refs_left else None
+        item = item.child() if item.refs_left else None
     if body.bits_left != _SIGNATURE_BITS:
         raise ActionUnreadable("the extended actions are not followed by a signature")
     return changes, is_allowed
@@ -121,9 +121,8 @@ def _hash_body(requested: Body) -> bytes | None:
 
     TL-B: message$_ info:CommonMsgInfoRelaxed init:(Maybe ...) body:(Either X ^X).
     """
-    place = requested.rest()
     try:
-        columns = MessageDecoder(place.tree, None).decode(place.cell)
+        columns = MessageDecoder(requested.tree, None).decode(requested.cell)
     except (IngestError, ValueError, LookupError):
         return None
     body_hash: bytes | None = dict(zip(CELL_COLUMNS, columns, strict=True))["body_hash"]
@@ -139,14 +138,14 @@ def _read_accounts(body: Body) -> list[str]:
             accounts.append(account)
         if not body.refs_left:
             return accounts
-        body = body.ref()
+        body = body.child()
 
 
 @rule("vesting.send_message", call(SEND).then(call(SENT)))
 def send_message(match: Match) -> Draft:
     """Draft a message that the owner sends from the vesting wallet."""
     block = match.block
-    query_id, _mode, inner = block.arguments().take(64, 8, "ref")
+    query_id, _mode, inner = block.arguments().take(64, 8, "child")
     data = {"query_id": query_id, "message_boc": inner.copy().boc(crc32c=False)}
     body_hash = _hash_body(inner)
     *_, destination, amount = inner.take(_INT_MSG_FLAGS, "address", "address", "coins")
@@ -194,11 +193,11 @@ def create_order(match: Match) -> Draft | None:
     if signers is None:
         return None
     body, started = block.arguments(), init.fields()
-    started.take(8 + 48, "ref", "ref")
+    started.take(8 + 48, "child", "child")
     shown = body.show(query_id=64, order_seqno=256, is_created_by_signer="bit")
     shown["is_signed_by_creator"] = started.bit()
     shown |= body.show(creator_index=8, expiration_date=48)
-    shown["order_boc"] = body.ref().boc(crc32c=False)
+    shown["order_boc"] = body.child().boc(crc32c=False)
     columns = block.pick("source", "destination") | {
         "destination_secondary": init["destination"],
         "multisig_create_order_data": shown,
@@ -236,7 +235,7 @@ def execute(match: Match) -> Draft | None:
     body = block.arguments()
     data = body.show(query_id=64, order_seqno=256, expiration_date=48, approvals_num=8)
     data["signers_hash"] = base64.b64encode(body.uint(256).to_bytes(32, "big")).decode()
-    data["order_boc"] = body.ref().boc(crc32c=False)
+    data["order_boc"] = body.child().boc(crc32c=False)
     columns = block.pick("source", "destination") | {"multisig_execute_data": data}
     return Draft("multisig_execute", columns, failed=block.failed, extra_accounts=signers)
 
