@@ -1,13 +1,12 @@
 """Collects decoded pieces for a commit, up to its limits; a commit is within one UTC day."""
 
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.chain import list_masterchain
-from tonlake.ingest.decode.piece import Piece
+from tonlake.ingest.decode.piece import Piece, take_blocks
 from tonlake.ingest.settings import IngestSettings
 from tonlake.lake.schema import ARROW_TYPES, TABLES
 
@@ -21,28 +20,20 @@ def split_by_day(piece: Piece) -> list[Piece]:
     parts = []
     for start, end in zip([0, *cuts], [*cuts, len(days)], strict=True):
         first, last = piece.first + start, piece.first + end - 1
-        parts.append(piece if not cuts else Piece(first, last, _rows_between(piece, first, last)))
+        tables = take_blocks(piece.tables, first, last) if cuts else piece.tables
+        parts.append(Piece(first, last, tables))
     return parts
 
 
 def piece_day(piece: Piece) -> str:
     """Return the UTC day (``YYYY-MM-DD``) of the first masterchain block of a piece."""
-    return _mc_days(piece)[0]
+    return f"{datetime.fromtimestamp(_mc_days(piece)[0] * DAY_S, UTC):%Y-%m-%d}"
 
 
-def _mc_days(piece: Piece) -> list[str]:
+def _mc_days(piece: Piece) -> list[int]:
+    """Return the UTC day of each masterchain block, in days since 1970."""
     times = sorted(list_masterchain(piece.tables["blocks"], ("seqno", "gen_utime")))
-    return [_name_day(utime // DAY_S) for _seqno, utime in times]
-
-
-@lru_cache
-def _name_day(number: int) -> str:
-    return f"{datetime.fromtimestamp(number * DAY_S, UTC):%Y-%m-%d}"
-
-
-def _rows_between(piece: Piece, first: int, last: int) -> dict[str, pa.Table]:
-    inside = (pc.field("mc_seqno") >= first) & (pc.field("mc_seqno") <= last)
-    return {name: rows.filter(inside) for name, rows in piece.tables.items()}
+    return [utime // DAY_S for _seqno, utime in times]
 
 
 TRANSACTIONS = 65_536

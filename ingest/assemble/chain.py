@@ -67,10 +67,7 @@ _BORDERS_KEPT = 100
 def read_chain(
     lake_dir: Path, requested: Span, *, log: LogReader | None = None, borders: Borders | None = None
 ) -> Chain:
-    """Return the chain of a lake, with the links around its gaps in ``requested``.
-
-    ``borders`` caches links between calls.
-    """
+    """Return the chain of a lake with the links around its gaps, which ``borders`` caches."""
     state = (log or LogReader(lake_dir)).read()
     borders = {} if borders is None else borders
     covered = [Span(first, last) for first, last in state.ranges]

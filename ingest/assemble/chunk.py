@@ -49,19 +49,13 @@ class VersionRegistry:
         versions: dict[int, int] = {}
         for _ in range(KEYS_BACK):
             key_seqno = mark.before
-            mark = self._look_up(key_seqno)
+            if key_seqno not in self._marks:
+                self._keep(key_seqno, self._ask_source(key_seqno) or self._ask_lake(key_seqno))
+            mark = self._marks[key_seqno]
             if mark is None or mark.version is None:
                 break
             versions[key_seqno] = mark.version
         return msgspec.structs.replace(bundle, versions=versions)
-
-    def _look_up(self, key_seqno: int) -> KeyMark | None:
-        if key_seqno not in self._marks:
-            found = self._ask_source(key_seqno)
-            if found is None and self._log is not None:
-                found = read_stored(self._log, key_seqno)
-            self._keep(key_seqno, found)
-        return self._marks[key_seqno]
 
     def _keep(self, key_seqno: int, mark: KeyMark | None) -> None:
         if len(self._marks) >= KEYS_KEPT:
@@ -79,17 +73,17 @@ class VersionRegistry:
         except BlockUnavailable:
             return None
 
-
-def read_stored(log: LogReader, key_seqno: int) -> KeyMark | None:
-    """Return the mark of a key block (0: zero state) from a lake; None if it has none."""
-    is_param = (pc.field("mc_seqno") == key_seqno) & (pc.field("param") == VERSION_PARAM)
-    bags = _read_column(log, CONFIG_PARAMS.name, key_seqno, "boc", is_param)
-    if not bags:
-        return None
-    tree = parse_boc(bags[0])
-    is_block = (pc.field("workchain") == MASTERCHAIN) & (pc.field("seqno") == key_seqno)
-    before = _read_column(log, BLOCKS.name, key_seqno, "prev_key_block_seqno", is_block)
-    return KeyMark(before[0] if before else 0, read_version(tree, tree.roots[0]))
+    def _ask_lake(self, key_seqno: int) -> KeyMark | None:
+        if self._log is None:
+            return None
+        is_param = (pc.field("mc_seqno") == key_seqno) & (pc.field("param") == VERSION_PARAM)
+        bags = _read_column(self._log, CONFIG_PARAMS.name, key_seqno, "boc", is_param)
+        if not bags:
+            return None
+        tree = parse_boc(bags[0])
+        is_block = (pc.field("workchain") == MASTERCHAIN) & (pc.field("seqno") == key_seqno)
+        before = _read_column(self._log, BLOCKS.name, key_seqno, "prev_key_block_seqno", is_block)
+        return KeyMark(before[0] if before else 0, read_version(tree, tree.roots[0]))
 
 
 def _read_column(

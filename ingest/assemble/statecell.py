@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -22,9 +23,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.decode.block.message import read_extra_currencies
-from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.decode.cell.packed import assemble_boc
+from tonlake.ingest.decode.cell.packed import append_packed
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import MissingCell
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Span
@@ -337,11 +338,10 @@ def _complete_file(lake_dir: Path, file: DataFile, registry: CurrencyRegistry) -
 
 
 def _read_text(root: bytes, cells: Cells) -> str | None:
-    try:
-        tree = parse_boc(assemble_boc(root, cells))
-    except MissingCell:
-        return None
-    return read_extra_currencies(tree, tree.roots[0])
+    tree = CellTree()
+    with suppress(MissingCell):
+        return read_extra_currencies(tree, append_packed(tree, root, cells, {}))
+    return None
 
 
 _KEY_BITS = 256
@@ -458,12 +458,9 @@ class LibraryRegistry:
 
 def _read_public(root: bytes, cells: Cells) -> set[bytes] | None:
     """Return the public libraries in an account's dictionary; None if cells are missing."""
+    tree = CellTree()
     try:
-        tree = parse_boc(assemble_boc(root, cells))
+        entries = iter_hashmap(tree, append_packed(tree, root, cells, {}), _KEY_BITS)
     except MissingCell:
         return None
-    return {
-        key.to_bytes(32, "big")
-        for key, value in iter_hashmap(tree, tree.roots[0], _KEY_BITS)
-        if value.load_bit()
-    }
+    return {key.to_bytes(32, "big") for key, value in entries if value.load_bit()}

@@ -130,7 +130,9 @@ def pull_command(
             if checker is not None and LogReader(lake_dir).read().number:
                 _check_proofs(lake_dir, checker)
             follow_source(
-                place, lake_dir, selection, settings, notify=_notify, on_report=show_copied
+                *(place, lake_dir, selection, settings),
+                notify=lambda text: click.echo(f"pull: {text}", err=True),
+                on_report=show_copied,
             )
             return
         with show_progress("files") as show:
@@ -153,20 +155,16 @@ def _copy(
     return report
 
 
-def _notify(text: str) -> None:
-    click.echo(f"pull: {text}", err=True)
-
-
 def _check_proofs(lake_dir: Path, checker: ProofChecker) -> None:
     """Print on stderr how many blocks of a copy are proven; exit if one is not."""
     try:
-        found = checker.check()
+        proven = checker.check()
     except ChainUnproven as error:
         click.echo(f"error: {lake_dir} is copied, but not proven: {error}", err=True)
         sys.exit(EXIT_DATA)
     click.echo(
-        f"proven: {found.masterchain:,} masterchain blocks {found.first_mc_seqno}.."
-        f"{found.last_mc_seqno} and {found.shard_blocks:,} shard blocks",
+        f"proven: {proven.masterchain:,} masterchain blocks {proven.first_mc_seqno}.."
+        f"{proven.last_mc_seqno} and {proven.shard_blocks:,} shard blocks",
         err=True,
     )
 

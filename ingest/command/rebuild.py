@@ -16,7 +16,7 @@ from tonlake.lake.command.maintain import rebuild_group, report_rebuilt
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.place import list_files, read_place
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import Commit, LogState, read_state
+from tonlake.lake.log.state import Commit, read_state
 from tonlake.lake.unanswered import list_reasons
 
 _DONE = {
@@ -38,7 +38,9 @@ def upgrade_lake(lake_dir: Path, settings: IngestSections) -> Iterator[tuple[str
     for stage in STAGES:
         scope = Scope()
         if stage.marker is not None:
-            scope = Scope(within=_list_lacking(read_state(lake_dir), *stage.marker))
+            files = (list_files(read_state(lake_dir), name) for name in stage.marker)
+            places, done = ({read_place(file.path) for file in each} for each in files)
+            scope = Scope(within=[Span(at.first, at.last) for at in sorted(places - done)])
         if stage.enabled(settings) and scope.within != []:
             yield from _name(_DONE[stage.name], rebuild(stage.name, lake_dir, settings, scope))
     if settings.lake.build_index:
@@ -48,14 +50,6 @@ def upgrade_lake(lake_dir: Path, settings: IngestSections) -> Iterator[tuple[str
 def _name(what: str, commit: Commit | None) -> Iterator[tuple[str, Commit]]:
     if commit is not None:
         yield what, commit
-
-
-def _list_lacking(state: LogState, base: str, derived: str) -> list[Span]:
-    """Return the spans with files of ``base`` but without files of ``derived``."""
-    places, done = (
-        {read_place(file.path) for file in list_files(state, name)} for name in (base, derived)
-    )
-    return [Span(place.first, place.last) for place in sorted(places - done)]
 
 
 def _list_retried(lake_dir: Path, settings: IngestSections) -> list[Span]:

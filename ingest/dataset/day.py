@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.batch import DAY_S
 from tonlake.ingest.dataset.files import FORM, DataSet
@@ -26,7 +25,7 @@ from tonlake.ingest.decode.block.message import normalize
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.packed import pack_cell
 from tonlake.ingest.decode.native import hash_root
-from tonlake.ingest.decode.piece import Hole, Piece
+from tonlake.ingest.decode.piece import Hole, Piece, take_blocks
 from tonlake.ingest.decode.rows import Row, make_table
 from tonlake.ingest.errors import BlockNeverHad, BocError, DecodeError, SourceError
 from tonlake.ingest.span import Span
@@ -203,7 +202,9 @@ class Day:
             statement = _read_statement(table)
             used = {name: value for name, value in bounds.items() if f"${name}" in statement}
             self._run(statement, used)
-            self._run(_DUPLICATES[table])
+            # One row of each key is left; a statement over whole rows takes twice the time.
+            first = f"select min(rowid) from {table} group by {_KEYS[table]}"  # noqa: S608
+            self._run(f"delete from {table} where rowid not in ({first})")  # noqa: S608
         self._flaws = dict(self._run(_read_statement("flaws")).fetchall())
         keys = self._run("select seqno from blocks where workchain = -1 and key_block").fetchall()
         self._key_blocks = {seqno for (seqno,) in keys}
@@ -298,7 +299,7 @@ class Day:
             if hole is None and mc_seqno <= span.last:
                 continue
             if begun < mc_seqno:
-                yield Piece(begun, mc_seqno - 1, _take_blocks(tables, begun, mc_seqno - 1))
+                yield Piece(begun, mc_seqno - 1, take_blocks(tables, begun, mc_seqno - 1))
             begun = mc_seqno + 1
             if hole is not None:
                 yield hole
@@ -320,12 +321,6 @@ def _read_cells(states: pa.Table, flaws: dict[int, str]) -> list[Row]:
             except DecodeError as error:
                 flaws[mc_seqno] = str(error)
     return found
-
-
-def _take_blocks(tables: Tables, first: int, last: int) -> Tables:
-    lowest = 0 if first == 1 else first
-    inside = (pc.field("mc_seqno") >= lowest) & (pc.field("mc_seqno") <= last)
-    return {name: rows.filter(inside) for name, rows in tables.items()}
 
 
 def _normalize(row: Mapping[str, Any]) -> bytes:
@@ -359,27 +354,12 @@ def _fit(rows: pa.Table, table: Table) -> pa.Table:
     return pa.table(columns, schema=table.arrow)
 
 
-_DUPLICATES = {
-    "blocks": """
-        delete from blocks
-        where rowid not in (select min(rowid) from blocks group by workchain, shard, seqno)
-    """,
-    "transactions": """
-        delete from transactions
-        where rowid not in (select min(rowid) from transactions group by hash)
-    """,
-    "messages": """
-        delete from messages
-        where rowid not in (select min(rowid) from messages group by tx_hash, direction, msg_hash)
-    """,
-    "account_states": """
-        delete from account_states
-        where rowid not in (
-            select min(rowid) from account_states group by workchain, account, mc_seqno, block_seqno
-        )
-    """,
+_KEYS = {
+    "blocks": "workchain, shard, seqno",
+    "transactions": "hash",
+    "messages": "tx_hash, direction, msg_hash",
+    "account_states": "workchain, account, mc_seqno, block_seqno",
 }
-"""Statements that leave one row of each key; a statement over whole rows takes twice the time."""
 
 _SELECTS = {
     "blocks": "select * from blocks where mc_seqno between $first and $last",

@@ -10,11 +10,12 @@ HashmapAugE 256 AccountDispatchQueue uint64. If a state has no size (capability 
 is old), its messages are counted, provided that the block's update shows the complete queue.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tonlake.ingest.blocks import McBundle, RawBlock
 from tonlake.ingest.decode.block.block import decode_bundles
@@ -122,6 +123,13 @@ def decode_chunk(bundles: Sequence[McBundle]) -> list[Piece | Hole]:
             return [Hole(bundles[0].mc_seqno, type(error).__name__, str(error))]
     middle = len(bundles) // 2
     return decode_chunk(bundles[:middle]) + decode_chunk(bundles[middle:])
+
+
+def take_blocks(tables: Mapping[str, pa.Table], first: int, last: int) -> dict[str, pa.Table]:
+    """Return the rows of some masterchain blocks; the zero state comes with block 1."""
+    lowest = 0 if first == 1 else first
+    inside = (pc.field("mc_seqno") >= lowest) & (pc.field("mc_seqno") <= last)
+    return {name: rows.filter(inside) for name, rows in tables.items()}
 
 
 def join_tables(pieces: Sequence[Piece]) -> dict[str, pa.Table]:

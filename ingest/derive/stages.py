@@ -143,12 +143,7 @@ def rebuild(
     """Derive the files of a stage again and commit them; return None if nothing changed.
 
     Index segments with outdated traces or contracts have to be refreshed by ``rebuild_index``.
-
-    Args:
-        name: Name of the stage; the tables that it reads do not change.
-        lake_dir: Folder of the lake.
-        settings: File options, and limits of get-methods.
-        scope: Ranges to derive again; traces are always derived for all ranges.
+    Traces are always derived for all ranges.
 
     Raises:
         LakeNotFound: the folder holds no lake.

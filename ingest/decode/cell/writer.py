@@ -209,9 +209,12 @@ class Plan(NamedTuple):
 def serialize_boc(tree: CellTree, roots: Sequence[int], *, crc32c: bool = False) -> bytes:
     """Return the bag of the subtrees under ``roots`` in the generic form without index.
 
-    ``crc32c=True`` returns the bytes of TON Center (``std_boc_serialize`` with CRC).
+    Duplicates are written once. With ``crc32c`` it is TON Center's ``std_boc_serialize``.
     """
-    bag = _write(tree, roots)
+    bag = _write_chain(tree, roots[0]) if len(roots) == 1 else None
+    if bag is None and len(roots) == 1 and tree.is_distinct(roots[0]):
+        bag = _write_by_plan(tree, roots[0])
+    bag = bag or _write_ordered(tree, roots, *_number(tree, roots))
     return add_crc32c(bag) if crc32c else bag
 
 
@@ -224,14 +227,6 @@ def add_crc32c(bag: bytes) -> bytes:
 def serialize_single(cell: bytes) -> bytes:
     """Return the bag of one cell (d1, d2 and data) without children."""
     return _SINGLE_HEAD + bytes((len(cell), 0)) + cell
-
-
-def _write(tree: CellTree, roots: Sequence[int]) -> bytes:
-    """Return the bag of any cells; duplicates are written once."""
-    bag = _write_chain(tree, roots[0]) if len(roots) == 1 else None
-    if bag is None and len(roots) == 1 and tree.is_distinct(roots[0]):
-        bag = _write_by_plan(tree, roots[0])
-    return bag or _write_ordered(tree, roots, *_number(tree, roots))
 
 
 def _write_chain(tree: CellTree, root: int) -> bytes | None:
