@@ -31,6 +31,7 @@ from tonlake.lake.errors import SettingsError
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 Resolve: TypeAlias = Callable[[str, int], list[str]]
+LeftSeconds: TypeAlias = Callable[[float | None], float]
 
 PICTURE_BYTES = 1 << 21
 """Maximum size of a picture."""
@@ -212,32 +213,17 @@ class Guard:
         return found
 
 
-class _Deadline:
-    """The end of a time limit."""
-
-    def __init__(self, timeout_s: float) -> None:
-        self._end_s = time.monotonic() + timeout_s
-
-    def left_s(self, timeout: float | None = None) -> float:
-        """Return the seconds left, at most ``timeout``."""
-        left = self._end_s - time.monotonic()
-        if left <= 0:
-            raise FetchFailed("the time limit was exceeded")
-        return left if timeout is None else min(left, timeout)
-
-
 class _TimedStream(httpcore.NetworkStream):
-    """A stream whose operations all end with the deadline, however slow the peer is."""
+    """A stream whose operations all end in time, however slow the peer is."""
 
-    def __init__(self, stream: httpcore.NetworkStream, deadline: _Deadline) -> None:
-        self._stream = stream
-        self._deadline = deadline
+    def __init__(self, stream: httpcore.NetworkStream, left_s: LeftSeconds) -> None:
+        self._stream, self._left_s = stream, left_s
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, self._deadline.left_s(timeout))
+        return self._stream.read(max_bytes, self._left_s(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, self._deadline.left_s(timeout))
+        self._stream.write(buffer, self._left_s(timeout))
 
     def close(self) -> None:
         self._stream.close()
@@ -248,10 +234,8 @@ class _TimedStream(httpcore.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore.NetworkStream:
-        left = self._deadline.left_s(timeout)
-        return _TimedStream(
-            self._stream.start_tls(ssl_context, server_hostname, left), self._deadline
-        )
+        stream = self._stream.start_tls(ssl_context, server_hostname, self._left_s(timeout))
+        return _TimedStream(stream, self._left_s)
 
     def get_extra_info(self, info: str) -> object:
         return self._stream.get_extra_info(info)
@@ -263,8 +247,15 @@ class CheckedBackend(httpcore.NetworkBackend):
     def __init__(self, guard: Guard, timeout_s: float) -> None:
         """Start the time limit now."""
         self._guard = guard
-        self._deadline = _Deadline(timeout_s)
+        self._end_s = time.monotonic() + timeout_s
         self._plain = httpcore.SyncBackend()
+
+    def left_s(self, timeout: float | None = None) -> float:
+        """Return the seconds left, at most ``timeout``."""
+        left = self._end_s - time.monotonic()
+        if left <= 0:
+            raise FetchFailed("the time limit was exceeded")
+        return left if timeout is None else min(left, timeout)
 
     def connect_tcp(
         self,
@@ -275,16 +266,16 @@ class CheckedBackend(httpcore.NetworkBackend):
         socket_options: Iterable[SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
         """Resolve, check and connect to the first address that accepts."""
-        addresses = self._guard.find_addresses(host, port, self._deadline.left_s())
+        addresses = self._guard.find_addresses(host, port, self.left_s())
         failure: httpcore.NetworkError | httpcore.TimeoutException | None = None
         for address in addresses:
-            left = self._deadline.left_s(timeout)
+            left = self.left_s(timeout)
             try:
                 stream = self._plain.connect_tcp(address, port, left, local_address, socket_options)
             except (httpcore.NetworkError, httpcore.TimeoutException) as error:
                 failure = error
             else:
-                return _TimedStream(stream, self._deadline)
+                return _TimedStream(stream, self.left_s)
         raise failure or FetchFailed(f"{host} has no address")
 
 
@@ -321,17 +312,17 @@ class Accepted(NamedTuple):
     max_bytes: int
 
 
-def _is_object(kind: str) -> bool:
-    return kind in _TYPES or kind.endswith(("/json", "+json"))
-
-
-def _is_picture(kind: str) -> bool:
+OBJECT = Accepted(
+    "application/json, text/plain;q=0.5",
+    lambda kind: kind in _TYPES or kind.endswith(("/json", "+json")),
+    CONTENT_BYTES,
+)
+PICTURE = Accepted(
+    "image/webp, image/png, image/jpeg, image/gif",
     # The bytes decide, not the type, which IPFS gateways often do not know.
-    return not kind.endswith(("html", "+xml"))
-
-
-OBJECT = Accepted("application/json, text/plain;q=0.5", _is_object, CONTENT_BYTES)
-PICTURE = Accepted("image/webp, image/png, image/jpeg, image/gif", _is_picture, PICTURE_BYTES)
+    lambda kind: not kind.endswith(("html", "+xml")),
+    PICTURE_BYTES,
+)
 
 
 class Downloader:

@@ -56,7 +56,7 @@ from tonlake.lake.index.builder.rebuild import (
     order_segment,
     rebuild_index,
 )
-from tonlake.lake.log.place import Derive, Place, find_newest_day, read_place
+from tonlake.lake.log.place import Place, find_newest_day, read_place
 from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.snapshot import Lease
 from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState
@@ -296,7 +296,7 @@ class Pipeline:
             source=self.source.describe(),
             network=self._network(tables["blocks"]),
             settings=self.settings.lake,
-            derive=self._derive_files(),
+            derive=derive_in_order(self._list_steps(), at_once=self.workers is not None),
             log=self.log,
             submit=self.workers.submit if self.workers else None,
             pack_rows=self.pack_rows,
@@ -344,9 +344,6 @@ class Pipeline:
             for derived in derive_in_order(steps)(state, dict(rows), place):
                 rows |= {file.table: file.rows for file in derived.files if file.place == place}
         return {name: rows[name] for name in STREAMED if name in rows}
-
-    def _derive_files(self) -> Derive:
-        return derive_in_order(self._list_steps(), at_once=self.workers is not None)
 
     def _list_steps(self) -> dict[str, Step]:
         spread = self.workers or HERE

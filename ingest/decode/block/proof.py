@@ -14,9 +14,9 @@ validators of the blocks after them.
 
 import binascii
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from nacl.exceptions import BadSignatureError
@@ -109,34 +109,6 @@ def read_candidate_block(candidate: bytes) -> BlockId:
         for start, end in ((0, 4), (4, 12), (12, 16))
     )
     return BlockId(workchain, shard, seqno, block[16:48], block[48:80])
-
-
-def write_candidate(fields: Mapping[str, Any]) -> bytes:
-    """Return the boxed bytes of a consensus.CandidateHashData that a TL library has parsed."""
-    try:
-        block, parent = fields["block"], fields["parent"]
-        data: bytes = (
-            block["workchain"].to_bytes(4, "little", signed=True)
-            + block["shard"].to_bytes(8, "little", signed=True)
-            + block["seqno"].to_bytes(4, "little", signed=True)
-            + bytes.fromhex(block["root_hash"])
-            + bytes.fromhex(block["file_hash"])
-        )
-        if fields["@type"] == "consensus.candidateHashDataEmpty":
-            return _EMPTY + data + _write_candidate_id(parent)
-        data = _ORDINARY + data + bytes.fromhex(fields["collated_file_hash"])
-        if parent["@type"] == "consensus.candidateWithoutParents":
-            return data + _NO_PARENT
-        return data + _PARENT + _CANDIDATE_ID + _write_candidate_id(parent["id"])
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise DecodeError(
-            f"the candidate of the signatures has an unknown form: {error}"
-        ) from error
-
-
-def _write_candidate_id(fields: Mapping[str, Any]) -> bytes:
-    slot: int = fields["slot"]
-    return slot.to_bytes(4, "little", signed=True) + bytes.fromhex(fields["hash"])
 
 
 def read_snake(tree: CellTree, cell: int) -> bytes:

@@ -547,18 +547,15 @@ def _walk(
         node = tree.slice(cell)
         key, left = load_label(node, left, key)
         if not left:
-            entries[key.to_bytes(32, "big")] = _read_entry(node)
+            check_tag(node, 2, 0, "library description")
+            library = node.load_ref()
+            publishers = iter_hashmap_slice(node, _KEY_BITS, skip_pruned=True)
+            held = [publisher.to_bytes(32, "big") for publisher, _ in publishers]
+            entries[key.to_bytes(32, "big")] = library, held
             continue
         zero, one = node.load_ref(), node.load_ref()
         todo += [(one, key << 1 | 1, left - 1), (zero, key << 1, left - 1)]
     return entries, frozenset(met)
-
-
-def _read_entry(node: CellSlice) -> Entry:
-    check_tag(node, 2, 0, "library description")
-    library = node.load_ref()
-    publishers = iter_hashmap_slice(node, _KEY_BITS, skip_pruned=True)
-    return library, [publisher.to_bytes(32, "big") for publisher, _ in publishers]
 
 
 def _describe(tree: CellTree, entry: Entry) -> tuple[bytes, list[bytes]]:

@@ -224,7 +224,10 @@ class ServerPool:
         Servers without block ``mc_seqno`` come last.
         """
         failures: list[ServerFault | ServerRefusal] = []
-        for connection in self._list_in_turn(mc_seqno):
+        self._turn = (self._turn + 1) % len(self.connections)
+        in_turn = self.connections[self._turn :] + self.connections[: self._turn]
+        in_turn.sort(key=lambda one: (one.is_avoided, one.last_mc_seqno < mc_seqno))
+        for connection in in_turn:
             try:
                 async with self._slots:
                     answer = await connection.ask(name, data)
@@ -264,11 +267,6 @@ class ServerPool:
         """Close all connections."""
         for connection in self.connections:
             await connection.close()
-
-    def _list_in_turn(self, mc_seqno: int) -> list[Connection]:
-        self._turn = (self._turn + 1) % len(self.connections)
-        in_turn = self.connections[self._turn :] + self.connections[: self._turn]
-        return sorted(in_turn, key=lambda one: (one.is_avoided, one.last_mc_seqno < mc_seqno))
 
 
 ERROR_KINDS = {

@@ -8,11 +8,12 @@ one, of that state, shows the path to the requested object, or to where it would
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
+from pytoniq_core.tl.generator import TlGenerator
 
 from tonlake.ingest.blocks import MASTERCHAIN_SHARD, BlockId, McHead
 from tonlake.ingest.decode.block.block import read_params
@@ -22,7 +23,6 @@ from tonlake.ingest.decode.block.proof import (
     SimplexVote,
     check_signatures,
     read_validators,
-    write_candidate,
 )
 from tonlake.ingest.decode.block.state import find_account, read_config, read_state
 from tonlake.ingest.decode.cell.boc import parse_boc
@@ -57,10 +57,13 @@ def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
         raise ProofInvalid(f"a proof from {known} to {target}: {error}") from error
     if (info["workchain"], info["seqno"]) != (target.workchain, target.seqno):
         raise ProofInvalid(f"it proves another block than {target}")
-    _check_validator_set(link["signatures"], info, target)
+    signatures = link["signatures"]
+    seqno = "catchain_seqno" if vote is None else "cc_seqno"
+    declared = signatures["validator_set_hash"] & _UINT32, signatures[seqno] & _UINT32
+    if declared != (info["validator_list_hash_short"] & _UINT32, info["gen_catchain_seqno"]):
+        raise ProofInvalid(f"{target} is signed by another validator set than the block names")
     signed = [
-        (bytes.fromhex(one["node_id_short"]), one["signature"])
-        for one in link["signatures"]["signatures"]
+        (bytes.fromhex(one["node_id_short"]), one["signature"]) for one in signatures["signatures"]
     ]
     check_signatures(target, validators, signed, vote)
     return bool(info["key_block"])
@@ -70,18 +73,16 @@ def _read_vote(signatures: Answer) -> SimplexVote | None:
     """Return what a set of signatures is of; None for the id of the block."""
     if signatures["@type"] != SIMPLEX:
         return None
-    return SimplexVote(
-        bytes.fromhex(signatures["session_id"]),
-        signatures["slot"] & _UINT32,
-        write_candidate(signatures["candidate"]),
-    )
+    candidate = write_candidate(signatures["candidate"])
+    session_id = bytes.fromhex(signatures["session_id"])
+    return SimplexVote(session_id, signatures["slot"] & _UINT32, candidate)
 
 
-def _check_validator_set(signatures: Answer, info: Mapping[str, Any], target: BlockId) -> None:
-    seqno = "cc_seqno" if signatures["@type"] == SIMPLEX else "catchain_seqno"
-    declared = signatures["validator_set_hash"] & _UINT32, signatures[seqno] & _UINT32
-    if declared != (info["validator_list_hash_short"] & _UINT32, info["gen_catchain_seqno"]):
-        raise ProofInvalid(f"{target} is signed by another validator set than the block names")
+def write_candidate(fields: Answer) -> bytes:
+    """Return the boxed bytes of a consensus.CandidateHashData that the client has parsed."""
+    schemas = TlGenerator.with_default_schemas().generate()
+    data: bytes = schemas.serialize(schemas.get_by_name(fields["@type"]), fields)
+    return data
 
 
 def open_proof(data: bytes, root_hash: bytes, at: int = 0) -> CellTree:
@@ -308,17 +309,12 @@ def read_account_answer(
             raise DecodeError("a state was sent for an account that does not exist")
         return None
     expected = tree.hash(entry.cell, 0)
-    shown = _parse_whole(state)
+    shown = parse_boc(state)
+    if len(shown.roots) != 1 or shown.level_mask(shown.roots[0]):
+        raise DecodeError("the state that was sent is pruned")
     if shown.hash(shown.roots[0]) != expected:
         raise DecodeError(f"the hash of the state that was sent is not the proven {expected.hex()}")
     return ProvenAccount(expected, entry.last_trans_lt, entry.last_trans_hash, state)
-
-
-def _parse_whole(boc: bytes) -> CellTree:
-    tree = parse_boc(boc)
-    if len(tree.roots) != 1 or tree.level_mask(tree.roots[0]):
-        raise DecodeError("the state that was sent is pruned")
-    return tree
 
 
 def open_state_servers(config: Path, *, timeout_ms: int, parallel_queries: int) -> StateServers:

@@ -210,7 +210,9 @@ class Slice:
         offset = self._number(hashlib.sha256(file_key).hexdigest().upper())
         if offset is None:
             return None
-        package = self._package_of(mc_seqno)
+        package = self.id
+        if self._size is not None:
+            package += (mc_seqno - self.id) // self._size * self._size
         shard = MASTERCHAIN_SHARD
         if self._depth is not None and block_id.workchain != MASTERCHAIN:
             shard = shard_prefix(block_id.shard, self._depth)
@@ -238,11 +240,6 @@ class Slice:
         if handle.id != block_id:
             raise SourceError(f"{what}: its handle belongs to another block, {handle.id}")
         return handle
-
-    def _package_of(self, mc_seqno: int) -> int:
-        if self._size is None:
-            return self.id
-        return self.id + (mc_seqno - self.id) // self._size * self._size
 
     def _index_name(self) -> str:
         return name_index(self.id)

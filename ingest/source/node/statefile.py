@@ -146,7 +146,8 @@ class BagCells:
             if None not in found:
                 return found
         with naming(self.name):
-            return [self._pack(handle) for handle in handles]
+            cells = [self.read(*_HANDLE.unpack(handle)) for handle in handles]
+            return [body + b"".join(map(_HANDLE.pack, refs)) for body, refs in cells]
 
     def read(self, cell: int) -> tuple[bytes, list[int]]:
         """Return descriptors and data of a cell, and the numbers of its children."""
@@ -174,10 +175,6 @@ class BagCells:
         """Close the files."""
         self._data.close()
         self._starts.close()
-
-    def _pack(self, handle: bytes) -> bytes:
-        body, refs = self.read(*_HANDLE.unpack(handle))
-        return body + b"".join(map(_HANDLE.pack, refs))
 
 
 class StateBag:

@@ -15,9 +15,9 @@ from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.api.settings import Settings
 from tonlake.api.text.encoding import encode_legacy
-from tonlake.ingest.decode.block.proof import write_candidate
 from tonlake.ingest.derive.tvm.call import StackLimits
 from tonlake.ingest.derive.tvm.machine.vmstack import read_stack
+from tonlake.ingest.source.liteserver.query import write_candidate
 
 WHERE = {"workchain": -1, "shard": -(1 << 63)}
 

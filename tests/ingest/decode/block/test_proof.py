@@ -23,10 +23,10 @@ from tonlake.ingest.decode.block.proof import (
     read_candidate_block,
     read_signatures,
     read_validators,
-    write_candidate,
 )
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import BocError, DecodeError
+from tonlake.ingest.source.liteserver.query import write_candidate
 from tonlake.ingest.source.node.package import ENTRY_HEADER, parse_entry_name
 from tonlake.ingest.source.node.source import NodeSource, open_node
 
