@@ -16,6 +16,8 @@ from tonlake.ingest.blocks import ZeroState
 from tonlake.ingest.decode.block.block import read_params
 from tonlake.ingest.decode.block.state import (
     ACCOUNT_BITS,
+    CellAt,
+    ShardAccount,
     StateAt,
     StateCells,
     Touched,
@@ -77,15 +79,7 @@ def decode_states(trees: Sequence[CellTree], *, mc_seqno: int) -> dict[str, pa.T
 def _read_rows(tree: CellTree, mc_seqno: int, rows: RowSet, cells: StateCells) -> None:
     shard = read_state(tree, tree.roots[0])
     at = StateAt(shard.workchain, shard.shard, shard.seqno, mc_seqno, shard.gen_utime)
-    roots = []
-    for entry in iter_shard_accounts(tree, shard.accounts):
-        touched = Touched(
-            entry.account, entry.last_trans_lt, entry.last_trans_hash, tree.hash(entry.cell)
-        )
-        rows.table("account_states").append(
-            make_row(tree, at, touched, read_account(tree, entry.cell))
-        )
-        roots.append((entry.cell, 0))
+    _count, roots = _add_accounts(tree, iter_shard_accounts(tree, shard.accounts), at, rows)
     libraries = read_all_libraries(tree, read_libraries(tree, shard), mc_seqno)
     rows.table("libraries").extend([row for row, _ in libraries])
     roots += [(library, 0) for _, library in libraries]
@@ -260,27 +254,39 @@ def _decode_slowly(
 ) -> tuple[int, Tables]:
     tree, places = _build(loaded)
     rows = RowSet()
-    roots = []
-    count = 0
     leaves = iter_hashmap(tree, places[branch.cell], branch.bits_left, key=branch.key)
-    for count, (key, leaf) in enumerate(leaves, 1):  # noqa: B007 - the last one is the number
-        entry = load_leaf(key, leaf)
-        account = read_account(tree, entry.cell)
-        if only_active and account.account_status != "active":
-            continue
-        roots.append((entry.cell, 0))
-        if entry.account in skip:
-            continue
-        touched = Touched(
-            entry.account, entry.last_trans_lt, entry.last_trans_hash, tree.hash(entry.cell)
-        )
-        rows.table(ACCOUNT_STATES.name).append(make_row(tree, at, touched, account))
+    entries = (load_leaf(key, leaf) for key, leaf in leaves)
+    count, roots = _add_accounts(tree, entries, at, rows, skip, only_active=only_active)
     pruned = StateCells(rows.table(STATE_CELLS.name)).keep(tree, roots, at.mc_seqno)
     if pruned:
         raise DecodeError(
             f"accounts: cell {min(pruned).hex()} is pruned, so the state is incomplete"
         )
     return count, _take(rows, ACCOUNT_STATES.name, STATE_CELLS.name)
+
+
+def _add_accounts(
+    tree: CellTree,
+    entries: Iterator[ShardAccount],
+    at: StateAt,
+    rows: RowSet,
+    skip: Collection[bytes] = (),
+    *,
+    only_active: bool = False,
+) -> tuple[int, list[CellAt]]:
+    """Add rows of ``account_states``; return the number of accounts, and those with cells."""
+    roots: list[CellAt] = []
+    count = 0
+    for count, entry in enumerate(entries, 1):  # noqa: B007 - the last one is the number
+        account = read_account(tree, entry.cell)
+        if only_active and account.account_status != "active":
+            continue
+        roots.append((entry.cell, 0))
+        if entry.account not in skip:
+            last = entry.last_trans_lt, entry.last_trans_hash
+            touched = Touched(entry.account, *last, tree.hash(entry.cell))
+            rows.table(ACCOUNT_STATES.name).append(make_row(tree, at, touched, account))
+    return count, roots
 
 
 def _build(loaded: Loaded) -> tuple[CellTree, dict[bytes, int]]:

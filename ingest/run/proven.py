@@ -15,6 +15,7 @@ import msgspec
 
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.block.header import (
+    list_previous,
     read_info,
     read_parts,
     read_shard_tops,
@@ -29,7 +30,6 @@ from tonlake.ingest.decode.block.proof import (
     open_header,
     read_validators,
 )
-from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import BocError, ChainUnproven, DecodeError
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.duck.connection import connect
@@ -109,7 +109,7 @@ class ProofChecker:
     def _check_backward(self) -> int:
         expected, count = self._known, 0
         for row in self._list(0, self._known.seqno, descending=True):
-            block_id, (_signed, tree) = _identify(row), _open(row)
+            block_id, (_signed, previous) = _identify(row), _open(row)
             if block_id.seqno != expected.seqno:
                 raise ChainUnproven(
                     f"masterchain block {expected.seqno} is not in the lake, and no hash links "
@@ -117,7 +117,7 @@ class ProofChecker:
                 )
             if block_id != expected:
                 raise ChainUnproven(f"the lake has another block in place of {expected}")
-            expected = _list_previous(tree, block_id)[0]
+            expected = previous[0]
             if row["key_block"]:
                 self._proven_keys.add(block_id.seqno)
             count += 1
@@ -126,8 +126,7 @@ class ProofChecker:
     def _check_forward(self, before: BlockId, last: int) -> int:
         count = 0
         for row in self._list(before.seqno + 1, last):
-            block_id, (signed, tree) = _identify(row), _open(row)
-            previous = _list_previous(tree, block_id)[0]
+            block_id, (signed, (previous, *_)) = _identify(row), _open(row)
             if previous.seqno == before.seqno and previous != before:
                 raise ChainUnproven(f"block {block_id} does not follow {before} of the lake")
             self._check_signed(block_id, signed, row["prev_key_block_seqno"])
@@ -168,7 +167,7 @@ class ProofChecker:
         expected: set[BlockId] = set()
         master = count = 0
         for row in self._list(first, last, shards=True, descending=True):
-            block_id, (_signed, tree) = _identify(row), _open(row)
+            block_id, (_signed, previous) = _identify(row), _open(row)
             if block_id.workchain == MASTERCHAIN:
                 master = block_id.seqno
                 try:
@@ -179,7 +178,7 @@ class ProofChecker:
                 continue
             if block_id not in expected:
                 raise ChainUnproven(f"block {block_id} is not named by masterchain block {master}")
-            expected.update(_list_previous(tree, block_id))
+            expected.update(previous)
             count += 1
         return count
 
@@ -206,8 +205,8 @@ def _identify(row: Row) -> BlockId:
     return BlockId(*(row[name] for name in BlockId.__struct_fields__))
 
 
-def _open(row: Row) -> tuple[SignatureSet | None, CellTree]:
-    """Return the signatures and the header in a row's proof after comparing it with the row."""
+def _open(row: Row) -> tuple[SignatureSet | None, tuple[BlockId, ...]]:
+    """Compare a row with its proof; return the signatures in it, and the previous blocks."""
     block_id = _identify(row)
     if row["proof"] is None or (row["workchain"] == MASTERCHAIN and row["mc_extra"] is None):
         raise ChainUnproven(
@@ -227,14 +226,4 @@ def _open(row: Row) -> tuple[SignatureSet | None, CellTree]:
                 f"block {block_id}: {name} is {row[name]!r} in the lake but {found[name]!r} in the "
                 "proof"
             )
-    return signed, tree
-
-
-def _list_previous(tree: CellTree, block_id: BlockId) -> tuple[BlockId, ...]:
-    info = read_info(tree, read_parts(tree).info)
-    names = ("shard", "seqno", "root_hash", "file_hash")
-    return tuple(
-        BlockId(block_id.workchain, *(info[f"{before}_{name}"] for name in names))
-        for before in ("prev", "prev2")
-        if info[f"{before}_seqno"] is not None
-    )
+    return signed, list_previous(found)

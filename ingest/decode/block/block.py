@@ -170,7 +170,7 @@ def _iter_account_blocks(tree: CellTree) -> Iterator[tuple[bytes, list[tuple[int
 
 
 def _make_block_row(header: BlockHeader, raw: RawBlock, mc_seqno: int, tx_count: int) -> Row:
-    around = {
+    columns = vars(header) | {
         "mc_seqno": mc_seqno,
         "root_hash": raw.id.root_hash,
         "file_hash": raw.id.file_hash,
@@ -178,7 +178,7 @@ def _make_block_row(header: BlockHeader, raw: RawBlock, mc_seqno: int, tx_count:
         "tx_count": tx_count,
         "boc_bytes": len(raw.data),
     }
-    return tuple(around[name] if name in around else getattr(header, name) for name in BLOCKS.names)
+    return tuple(map(columns.__getitem__, BLOCKS.names))
 
 
 def _make_shard_rows(tree: CellTree, header: BlockHeader, raw: RawBlock) -> list[Row]:

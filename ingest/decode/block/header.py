@@ -8,8 +8,9 @@ the header of a large block costs the same as that of a small one. Functions rai
 other types of cells, and BocError for cells that end too early or are pruned.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from struct import Struct
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -61,54 +62,23 @@ class BlockExtra(msgspec.Struct, frozen=True):
     custom: int | None
 
 
-class BlockHeader(msgspec.Struct, frozen=True):
-    """A block header; the fields are named like the columns of the table ``blocks``."""
-
-    workchain: int
-    shard: int
-    seqno: int
-    global_id: int
-    version: int
-    after_merge: bool
-    before_split: bool
-    after_split: bool
-    want_split: bool
-    want_merge: bool
-    key_block: bool
-    vert_seqno_incr: bool
-    flags: int
-    vert_seqno: int
-    gen_utime: int
-    start_lt: int
-    end_lt: int
-    validator_list_hash_short: int
-    gen_catchain_seqno: int
-    min_ref_mc_seqno: int
-    prev_key_block_seqno: int
-    gen_software_version: int | None
-    gen_software_capabilities: int | None
-    master_ref_seqno: int
-    prev_shard: int
-    prev_seqno: int
-    prev_root_hash: bytes
-    prev_file_hash: bytes
-    prev2_shard: int | None
-    prev2_seqno: int | None
-    prev2_root_hash: bytes | None
-    prev2_file_hash: bytes | None
-    state_root_hash: bytes
-    rand_seed: bytes
-    created_by: bytes
+class BlockHeader(SimpleNamespace):
+    """A block header: the columns of the table ``blocks`` stored in it, and master_ref_seqno."""
 
     @property
     def previous(self) -> tuple[BlockId, ...]:
-        """Ids of the previous blocks: one, or the left and right parents after a merge."""
-        hashes = self.prev_root_hash, self.prev_file_hash
-        left = BlockId(self.workchain, self.prev_shard, self.prev_seqno, *hashes)
-        if self.prev2_shard is None or self.prev2_seqno is None:
-            return (left,)
-        hashes = self.prev2_root_hash or b"", self.prev2_file_hash or b""
-        return left, BlockId(self.workchain, self.prev2_shard, self.prev2_seqno, *hashes)
+        """Ids of the previous blocks; see ``list_previous``."""
+        return list_previous(vars(self))
+
+
+def list_previous(info: Mapping[str, Any]) -> tuple[BlockId, ...]:
+    """Return the ids of the blocks before one: one, or the left and right parents after a merge."""
+    names = ("shard", "seqno", "root_hash", "file_hash")
+    return tuple(
+        BlockId(info["workchain"], *(info[f"{before}_{name}"] for name in names))
+        for before in ("prev", "prev2")
+        if info[f"{before}_seqno"] is not None
+    )
 
 
 def read_header(tree: CellTree) -> BlockHeader:

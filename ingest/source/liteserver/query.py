@@ -78,8 +78,13 @@ def _read_vote(signatures: Answer) -> SimplexVote | None:
     return SimplexVote(session_id, signatures["slot"] & _UINT32, candidate)
 
 
-def write_candidate(fields: Answer) -> bytes:
-    """Return the boxed bytes of a consensus.CandidateHashData that the client has parsed."""
+def write_candidate(fields: Answer | bytes) -> bytes:
+    """Return the boxed bytes of a consensus.CandidateHashData that the client has parsed.
+
+    Bytes of an unknown constructor are left as they are by the client, and here.
+    """
+    if isinstance(fields, bytes):
+        return fields
     schemas = TlGenerator.with_default_schemas().generate()
     data: bytes = schemas.serialize(schemas.get_by_name(fields["@type"]), fields)
     return data
