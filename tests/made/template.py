@@ -139,7 +139,7 @@ class Template:
 
     def _shift(self, lt: int, number: int) -> int:
         """Return a logical time of the template as in a copy."""
-        behind = lt >> self.low_bits != self.header.start_lt >> self.low_bits
+        behind: bool = lt >> self.low_bits != self.header.start_lt >> self.low_bits
         return self._high(number - behind) << self.low_bits | lt & (1 << self.low_bits) - 1
 
     def _high(self, number: int) -> int:
