@@ -92,7 +92,7 @@ class Template:
         common = gcd(1 << self.low_bits, _LT_ALIGN)
         self._stride = _LT_ALIGN // common
         low = self.header.start_lt % (1 << self.low_bits)
-        self._first = -low // common * pow((1 << self.low_bits) // common, -1, self._stride)
+        self._first: int = -low // common * pow((1 << self.low_bits) // common, -1, self._stride)
         self._first %= self._stride
         self._messages = list(self._find_messages())
         self._tops = spots.find_tops(tree) if self.header.workchain == -1 else []
@@ -139,7 +139,7 @@ class Template:
 
     def _shift(self, lt: int, number: int) -> int:
         """Return a logical time of the template as in a copy."""
-        behind: bool = lt >> self.low_bits != self.header.start_lt >> self.low_bits
+        behind = lt >> self.low_bits != self.header.start_lt >> self.low_bits
         return self._high(number - behind) << self.low_bits | lt & (1 << self.low_bits) - 1
 
     def _high(self, number: int) -> int:
