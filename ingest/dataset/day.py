@@ -202,9 +202,7 @@ class Day:
             statement = _read_statement(table)
             used = {name: value for name, value in bounds.items() if f"${name}" in statement}
             self._run(statement, used)
-            # One row of each key is left; a statement over whole rows takes twice the time.
-            first = f"select min(rowid) from {table} group by {_KEYS[table]}"  # noqa: S608
-            self._run(f"delete from {table} where rowid not in ({first})")  # noqa: S608
+            self._run(_DUPLICATES[table])
         self._flaws = dict(self._run(_read_statement("flaws")).fetchall())
         keys = self._run("select seqno from blocks where workchain = -1 and key_block").fetchall()
         self._key_blocks = {seqno for (seqno,) in keys}
@@ -354,12 +352,27 @@ def _fit(rows: pa.Table, table: Table) -> pa.Table:
     return pa.table(columns, schema=table.arrow)
 
 
-_KEYS = {
-    "blocks": "workchain, shard, seqno",
-    "transactions": "hash",
-    "messages": "tx_hash, direction, msg_hash",
-    "account_states": "workchain, account, mc_seqno, block_seqno",
+_DUPLICATES = {
+    "blocks": """
+        delete from blocks
+        where rowid not in (select min(rowid) from blocks group by workchain, shard, seqno)
+    """,
+    "transactions": """
+        delete from transactions
+        where rowid not in (select min(rowid) from transactions group by hash)
+    """,
+    "messages": """
+        delete from messages
+        where rowid not in (select min(rowid) from messages group by tx_hash, direction, msg_hash)
+    """,
+    "account_states": """
+        delete from account_states
+        where rowid not in (
+            select min(rowid) from account_states group by workchain, account, mc_seqno, block_seqno
+        )
+    """,
 }
+"""Statements that leave one row of each key; a statement over whole rows takes twice the time."""
 
 _SELECTS = {
     "blocks": "select * from blocks where mc_seqno between $first and $last",

@@ -171,7 +171,14 @@ def _read_more(
 
 Row = dict[str, Any]
 
-_TABLES = ("jetton_wallets", "nft_items", "nft_sales", "dex_pools", "multisig_orders")
+_QUERIES = {
+    "jetton_wallets": "from newest_until('jetton_wallets', $workchains, $accounts, $mc_seqnos)",
+    "nft_items": "from newest_until('nft_items', $workchains, $accounts, $mc_seqnos)",
+    "nft_sales": "from newest_until('nft_sales', $workchains, $accounts, $mc_seqnos)",
+    "dex_pools": "from newest_until('dex_pools', $workchains, $accounts, $mc_seqnos)",
+    "multisig_orders": "from newest_until('multisig_orders', $workchains, $accounts, $mc_seqnos)",
+}
+"""Queries for the newest row of each account up to the block of the lookup."""
 
 
 def find_nothing(_asked: set[Asked]) -> Mapping[Asked, Facts]:
@@ -217,11 +224,9 @@ class KnownContracts:
             "mc_seqnos": [mc_seqno for _, mc_seqno in asked],
         }
         snapshot = Snapshot(self._lake_dir, self._state)
-        with connect(snapshot, self._settings, tables=_TABLES) as connection:
-            for name in _TABLES:
-                # The newest row of each account up to the block of the lookup.
-                source = f"newest_until('{name}', $workchains, $accounts, $mc_seqnos)"
-                cursor = connection.execute(f"from {source}", parameters)
+        with connect(snapshot, self._settings, tables=tuple(_QUERIES)) as connection:
+            for name, statement in _QUERIES.items():
+                cursor = connection.execute(statement, parameters)
                 columns = [column[0] for column in cursor.description or ()]
                 for values in cursor.fetchall():
                     row = dict(zip(columns, values, strict=True))
@@ -233,7 +238,7 @@ class KnownContracts:
         for address, mc_seqno in asked:
             ends.setdefault(address, []).append(mc_seqno)
         accounts = sorted({account for _, account in asked.values()})
-        for name in _TABLES:
+        for name in _QUERIES:
             rows = self._fresh.get(name)
             if rows is None or not rows.num_rows:
                 continue
