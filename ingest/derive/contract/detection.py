@@ -1,73 +1,28 @@
 """Finds all contracts of a commit: runs detectors over its states and batches their questions."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from tonlake.ingest.derive.contract.known import AccountState
 from tonlake.ingest.derive.contract.session import GetMethodSession, NotRun
 from tonlake.ingest.derive.contract.stack import (
     Address,
     Detection,
-    Detector,
     Finding,
     Mismatch,
     Question,
+    Trigger,
     Value,
     address_fields,
 )
-from tonlake.ingest.derive.contract.standard.multisig import (
-    VESTING_CODE,
-    detect_multisig,
-    detect_order,
-    detect_vesting,
-)
-from tonlake.ingest.derive.contract.standard.sale import CODE_HASHES as POOLS
-from tonlake.ingest.derive.contract.standard.sale import (
-    detect_auction_v4,
-    detect_pool,
-    detect_sale,
-    detect_sale_v4,
-    detect_telemint,
-)
-from tonlake.ingest.derive.contract.standard.token import (
-    ItemDetector,
-    detect_collection,
-    detect_master,
-    detect_wallet,
-)
+from tonlake.ingest.derive.contract.standard import multisig, sale, token
 from tonlake.ingest.derive.contract.standard.wallet import read_wallet
 from tonlake.ingest.derive.contract.world import NotLoaded, World
 from tonlake.ingest.errors import BocError
-from tonlake.lake.schema import Table
-from tonlake.lake.schema.contract import (
-    DEX_POOLS,
-    JETTON_MASTERS,
-    JETTON_WALLETS,
-    MULTISIG_ORDERS,
-    MULTISIG_WALLETS,
-    NFT_COLLECTIONS,
-    NFT_ITEMS,
-    NFT_SALES,
-    UNANSWERED_METHODS,
-    VESTING_CONTRACTS,
-    WALLETS,
-)
+from tonlake.lake.schema.contract import UNANSWERED_METHODS, WALLETS
 
 _ROUNDS = 20
 """Maximum number of rounds: a detector asks few questions, about at most two accounts that are not
 yet looked up."""
-
-
-class Trigger(NamedTuple):
-    """A detector, the get-method that the code must have, and the code hashes it is limited to.
-
-    ``table`` is the one that its contracts belong to.
-    """
-
-    method: str
-    detector: Detector
-    table: Table
-    codes: frozenset[bytes] | None = None
 
 
 class ActiveDetection:
@@ -132,20 +87,9 @@ class ContractDetection:
         self._world = world
         self._session = session
         self._triggers = (
-            Trigger("get_wallet_data", detect_wallet, JETTON_WALLETS),
-            Trigger("get_jetton_data", detect_master, JETTON_MASTERS),
-            Trigger("get_collection_data", detect_collection, NFT_COLLECTIONS),
-            Trigger("get_nft_data", ItemDetector(global_id), NFT_ITEMS),
-            Trigger("get_sale_data", detect_sale, NFT_SALES),
-            Trigger("get_fix_price_data_v4", detect_sale_v4, NFT_SALES),
-            Trigger("get_auction_data_v4", detect_auction_v4, NFT_SALES),
-            Trigger("get_telemint_token_name", detect_telemint, NFT_SALES),
-            Trigger("get_multisig_data", detect_multisig, MULTISIG_WALLETS),
-            Trigger("get_order_data", detect_order, MULTISIG_ORDERS),
-            Trigger(
-                "get_vesting_data", detect_vesting, VESTING_CONTRACTS, frozenset({VESTING_CODE})
-            ),
-            Trigger("get_assets", detect_pool, DEX_POOLS, POOLS),
+            *token.list_triggers(global_id),
+            *sale.TRIGGERS,
+            *multisig.TRIGGERS,
         )
 
     def detect(

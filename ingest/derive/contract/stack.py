@@ -18,6 +18,7 @@ from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import StackValue, TvmCell, TvmSlice
 from tonlake.ingest.errors import BocError
+from tonlake.lake.schema import Table
 
 _NONE, _EXTERN, _STD, _VAR = range(4)
 _PLAIN_STD = 0b100
@@ -196,6 +197,10 @@ class Results:
             raise Mismatch("expected a cell or null")
         return value
 
+    def text(self) -> str:
+        """Return an integer as decimal text."""
+        return str(self.integer())
+
     def address(self) -> Address | None:
         """Return the address at the start of a slice; None for addr_none and for null."""
         value = self.take()
@@ -211,6 +216,24 @@ class Results:
         if found is None:
             raise Mismatch("expected an address")
         return found
+
+    def raw_address(self) -> str | None:
+        """Return the raw form of an address, None for addr_none and null."""
+        return raw_text(self.address())
+
+    def read(self, layout: str) -> dict[str, Any]:
+        """Return columns by name, as a layout tells their readers: ``small start end, cell data``.
+
+        An address has two columns.
+        """
+        row: dict[str, Any] = {}
+        for part in layout.split(","):
+            kind, *names = part.split()
+            for name in names:
+                value = getattr(self, kind)()
+                is_address = kind in ("address", "required_address")
+                row |= address_fields(name, value) if is_address else {name: value}
+        return row
 
 
 def from_tvm(value: StackValue) -> Value:
@@ -261,6 +284,18 @@ class Finding(NamedTuple):
 Detection = Generator[Question, Any, list[Finding]]
 
 Detector = Callable[[Address], Detection]
+
+
+class Trigger(NamedTuple):
+    """A detector, the get-method that the code must have, and the code hashes it is limited to.
+
+    ``table`` is the one that its contracts belong to.
+    """
+
+    method: str
+    table: Table
+    detector: Detector
+    codes: frozenset[bytes] | None = None
 
 
 def address_fields(name: str, address: Address | None) -> dict[str, Any]:

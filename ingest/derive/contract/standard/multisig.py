@@ -11,6 +11,7 @@ from tonlake.ingest.derive.contract.stack import (
     Mismatch,
     Question,
     Results,
+    Trigger,
     address_fields,
     load_address,
 )
@@ -22,13 +23,8 @@ _INDEX_BITS = 8
 def detect_multisig(me: Address) -> Detection:
     """Ask get_multisig_data: next seqno, threshold, signers, proposers."""
     answer = Results((yield Question(me, "get_multisig_data")), 4)
-    seqno, threshold = answer.integer(), answer.small()
-    fields = {
-        "next_order_seqno": str(seqno),
-        "threshold": threshold,
-        "signers": _read_addresses(answer.maybe_cell()),
-        "proposers": _read_addresses(answer.maybe_cell()),
-    }
+    fields = answer.read("text next_order_seqno, small threshold, maybe_cell signers proposers")
+    fields |= {name: _read_addresses(fields[name]) for name in ("signers", "proposers")}
     return [Finding(MULTISIG_WALLETS.name, fields)]
 
 
@@ -51,6 +47,10 @@ def detect_order(me: Address) -> Detection:
     return [Finding(MULTISIG_ORDERS.name, fields)]
 
 
+_ORDER = (
+    "small threshold, boolean sent_for_execution, maybe_cell signers, text approvals_mask, "
+    "small approvals_num expiration_date, maybe_cell order_boc"
+)
 _NOT_INITIALISED: dict[str, Any] = dict.fromkeys(
     (
         *("threshold", "sent_for_execution", "signers", "approvals_mask", "approvals_num"),
@@ -60,13 +60,10 @@ _NOT_INITIALISED: dict[str, Any] = dict.fromkeys(
 
 
 def _read_order(rest: Results) -> dict[str, Any]:
-    found: dict[str, Any] = {"threshold": rest.small(), "sent_for_execution": rest.boolean()}
-    found["signers"] = _read_addresses(rest.maybe_cell())
-    found["approvals_mask"] = str(rest.integer())
-    found |= {"approvals_num": rest.small(), "expiration_date": rest.small()}
-    order = rest.maybe_cell()
-    found["order_boc"] = None if order is None else order.boc()
-    return found
+    found = rest.read(_ORDER)
+    order = found["order_boc"]
+    boc = None if order is None else order.boc()
+    return {**found, "signers": _read_addresses(found["signers"]), "order_boc": boc}
 
 
 def _read_addresses(dictionary: Cell | None) -> list[str]:
@@ -85,16 +82,11 @@ _KEY_BITS = 264  # workchain:int8 account:uint256
 def detect_vesting(me: Address) -> Detection:
     """Ask get_vesting_data of a wallet with the one known code."""
     answer = Results((yield Question(me, "get_vesting_data")), 8)
-    fields = {
-        "start_time": answer.small(),
-        "total_duration": answer.small(),
-        "unlock_period": answer.small(),
-        "cliff_duration": answer.small(),
-        "total_amount": answer.amount(),
-        **address_fields("sender", answer.address()),
-        **address_fields("owner", answer.address()),
-        "whitelist": _read_whitelist(answer.maybe_cell()),
-    }
+    fields = answer.read(
+        "small start_time total_duration unlock_period cliff_duration, amount total_amount, "
+        "address sender owner, maybe_cell whitelist"
+    )
+    fields["whitelist"] = _read_whitelist(fields["whitelist"])
     return [Finding(VESTING_CONTRACTS.name, fields)]
 
 
@@ -105,3 +97,10 @@ def _read_whitelist(dictionary: Cell | None) -> list[str]:
     parts = (key.to_bytes(_KEY_BITS // 8, "big") for key in keys)
     found = (Address(int.from_bytes(part[:1], "big", signed=True), part[1:]) for part in parts)
     return sorted(map(str, found))
+
+
+TRIGGERS = (
+    Trigger("get_multisig_data", MULTISIG_WALLETS, detect_multisig),
+    Trigger("get_order_data", MULTISIG_ORDERS, detect_order),
+    Trigger("get_vesting_data", VESTING_CONTRACTS, detect_vesting, frozenset({VESTING_CODE})),
+)

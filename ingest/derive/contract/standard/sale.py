@@ -10,6 +10,7 @@ from tonlake.ingest.derive.contract.stack import (
     Mismatch,
     Question,
     Results,
+    Trigger,
     Value,
     address_fields,
     raw_text,
@@ -58,94 +59,65 @@ def detect_telemint(me: Address) -> Detection:
         raise Mismatch("the name is not a slice")
     details = {
         "token_name": read_text(name),
-        "bidder_address": raw_text(state.address()),
-        **_take_texts(state, "bid", "bid_ts", "min_bid"),
-        "end_time": state.small(),
-        "beneficiary_address": raw_text(_take_maybe_address(config)),
-        **_take_texts(config, "initial_min_bid", "max_bid", "min_bid_step"),
-        **_take_texts(config, "min_extend_time", "duration"),
-        "royalty_numerator": royalty.small(),
-        "royalty_denominator": royalty.small(),
-        "royalty_destination": raw_text(royalty.address()),
+        **state.read("raw_address bidder_address, text bid bid_ts min_bid, small end_time"),
+        "beneficiary_address": _take_terms_address(config),
+        **config.read("text initial_min_bid max_bid min_bid_step min_extend_time duration"),
+        **royalty.read(
+            "small royalty_numerator royalty_denominator, raw_address royalty_destination"
+        ),
     }
-    return [_make_finding(TELEMINT, me, None, None, None, details)]
+    return [_make_finding(TELEMINT, {**address_fields("nft", me), **details})]
 
 
-def _take_texts(stack: Results, *names: str) -> dict[str, str]:
-    return {name: str(stack.integer()) for name in names}
-
-
-def _take_maybe_address(stack: Results) -> Address | None:
+def _take_terms_address(stack: Results) -> str | None:
     """Return an address, or None for the zero returned if there are no terms."""
     value = stack.take()
-    return None if value == 0 else Results([value], 1).address()
+    return None if value == 0 else Results([value], 1).raw_address()
+
+
+_SALE = (
+    "boolean is_complete, small created_at, address marketplace nft nft_owner, text full_price, "
+    "raw_address marketplace_fee_address, text marketplace_fee, raw_address royalty_address, "
+    "take royalty_amount"
+)
+_AUCTION = (
+    "boolean end_flag, small end_time, address marketplace nft nft_owner, text last_bid, "
+    "raw_address last_member, small min_step, raw_address mp_fee_address, "
+    "small mp_fee_factor mp_fee_base, raw_address royalty_fee_address, "
+    "small royalty_fee_factor royalty_fee_base, text max_bid min_bid, "
+    "small created_at last_bid_at, boolean is_canceled"
+)
 
 
 def _read_sale(stack: Results) -> Finding:
-    is_complete, created_at = stack.boolean(), stack.small()
-    marketplace, nft, owner = stack.address(), stack.address(), stack.address()
-    price, fee_address, fee = stack.integer(), stack.address(), stack.integer()
-    details = {
-        "is_complete": is_complete,
-        "full_price": str(price),
-        "marketplace_fee_address": raw_text(fee_address),
-        "marketplace_fee": str(fee),
-        "royalty_address": raw_text(stack.address()),
-        "royalty_amount": _show(stack.take()),
-    }
-    return _make_finding(SALE, nft, owner, marketplace, created_at, details)
-
-
-def _show(value: Value) -> str | None:
-    if value is not None and not isinstance(value, int):
+    details = stack.read(_SALE)
+    amount = details["royalty_amount"]
+    if amount is not None and not isinstance(amount, int):
         raise Mismatch("expected an integer or null")
-    return None if value is None else str(value)
+    details["royalty_amount"] = None if amount is None else str(amount)
+    return _make_finding(SALE, details)
 
 
 def _read_auction(stack: Results) -> Finding:
-    end_flag, end_time = stack.boolean(), stack.small()
-    marketplace, nft, owner = stack.address(), stack.address(), stack.address()
-    last_bid, last_member = stack.integer(), stack.address()
-    details: dict[str, Any] = {
-        "end_flag": end_flag,
-        "end_time": end_time,
-        "last_bid": str(last_bid),
-        "last_member": raw_text(last_member),
-        "min_step": stack.small(),
-        "mp_fee_address": raw_text(stack.address()),
-        "mp_fee_factor": stack.small(),
-        "mp_fee_base": stack.small(),
-        "royalty_fee_address": raw_text(stack.address()),
-        "royalty_fee_factor": stack.small(),
-        "royalty_fee_base": stack.small(),
-        "max_bid": str(stack.integer()),
-        "min_bid": str(stack.integer()),
-    }
-    created_at = stack.small()
-    details |= {"last_bid_at": stack.small(), "is_canceled": stack.boolean()}
-    return _make_finding(AUCTION, nft, owner, marketplace, created_at, details)
+    return _make_finding(AUCTION, stack.read(_AUCTION))
 
 
-def _make_finding(
-    kind: str,
-    nft: Address | None,
-    owner: Address | None,
-    marketplace: Address | None,
-    created_at: int | None,
-    details: dict[str, Any],
-) -> Finding:
-    fields = {
-        "kind": kind,
-        **address_fields("nft", nft),
-        **address_fields("nft_owner", owner),
-        **address_fields("marketplace", marketplace),
-        "created_at": created_at,
-        "details": details,
-    }
-    return Finding(NFT_SALES.name, fields)
+_COLUMNS = (
+    *address_fields("nft", None),
+    *address_fields("nft_owner", None),
+    *address_fields("marketplace", None),
+    "created_at",
+)
 
 
-CODE_HASHES = frozenset(
+def _make_finding(kind: str, read: dict[str, Any]) -> Finding:
+    """Return a row: what has no column of its own is a detail."""
+    columns = {name: read.get(name) for name in _COLUMNS}
+    details = {name: value for name, value in read.items() if name not in _COLUMNS}
+    return Finding(NFT_SALES.name, {"kind": kind, **columns, "details": details})
+
+
+_POOL_CODES = frozenset(
     map(
         bytes.fromhex,
         (
@@ -177,8 +149,7 @@ def detect_pool(me: Address) -> Detection:
         "pool_type": "stable" if is_stable else "volatile",
         "asset_1": raw_text(first),
         "asset_2": raw_text(second),
-        "reserve_1": reserves.amount(),
-        "reserve_2": reserves.amount(),
+        **reserves.read("amount reserve_1 reserve_2"),
         "fee": f"{fee.integer()}/{fee.integer()}",
     }
     return [Finding(DEX_POOLS.name, fields)]
@@ -195,3 +166,12 @@ def _read_asset(value: Value) -> Address | None:
     if kind != _JETTON:
         raise Mismatch("the asset is neither TON nor a jetton")
     return Address(start.load_int(8), start.load_bytes(32))
+
+
+TRIGGERS = (
+    Trigger("get_sale_data", NFT_SALES, detect_sale),
+    Trigger("get_fix_price_data_v4", NFT_SALES, detect_sale_v4),
+    Trigger("get_auction_data_v4", NFT_SALES, detect_auction_v4),
+    Trigger("get_telemint_token_name", NFT_SALES, detect_telemint),
+    Trigger("get_assets", DEX_POOLS, detect_pool, _POOL_CODES),
+)

@@ -1,7 +1,9 @@
 """Jettons (TEP-74, TEP-89), NFTs (TEP-62), their content (TEP-64), and domains (TEP-81)."""
 
 import base64
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
+from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
 from typing import Any
@@ -18,6 +20,7 @@ from tonlake.ingest.derive.contract.stack import (
     Mismatch,
     Question,
     Results,
+    Trigger,
     address_fields,
     load_address,
 )
@@ -69,18 +72,12 @@ def read_content(tree: CellTree, cell: int) -> Content | None:
 def _read_dictionary(start: CellSlice) -> Content:
     content: Content = {}
     root = start.load_maybe_ref()
-    if root is None:
-        return content
-    for key, value in iter_hashmap(start.tree, root, _KEY_BITS):
-        name = _NAMES.get(key)
-        if name is None:
-            continue
-        try:
-            data = _read_value(value)
-            is_binary = name == _BINARY
-            content[name] = base64.b64encode(data).decode() if is_binary else _read_text(data)
-        except (BocError, UnicodeDecodeError):
-            continue
+    for key, value in () if root is None else iter_hashmap(start.tree, root, _KEY_BITS):
+        if (name := _NAMES.get(key)) is not None:
+            with suppress(BocError, UnicodeDecodeError):
+                data = _read_value(value)
+                is_binary = name == _BINARY
+                content[name] = base64.b64encode(data).decode() if is_binary else _read_text(data)
     return {name: content[name] for name in KEYS if name in content}
 
 
@@ -137,15 +134,9 @@ def _load_chunks(start: CellSlice) -> bytes:
 def detect_master(me: Address) -> Detection:
     """Ask get_jetton_data: total supply, mintable flag, administrator, content, wallet code."""
     answer = Results((yield Question(me, "get_jetton_data")), 5)
-    supply, mintable, admin = answer.amount(), answer.boolean(), answer.address()
-    content, wallet_code = answer.cell(), answer.cell()
-    fields = {
-        "total_supply": supply,
-        "mintable": mintable,
-        **address_fields("admin", admin),
-        "content": read_content(content.tree, content.root),
-        "wallet_code_hash": wallet_code.hash,
-    }
+    fields = answer.read("amount total_supply, boolean mintable, address admin, cell content")
+    fields["content"] = _read_cell(fields["content"])
+    fields["wallet_code_hash"] = answer.cell().hash
     return [Finding(JETTON_MASTERS.name, fields)]
 
 
@@ -176,69 +167,60 @@ _ALL_CATEGORIES = 0
 def detect_collection(me: Address) -> Detection:
     """Ask get_collection_data: next index, content, owner."""
     answer = Results((yield Question(me, "get_collection_data")), 3)
-    index, content, owner = answer.integer(), answer.cell(), answer.address()
-    fields = {
-        "next_item_index": str(index),
-        **address_fields("owner", owner),
-        "content": read_content(content.tree, content.root),
-    }
+    fields = answer.read("text next_item_index, cell content, address owner")
+    fields["content"] = _read_cell(fields["content"])
     return [Finding(NFT_COLLECTIONS.name, fields)]
 
 
-class ItemDetector:
-    """Detects items, and domains of the network with a global id."""
+def list_triggers(global_id: int | None) -> list[Trigger]:
+    """Return the triggers of a network, None if it is not known which.
 
-    def __init__(self, global_id: int | None) -> None:
-        """Select the network; the root collections of mainnet and testnet are known."""
-        self._roots = None if global_id is None else ROOTS.get(global_id)
+    On other networks than mainnet and testnet any item with a domain counts as one.
+    """
+    roots = None if global_id is None else ROOTS.get(global_id)
+    return [
+        Trigger("get_wallet_data", JETTON_WALLETS, detect_wallet),
+        Trigger("get_jetton_data", JETTON_MASTERS, detect_master),
+        Trigger("get_collection_data", NFT_COLLECTIONS, detect_collection),
+        Trigger("get_nft_data", NFT_ITEMS, partial(detect_item, roots)),
+    ]
 
-    def __call__(self, me: Address) -> Detection:
-        """Ask get_nft_data of an item; ask its collection for its address and content."""
-        answer = Results((yield Question(me, "get_nft_data")), 5)
-        init, index, collection = answer.boolean(), answer.integer(), answer.address()
-        owner, own = answer.address(), answer.maybe_cell()
-        content: Content | None = None
-        if collection is None:
-            content = _read_maybe(own)
-        else:
-            stack = yield Question(collection, "get_nft_address_by_index", (index,))
-            if Results(stack, 1).address() != me:
-                raise Mismatch("the collection returns another item")
-            content = yield from _ask_content(collection, index, own)
-        domain = None if collection is None else (yield from self._ask_domain(me, collection))
-        if domain is not None:
-            content = {**(content or {}), "domain": domain}
-        fields = {
-            "init": init,
-            "item_index": str(index),
-            **address_fields("collection", collection),
-            **address_fields("owner", owner),
-            "content": content,
-        }
-        found = [Finding(NFT_ITEMS.name, fields)]
-        if domain is not None and collection is not None:
-            records = yield from _ask_records(me)
-            named = {
-                "domain": domain,
-                **address_fields("collection", collection),
-                **address_fields("owner", owner),
-                **records,
-            }
-            found.append(Finding(DNS_RECORDS.name, named))
-        return found
 
-    def _ask_domain(self, me: Address, collection: Address) -> Generator[Question, Any, str | None]:
-        """Return the domain of an item of a root collection.
+def detect_item(roots: Collection[Address] | None, me: Address) -> Detection:
+    """Ask get_nft_data of an item; ask its collection for its address and content.
 
-        On other networks the root collections are unknown: any item with a domain counts.
-        """
-        if self._roots is not None and collection not in self._roots:
-            return None
-        name = yield Question(me, "get_domain", required=False)
-        if name is not None:
-            return read_text(_take_slice(name)) + TON_SUFFIX
-        labels = yield Question(me, "get_full_domain", required=False)
-        return None if labels is None else join_labels(_take_slice(labels))
+    Items of the collections ``roots``, of any if it is None, may be domains.
+    """
+    answer = Results((yield Question(me, "get_nft_data")), 5)
+    init, index, collection = answer.boolean(), answer.integer(), answer.address()
+    owner, own = answer.address(), answer.maybe_cell()
+    domain = None
+    if collection is None:
+        content = _read_cell(own)
+    else:
+        stack = yield Question(collection, "get_nft_address_by_index", (index,))
+        if Results(stack, 1).address() != me:
+            raise Mismatch("the collection returns another item")
+        content = yield from _ask_content(collection, index, own)
+        if roots is None or collection in roots:
+            domain = yield from _ask_domain(me)
+    parties = {**address_fields("collection", collection), **address_fields("owner", owner)}
+    if domain is not None:
+        content = {**(content or {}), "domain": domain}
+    fields = {"init": init, "item_index": str(index), **parties, "content": content}
+    found = [Finding(NFT_ITEMS.name, fields)]
+    if domain is not None:
+        records = yield from _ask_records(me)
+        found.append(Finding(DNS_RECORDS.name, {"domain": domain, **parties, **records}))
+    return found
+
+
+def _ask_domain(me: Address) -> Generator[Question, Any, str | None]:
+    name = yield Question(me, "get_domain", required=False)
+    if name is not None:
+        return read_text(_take_slice(name)) + TON_SUFFIX
+    labels = yield Question(me, "get_full_domain", required=False)
+    return None if labels is None else join_labels(_take_slice(labels))
 
 
 def _take_slice(stack: list[Any]) -> CellSlice:
@@ -248,27 +230,23 @@ def _take_slice(stack: list[Any]) -> CellSlice:
     return value
 
 
-def _make_root_name() -> CellSlice:
-    """Return the name of one zero byte, which means the contract itself."""
-    builder = CellBuilder().store_uint(0, 8)
-    return builder.tree.slice(builder.end())
-
-
 def _ask_content(
     collection: Address, index: int, own: Cell | None
 ) -> Generator[Question, Any, Content | None]:
     if own is None:
         return None
     stack = yield Question(collection, "get_nft_content", (index, own), required=False)
-    return _read_maybe(own if stack is None else Results(stack, 1).maybe_cell())
+    return _read_cell(own if stack is None else Results(stack, 1).maybe_cell())
 
 
-def _read_maybe(cell: Cell | None) -> Content | None:
+def _read_cell(cell: Cell | None) -> Content | None:
     return None if cell is None else read_content(cell.tree, cell.root)
 
 
 def _ask_records(me: Address) -> Generator[Question, Any, dict[str, Any]]:
-    stack = yield Question(me, "dnsresolve", (_make_root_name(), _ALL_CATEGORIES), required=False)
+    itself = CellBuilder().store_uint(0, 8)  # the name of one zero byte
+    name = itself.tree.slice(itself.end())
+    stack = yield Question(me, "dnsresolve", (name, _ALL_CATEGORIES), required=False)
     if stack is None:
         return read_records(None)
     answer = Results(stack, 2)
@@ -280,33 +258,27 @@ TON_SUFFIX = ".ton"
 MAIN_NETWORK, TEST_NETWORK = -239, -3
 ROOTS = {
     network: frozenset(Address(0, bytes.fromhex(account)) for account in accounts)
-    for network, accounts in (
-        (
-            MAIN_NETWORK,
-            (
-                "b774d95eb20543f186c06b371ab88ad704f7e256130caf96189368a7d0cb6ccf",  # .ton
-                "80d78a35f955a14b679faa887ff4cd5bfc0f43b4a4eea2a7e6927f3701b273c2",  # t.me
-            ),
+    for network, accounts in {
+        MAIN_NETWORK: (
+            "b774d95eb20543f186c06b371ab88ad704f7e256130caf96189368a7d0cb6ccf",  # .ton
+            "80d78a35f955a14b679faa887ff4cd5bfc0f43b4a4eea2a7e6927f3701b273c2",  # t.me
         ),
-        (
-            TEST_NETWORK,
-            ("e33ed33a42eb2032059f97d90c706f8400bb256d32139ca707f1564ad699c7dd",),
-        ),
-    )
+        TEST_NETWORK: ("e33ed33a42eb2032059f97d90c706f8400bb256d32139ca707f1564ad699c7dd",),
+    }.items()
 }
 """Collections whose items are domains, by global id of the network."""
 
 _NEXT_RESOLVER, _SMC_ADDRESS, _ADNL_ADDRESS, _STORAGE = 0xBA93, 0x9FD3, 0xAD01, 0x7473
-_COLUMNS = {
-    "dns_next_resolver": ("next_resolver", _NEXT_RESOLVER),
-    "wallet": ("wallet", _SMC_ADDRESS),
-    "site": ("site_adnl", _ADNL_ADDRESS),
-    "storage": ("storage_bag_id", _STORAGE),
-}
 _CATEGORIES = {
-    int.from_bytes(sha256(category.encode()).digest(), "big"): found
-    for category, found in _COLUMNS.items()
+    int.from_bytes(sha256(category).digest(), "big"): (column, tag)
+    for category, column, tag in (
+        (b"dns_next_resolver", "next_resolver", _NEXT_RESOLVER),
+        (b"wallet", "wallet", _SMC_ADDRESS),
+        (b"site", "site_adnl", _ADNL_ADDRESS),
+        (b"storage", "storage_bag_id", _STORAGE),
+    )
 }
+"""Columns of records, and their tags, by category."""
 _ADDRESSES = (_NEXT_RESOLVER, _SMC_ADDRESS)
 NO_RECORDS: dict[str, Any] = {
     **address_fields("next_resolver", None),
@@ -317,15 +289,8 @@ NO_RECORDS: dict[str, Any] = {
 
 
 def read_text(start: CellSlice) -> str:
-    """Return the text of a slice and of the cells chained to it.
-
-    Raises:
-        Mismatch: the text is not UTF-8.
-    """
-    try:
-        return load_snake(start.copy()).decode("utf-8").replace("\0", "")
-    except UnicodeDecodeError as error:
-        raise Mismatch("the name is not UTF-8") from error
+    """Return the text of a slice and of the cells chained to it; raise Mismatch if it is none."""
+    return _load_text(start).replace("\0", "")
 
 
 def join_labels(start: CellSlice) -> str:
@@ -334,11 +299,14 @@ def join_labels(start: CellSlice) -> str:
     Raises:
         Mismatch: a label is not UTF-8.
     """
+    return ".".join(reversed([label for label in _load_text(start).split("\0") if label]))
+
+
+def _load_text(start: CellSlice) -> str:
     try:
-        text = load_snake(start.copy()).decode("utf-8")
+        return load_snake(start.copy()).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Mismatch("the domain is not UTF-8") from error
-    return ".".join(reversed([label for label in text.split("\0") if label]))
+        raise Mismatch("the name is not UTF-8") from error
 
 
 def read_records(records: Cell | None) -> dict[str, Any]:
@@ -347,14 +315,10 @@ def read_records(records: Cell | None) -> dict[str, Any]:
     A record whose type does not match its category is left out.
     """
     found = dict(NO_RECORDS)
-    if records is None:
-        return found
-    try:
-        for key, value in iter_hashmap(records.tree, records.root, _KEY_BITS):
+    with suppress(BocError):
+        for key, value in iter_hashmap(*records, _KEY_BITS) if records else ():
             if key in _CATEGORIES:
                 found |= _read_record(*_CATEGORIES[key], value)
-    except BocError:
-        return found
     return found
 
 
