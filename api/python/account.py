@@ -32,6 +32,7 @@ from tonlake.api.v3.resource.answer import Metadata
 from tonlake.api.v3.route.contract import DOMAIN, RecordsQuery, get_records
 from tonlake.api.v3.route.token import JettonWallet, WalletsQuery, get_wallets
 from tonlake.ingest.derive.contract import stack as parsed
+from tonlake.ingest.derive.contract.program import from_tvm
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import BocError
 from tonlake.lake.account import MASTERCHAIN
@@ -55,7 +56,7 @@ class MethodResult(msgspec.Struct, frozen=True):
             RequestInvalid: the value is not an address.
         """
         try:
-            value = parsed.from_tvm(self.stack[at])
+            value = from_tvm(self.stack[at])
             start = value.slice() if isinstance(value, parsed.Cell) else value
             found = None if start is None else parsed.load_address(start.copy())
         except (parsed.Mismatch, BocError, AttributeError) as error:

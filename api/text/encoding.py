@@ -21,6 +21,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import ORDINARY, CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract import stack as parsed
+from tonlake.ingest.derive.contract.program import to_tvm
 from tonlake.ingest.derive.tvm.call import (
     INTEGER_BITS,
     NAN_TEXT,
@@ -381,7 +382,7 @@ def read_argument(value: object) -> StackValue:
     """
     if isinstance(value, str):
         found = parse_address(value)
-        return parsed.to_tvm(parsed.Address(found.workchain, found.account).slice())
+        return to_tvm(parsed.Address(found.workchain, found.account).slice())
     if isinstance(value, bytes):
         return TvmCell(value)
     if isinstance(value, tuple | list):

@@ -18,7 +18,7 @@ from tonlake.ingest.derive.tvm.call import (
     PreviousBlocks,
     method_id,
 )
-from tonlake.ingest.derive.tvm.worker import Answer, Call, WorkerSettings, load_engine
+from tonlake.ingest.derive.tvm.worker import Answer, Call, Refusal, WorkerSettings, load_engine
 
 LIMITS = WorkerSettings(1 << 30, 8000, 100, 16 << 20)
 CALLS = 200
@@ -78,9 +78,8 @@ def _list_emulations(replay: Replay) -> list[EmulationCall]:
 
 def _measure(answer: Callable[[Call], Answer], calls: Sequence[Call], seconds: float) -> float:
     """Return answers a second of CPU; no call may be refused, as that would flatter the figure."""
-    for call in calls:
-        if answer(call)[0] not in ("ended", "made"):
-            raise RuntimeError("a call that is measured was refused")
+    if any(isinstance(answer(call), Refusal) for call in calls):
+        raise RuntimeError("a call that is measured was refused")
     count, start_s = 0, time.process_time()
     while time.process_time() - start_s < seconds:
         for call in calls:

@@ -105,9 +105,7 @@ class ContractDetection:
             if state.code_hash is not None and state.data_hash is not None
             for trigger in triggers[state.code_hash]
         ]
-        self._world.load_cells(
-            {state.data_hash for state, _ in candidates} | {s.data_hash for s in states}
-        )
+        self._world.load_cells({state.data_hash for state in states})
         yield from self._read_wallets(states)
         yield from self._settle(
             [ActiveDetection(state, trigger) for state, trigger in candidates], before

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import chain
-from operator import and_
+from operator import and_, attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -161,16 +161,7 @@ class _NewestCache(LakeCache[Address, AccountState]):
             known = found.get(Address(*address))
             if known is None or known.mc_seqno < row.mc_seqno:
                 at = self._read_utime(Address(*address), row, state) if utime is None else utime
-                found[Address(*address)] = AccountState(
-                    *address,
-                    row.mc_seqno,
-                    row.last_trans_lt,
-                    at,
-                    row.balance,
-                    row.extra_currencies,
-                    row.code_hash,
-                    row.data_hash,
-                )
+                found[Address(*address)] = AccountState(*address, *_when(row), at, *_what(row))
         return found
 
     def _leave_out_indexed(self, state: LogState) -> LogState:
@@ -191,6 +182,10 @@ class _NewestCache(LakeCache[Address, AccountState]):
         raise LakeCorrupt(ACCOUNT_STATES.name, f"indexed state of block {row.mc_seqno} missing")
 
 
+_when = attrgetter("mc_seqno", "last_trans_lt")
+_what = attrgetter("balance", "extra_currencies", "code_hash", "data_hash")
+
+
 def _read_newest(lake_dir: Path, files: Iterable[DataFile]) -> dict[Address, AccountState]:
     """Return the newest state of every account in ``files``."""
     columns = (*STATE_COLUMNS, "block_seqno")
@@ -203,31 +198,23 @@ def _read_newest(lake_dir: Path, files: Iterable[DataFile]) -> dict[Address, Acc
     return {state.address: state for state in states}
 
 
-_NEWEST = """
+_COLUMNS = ", ".join(STATE_COLUMNS)
+_NEWEST = f"""
 with picked as (from account_states where account in (select unnest($accounts)))
-select
-    workchain, account, mc_seqno, last_trans_lt, utime,
-    balance, extra_currencies, code_hash, data_hash
-from states_as_of('picked', $before - 1)
-"""
-_NEWEST_OF_ONE = """
+select {_COLUMNS} from states_as_of('picked', $before - 1)
+"""  # noqa: S608 - names of columns
+_NEWEST_OF_ONE = f"""
 with picked as (from account_states where account = $account)
-select
-    workchain, account, mc_seqno, last_trans_lt, utime,
-    balance, extra_currencies, code_hash, data_hash
-from states_as_of('picked', $before - 1)
-"""
-_FIRST = """
-select
-    workchain, account, mc_seqno, last_trans_lt, utime,
-    balance, extra_currencies, code_hash, data_hash
-from account_states
+select {_COLUMNS} from states_as_of('picked', $before - 1)
+"""  # noqa: S608
+_FIRST = f"""
+select {_COLUMNS} from account_states
 where account in (select unnest($accounts)) and mc_seqno <= $until
 qualify row_number() over (
     partition by workchain, account, code_hash, data_hash order by mc_seqno, block_seqno desc
 ) = 1
 order by mc_seqno
-"""
+"""  # noqa: S608
 _NEVER = 1 << 62
 
 

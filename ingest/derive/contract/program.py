@@ -21,9 +21,25 @@ from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.stack import Cell as TreeCell
 from tonlake.ingest.derive.contract.stack import Mismatch, Question, Value, make_slice
-from tonlake.ingest.derive.tvm.call import SUCCESS, Context, TvmOpaque, make_context, method_id
+from tonlake.ingest.derive.tvm.call import (
+    SUCCESS,
+    Context,
+    StackValue,
+    TvmCell,
+    TvmOpaque,
+    TvmSlice,
+    make_context,
+    method_id,
+)
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice, Source, plant
-from tonlake.ingest.derive.tvm.machine.run import VERSION, Ended, close_slice, execute, take_slice
+from tonlake.ingest.derive.tvm.machine.run import (
+    VERSION,
+    Ended,
+    close_slice,
+    enter_stack,
+    execute,
+    take_slice,
+)
 from tonlake.ingest.errors import BocError
 
 _MAX_NESTING = 100
@@ -106,6 +122,18 @@ def _leave_tree(value: Any, depth: int) -> Value:  # noqa: ANN401 - a value of t
             raise BocError(f"a value on the stack is nested over {_MAX_NESTING} levels deep")
         return tuple(_leave_tree(item, depth + 1) for item in value)
     return value if value is None or value.__class__ is int else TvmOpaque()
+
+
+def from_tvm(value: StackValue) -> Value:
+    """Return a value of bags for detectors; raise BocError if a bag is none."""
+    return _leave_tree(enter_stack([value])[0], 0)
+
+
+def to_tvm(value: Value) -> StackValue:
+    """Return a value in the form that the TVM accepts."""
+    if isinstance(value, CellSlice):
+        return TvmSlice(TreeCell(*plant(close_slice(_enter_tree(value)))).bag())
+    return TvmCell(value.bag()) if isinstance(value, TreeCell) else value
 
 
 def _leave_slice(part: Slice) -> CellSlice:

@@ -1,8 +1,8 @@
 """Answers get-methods for detectors with the machine.
 
-A method that is not in the code's table of methods is not
-run at all; if the table is unknown, a method that failed once is assumed to be missing from the
-code. Within a commit, answers are cached by code, data and arguments of an account.
+A method that is not in the code's table of methods is not run at all; if the table is unknown, a
+method that failed once is assumed to be missing from the code. Within a commit, answers are cached
+by code, data and arguments of an account.
 """
 
 from collections.abc import Hashable
@@ -13,9 +13,9 @@ import msgspec
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import LIBRARY
 from tonlake.ingest.derive.contract.known import AccountState
-from tonlake.ingest.derive.contract.program import GAS_LIMIT, AnswerCache
+from tonlake.ingest.derive.contract.program import GAS_LIMIT, AnswerCache, from_tvm, to_tvm
 from tonlake.ingest.derive.contract.record import find_method_ids
-from tonlake.ingest.derive.contract.stack import Cell, Mismatch, Question, Value, from_tvm, to_tvm
+from tonlake.ingest.derive.contract.stack import Cell, Mismatch, Question, Value
 from tonlake.ingest.derive.contract.world import Network, NotLoaded, World
 from tonlake.ingest.derive.tvm.call import (
     SUCCESS,
@@ -233,7 +233,7 @@ class GetMethodSession:
             return None
         try:
             return [from_tvm(value) for value in outcome.stack]
-        except (BocError, Mismatch):
+        except BocError:
             return None
 
     def describe(self, state: AccountState, mc_seqno: int) -> Context:

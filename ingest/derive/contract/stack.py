@@ -11,12 +11,10 @@ such contract. The detector reads sequentially, while its driver may batch the q
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
-from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.call import StackValue, TvmCell, TvmSlice
 from tonlake.ingest.errors import BocError
 from tonlake.lake.schema import Table
 
@@ -234,32 +232,6 @@ class Results:
                 is_address = kind in ("address", "required_address")
                 row |= address_fields(name, value) if is_address else {name: value}
         return row
-
-
-def from_tvm(value: StackValue) -> Value:
-    """Return a value of the TVM's stack with its bags parsed; raise Mismatch for other types."""
-    if value is None or isinstance(value, int):
-        return value
-    if isinstance(value, tuple | list):
-        return type(value)(from_tvm(item) for item in value)
-    if isinstance(value, TvmCell | TvmSlice):
-        tree = parse_boc(value.boc, check_crc=False)  # from a local process
-        root = tree.roots[0]
-        return tree.slice(root) if isinstance(value, TvmSlice) else Cell(tree, root)
-    raise Mismatch(f"{type(value).__name__} on the stack")
-
-
-def to_tvm(value: Value) -> StackValue:
-    """Return a value in the form that the TVM accepts."""
-    if isinstance(value, Cell):
-        return TvmCell(value.bag())
-    if isinstance(value, CellSlice):
-        if value.refs_left:
-            builder = CellBuilder(value.tree).store_slice(value)
-        else:
-            builder = CellBuilder().store_uint(value.peek_uint(value.bits_left), value.bits_left)
-        return TvmSlice(serialize_boc(builder.tree, [builder.end()]))
-    return value
 
 
 class Question(NamedTuple):

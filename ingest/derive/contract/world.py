@@ -29,7 +29,7 @@ from tonlake.ingest.derive.tvm.call import (
 from tonlake.ingest.errors import BocError, MissingCell
 from tonlake.lake.file.rows import iter_tuples
 from tonlake.lake.log.state import LogState
-from tonlake.lake.schema import ACCOUNT_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES, STATE_CELLS
+from tonlake.lake.schema import ACCOUNT_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES, STATE_CELLS, Table
 
 _ORDER = itemgetter(0, 1, 2, -1)
 """Account, masterchain block and block of a state."""
@@ -77,7 +77,7 @@ class World:
         self.finder = finder
         self._state = state
         self._lake = lake
-        self._own = _read_histories(tables.get(ACCOUNT_STATES.name))
+        self._own = _read_histories(_find(tables, ACCOUNT_STATES))
         self._histories = dict(self._own)
         self._others = others
         self._searched: set[Address] = set()
@@ -99,8 +99,7 @@ class World:
 
         Not of rows that were reported: those of libraries are none of them.
         """
-        blocks = self.tables.get(BLOCKS.name)
-        is_reported = blocks is not None and blocks["state_root_hash"].null_count
+        is_reported = _find(self.tables, BLOCKS)["state_root_hash"].null_count
         if is_reported or self._state.reported_ranges:
             return False
         baseline = self._state.baseline
@@ -179,8 +178,7 @@ class World:
         missing -= self._places.keys() | self._absent
         if not missing:
             return
-        fresh = self.tables.get(STATE_CELLS.name)
-        cells = self.finder.find_trees(missing, STATE_CELLS.empty if fresh is None else fresh)
+        cells = self.finder.find_trees(missing, _find(self.tables, STATE_CELLS))
         for root in sorted(missing):
             try:
                 append_packed(self._tree, root, cells, self._places)
@@ -197,23 +195,15 @@ class World:
         return None if place is None else Cell(self._tree, place)
 
 
-def _read_histories(states: pa.Table | None) -> dict[Address, list[AccountState]]:
+def _read_histories(states: pa.Table) -> dict[Address, list[AccountState]]:
     """Return the last state of every account and masterchain block, in order."""
-    histories: dict[Address, list[AccountState]] = {}
-    if states is None:
-        return histories
-    rows = sorted(iter_tuples(states, (*STATE_COLUMNS, "block_seqno")), key=_ORDER)
-    history: list[AccountState] = []
-    last: list[Any] = []
-    for *values, _block_seqno in rows:
-        if values[:2] != last:
-            last = values[:2]
-            history = histories[Address(*last)] = []
+    histories: dict[Address, dict[int, AccountState]] = {}
+    for *values, _block_seqno in sorted(
+        iter_tuples(states, (*STATE_COLUMNS, "block_seqno")), key=_ORDER
+    ):
         state = AccountState(*values)
-        if history and history[-1].mc_seqno == state.mc_seqno:
-            history.pop()
-        history.append(state)
-    return histories
+        histories.setdefault(state.address, {})[state.mc_seqno] = state
+    return {address: list(history.values()) for address, history in histories.items()}
 
 
 Params = dict[int, bytes]
@@ -255,9 +245,7 @@ def _read_configs(world: World, first: int) -> dict[int, Params]:
     newest = next(world.list_rows(CONFIG_PARAMS.name, columns, first), [])
     last = max((row[0] for row in newest), default=0)
     rows = [row for row in newest if row[0] == last]
-    fresh = world.tables.get(CONFIG_PARAMS.name)
-    if fresh is not None:
-        rows += zip(*(fresh[name].to_pylist() for name in columns), strict=True)
+    rows += iter_tuples(_find(world.tables, CONFIG_PARAMS), columns)
     configs: dict[int, Params] = {}
     for mc_seqno, param, boc in rows:
         configs.setdefault(mc_seqno, {})[param] = boc
@@ -266,15 +254,16 @@ def _read_configs(world: World, first: int) -> dict[int, Params]:
 
 def _read_version(world: World) -> int:
     """Return the highest global version that blocks of the commit were created with."""
-    blocks = world.tables.get(BLOCKS.name)
-    versions = () if blocks is None else blocks["gen_software_version"].to_pylist()
-    return max((version for version in versions if version is not None), default=0)
+    versions = _find(world.tables, BLOCKS)["gen_software_version"].to_pylist()
+    return max(filter(None, versions), default=0)
 
 
 def _read_libraries(world: World, first: int) -> list[tuple[int, bytes, bool]]:
     columns = ("mc_seqno", "hash", "present")
     rows = [row for file in world.list_rows(LIBRARIES.name, columns, first) for row in file]
-    fresh = world.tables.get(LIBRARIES.name)
-    if fresh is not None:
-        rows += zip(*(fresh[name].to_pylist() for name in columns), strict=True)
+    rows += iter_tuples(_find(world.tables, LIBRARIES), columns)
     return [(mc_seqno, library, present) for mc_seqno, library, present in rows]
+
+
+def _find(tables: Mapping[str, pa.Table], table: Table) -> pa.Table:
+    return tables.get(table.name, table.empty)

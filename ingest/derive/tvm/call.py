@@ -315,14 +315,14 @@ class EmulationCall(msgspec.Struct, frozen=True):
     """Whether a tick-tock transaction is tock."""
 
 
-class Emulated(msgspec.Struct, frozen=True):
+class Emulated(msgspec.Struct, frozen=True, tag=True):
     """An emulated transaction, and the ShardAccount after it, as bags."""
 
     transaction: bytes
     account: bytes
 
 
-class NotAccepted(msgspec.Struct, frozen=True):
+class NotAccepted(msgspec.Struct, frozen=True, tag=True):
     """An external message that the contract does not accept: there is no transaction.
 
     ``exit_code`` is None if the run ended without one: the contract returned without accepting, or

@@ -2,9 +2,6 @@
 
 import queue
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 import msgspec
 
@@ -14,18 +11,9 @@ from tonlake.ingest.derive.tvm.call import (
     GetMethodCall,
     NotAccepted,
     Outcome,
-    unpack_value,
 )
-from tonlake.ingest.derive.tvm.worker import Answer, Call, WorkerProcess, WorkerSettings
-from tonlake.ingest.errors import (
-    TvmBusy,
-    TvmCrash,
-    TvmError,
-    TvmMissing,
-    TvmRefusal,
-    TvmStackDeep,
-    TvmStackLarge,
-)
+from tonlake.ingest.derive.tvm.worker import Call, Result, WorkerProcess, WorkerSettings
+from tonlake.ingest.errors import TvmBusy, TvmCrash
 from tonlake.ingest.settings import TvmSettings
 
 QUEUE = 64
@@ -38,13 +26,6 @@ STACK_DEPTH = 100
 """Nesting depth that a resulting stack must stay below."""
 RESULT_BYTES = 16 << 20
 """Maximum bytes of cells in a resulting stack."""
-
-_REFUSALS: dict[str, type[TvmError]] = {
-    "missing": TvmMissing,
-    "refused": TvmRefusal,
-    "deep": TvmStackDeep,
-    "large": TvmStackLarge,
-}
 
 
 class PoolLoad(msgspec.Struct, frozen=True):
@@ -93,7 +74,10 @@ class TvmPool:
         """
         if call.gas_limit is None:
             call = msgspec.structs.replace(call, gas_limit=self.settings.gas_limit)
-        return _read_outcome(self._ask(call))
+        result = self._ask(call)
+        if not isinstance(result, Outcome):
+            raise TvmCrash("the TVM returned an unreadable answer")
+        return result
 
     def emulate(self, call: EmulationCall) -> Emulated | NotAccepted:
         """Emulate a transaction; return NotAccepted if the contract does not accept the message.
@@ -101,7 +85,10 @@ class TvmPool:
         Raises:
             TvmMissing, TvmBusy, TvmTimeout, TvmCrash, TvmRefusal: as ``run_get_method``.
         """
-        return _read_emulated(self._ask(call))
+        result = self._ask(call)
+        if isinstance(result, Outcome):
+            raise TvmCrash("the TVM returned an unreadable answer")
+        return result
 
     def measure(self) -> PoolLoad:
         """Return the current load."""
@@ -114,22 +101,12 @@ class TvmPool:
             restarts=sum(max(0, worker.starts - 1) for worker in workers),
         )
 
-    def _ask(self, call: Call) -> Answer:
-        """Send a call to a worker and return its answer.
-
-        Raises:
-            TvmError: no worker is free, or it does not answer, or it rejects the call.
-        """
+    def _ask(self, call: Call) -> Result:
         worker = self._acquire()
         try:
-            answer = worker.ask(call, self.settings.wall_ms)
+            return worker.ask(call, self.settings.wall_ms)
         finally:
             self._release(worker)
-        with _reject_malformed():
-            refusal = _REFUSALS.get(answer[0])
-        if refusal is not None:
-            raise refusal(str(answer[-1]))
-        return answer
 
     def close(self) -> None:
         """Stop the processes; busy ones stop after their current call."""
@@ -163,29 +140,3 @@ class TvmPool:
                 self._idle.put(worker)
                 return
         worker.stop()
-
-
-@contextmanager
-def _reject_malformed() -> Iterator[None]:
-    """Raise TvmCrash if an answer turns out to be malformed."""
-    try:
-        yield
-    except (ValueError, TypeError, IndexError) as error:
-        raise TvmCrash("the TVM returned an unreadable answer") from error
-
-
-def _read_outcome(answer: list[Any]) -> Outcome:
-    """Return the outcome in a worker's answer; the answer is untrusted."""
-    with _reject_malformed():
-        _word, exit_code, gas_used, packed = answer
-        stack = tuple(unpack_value(value) for value in packed)
-        return Outcome(int(exit_code), int(gas_used), stack)
-
-
-def _read_emulated(answer: list[Any]) -> Emulated | NotAccepted:
-    """Return the transaction in a worker's answer, or NotAccepted."""
-    with _reject_malformed():
-        if answer[0] == "unaccepted":
-            return NotAccepted(None if answer[1] is None else int(answer[1]))
-        _word, transaction, account = answer
-        return Emulated(bytes(transaction), bytes(account))

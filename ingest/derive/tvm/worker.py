@@ -2,7 +2,7 @@
 
 Started as ``python -m tonlake.ingest.derive.tvm.worker FD SETTINGS``. A call may crash it; the pool
 then starts a new one. A call is pickled; an answer, which a broken process may have written, is
-MessagePack, and its first item is ready, missing, ended, made, unaccepted, refused, deep or large.
+MessagePack.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 import pickle
 import resource
 import socket
+import struct
 import subprocess
 import sys
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 import msgspec
@@ -27,21 +29,24 @@ from tonlake.ingest.derive.tvm.call import (
     Outcome,
     StackLimits,
     pack_value,
+    unpack_value,
 )
 from tonlake.ingest.derive.tvm.libemulator import LibraryEmulator, LibraryFault
 from tonlake.ingest.derive.tvm.machine.run import run_call
 from tonlake.ingest.errors import (
     BocError,
     TvmCrash,
+    TvmError,
     TvmMissing,
+    TvmRefusal,
     TvmStackDeep,
     TvmStackLarge,
     TvmTimeout,
 )
 from tonlake.lake.system import limit_address_space
 
-START_S = 30.0
-"""Timeout for a new process to load the machine, even on a busy computer."""
+START_S = 30
+"""Timeout for a new process to load the machine, even on a busy computer; seconds."""
 
 HOW_TO_INSTALL = (
     "messages cannot be emulated: no emulator is installed; "
@@ -62,7 +67,7 @@ class WorkerProcess:
         """Store the limits; the process starts on the first call."""
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
-        self._channel: Channel | None = None
+        self._channel: Connection | None = None
         self.starts = 0
 
     @property
@@ -70,29 +75,30 @@ class WorkerProcess:
         """Process id; None if there is no process."""
         return None if self._process is None else self._process.pid
 
-    def ask(self, call: Call, limit_ms: int) -> Answer:
-        """Send a call and return the answer; kill the process if it does not answer.
+    def ask(self, call: Call, limit_ms: int) -> Result:
+        """Send a call and return its result; kill the process if it does not answer.
 
         Raises:
             TvmMissing: no TVM is installed.
             TvmTimeout: no answer within the limit.
-            TvmCrash: the process died.
+            TvmCrash: the process died, or its answer cannot be read.
+            TvmRefusal, TvmStackDeep, TvmStackLarge: the process rejects the call.
         """
         channel = self._start()
-        deadline_s = time.monotonic() + limit_ms / 1000
-        is_answered = False
+        answer: Answer | None = None
         try:
-            channel.send(pickle.dumps(call, protocol=5), deadline_s)
-            answer: Answer = msgspec.msgpack.decode(channel.receive(deadline_s))
-            is_answered = True
-        except TvmTimeout:
-            raise TvmTimeout(f"the get-method did not end within {limit_ms} ms") from None
-        except (EOFError, OSError, msgspec.DecodeError) as error:
+            channel.send_bytes(pickle.dumps(call, protocol=5))
+            if not channel.poll(limit_ms / 1000):
+                raise TvmTimeout(f"the get-method did not end within {limit_ms} ms")
+            answer = _decode(channel.recv_bytes())
+        except (EOFError, OSError) as error:
             raise TvmCrash("the TVM process died while running the get-method") from error
+        except msgspec.DecodeError as error:
+            raise TvmCrash("the TVM returned an unreadable answer") from error
         finally:
-            if not is_answered:  # its answer would be mistaken for that to a later message
+            if answer is None:  # its answer would be mistaken for that to a later message
                 self.stop()
-        return answer
+        return _read(answer)
 
     def stop(self) -> None:
         """Kill the process, if there is one."""
@@ -104,12 +110,15 @@ class WorkerProcess:
             self._process.wait()
             self._process = None
 
-    def _start(self) -> Channel:
+    def _start(self) -> Connection:
         """Return the channel to a live process, starting one if necessary."""
         if self._channel is not None and self._process is not None and self._process.poll() is None:
             return self._channel
         self.stop()
         here, there = socket.socketpair()
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):  # of a process that hangs
+            here.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", START_S, 0))
+        self._channel = channel = Connection(here.detach())
         with there:
             arguments = [str(there.fileno()), msgspec.json.encode(self._settings).decode()]
             # -P: the working folder, which may contain anything, stays off the import path.
@@ -122,89 +131,54 @@ class WorkerProcess:
                 stderr=subprocess.DEVNULL,
             )
         self.starts += 1
-        self._channel = Channel(here)
-        self._await_ready(self._channel)
-        return self._channel
-
-    def _await_ready(self, channel: Channel) -> None:
-        """Wait until the new process has loaded the machine."""
-        try:
-            word, *rest = msgspec.msgpack.decode(channel.receive(time.monotonic() + START_S))
-        except (EOFError, OSError, TvmTimeout, msgspec.DecodeError) as error:
-            self.stop()
-            raise TvmCrash("the TVM process did not start") from error
-        if word != "ready":
-            self.stop()
-            library = self._settings.library
-            what = _LIBRARY_UNUSABLE.format(library) if library else HOW_TO_INSTALL
-            raise TvmMissing(f"{what} ({rest[0]})")
+        with suppress(EOFError, OSError):
+            if channel.poll(START_S):
+                problem = channel.recv_bytes().decode(errors="replace")
+                if not problem:
+                    return channel
+                self.stop()
+                library = self._settings.library
+                what = _LIBRARY_UNUSABLE.format(library) if library else HOW_TO_INSTALL
+                raise TvmMissing(f"{what} ({problem})")
+        self.stop()
+        raise TvmCrash("the TVM process did not start")
 
 
-_LENGTH_BYTES = 4
-_PIECE_BYTES = 1 << 20
+class Ended(msgspec.Struct, frozen=True, tag=True):
+    """The outcome of a get-method; ``stack`` is that of ``pack_value``."""
+
+    exit_code: int
+    gas_used: int
+    stack: list[Any]
 
 
-class Channel:
-    """One end of a pair of sockets."""
+class Refusal(msgspec.Struct, frozen=True, tag=True):
+    """Why a call has no result: the name of an exception, and its message."""
 
-    def __init__(self, end: socket.socket) -> None:
-        """Take ownership of ``end``; ``close`` closes it."""
-        self._end = end
-
-    def close(self) -> None:
-        """Close this end; the other one reads end of file."""
-        self._end.close()
-
-    def send(self, body: bytes, deadline_s: float | None = None) -> None:
-        """Send one message.
-
-        Raises:
-            OSError: the other end is closed.
-            TvmTimeout: it was not sent before the deadline (of the monotonic clock).
-        """
-        self._limit(deadline_s)
-        try:
-            self._end.sendall(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
-        except TimeoutError as error:
-            raise TvmTimeout("the worker did not read the call in time") from error
-
-    def receive(self, deadline_s: float | None = None) -> bytes:
-        """Return the next message.
-
-        Raises:
-            EOFError, OSError: the other end is closed.
-            TvmTimeout: no complete message arrived before the deadline.
-        """
-        length = int.from_bytes(self._read(_LENGTH_BYTES, deadline_s), "big")
-        return self._read(length, deadline_s)
-
-    def _read(self, count: int, deadline_s: float | None) -> bytes:
-        parts = []
-        while count:
-            self._limit(deadline_s)
-            try:
-                part = self._end.recv(min(count, _PIECE_BYTES))
-            except TimeoutError as error:
-                raise TvmTimeout("the worker did not answer in time") from error
-            if not part:
-                raise EOFError
-            parts.append(part)
-            count -= len(part)
-        return b"".join(parts)
-
-    def _limit(self, deadline_s: float | None) -> None:
-        """Set the timeout of the next operation to the deadline."""
-        if deadline_s is None:
-            self._end.settimeout(None)
-            return
-        left_s = deadline_s - time.monotonic()
-        if left_s <= 0:
-            raise TvmTimeout("the worker did not answer in time")
-        self._end.settimeout(left_s)
+    kind: str
+    reason: str
 
 
-Answer = list[Any]
 Call = GetMethodCall | EmulationCall
+Answer = Ended | Emulated | NotAccepted | Refusal
+Result = Outcome | Emulated | NotAccepted
+_decode = msgspec.msgpack.Decoder[Answer](Answer).decode
+_REFUSALS = {each.__name__: each for each in (TvmMissing, TvmStackDeep, TvmStackLarge, TvmRefusal)}
+
+
+def _read(answer: Answer) -> Result:
+    """Return what a worker answered, which is untrusted; raise its refusal."""
+    if isinstance(answer, Refusal):
+        raise _REFUSALS.get(answer.kind, TvmCrash)(answer.reason)
+    if not isinstance(answer, Ended):
+        return answer
+    try:
+        stack = tuple(unpack_value(value) for value in answer.stack)
+    except (ValueError, TypeError, IndexError) as error:
+        raise TvmCrash("the TVM returned an unreadable answer") from error
+    return Outcome(answer.exit_code, answer.gas_used, stack)
+
+
 _NO_MEMORY = "std::bad_alloc"
 _RECURSION = 5000
 """Frames of Python: lists in arguments and results nest thousands of pairs deep."""
@@ -221,20 +195,18 @@ class WorkerSettings(msgspec.Struct, frozen=True):
     """Path of a libemulator; empty: get-methods run in tonlake's machine, messages in tonpy."""
 
 
-def serve(channel: Channel, settings: WorkerSettings) -> None:
+def serve(channel: Connection, settings: WorkerSettings) -> None:
     """Answer calls until the other end is closed."""
     try:
         answer = load_engine(settings)
     except (ImportError, OSError) as error:
-        channel.send(msgspec.msgpack.encode(["missing", str(error)]))
+        channel.send_bytes(str(error).encode() or b"unknown")
         return
-    channel.send(msgspec.msgpack.encode(["ready"]))
-    while True:
-        try:
-            call = pickle.loads(channel.receive())  # noqa: S301 - the process that started this one
-        except EOFError:
-            return
-        channel.send(msgspec.msgpack.encode(answer(call)))
+    channel.send_bytes(b"")
+    with suppress(EOFError):
+        while True:
+            call = pickle.loads(channel.recv_bytes())  # noqa: S301 - of the process that started this
+            channel.send_bytes(msgspec.msgpack.encode(answer(call)))
 
 
 def load_engine(settings: WorkerSettings) -> Callable[[Call], Answer]:
@@ -253,19 +225,16 @@ def load_engine(settings: WorkerSettings) -> Callable[[Call], Answer]:
 
     def answer(call: Call) -> Answer:
         try:
-            if isinstance(call, GetMethodCall):
-                return _pack_ended(engine.run_call(call))
-            return _pack_emulated(engine.run_emulation(call))
-        except NoEmulator as error:
-            return ["missing", str(error)]
-        except TvmStackDeep as error:
-            return ["deep", str(error)]
-        except TvmStackLarge as error:
-            return ["large", str(error)]
+            if isinstance(call, EmulationCall):
+                return engine.run_emulation(call)
+            ended = engine.run_call(call)
+            return Ended(ended.exit_code, ended.gas_used, [pack_value(v) for v in ended.stack])
+        except TvmError as error:
+            return Refusal(type(error).__name__, str(error))
         except engine.faults as error:
             if str(error) == _NO_MEMORY:  # the state of this process is unknown
                 raise MemoryError from error
-            return ["refused", str(error)]
+            return Refusal(TvmRefusal.__name__, str(error))
 
     return answer
 
@@ -289,27 +258,13 @@ def _load_own(limits: StackLimits) -> _Engine:
     return _Engine(run, engine.run_emulation, (BocError, *engine.FAULTS))
 
 
-class NoEmulator(Exception):
-    """Messages cannot be emulated here."""
-
-
 def _refuse_emulation(_call: EmulationCall) -> Emulated:
-    raise NoEmulator(HOW_TO_INSTALL)
+    raise TvmMissing(HOW_TO_INSTALL)
 
 
 def _load_library(path: str, limits: StackLimits) -> _Engine:
     library = LibraryEmulator(path, limits)
     return _Engine(library.run_call, library.run_emulation, (LibraryFault, BocError, TypeError))
-
-
-def _pack_ended(ended: Outcome) -> Answer:
-    return ["ended", ended.exit_code, ended.gas_used, [pack_value(v) for v in ended.stack]]
-
-
-def _pack_emulated(made: Emulated | NotAccepted) -> Answer:
-    if isinstance(made, NotAccepted):
-        return ["unaccepted", made.exit_code]
-    return ["made", made.transaction, made.account]
 
 
 def main() -> None:
@@ -318,8 +273,8 @@ def main() -> None:
     sys.setrecursionlimit(_RECURSION)
     limit_address_space(settings.memory_bytes)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core dumps
-    with socket.socket(fileno=int(sys.argv[1])) as end:
-        serve(Channel(end), settings)
+    with Connection(int(sys.argv[1])) as channel:
+        serve(channel, settings)
 
 
 if __name__ == "__main__":

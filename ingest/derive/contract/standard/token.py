@@ -8,7 +8,6 @@ from hashlib import sha256
 from itertools import chain, islice
 from typing import Any
 
-from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
@@ -23,6 +22,7 @@ from tonlake.ingest.derive.contract.stack import (
     Trigger,
     address_fields,
     load_address,
+    make_slice,
 )
 from tonlake.ingest.errors import BocError
 from tonlake.lake.schema.contract import (
@@ -244,9 +244,8 @@ def _read_cell(cell: Cell | None) -> Content | None:
 
 
 def _ask_records(me: Address) -> Generator[Question, Any, dict[str, Any]]:
-    itself = CellBuilder().store_uint(0, 8)  # the name of one zero byte
-    name = itself.tree.slice(itself.end())
-    stack = yield Question(me, "dnsresolve", (name, _ALL_CATEGORIES), required=False)
+    itself = make_slice(0, 8)  # the name of one zero byte
+    stack = yield Question(me, "dnsresolve", (itself, _ALL_CATEGORIES), required=False)
     if stack is None:
         return read_records(None)
     answer = Results(stack, 2)

@@ -326,7 +326,7 @@ def take_slice(source: Source, start: CellSlice) -> Slice:
     """Return what is left of a slice of the source's tree."""
     cell = source.cell(start.cell)
     value, left = start.bits()
-    if value != cell.value:  # it ends before the cell does
+    if value != cell.value or left > cell.bits:  # it is no end of the cell
         refs = cell.refs[start.ref :]
         return Cell(value & (1 << left) - 1, left, refs).slice()
     return Slice(cell, cell.bits - start.bits_left, cell.bits, start.ref, len(cell.refs))
