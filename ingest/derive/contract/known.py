@@ -198,23 +198,31 @@ def _read_newest(lake_dir: Path, files: Iterable[DataFile]) -> dict[Address, Acc
     return {state.address: state for state in states}
 
 
-_COLUMNS = ", ".join(STATE_COLUMNS)
-_NEWEST = f"""
+_NEWEST = """
 with picked as (from account_states where account in (select unnest($accounts)))
-select {_COLUMNS} from states_as_of('picked', $before - 1)
-"""  # noqa: S608 - names of columns
-_NEWEST_OF_ONE = f"""
+select
+    workchain, account, mc_seqno, last_trans_lt, utime,
+    balance, extra_currencies, code_hash, data_hash
+from states_as_of('picked', $before - 1)
+"""
+_NEWEST_OF_ONE = """
 with picked as (from account_states where account = $account)
-select {_COLUMNS} from states_as_of('picked', $before - 1)
-"""  # noqa: S608
-_FIRST = f"""
-select {_COLUMNS} from account_states
+select
+    workchain, account, mc_seqno, last_trans_lt, utime,
+    balance, extra_currencies, code_hash, data_hash
+from states_as_of('picked', $before - 1)
+"""
+_FIRST = """
+select
+    workchain, account, mc_seqno, last_trans_lt, utime,
+    balance, extra_currencies, code_hash, data_hash
+from account_states
 where account in (select unnest($accounts)) and mc_seqno <= $until
 qualify row_number() over (
     partition by workchain, account, code_hash, data_hash order by mc_seqno, block_seqno desc
 ) = 1
 order by mc_seqno
-"""  # noqa: S608
+"""
 _NEVER = 1 << 62
 
 

@@ -54,7 +54,7 @@ class TvmPool:
             result_bytes=RESULT_BYTES,
             library=settings.emulator_library,
         )
-        self._workers = [WorkerProcess(limits) for _ in range(settings.workers)]
+        self._workers = [WorkerProcess(limits, settings.wall_ms) for _ in range(settings.workers)]
         self._idle: queue.LifoQueue[WorkerProcess] = queue.LifoQueue()
         for worker in self._workers:
             self._idle.put(worker)
@@ -104,7 +104,7 @@ class TvmPool:
     def _ask(self, call: Call) -> Result:
         worker = self._acquire()
         try:
-            return worker.ask(call, self.settings.wall_ms)
+            return worker.ask(call)
         finally:
             self._release(worker)
 

@@ -63,9 +63,10 @@ _LIBRARY_UNUSABLE = (
 class WorkerProcess:
     """At most one process at a time; not thread-safe."""
 
-    def __init__(self, settings: WorkerSettings) -> None:
-        """Store the limits; the process starts on the first call."""
+    def __init__(self, settings: WorkerSettings, limit_ms: int) -> None:
+        """Store the limits, also of the time of a call; the process starts on the first one."""
         self._settings = settings
+        self._limit_ms = limit_ms
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Connection | None = None
         self.starts = 0
@@ -75,7 +76,7 @@ class WorkerProcess:
         """Process id; None if there is no process."""
         return None if self._process is None else self._process.pid
 
-    def ask(self, call: Call, limit_ms: int) -> Result:
+    def ask(self, call: Call) -> Result:
         """Send a call and return its result; kill the process if it does not answer.
 
         Raises:
@@ -88,9 +89,9 @@ class WorkerProcess:
         answer: Answer | None = None
         try:
             channel.send_bytes(pickle.dumps(call, protocol=5))
-            if not channel.poll(limit_ms / 1000):
-                raise TvmTimeout(f"the get-method did not end within {limit_ms} ms")
             answer = _decode(channel.recv_bytes())
+        except BlockingIOError:
+            raise TvmTimeout(f"the get-method did not end within {self._limit_ms} ms") from None
         except (EOFError, OSError) as error:
             raise TvmCrash("the TVM process died while running the get-method") from error
         except msgspec.DecodeError as error:
@@ -116,8 +117,9 @@ class WorkerProcess:
             return self._channel
         self.stop()
         here, there = socket.socketpair()
-        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):  # of a process that hangs
-            here.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", START_S, 0))
+        limit = struct.pack("ll", *divmod(self._limit_ms * 1000, 1_000_000))  # a timeval
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            here.setsockopt(socket.SOL_SOCKET, option, limit)
         self._channel = channel = Connection(here.detach())
         with there:
             arguments = [str(there.fileno()), msgspec.json.encode(self._settings).decode()]
