@@ -1,6 +1,35 @@
 create or replace view v_jetton_transfers as
 with moved as not materialized (
-    from transferred_jettons('jetton_transfers', 'messages', 'message_bodies')
+    select
+        'transfer' as kind,
+        transfers.source_workchain,
+        transfers.source,
+        transfers.destination_workchain,
+        transfers.destination,
+        jetton_workchain,
+        jetton,
+        amount,
+        forward_ton_amount,
+        transfers.workchain as tx_workchain,
+        transfers.account as tx_account,
+        transfers.lt as tx_lt,
+        transfers.workchain,
+        transfers.account,
+        query_id,
+        aborted,
+        transfers.now,
+        transfers.tx_hash,
+        body_hash,
+        transfers.mc_seqno,
+        transfers.day
+    from each_move('jetton_transfers') as transfers
+    left join messages as received
+        on transfers.account = received.tx_account
+        and transfers.lt = received.tx_lt
+        and transfers.workchain = received.tx_workchain
+        and transfers.mc_seqno = received.mc_seqno
+        and transfers.day = received.day
+        and received.direction = 'in'
     union all by name
     select
         'mint' as kind,
@@ -8,16 +37,15 @@ with moved as not materialized (
         wallets.owner as destination,
         jetton_workchain,
         jetton,
-        try_cast(decoded ->> '$.amount.value' as decimal(38, 0)) as amount,
-        body_comment(decoded_opcode, decoded) as comment,
-        try_cast(decoded ->> '$.forward_ton_amount.value' as decimal(38, 0)) as forward_ton_amount,
+        received.tx_workchain,
+        received.tx_account,
+        received.tx_lt,
         wallets.workchain,
         wallets.account,
-        try_cast(decoded ->> '$.query_id' as decimal(38, 0)) as query_id,
         coalesce(aborted, false) as aborted,
         received.now,
         received.tx_hash,
-        received.tx_lt as lt,
+        body_hash,
         received.mc_seqno,
         received.day
     from each_message('messages') as received
@@ -34,16 +62,53 @@ with moved as not materialized (
         and received.tx_workchain = transactions.workchain
         and received.mc_seqno = transactions.mc_seqno
         and received.day = transactions.day
-    join message_bodies as bodies
-        on received.body_hash = bodies.body_hash
-        and received.mc_seqno = bodies.mc_seqno
-        and received.day = bodies.day
     -- 178d4519, internal transfer of TEP-74, which the master itself sends to mint.
-    where
-        received.direction = 'in'
-        and received.kind = 'int'
-        and received.opcode = 395134233
-        and not external_in
-        and decoded_opcode = 'jetton_internal_transfer'
+    where received.direction = 'in' and received.kind = 'int' and received.opcode = 395134233
+),
+told as not materialized (
+    select
+        * replace (
+            coalesce(amount, try_cast(decoded ->> '$.amount.value' as decimal(38, 0))) as amount,
+            coalesce(
+                forward_ton_amount,
+                try_cast(decoded ->> '$.forward_ton_amount.value' as decimal(38, 0))
+            ) as forward_ton_amount,
+            coalesce(query_id, try_cast(decoded ->> '$.query_id' as decimal(38, 0))) as query_id
+        )
+    from with_trace_and_comment('moved', 'transaction_traces', 'message_bodies')
+    where kind = 'transfer' or decoded_opcode = 'jetton_internal_transfer'
+),
+valued as not materialized (
+    from valued_jettons('told', 'v_jettons', 'dex_prices')
 )
-from shown_jettons('moved', 'transaction_traces', 'v_jettons', 'dex_prices');
+select
+    time,
+    kind,
+    not aborted as success,
+    sender,
+    sender_workchain,
+    sender_id,
+    sender_label,
+    recipient,
+    recipient_workchain,
+    recipient_id,
+    recipient_label,
+    ton_address(jetton_workchain, jetton) as jetton,
+    jetton_workchain,
+    jetton as jetton_id,
+    symbol,
+    scaled as amount,
+    amount as amount_units,
+    value_ton,
+    comment,
+    ton_coins(forward_ton_amount)::decimal(38, 9) as forward_amount,
+    ton_address(workchain, account) as jetton_wallet,
+    workchain as jetton_wallet_workchain,
+    account as jetton_wallet_id,
+    query_id,
+    tx_hash,
+    tx_lt as lt,
+    trace_id,
+    mc_seqno,
+    day
+from with_ends('valued');

@@ -1,8 +1,9 @@
 -- Macros shared by the views for people and the everyday questions.
 
--- Every row of `messages`, or of a table with `aborted`. The join, which holds for each row, lets
--- DuckDB expect few of them: it then looks up those that a filter leaves in the table joined next,
--- of which it reads what may have them, rather than read all of it before.
+-- Every row of `messages`, of a table with `aborted`, or of a relation with tx_workchain. The join,
+-- which holds for each row, lets DuckDB expect few of them: it then looks up those that a filter
+-- leaves in the table joined next, of which it reads what may have them, rather than read all of it
+-- before.
 create or replace macro each_message(relation) as table
     select held.*
     from query_table(relation) as held
@@ -12,6 +13,11 @@ create or replace macro each_move(relation) as table
     from query_table(relation) as held
     semi join (select unnest([true, false]) as ended) as either
         on coalesce(held.aborted, false) = ended;
+create or replace macro each_row(relation) as table
+    select held.*
+    from query_table(relation) as held
+    semi join (select unnest([true, false]) as is_master) as either
+        on (held.tx_workchain = -1) = is_master;
 
 -- One account; for a NULL address, the wallet that received most external messages. The relation is
 -- `messages`.
@@ -135,101 +141,51 @@ create or replace macro balances_of(states, wallets, jettons) as table
     left join labels
         on wallets.owner = labels.account and owner_workchain = labels.workchain;
 
--- The transfers of jettons, to be shown; the relations are `jetton_transfers`, `messages` and
--- `message_bodies`.
-create or replace macro transferred_jettons(relation, messages, bodies) as table
+-- Movements of jettons with their symbol, and their amount in whole jettons and in TON; the relations
+-- have the columns of `jetton_transfers`, and are `v_jettons` and `dex_prices`.
+create or replace macro valued_jettons(relation, jettons, price_list) as table
     select
-        'transfer' as kind,
-        transfers.source_workchain,
-        transfers.source,
-        transfers.destination_workchain,
-        transfers.destination,
-        jetton_workchain,
-        jetton,
-        amount,
-        body_comment(decoded_opcode, decoded) as comment,
-        forward_ton_amount,
-        transfers.workchain,
-        transfers.account,
-        query_id,
-        aborted,
-        transfers.now,
-        transfers.tx_hash,
-        transfers.lt,
-        transfers.mc_seqno,
-        transfers.day
-    from each_move(relation) as transfers
-    left join query_table(messages) as received
-        on transfers.account = received.tx_account
-        and transfers.lt = received.tx_lt
-        and transfers.workchain = received.tx_workchain
-        and transfers.mc_seqno = received.mc_seqno
-        and transfers.day = received.day
-        and received.direction = 'in'
-    left join query_table(bodies) as bodies
-        on received.body_hash = bodies.body_hash
-        and received.mc_seqno = bodies.mc_seqno
-        and received.day = bodies.day
-        and not external_in;
-
--- Movements of jettons as shown; the relations have the columns of `transferred_jettons`, and are
--- `transaction_traces`, `v_jettons` and `dex_prices`.
-create or replace macro shown_jettons(relation, traces, jettons, price_list) as table
-    with named as not materialized (
+        named.*,
+        case
+            when named.time < prices.time + interval 1 day
+                then try_cast(scaled::double * prices.close as decimal(38, 9))
+        end as value_ton
+    from (
         select
             moved.*,
             ton_time(now) as time,
             symbol,
-            ton_scaled(amount, decimals) as scaled,
-            trace_id
-        from query_table(relation) as moved
-        left join query_table(traces) as traced
-            on moved.account = traced.account
-            and moved.lt = traced.lt
-            and moved.workchain = traced.workchain
-            and moved.mc_seqno = traced.mc_seqno
-            and moved.day = traced.day
+            ton_scaled(amount, decimals) as scaled
+        from each_move(relation) as moved
         left join query_table(jettons) as jettons
             on moved.jetton = jettons.account and moved.jetton_workchain = jettons.workchain
-    )
-    select
-        named.time,
-        kind,
-        not aborted as success,
-        sender,
-        sender_workchain,
-        sender_id,
-        sender_label,
-        recipient,
-        recipient_workchain,
-        recipient_id,
-        recipient_label,
-        ton_address(jetton_workchain, jetton) as jetton,
-        jetton_workchain,
-        jetton as jetton_id,
-        named.symbol,
-        scaled as amount,
-        amount as amount_units,
-        case
-            when named.time < prices.time + interval 1 day
-                then try_cast(scaled::double * prices.close as decimal(38, 9))
-        end as value_ton,
-        comment,
-        ton_coins(forward_ton_amount)::decimal(38, 9) as forward_amount,
-        ton_address(named.workchain, named.account) as jetton_wallet,
-        named.workchain as jetton_wallet_workchain,
-        named.account as jetton_wallet_id,
-        query_id,
-        tx_hash,
-        lt,
-        trace_id,
-        mc_seqno,
-        day
-    from with_ends('named') as named
+    ) as named
     asof left join query_table(price_list) as prices
         on named.jetton = prices.account
         and named.jetton_workchain = prices.workchain
         and named.time >= prices.time;
+
+-- Rows with the trace of their transaction, and the comment in their body; the relations have
+-- tx_workchain, tx_account, tx_lt and body_hash, and are `transaction_traces` and `message_bodies`.
+create or replace macro with_trace_and_comment(relation, traces, bodies) as table
+    select
+        held.*,
+        trace_id,
+        decoded_opcode,
+        decoded,
+        body_comment(decoded_opcode, decoded) as comment
+    from each_row(relation) as held
+    left join query_table(traces) as traced
+        on held.tx_account = traced.account
+        and held.tx_lt = traced.lt
+        and held.tx_workchain = traced.workchain
+        and held.mc_seqno = traced.mc_seqno
+        and held.day = traced.day
+    left join query_table(bodies) as bodies
+        on held.body_hash = bodies.body_hash
+        and held.mc_seqno = bodies.mc_seqno
+        and held.day = bodies.day
+        and not external_in;
 
 -- The part of a price that a contract pays out, by the names of two fields of its terms.
 create or replace macro nft_share(price, terms, factor, base) as
