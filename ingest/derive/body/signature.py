@@ -76,7 +76,7 @@ def parse_signature(text: str) -> list[Layout]:
     """
     if len(text) > MAX_CHARACTERS:
         raise SignatureInvalid(f"a signature has at most {MAX_CHARACTERS:,} characters")
-    bare = text.strip()
+    bare = text.removeprefix("\ufeff").strip()  # as some editors begin a file
     if _NAME.fullmatch(bare):
         return _find_shipped(bare)
     try:
@@ -256,7 +256,7 @@ class _Checker:
         seen: set[str] = set()
         for field in fields:
             folded = field.name.lower()
-            if folded in seen and not isinstance(field.type, Constraint):
+            if folded and folded in seen and not isinstance(field.type, Constraint):
                 raise SignatureInvalid(f"{_show(name)} has two fields {_show(field.name)!r}")
             seen.add(folded)
             if isinstance(field.type, Constraint):

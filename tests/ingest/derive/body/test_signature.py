@@ -36,6 +36,8 @@ def test_the_notation_of_block_tlb() -> None:
     [layout] = table.layouts
     assert (table.name, layout.opcode) == ("transfer", 0x0F8A7EA5)
     assert {field.name: field.kind for field in layout.fields} == KINDS
+    [table] = read_tables(["\ufeffa#11223344 _:uint8 _:Coins = B;"])
+    assert [field.name for field in table.layouts[0].fields] == ["field_1", "field_2"]
 
 
 def test_a_signature_may_define_types_in_addition_to_shipped_ones() -> None:
