@@ -235,7 +235,7 @@ def _render_field(field: BodyField, function: str) -> str:
     """Return the SQL expression of a field's value."""
     call = f"{function}(body)"
     if field.kind == "json":
-        return call
+        return _render_value(call, field.path, "json_extract") + "::varchar" if field.path else call
     if field.kind == "address":
         kind, workchain, account = (
             _render_value(call, (*field.path, name))
@@ -251,6 +251,6 @@ def _render_field(field: BodyField, function: str) -> str:
     return f"{value}::{types[field.kind]}" if field.kind in types else value
 
 
-def _render_value(call: str, path: tuple[str, ...]) -> str:
+def _render_value(call: str, path: tuple[str, ...], how: str = "json_extract_string") -> str:
     keys = "".join(f".{quote_name(name)}" for name in path)
-    return f"json_extract_string({call}, {quote(f'${keys}')})"
+    return f"{how}({call}, {quote(f'${keys}')})"

@@ -1,7 +1,9 @@
 """Reads the messages of a Tact contract from its ABI, as constructors.
 
 Source: the JSON file ``<contract>.abi`` of the Tact compiler: ``types``, of which those with a
-``header`` are messages, and their fields with ``kind``, ``type``, ``format``, ``optional``.
+``header`` are messages, and their fields with ``kind``, ``type``, ``format``, ``optional``. What
+does not fit into a cell is in its last reference, and the ABI does not say so: the compiler
+(storage/allocator) counts the largest size of each field.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from tonlake.ingest.derive.body.grammar import Constructor, Field, Linked, Named, Type
+from tonlake.ingest.derive.body.grammar import Constructor, Field, Group, Linked, Named, Type
 from tonlake.ingest.errors import SignatureInvalid
 
 _OPCODE_BITS = 32
@@ -31,6 +33,12 @@ VARIABLE: dict[str, Type] = {
 """Types of numbers with a length, by their names in the ABIs."""
 _FORMATS: dict[str, Type] = {"coins": _COINS, **VARIABLE}
 _DEFAULT_BITS = 257
+_SIZES = {"coins": 124, "varuint16": 124, "varuint32": 253, "bool": 1, "address": 267}
+_ROOM, _RESERVED = (1023, 4), (1, 1)
+"""Bits and references of a cell, and those of the first that the compiler leaves free."""
+
+_Size = tuple[int, int]
+"""The most bits, and references, that something takes."""
 _KEY_BITS = {"int": 257, "uint": 256, "address": 267}
 
 
@@ -77,15 +85,82 @@ def read_abi(text: str) -> list[Constructor]:
     except msgspec.DecodeError as error:
         raise SignatureInvalid(f"the signature is not a Tact ABI: {error}") from error
     named = {each.name: each for each in abi.types}
-    return [_convert(each, named) for each in abi.types]
+    sizes: dict[str, _Size] = {}
+    return [_convert(each, named, sizes) for each in abi.types]
 
 
-def _convert(of: _AbiType, named: dict[str, _AbiType]) -> Constructor:
-    bits = 0 if of.header is None else _OPCODE_BITS
+def _convert(of: _AbiType, named: dict[str, _AbiType], sizes: dict[str, _Size]) -> Constructor:
     if of.header is not None and not 0 <= of.header < 1 << _OPCODE_BITS:
         raise SignatureInvalid(f"the header of {of.name[:60]} is not a 32-bit opcode")
     fields = [make_field(of.name, each.name, _convert_type(of, each, named)) for each in of.fields]
-    return Constructor(of.name, of.header or 0, bits, tuple(fields), name_type(of.name))
+    needs = [_measure(field.type, named, sizes) for field in of.fields]
+    held = _fill_cell(of.name, fields, needs, _find_room(of))
+    return Constructor(of.name, of.header or 0, _count_tag(of), held, name_type(of.name))
+
+
+def _count_tag(of: _AbiType) -> int:
+    return 0 if of.header is None else _OPCODE_BITS
+
+
+def _find_room(of: _AbiType) -> _Size:
+    """Return the room for fields in the first cell of a structure."""
+    return _ROOM[0] - _RESERVED[0] - _count_tag(of), _ROOM[1] - _RESERVED[1]
+
+
+def _fill_cell(
+    name: str, fields: list[Field], needs: list[_Size], room: _Size
+) -> tuple[Field, ...]:
+    """Return the fields of a cell; the last of them is a reference to those without room."""
+    count = _count_fitting(needs, room)
+    if count == len(fields):
+        return tuple(fields)
+    if not count and room == _ROOM:
+        raise SignatureInvalid(f"{fields[0].name[:60]} in {name[:60]} does not fit into a cell")
+    rest = _fill_cell(name, fields[count:], needs[count:], _ROOM)
+    return (*fields[:count], Field("", Linked(Group(rest))))
+
+
+def _count_fitting(needs: list[_Size], room: _Size) -> int:
+    """Return how many fields fit into a cell, besides a reference if they are not all."""
+    bits, refs = map(sum, zip((0, 0), *needs, strict=True))
+    if bits <= room[0] and refs <= room[1]:
+        return len(needs)
+    bits_left, refs_left = room[0], room[1] - 1
+    for count, (bits, refs) in enumerate(needs):
+        bits_left, refs_left = bits_left - bits, refs_left - refs
+        if bits_left < 0 or refs_left < 0:
+            return count
+    return len(needs)
+
+
+def _measure(kind: _FieldType, named: dict[str, _AbiType], sizes: dict[str, _Size]) -> _Size:
+    """Return the size of a value; ``sizes`` has those of structures that were measured before."""
+    if kind.kind == "dict":
+        return 1, 1
+    if kind.format == "remainder":
+        return 0, 0
+    flag = int(bool(kind.optional))
+    if kind.type in named and kind.format != "ref":
+        bits, refs = _measure_structure(named[kind.type], named, sizes)
+        return bits + flag, refs
+    if kind.type in {"int", "uint", "fixed-bytes", "bool", "address"}:
+        known = _SIZES.get(str(kind.format)) or _SIZES.get(kind.type)
+        number = kind.format if isinstance(kind.format, int) else _KEY_BITS.get(kind.type, 0)
+        bits = known or number * (8 if kind.type == "fixed-bytes" else 1)
+        return bits + flag * (kind.type != "address"), 0
+    return flag, 1
+
+
+def _measure_structure(of: _AbiType, named: dict[str, _AbiType], sizes: dict[str, _Size]) -> _Size:
+    if of.name not in sizes:
+        sizes[of.name] = (0, 0)  # one that contains itself is refused later
+        needs = [_measure(field.type, named, sizes) for field in of.fields]
+        count = _count_fitting(needs, _find_room(of))
+        bits, refs = map(
+            sum, zip((_count_tag(of), int(count < len(needs))), *needs[:count], strict=True)
+        )
+        sizes[of.name] = bits, refs
+    return sizes[of.name]
 
 
 def make_field(owner: str, name: str, of: Type) -> Field:
@@ -109,6 +184,7 @@ def _convert_type(of: _AbiType, field: _AbiField, named: dict[str, _AbiType]) ->
     found = _convert_simple(kind)
     if kind.type in named and found is None:
         found = Named(name_type(kind.type))
+        found = Linked(found) if kind.format == "ref" else found
     if found is None:
         return _refuse(of, field)
     if kind.optional and kind.type != "address":  # a missing address is addr_none

@@ -3,7 +3,7 @@
 A statement asks for the fields of a body one after another, so the last decoded bodies are kept.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from typing import Any
 
@@ -66,16 +66,23 @@ def describe_layout(layout: Layout) -> BodyLayout:
     for place, part in enumerate(layout.record.parts):
         for inner in _list_inside(part.codec):
             kind, path = _classify(inner.codec)
-            if inner.name not in fields and kind != "json":
+            if inner.name not in fields:
                 decode_group = partial(read, place, is_plain=False)
                 fields[inner.name] = BodyField(inner.name, kind, (inner.name, *path), decode_group)
     return BodyLayout(layout.opcode, tuple(fields.values()), fit)
 
 
-def _list_inside(codec: codecs.Codec) -> Sequence[Part]:
-    """Return the fields of a group in brackets, in its own cell or not, which have columns, too."""
+def _list_inside(codec: codecs.Codec) -> Iterator[Part]:
+    """Yield the fields of a group in brackets, in its own cell or not, which have columns, too.
+
+    A group without a name has its fields in the object around it.
+    """
     group = codec.inner if isinstance(codec, composite.Reference) else codec
-    return group.parts if isinstance(group, Record) and not group.name else ()
+    for part in group.parts if isinstance(group, Record) and not group.name else ():
+        if part.name:
+            yield part
+        else:
+            yield from _list_inside(part.codec)
 
 
 def _decode_fields(layout: Layout, body: bytes | None) -> list[str] | None:

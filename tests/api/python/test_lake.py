@@ -1,6 +1,7 @@
 """A lake in Python: statements, named queries, snapshots, threads, and a lake in object storage."""
 
 import base64
+import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -197,6 +198,9 @@ def test_a_signature_is_a_table(lake: tonlake.Lake) -> None:
         least=0,
     )
     assert by_text.fetchall() == by_name.fetchall() != []
+    grouped = "g#0f8a7ea5 [ query_id:uint64 to:[ amount:Coins ] ] destination:MsgAddress = Body"
+    group = lake.sql('select "to" from g order by all', signature=grouped).fetchall()
+    assert {json.loads(of)["amount"]["@type"] for (of,) in group} == {"nanocoins"}
     with pytest.warns(UserWarning, match="do not fit"):
         assert not len(lake.sql("from t", signature="t#0f8a7ea5 a:bits1023 = Body"))
     with pytest.raises(SignatureInvalid, match="no layout"):

@@ -1,5 +1,6 @@
 """User-defined layouts: their results, and their errors."""
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,56 @@ def test_an_abi_of_tact() -> None:
     assert kinds == [
         *("amount", "amount", "int", "address", "string", "bytes", "json", "json", "json"),
     ]
+
+
+def test_a_message_of_tact_in_several_cells() -> None:
+    """Bodies of bindings that the compiler wrote: what has no room is in the last reference."""
+    pair = [("first", "address"), ("second", "address"), ("note", "string")]
+    deal = [
+        *(("pair", "Pair"), ("buyer", "address"), ("seller", "address"), ("amount", "uint")),
+        *(
+            ("more", "Pair"),
+            ("memo", "cell"),
+            ("proof", "cell"),
+            ("extra", "cell"),
+            ("last", "uint"),
+        ),
+    ]
+    types = [
+        {"name": name, "header": header, "fields": [make_tact(*field) for field in fields]}
+        for name, header, fields in (("Pair", None, pair), ("Deal", 0x12345678, deal))
+    ]
+    [table] = read_tables([json.dumps({"types": types})])
+    fields = {field.name: field for field in table.layouts[0].fields}
+    names = [name for name, _kind in deal]
+    assert list(fields) == [*names[:2], "field_3", *names[2:]]
+    bodies = pa.array(map(base64.b64decode, DEALS), pa.binary())
+    assert table.layouts[0].fit(bodies).to_pylist() == [True, True]
+    rest = [json.loads(text) for text in fields["last"].decode(bodies).to_pylist()]
+    assert [each["last"] for each in rest] == ["9", "9"]
+    assert [each["seller"].get("address") for each in rest] == [None, "04" * 32]
+    assert rest[1]["more"]["value"]["first"]["address"] == "05" * 32
+
+
+def make_tact(name: str, kind: str) -> dict[str, Any]:
+    """Return a field of Tact's ABI."""
+    formats = {"amount": "coins", "last": 8}
+    of = {"type": kind, "format": formats.get(name), "optional": name in {"seller", "more"}}
+    return {"name": name, "type": {"kind": "simple", **of}}
+
+
+DEALS = [
+    (
+        "te6cckEBBAEAewAC0RI0VniAACAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAwAAgICAgICAgICAgICAgICAgI"
+        "CAgICAgICAgICAgICAgKAAGBgYGBgYGBgYGBgYGBgYGBgYGBgYGBgYGBgYGBgYGBwAECAARoaQMFBBwTAwMDAAAcGjkQ"
+    ),
+    (
+        "te6cckEBBAEA4AAC0RI0VniAACAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAwAAgICAgICAgICAgICAgICAgI"
+        "CAgICAgICAgICAgICAgKAAGBgYGBgYGBgYGBgYGBgYGBgYGBgYGBgYGBgYGBgYGBwAIBBM2AAICAgICAgICAgICAgICA"
+        "gICAgICAgICAgICAgICAgICCD4AAoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoLAACAgICAgICAgICAgICAgI"
+        "CAgICAgICAgICAgICAgICAgmAgMDAwAEaGkAAHTUqC4="
+    ),
+]
 
 
 def make_tolk(types: list[dict[str, Any]], *declarations: dict[str, Any]) -> str:
