@@ -16,11 +16,7 @@ BlockPlace = tuple[int, int, int]
 
 
 def normalize_address(text: str) -> str:
-    """Return an address, raw or friendly, in the lake's raw form.
-
-    Raises:
-        ValueError: it is not an address, or its checksum is wrong.
-    """
+    """Return an address, raw or friendly, in the lake's raw form, or raise ValueError."""
     try:
         raw = read_raw_address(text)
         data = b"" if raw is not None else read_friendly_address(text)
@@ -45,20 +41,12 @@ _INT32, _INT64 = 1 << 31, 1 << 63
 
 
 def decode_base64(text: str) -> bytes:
-    """Decode whole base64 whose characters may mix both alphabets, as the node reads it.
-
-    Raises:
-        ValueError: it is not base64.
-    """
+    """Decode whole base64 of both alphabets, even mixed, as the node does, or raise ValueError."""
     return base64.b64decode(text.translate(_PLAIN), validate=True)
 
 
 def read_raw_address(text: str) -> tuple[int, bytes] | None:
-    """Return workchain and account id of ``workchain:HEX``; None if it has another form.
-
-    Raises:
-        ValueError: the workchain does not fit 32 bits.
-    """
+    """Return workchain and id of ``workchain:HEX``; None: not so; ValueError: more than 32 bits."""
     match = _RAW.fullmatch(text)
     if match is None:
         return None
@@ -69,11 +57,7 @@ def read_raw_address(text: str) -> tuple[int, bytes] | None:
 
 
 def read_friendly_address(text: str) -> bytes:
-    """Return tag, workchain and account id of a friendly address (TEP-2), 34 bytes.
-
-    Raises:
-        ValueError: it has another form, or its checksum is wrong.
-    """
+    """Return the 34 bytes tag, workchain and id of a friendly address (TEP-2), or ValueError."""
     if _FRIENDLY.fullmatch(text) is None:
         raise ValueError("neither raw (workchain:hex) nor friendly (48 characters)")
     data = decode_base64(text)
@@ -83,10 +67,9 @@ def read_friendly_address(text: str) -> bytes:
 
 
 def read_hash(text: str) -> bytes:
-    """Return 32 bytes from 64 hex digits, with 0x or not, or from 43 base64 characters, or 44.
+    """Return 32 bytes from 64 hex digits, with 0x or not, 43 base64 characters or 44.
 
-    Raises:
-        ValueError: it is neither.
+    Raises ValueError if it is neither.
     """
     if match := _HEX_HASH.fullmatch(text):
         return bytes.fromhex(match[1])
@@ -98,11 +81,7 @@ def read_hash(text: str) -> bytes:
 
 
 def read_shard(text: str) -> int:
-    """Return the signed 64-bit id of a shard from up to 16 hex digits, or from a decimal.
-
-    Raises:
-        ValueError: it is neither, or does not fit 64 bits.
-    """
+    """Return the signed 64-bit id of a shard from hex digits or a decimal, or raise ValueError."""
     if match := _SHARD_HEX.fullmatch(text):
         number = int(match[1], 16)
     elif _SHARD_DECIMAL.fullmatch(text) and -_INT64 <= int(text) < 2 * _INT64:

@@ -1,8 +1,4 @@
-"""Settings of the lake: ``[lake]`` (files, index, maintenance, DuckDB) and ``[pull]``.
-
-Commands compose the sections of all packages and load their values; the lake package reads only
-these structs.
-"""
+"""Settings of the lake: ``[lake]`` (files, index, maintenance, DuckDB) and ``[pull]``."""
 
 from typing import Annotated
 

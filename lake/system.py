@@ -93,12 +93,7 @@ def end_with_parent(signal: int) -> None:
 
 
 def install_filter(call_number: int, program: object) -> bool:
-    """Install a seccomp filter for all threads; False if the kernel has none.
-
-    Args:
-        call_number: The system call seccomp(2) of the machine.
-        program: The BPF program, a ``ctypes`` structure.
-    """
+    """Install a seccomp filter, a BPF program, for all threads; False if the kernel has none."""
     if not _call_prctl(_PR_SET_NO_NEW_PRIVS, 1):
         return False
     library = ctypes.CDLL(None, use_errno=True)

@@ -19,10 +19,7 @@ _FILES_KEPT = 10_000
 
 
 class Unanswered(msgspec.Struct, frozen=True, order=True):
-    """A get-method that could not be run on a number of account ``states``, and why.
-
-    ``contract_table`` is the table that the accounts may belong to.
-    """
+    """A get-method of a table of contracts that could not be run on some ``states``, and why."""
 
     contract_table: str
     method: str

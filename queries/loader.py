@@ -68,10 +68,7 @@ class Chart(msgspec.Struct, frozen=True):
 
 
 class Query(msgspec.Struct, frozen=True):
-    """One named statement: ``name`` is its path without ``.sql``, such as ``v3/blocks``.
-
-    ``defaults`` has every parameter, ``REQUIRED`` if it has no default.
-    """
+    """A statement: ``name`` is its path, such as ``v3/blocks``; a default may be ``REQUIRED``."""
 
     name: str
     sql: str
@@ -94,10 +91,7 @@ def load_queries() -> Mapping[str, Query]:
 
 
 def find_query(name: str) -> Query:
-    """Return a query by its name; the part after the last slash suffices if it is unique.
-
-    An everyday question takes precedence over others of the same name.
-    """
+    """Return a query by its name, or a unique part after the last slash; everyday ones first."""
     queries = load_queries()
     for full in (name, f"everyday/{name}"):
         if full in queries:

@@ -30,10 +30,7 @@ _FORMS = {
 
 
 def read_parameters(query: Query, options: Mapping[str, str]) -> dict[str, object]:
-    """Parse parameter values; ``null`` is NULL, bytes are hex, lists have commas.
-
-    A timestamp without a zone is UTC.
-    """
+    """Parse values; ``null`` is NULL, bytes are hex, lists have commas, times are in UTC."""
     unknown = sorted(options.keys() - query.parameters.keys())
     if unknown:
         known = ", ".join(query.parameters) or "none"

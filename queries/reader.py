@@ -176,14 +176,12 @@ class Reader:
     def rows(self, name: str, **parameters: object) -> list[Row]:
         """Run one query by the index, or else by its SQL.
 
-        A row is a dict, or an object whose columns are read by name like a dict's. A row of
-        ``v3/transactions`` is a ``Record``.
+        A row is a dict, or is read by name like one; ``v3/transactions`` has ``Record``.
 
         Raises:
             QueryUnknown, ParameterMismatch: the name or the parameters are wrong.
             QueryNeeded: SQL would be needed, but ``may_query`` is False.
-            QueryTimeout: it took longer than the limit.
-            QueryTooLarge: it would have to read more rows than the limit.
+            QueryTimeout, QueryTooLarge: it took longer, or would read more, than the limit.
             LakeCorrupt: it needs a damaged file.
         """
         composed = find_composed(name)
@@ -206,13 +204,7 @@ class Reader:
         )
 
     def table(self, name: str, **parameters: object) -> pa.Table:
-        """Run one query by its SQL; the result has DuckDB's types, and columns even without rows.
-
-        Raises:
-            QueryUnknown: no file of this package has the name.
-            ParameterMismatch: as ``rows``, or DuckDB rejects a value.
-            QueryTimeout, QueryTooLarge, LakeCorrupt: as ``rows``.
-        """
+        """Run one query by its SQL; the result has DuckDB's types. Errors are those of ``rows``."""
         query = load_queries().get(name)
         if query is None:
             raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
@@ -227,11 +219,9 @@ class Reader:
             raise ParameterMismatch(f"query {name} with these parameters: {error}") from error
 
     def ask(self, statement: str, parameters: Mapping[str, object]) -> pa.Table:
-        """Run a user's read-only statement, with values for its ``$name`` placeholders.
+        """Run a user's statement, which only reads, with values for its ``$name`` placeholders.
 
-        Raises:
-            QueryError: of ``tonlake.lake.errors``; DuckDB rejects it, or it does not only read.
-            LakeCorrupt: it needs a damaged file.
+        Raises QueryError of ``tonlake.lake.errors``, or LakeCorrupt: it needs a damaged file.
         """
         views = " ".join(choose_views(statement))
         try:
@@ -278,10 +268,7 @@ class Reader:
             self._observe(name, time.perf_counter() - started_s, answered_by)
 
     def lasting_rows(self, name: str, **parameters: object) -> Sequence[Mapping[str, Any]]:
-        """Run a query once for all readers of the snapshot.
-
-        Only for the few queries whose parameters depend on the snapshot: all results are kept.
-        """
+        """Run a query once for all readers of the snapshot; results are kept, so few should."""
         return self.lasting(f"{name} {parameters}", lambda: self.rows(name, **parameters))
 
     def repeat_lasting(self, earlier: Iterable[str]) -> None:

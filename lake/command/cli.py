@@ -29,10 +29,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 
 
 def read_settings(kind: type[S]) -> S:
-    """Return the settings of the running command, limited to the sections that it reads.
-
-    click's context object is the function that loads them, as a struct derived from ``kind``.
-    """
+    """Return the settings of the running command, which click's context object loads."""
     settings = click.get_current_context().obj()
     if not isinstance(settings, kind):
         raise TypeError(f"{type(settings).__name__} is not composed of {kind.__name__}")

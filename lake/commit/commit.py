@@ -24,6 +24,7 @@ from tonlake.lake.file.datafile import (
     Changes,
     FilesAhead,
     Submit,
+    list_unlisted,
     open_ahead,
     remove_files,
     write_changes,
@@ -53,7 +54,6 @@ from tonlake.lake.log.state import (
     Network,
     checkpoint_name,
     entry_name,
-    find_paths,
     join_networks,
     list_log,
     read_first,
@@ -299,10 +299,7 @@ def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> None:
 
 
 def thin_checkpoints(lake_dir: Path, newest: int) -> None:
-    """Remove most old checkpoints; a reader that misses one takes the one before.
-
-    A shortened log keeps the one that it begins with.
-    """
+    """Remove most old checkpoints, but not the one that a shortened log begins with."""
     for number in {*list_surplus(list_log(lake_dir)[1], newest)} - {read_first(lake_dir)}:
         (lake_dir / LOG_FOLDER / checkpoint_name(number)).unlink(missing_ok=True)
 
@@ -324,8 +321,7 @@ def _write_entry(lake_dir: Path, commit: Commit) -> str:
         raise
     except CommitConflict:
         # The entry of the other writer may list files of the same rows.
-        live = find_paths(LogReader(lake_dir).read().by_place, {file.path for file in commit.added})
-        remove_files(lake_dir, (file for file in commit.added if file.path not in live))
+        remove_files(lake_dir, list_unlisted(commit.added, LogReader(lake_dir).read()))
         raise
     reach("log.unlinked")
     sync_folder(entry.parent)

@@ -67,10 +67,9 @@ def commit_maintenance(
     segments: tuple[DataFile, ...] | None = None,
     baseline: Baseline | msgspec.UnsetType = msgspec.UNSET,
 ) -> Commit:
-    """Append a commit without blocks to the log; the caller holds the lock and wrote the files.
+    """Append a commit without blocks; the caller holds the lock and wrote the files.
 
-    The grace period of segments that are no longer live starts now, for readers of earlier
-    snapshots.
+    The grace period of segments that are no longer live starts now.
     """
     commit = Commit(
         number=state.number + 1,
@@ -255,10 +254,7 @@ class PartFolder(NamedTuple):
 
 
 def baseline_place(state: LogState) -> Place:
-    """Return the place of a lake's baseline: the block before its first.
-
-    In a pruned lake that is the last pruned block: the baseline has all accounts, kept or not.
-    """
+    """Return the place of a lake's baseline: the block before its first that is not pruned."""
     first = next(place for place in list_places(state) if place.first > state.last_pruned)
     return Place(first.first - 1, first.first - 1, first.day, is_baseline=True)
 
@@ -267,10 +263,7 @@ def baseline_place(state: LogState) -> Place:
 def open_parts(
     lake_dir: Path, state: LogState, settings: LakeSettings, *identity: object
 ) -> Iterator[PartFolder]:
-    """Open the folder of the baseline identified by ``identity``; remove those of any other.
-
-    The folder stays if the block fails, and is removed if it succeeds.
-    """
+    """Open the folder of the baseline with an ``identity`` until it is committed; remove others."""
     place = baseline_place(state)
     described = msgspec.json.encode([place, SCHEMA_VERSION, settings, *identity])
     name = f"{_PREFIX}{hashlib.sha256(described).hexdigest()[:_KEY_LETTERS]}"

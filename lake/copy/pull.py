@@ -137,10 +137,7 @@ def open_pull(
 
 
 class _Reached(NamedTuple):
-    """A state of the copy, and the digest that its newest entry has in the source.
-
-    ``start`` is what the copy's log will begin with; None if that stays as it is.
-    """
+    """A state of the copy, the source's digest of its entry, and the log's new start, if any."""
 
     state: LogState
     origin: str
@@ -185,10 +182,9 @@ class _Copy:
     def adopt(self, after: _Reached) -> None:
         """Make the staged entries part of the log, all at once for every reader.
 
-        Files of commits in between may be gone, merged into others, so no reader may mistake one of
-        those commits for the newest. The newest entry comes first, with a checkpoint that makes it
-        readable on its own; then the others, the one that a reader waits for last. Object storage
-        takes several of those between at a time.
+        Files of commits in between may be gone, so no reader may mistake one of those for the
+        newest: the newest entry comes first, with its checkpoint, and the one that a reader waits
+        for last.
         """
         before, state = self.reached.state, after.state
         start = after.start
@@ -366,10 +362,7 @@ class Puller:
         reach("pull.staged")
 
     def _copy_until(self, after: _Reached) -> tuple[_Reached, list[DataFile]]:
-        """Copy what a state has beyond the copy, and return the final state and files.
-
-        A file may have disappeared because the source merged it meanwhile; its log has advanced.
-        """
+        """Copy what a state has, or a newer one if files were merged; return state and files."""
         copied = Snapshot(self.lake_dir, self._copy.reached.state)
         while True:
             if not after.state.ranges:

@@ -60,10 +60,7 @@ _Body = TypeVar("_Body", bound=msgspec.Struct)
 
 
 def fetch_body(source: Source, path: str, kind: type[_Body]) -> tuple[_Body, str, bytes] | None:
-    """Return the body of a small file, its digest, and its bytes; None if it is not shown.
-
-    Object storage refuses missing objects if listing is denied.
-    """
+    """Return body, digest and bytes of a small file; None if it is not shown, or denied."""
     data = bytearray()
     try:
         with source.open(path) as stream:
@@ -182,10 +179,7 @@ def check_commit(commit: Commit, held: tuple[Range, ...]) -> None:
 
 
 def check_start(start: LogState, digest: str, held: LogState) -> None:
-    """Reject the start of a source's log that is impossible, or not of the lake with ``held``.
-
-    ``digest`` is that of the entry that it begins with.
-    """
+    """Reject what a source's log begins with if its digest differs, or it lacks blocks ``held``."""
     ranges = start.ranges
     if start.digest != digest:
         raise CopyRefused(f"it is not of entry {start.number}")

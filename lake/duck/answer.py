@@ -47,14 +47,11 @@ def ask(
     query: str,
     parameters: Mapping[str, object] | None = None,
 ) -> pa.RecordBatchReader:
-    """Run a read-only statement on a connection to the snapshot, and return the rows in batches.
-
-    ``parameters`` are the values of its ``$name`` placeholders.
+    """Run a statement with values for its ``$name`` placeholders, and return the rows in batches.
 
     Raises:
-        QueryError: no statement, several, one that writes, one that DuckDB rejects, or one that
-            compares a column with what it never holds.
-        LakeCorrupt: the statement reads a damaged table.
+        QueryError: it is not one statement that reads, DuckDB rejects it, or it compares a column
+            with what it never holds; LakeCorrupt: it reads a damaged table.
     """
     with naming_the_fault(snapshot):
         _check_statement(connection, query)

@@ -97,9 +97,6 @@ _PACKED = "packed"
 _SEPARATOR = "|"
 """Separates paths; no path in the lake contains it."""
 
-_SEQNOS = ("mc_seqno", "mc_seqno_end", "first_mc_seqno")
-"""Columns with the masterchain block of a row; the first that a table has is used."""
-
 _MISSING_VIEW = re.compile(r"Table (?:Function )?with name (\w+) does not exist")
 _CATALOGUE = re.compile(
     r"\b(show|duckdb_\w+|information_schema|pg_\w+|sqlite_master|query(_table)?)\b", re.IGNORECASE
@@ -181,10 +178,10 @@ def add_packed(
 
 
 def choose_views(statement: str | None) -> tuple[str, ...]:
-    """Return the views that a statement needs; all views if it is None.
+    """Return the views that a statement needs.
 
-    A statement that reads the catalogue, or passes the name of a view as a value, needs all views.
-    So does one that names no existing view, as DuckDB then suggests the nearest name.
+    That is all if it is None, reads the catalogue, or names no view, as DuckDB suggests the
+    nearest.
     """
     statement = needs_catalogue(statement)
     if statement is None:
@@ -287,10 +284,7 @@ def render_rows(
     bound: int | None = None,
     schema: str = "",
 ) -> str:
-    """Return the SQL of the rows of a table's files; columns newer than a file are NULL.
-
-    ``schema`` has the rows in packs, which are left out if it is empty.
-    """
+    """Return the SQL of a table's rows, NULL in columns newer than a file; ``schema`` has packs."""
     parquet = tuple(file for file in files if not file.pack)
     sources = list(_render_sources(table, parquet, show_paths, bound))
     if schema and len(parquet) < len(files):
@@ -323,8 +317,7 @@ def _render_no_rows(columns: Iterable[Column]) -> str:
 
 
 def _limit(table: Table, bound: int | None) -> str:
-    seqno = next(name for name in _SEQNOS if name in table.names)
-    return "" if bound is None else f" where {seqno} <= {bound}"
+    return "" if bound is None else f" where {table.height} <= {bound}"
 
 
 def _name_packed(table: str) -> str:
@@ -430,10 +423,7 @@ class SnapshotViews:
     def __init__(
         self, engine: Engine, snapshot: Snapshot, schema: str, asked_s: dict[str, float]
     ) -> None:
-        """Create nothing yet; use ``Database.open`` to get one.
-
-        ``asked_s`` notes when each view was asked for last, of any snapshot.
-        """
+        """Create no view yet; ``asked_s`` notes when each was asked for last, of any snapshot."""
         self._engine = engine
         self._snapshot = snapshot
         self._schema = schema
@@ -455,10 +445,7 @@ class SnapshotViews:
         return cursor
 
     def provide(self, statement: str) -> None:
-        """Create the views that a statement names, and those that they read.
-
-        A damaged table has no view, so that the statement fails (``find_damage_behind``).
-        """
+        """Create the views that a statement names, and those they read, of sound tables."""
         views = list_views(statement)
         self._asked_s.update(dict.fromkeys(views, time.monotonic()))
         self._make(views)

@@ -1,7 +1,6 @@
-"""Tables for the views: labels of well-known accounts, and the stablecoins that price TON.
+"""Tables for the views: labels of accounts and codes, and the stablecoins that price TON.
 
-The built-in labels are in ``labels.csv``; ``[lake] labels`` names a CSV or Parquet file with more,
-which override those of the same address. ``code_labels.csv`` has labels of contract codes.
+Labels of ``[lake] labels``, a CSV or Parquet file, override built-in ones of ``labels.csv``.
 """
 
 import csv

@@ -140,10 +140,7 @@ PAGES: dict[str, Work] = {
 
 
 def count_work(snapshot: Snapshot, name: str, asked: Mapping[str, Any], most: int) -> int:
-    """Return the rows that SQL would read for a page; 0 if at most ``most``.
-
-    Queries that are not pages, or have a hash, also return 0.
-    """
+    """Return the rows that SQL would read for a page; 0 if at most ``most``, or found by a hash."""
     work = PAGES.get(name)
     if work is None or any(asked.get(key) for key in work.hashes):
         return 0

@@ -71,11 +71,7 @@ class OwnPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OwnState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The files of a table; they have all rows up to ``commit``.
-
-    ``error`` is why the last refresh failed, at commit ``failed``; the files are then those of the
-    refresh before.
-    """
+    """The files of a table as of ``commit``, and the error of the refresh at ``failed``."""
 
     commit: int = 0
     columns: tuple[OwnColumn, ...] = ()
@@ -230,10 +226,9 @@ def ask_table(
     order: Iterable[tuple[str, bool]],
     page: tuple[int, int],
 ) -> pa.Table:
-    """Return a page of rows of a user-defined table; ``page`` is limit and offset.
+    """Return a page (limit and offset) of a user-defined table; ties are broken by all columns.
 
-    Filters and ``order`` (pairs of column and whether it descends) name columns of the table.
-    Ties are broken by all columns.
+    Filters and ``order``, pairs of column and whether it descends, name columns of the table.
     """
     if not state.parts:
         return pa.table({column.name: pa.array([], pa.string()) for column in state.columns})

@@ -54,8 +54,7 @@ def open_to_ask(
 ) -> Iterator[tuple[Snapshot, DuckDBPyConnection]]:
     """Yield a snapshot of a lake, the newest by default, and a connection on it.
 
-    ``place`` is the lake's folder, or the URL of a lake in object storage. Only the views for
-    people that ``statement`` needs are created; without a statement, all.
+    ``place`` is a folder or a URL; ``statement`` limits the views to those that it needs.
     """
     with open_views(place, number, settings, statement) as (snapshot, views):
         if isinstance(views, RemoteViews):
@@ -82,9 +81,8 @@ def open_views(
 class RemoteViews:
     """The views of a snapshot in storage, for readers in any number of threads.
 
-    Arrow reads the files, and does not open those of days outside the filter of a query; the
-    database cannot open files itself. Arrow datasets are registered per connection, so every cursor
-    registers them again. The views over them resolve to the tables of the querying cursor.
+    Arrow reads the files, of the days in a query's filter; the database cannot open files itself.
+    Datasets are registered per cursor, and views resolve to those of the cursor that queries.
     """
 
     def __init__(
@@ -151,10 +149,7 @@ def _describe_tables(
 
 
 def describe_files(storage: Storage, table: Table, files: Sequence[DataFile]) -> Dataset:
-    """Return a table's files as a dataset; columns newer than a file are NULL.
-
-    Only those in packs are read, because they are small.
-    """
+    """Return a table's files as a dataset, NULL in columns newer than a file; it reads packs."""
     # Importing it with the module would slow the start of every command by half a second.
     import pyarrow.dataset as ds  # noqa: PLC0415
 

@@ -44,13 +44,9 @@ _OF_ALL_ACCOUNTS = ("latest_", "v_accounts", "v_balances", "v_jettons", "balance
 def check_literals(
     connection: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, object]
 ) -> None:
-    """Refuse to compare a column with a text that none of its values can equal.
+    """Raise QueryError if a column is compared with a text that none of its values can equal.
 
-    Columns are known by name where the statement reads a table or view of the lake; those that it
-    renames or computes are not checked.
-
-    Raises:
-        QueryError: with the column, the text, and what to write.
+    Columns that the statement renames or computes are not checked.
     """
     if "'" not in query and not parameters:
         return

@@ -76,8 +76,7 @@ def write_ahead(lake_dir: Path, settings: LakeSettings, file: NewFile) -> Writte
 class FilesAhead:
     """Large files of a commit, written in the background while more rows are derived.
 
-    Small files are not handed over, as writing them takes less time. Files that no commit took are
-    removed in the end.
+    Files that no commit took are removed in the end.
     """
 
     def __init__(self, lake_dir: Path, settings: LakeSettings, submit: Submit) -> None:
@@ -142,7 +141,7 @@ def write_changes(
     """
     written: list[DataFile] = []
     with ExitStack() as undo:
-        undo.callback(lambda: remove_files(lake_dir, _only_new(written, state)))
+        undo.callback(lambda: remove_files(lake_dir, list_unlisted(written, state)))
         with NewFiles("file") as files:
             if pack:
                 packed, data = encode_pack(derivation.files, pack)
@@ -170,12 +169,13 @@ def write_changes(
     replaced = find_paths(state.by_place, derivation.removed)
     removed = sorted(replaced - {file.path for file in written})
     begin_grace(lake_dir, removed)
-    return Changes(tuple(_only_new(written, state)), tuple(removed))
+    return Changes(tuple(list_unlisted(written, state)), tuple(removed))
 
 
-def _only_new(written: Iterable[DataFile], state: LogState) -> list[DataFile]:
-    by_path = {file.path: file for file in written}
-    live = find_paths(state.by_place, by_path.keys())
+def list_unlisted(files: Iterable[DataFile], state: LogState) -> list[DataFile]:
+    """Return the files and index segments that are not live in a state, each once."""
+    by_path = {file.path: file for file in files}
+    live = find_paths(state.by_place, by_path.keys()) | {each.path for each in state.segments}
     return [file for path, file in by_path.items() if path not in live]
 
 

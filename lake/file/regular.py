@@ -16,11 +16,7 @@ _KINDS = (
 
 
 def open_regular(path: Path) -> FileIO:
-    """Open a file for reading, unbuffered, without ever blocking.
-
-    Raises:
-        OSError: it cannot be opened, or is not a regular file (``EINVAL``).
-    """
+    """Open a regular file, unbuffered, without ever blocking; others raise OSError (``EINVAL``)."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         check_regular(path, os.fstat(descriptor).st_mode)

@@ -30,13 +30,10 @@ def read_rows(
     columns: Sequence[str] | None = None,
     where: pc.Expression | None = None,
 ) -> pa.Table:
-    """Return the rows of a file, with all fields of the schema or only ``columns``.
+    """Return the rows of a file that satisfy ``where``, with all fields of the schema or some.
 
-    Columns added after the file was written are NULL. Only rows that satisfy ``where`` are
-    returned; row groups without any are not decoded.
-
-    Raises:
-        LakeCorrupt: the file is missing, or its bytes differ from those committed.
+    Columns added after the file was written are NULL; row groups without a match are not decoded. A
+    file that is missing or differs from what was committed raises LakeCorrupt.
     """
     data = read_bytes(lake_dir, file)
     fields = _pick_fields(file.table, None if columns is None else tuple(columns))
@@ -103,11 +100,7 @@ class PackedRows:
         self._rows: dict[str, dict[str, pa.RecordBatch]] = {}
 
     def read(self, table: str, files: Sequence[DataFile]) -> pa.Table:
-        """Return the rows of files in packs, with the column ``day`` that Parquet's folder is.
-
-        Raises:
-            LakeCorrupt: a pack is missing, or its bytes differ from those committed.
-        """
+        """Return the rows of files in packs, and their ``day``; LakeCorrupt: a pack is damaged."""
         known = self._rows.get(table, {})
         rows = {file.path: known.get(file.path) or self._decode(file) for file in files}
         self._rows[table] = rows
@@ -131,10 +124,7 @@ class PackedRows:
 
 
 def _decode_stream(data: pa.Buffer, table: Table) -> pa.RecordBatch:
-    """Return the rows of a file in a pack, with all fields of the schema.
-
-    Decoding a schema takes several times as long as a few rows; most files have the table's.
-    """
+    """Return the rows of a file in a pack; decoding its schema takes longer than few rows."""
     schema = serialize_schema(table)
     if data.slice(0, schema.size).equals(schema):
         return pa.ipc.read_record_batch(data.slice(schema.size), table.arrow)

@@ -53,11 +53,7 @@ class CellStore:
         self._listed = tuple(files)
 
     def find(self, hashes: Iterable[bytes]) -> dict[bytes, PackedCell]:
-        """Return the cells with these hashes that the snapshot has.
-
-        Raises:
-            LakeCorrupt: a file is missing or damaged.
-        """
+        """Return the cells with these hashes in the snapshot; LakeCorrupt: a file is damaged."""
         files = _kept.open(self._lake_dir, self._listed)
         found = {
             each: next(filter(None, (file.find(each) for file in files)), None) for each in hashes

@@ -73,11 +73,7 @@ class Ranking:
         self._lock = threading.Lock()
 
     def page(self, offset: int, limit: int) -> list[Ranked]:
-        """Return a page, highest balance first; ties by workchain and account.
-
-        Raises:
-            Declined: the page is too deep.
-        """
+        """Return a page, highest balance first, then by account; a deep one is Declined."""
         last = offset + limit
         if last > MAX_RANKED:
             if len(self._segments) > 1:
@@ -165,10 +161,7 @@ class Segments:
     def find_traces(
         self, trace_ids: Iterable[bytes], moment: str = "end_lt", span: Range = (0, NO_LT)
     ) -> dict[bytes, Any]:
-        """Return the rows of the traces that are complete, by id.
-
-        None stands for a trace whose moment is outside of a span, so that it need not be read.
-        """
+        """Return complete traces by id; None for those whose moment is outside of a span."""
         found, passed, missing = dict[bytes, Any](), dict[bytes, Any](), list(trace_ids)
         for table in reversed(self.tables(TRACES.name)):
             ends, rows, wanted = table.numbers[moment], [], set(missing)
@@ -189,10 +182,7 @@ class Segments:
         return max((each.longest_trace[1 if by_time else 0] for each in self.segments), default=0)
 
     def list_trace(self, trace_id: bytes) -> list[tuple[int, Member]]:
-        """Return the transactions of a trace, each after its logical time.
-
-        They are in this order, those of equal ones by workchain and account.
-        """
+        """Return the transactions of a trace after their logical times; ties are by account."""
         members = []
         for segment in self.segments:
             transactions = segment.transactions
@@ -238,10 +228,7 @@ class Segments:
     def iter_lists(
         self, hits: Sequence[Hit]
     ) -> Iterator[tuple[Segment, list[int], list[list[Any]]]]:
-        """Yield some records of one segment at a time, with their places among ``hits``.
-
-        They are lists as ``SegmentTransactions.read_lists`` returns them.
-        """
+        """Yield records as lists, some of one segment at a time, with their places in ``hits``."""
         by_segment: dict[Segment, list[int]] = {}
         for at, hit in enumerate(hits):
             by_segment.setdefault(hit.segment, []).append(at)
@@ -372,10 +359,7 @@ _read = KeptRows()
 
 
 def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None:
-    """Return the segments of a snapshot, which cover all of it.
-
-    Return None, so that SQL answers, if too many rows have no segment or a data file is damaged.
-    """
+    """Return segments that cover a snapshot; None if too many rows have none, or are damaged."""
     made = [
         segment
         for segment in snapshot.segments
@@ -398,10 +382,7 @@ def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None
 
 
 def _count_loose(files: Sequence[DataFile]) -> int:
-    """Return the number of rows to index in memory.
-
-    A zero state, and the kept rows of pruned blocks, have states without transactions.
-    """
+    """Return the rows to index in memory; kept rows and a zero state have only states."""
     states = sum(file.rows for file in files if file.table == ACCOUNT_STATES.name)
     return max(count_rows(files), states)
 
@@ -438,11 +419,7 @@ def _compose(source: Source) -> Segment:
 
 
 def compose_segment(source: Source) -> Segment:
-    """Return the segment of a source, composed in memory.
-
-    Raises:
-        LakeCorrupt: a file is missing or damaged.
-    """
+    """Return the segment of a source, composed in memory; LakeCorrupt: a file is damaged."""
     stream = io.BytesIO()
     compose(stream, source, packed=False)
     first, last = source.mc_range
@@ -486,44 +463,28 @@ class Index:
 
     @property
     def segments(self) -> Segments:
-        """The segments, complete for the snapshot.
-
-        Raises:
-            Declined: there are none.
-        """
+        """The segments, complete for the snapshot, or Declined."""
         if self._segments is None:
             raise Declined
         return self._segments
 
     @property
     def current(self) -> Segments:
-        """The segments, if their traces, actions and contracts are current.
-
-        Raises:
-            Declined: they are not, or there are no segments.
-        """
+        """The segments with current traces, actions and contracts, or Declined."""
         if self.segments.stale:
             raise Declined
         return self.segments
 
     @property
     def cells(self) -> CellStore:
-        """The cells of account states, in memory.
-
-        Raises:
-            Declined: there are too many, or they are damaged.
-        """
+        """The cells of account states, in memory; Declined: too many, or damaged."""
         if self._cells is None:
             raise Declined
         return self._cells
 
     @property
     def open_traces(self) -> dict[bytes, Row]:
-        """The traces that may continue, by id.
-
-        Raises:
-            Declined: they are too many, not read yet, or damaged.
-        """
+        """The traces that may continue, by id; see ``OpenTraces.read``."""
         return self._open.read(may_read=self._may_read)
 
 
@@ -541,11 +502,7 @@ class OpenTraces:
         return self._rows is not None
 
     def read(self, *, may_read: bool) -> dict[bytes, Row]:
-        """Return the traces by id.
-
-        Raises:
-            Declined: they are too many, damaged, or not read yet though nothing may be read.
-        """
+        """Return the traces by id; Declined: too many, damaged, or nothing may be read."""
         if self._rows is None:
             files = [file for file in self._snapshot.files[TRACES.name] if is_open(file.path)]
             if not may_read or sum(file.rows for file in files) > MAX_OPEN:
@@ -559,11 +516,7 @@ class OpenTraces:
 
 
 def open_index(snapshot: Snapshot, settings: LakeSettings) -> Index | None:
-    """Return the index of a snapshot; None if SQL must answer everything.
-
-    That is the case in a partial copy without some tables: the index would find nothing where SQL
-    reports the missing table.
-    """
+    """Return the index of a snapshot; None in a partial copy without a table: SQL names it."""
     if snapshot.lacking:
         return None
     return Index(snapshot, open_segments(snapshot, settings), open_cells(snapshot, settings))

@@ -1,7 +1,6 @@
-"""Looks up the newest states of accounts in the segments of a lake, for a writer at its end.
+"""Looks up the newest states of accounts in segments, for a writer at the end of a lake.
 
-A writer needs the states of accounts before its blocks. Files of ``account_states`` do not show
-which accounts they contain, so without an index all of them would be read.
+Files of ``account_states`` do not show which accounts they have: all would have to be read.
 """
 
 from collections.abc import Collection
@@ -18,10 +17,7 @@ from tonlake.lake.log.state import LogState
 
 
 class Newest(NamedTuple):
-    """The newest state of an account in a segment.
-
-    ``utime`` is None if the segment has no transaction of the account, as in a zero state.
-    """
+    """The newest state of an account, and its time unless the segment has no transaction of it."""
 
     state: Any
     utime: int | None
@@ -37,10 +33,7 @@ class NewestStates:
         self._open: dict[str, Segment] = {}
 
     def open(self, state: LogState) -> list[Range]:
-        """Take the segments of a lake, and return the masterchain blocks that they cover.
-
-        The digest of each segment is checked once; a damaged segment covers nothing.
-        """
+        """Take the sound segments of a lake, and return the masterchain blocks that they cover."""
         listed = [
             segment
             for segment in state.segments

@@ -40,11 +40,7 @@ class _Sound:
         self._most = 0
 
     def knows(self, root: str, file: DataFile, seen: dict[str, _Facts | None]) -> bool:
-        """Whether the file was verified against its digest and has not changed since.
-
-        ``seen`` has the facts of files below ``root`` that were looked at just now: one pack has
-        many files.
-        """
+        """Whether the file is as verified; ``seen`` has the facts of files looked at just now."""
         path = f"{root}/{file.path}"
         known = self.facts.get(path)
         if known is None:
@@ -80,10 +76,9 @@ def find_damage(
     trust_earlier: bool = False,
     on_file: Callable[[DataFile], None] = lambda _file: None,
 ) -> list[LakeCorrupt]:
-    """Read every file and return an error for each one that differs from what was committed.
+    """Read every file, and return an error for each one that is not as it was committed.
 
-    With ``trust_earlier``, skip files that this process has verified and that have not changed
-    since. ``on_file`` is called after each file.
+    With ``trust_earlier``, skip files that this process verified and that did not change since.
     """
     root = str(lake_dir.absolute())
     listed = list(files)
@@ -104,10 +99,9 @@ def find_damage(
 
 
 def find_changed(root: str, files: Iterable[DataFile]) -> list[DataFile]:
-    """Return the files below the absolute path ``root`` that changed since they were verified.
+    """Return the files below the path ``root`` that changed since they were verified.
 
-    Deleted files are not returned: a process that has one open or mapped still reads verified
-    bytes.
+    Deleted ones are left out: who has one open or mapped still reads verified bytes.
     """
     seen: dict[str, _Facts | None] = {}
     changed = (file for file in files if not _sound.knows(root, file, seen))
@@ -182,10 +176,7 @@ class Recheck:
             self._stopped.wait(_IDLE_S)
 
     def check_round(self) -> Iterator[float]:
-        """Check every file of the current newest snapshot; yield the pause before each.
-
-        Files that maintenance has removed meanwhile are skipped.
-        """
+        """Check the newest snapshot's files that still exist; yield the pause before each."""
         snapshot = self._newest()
         if snapshot is None:
             return

@@ -206,10 +206,7 @@ _durable: set[tuple[str, int]] = set()
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder and its missing parents, and sync each into its parent.
-
-    Every process also syncs existing folders once, as their creator may have been killed before.
-    """
+    """Create a folder and its parents durably; sync an existing one, too, the first time."""
     with suppress(FileNotFoundError):
         if (str(folder), folder.stat().st_ino) in _durable:
             return
@@ -259,10 +256,7 @@ def hold_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
 
 @contextmanager
 def unfinished(final: Path) -> Iterator[Path]:
-    """Yield a temporary path, which replaces ``final`` if the block succeeds.
-
-    If ``final`` is a link, a pipe or a device such as ``/dev/stdout``, yield ``final`` itself.
-    """
+    """Yield a temporary path that replaces ``final`` at the end; for a link or device, itself."""
     special = False
     with suppress(FileNotFoundError):
         special = not stat.S_ISREG(final.lstat().st_mode)

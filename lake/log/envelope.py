@@ -64,12 +64,7 @@ def encode_entry(body: msgspec.Struct) -> tuple[bytes, str]:
 
 
 def read_body(lake_dir: Path, file: str, kind: type[_Body]) -> tuple[_Body, str]:
-    """Return the body of a log file, and its digest.
-
-    Raises:
-        LakeCorrupt: it is missing or damaged.
-        LakeTooNew: a later version of this program wrote it.
-    """
+    """Return the body of a log file, and its digest; LakeCorrupt: damaged, LakeTooNew: later."""
     try:
         data = (lake_dir / file).read_bytes()
     except FileNotFoundError as error:

@@ -67,11 +67,7 @@ _PACK = re.compile(rf"{PACK_FOLDER}/({_NAME})-([1-9]\d*)-([0-9a-f]{{64}})\.arrow
 
 
 def describe_pack(path: str) -> tuple[str, DataFile]:
-    """Return the name of a pack's place, and the pack as one file.
-
-    Raises:
-        ValueError: it is not the path of a pack.
-    """
+    """Return the name of a pack's place, and the pack as one file; ValueError: it is no pack."""
     match = _PACK.fullmatch(path)
     if match is None:
         raise ValueError(f"{path!r} is not the path of a pack")
@@ -130,11 +126,7 @@ def is_open(path: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def read_place(path: str) -> Place:
-    """Parse the place from a data file's path; cached for as many files as a lake may have.
-
-    Raises:
-        ValueError: it is not the path of a data file.
-    """
+    """Parse the place from a data file's path, or raise ValueError; cached for a whole lake."""
     match = _PATH.fullmatch(path)
     if match is None:
         raise ValueError(f"{path!r} is not the path of a data file")
@@ -153,10 +145,7 @@ def _read_name(name: str) -> Place:
 
 
 def list_places(state: LogState) -> list[Place]:
-    """Return the places of all ranges of the lake, in order.
-
-    In a pruned lake the first is the place of the kept rows, which ends at ``last_pruned``.
-    """
+    """Return the places of all ranges, in order; that of kept rows first (``last_pruned``)."""
     places = map(_read_name, state.by_place)
     return sorted(place for place in places if not (place.is_open or place.is_baseline))
 
@@ -197,10 +186,7 @@ def list_baseline_files(state: LogState, *tables: str) -> list[DataFile]:
 
 
 def list_files_between(state: LogState, first: int, last: int, *tables: str) -> list[DataFile]:
-    """Return the live files of ``tables`` that may have rows of a range, place by place.
-
-    Open files have no range and are not returned.
-    """
+    """Return live files of ``tables`` that may have rows of a range, by place, no open ones."""
     places = [
         place
         for place in map(_read_name, state.by_place)

@@ -160,9 +160,9 @@ class FileWatch:
 
 
 class Snapshot:
-    """The lake as of one commit; ``damaged`` maps tables that cannot be queried to the error.
+    """The lake as of one commit.
 
-    A table cannot be queried if a file is damaged, or if a partial copy leaves the table out.
+    ``damaged`` maps damaged tables, and those a partial copy leaves out, to the error.
     """
 
     def __init__(self, lake_dir: Path, state: LogState, damage: Iterable[LakeCorrupt] = ()) -> None:
@@ -235,10 +235,7 @@ class Snapshot:
         return tuple(error.file for error in errors if isinstance(error, TableLacking))
 
     def up_to(self, mc_seqno: int) -> Snapshot:
-        """Return the lake as of a masterchain block: views leave later rows out.
-
-        It has no segments, because they are not cut at blocks; SQL answers.
-        """
+        """Return the lake as of a masterchain block; it has no segments, so SQL answers."""
         past = copy(self)
         past.bound = mc_seqno
         past.ranges = cut_ranges(self.ranges, mc_seqno)

@@ -384,9 +384,7 @@ def read_state(lake_dir: Path, number: int | None = None) -> LogState:
     """Return the state after commit ``number``, the highest one by default.
 
     Raises:
-        LakeNotFound: the log has no entry.
-        SnapshotNotFound: it has entries, but not this one.
-        LakeCorrupt: an entry that is needed is missing or damaged.
+        LakeNotFound: no entry; SnapshotNotFound: not this one; LakeCorrupt: one is damaged.
     """
     entries, checkpoints = list_log(lake_dir)
     if not entries:

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.errors import CommitConflict
-from tonlake.lake.file.datafile import remove_files
+from tonlake.lake.file.datafile import list_unlisted, remove_files
 from tonlake.lake.file.rows import stream_rows
 from tonlake.lake.file.writer import merge_rows, write_parquet
 from tonlake.lake.index.builder.plan import digest_derived, list_within, range_of
@@ -87,10 +87,7 @@ def plan_merges(
     depth: Depth,
     last: float = math.inf,
 ) -> list[Merge]:
-    """Return all merges, in order; nothing is left to merge after them.
-
-    Packs of masterchain blocks after ``last`` are left out.
-    """
+    """Return all merges, in order, of masterchain blocks up to ``last`` where they are in packs."""
     found: list[Merge] = []
     queues = _list_queues(state, last)
     newest = max((queue[-1].place.day for queue in queues), default="")
@@ -229,11 +226,9 @@ def compact_lake(
 ) -> CompactReport:
     """Merge small files until nothing is left to merge; readers and writers continue meanwhile.
 
-    With ``depth`` ``tail``, merge what a follower's commits leave behind, few rows of many commits
-    at a time, so that each row is written only a few times in total; with ``packs``, only what is
-    in packs, which tools that read Parquet do not see. ``on_files`` is called with
-    the number of files merged so far and of all. ``log`` is a reader of the lake's log, and
-    ``kept`` caches rows that were read before.
+    With ``depth`` ``tail``, merge few rows of many commits, so that each row is written only a few
+    times in total; with ``packs``, only what is in packs, which tools that read Parquet do not see.
+    ``on_files`` is called with the number of files merged so far and of all.
     """
     report, log = CompactReport(), log or LogReader(lake_dir)
     last = _find_last(log.find())  # what arrives meanwhile is left to the next time
@@ -349,7 +344,7 @@ def _commit_merge(
         removed = {file.path for file in merge.files}
         is_there = find_paths(state.by_place, removed) == removed
         if not is_there or not all((lake_dir / file.path).exists() for file in added):
-            _remove_dead(lake_dir, state, added)
+            remove_files(lake_dir, list_unlisted(added, state))
             return None
         begin_grace(lake_dir, removed)
         try:
@@ -381,11 +376,6 @@ def _carry_segments(
 
 
 def remove_unless_live(lake_dir: Path, files: Iterable[DataFile]) -> None:
-    """Remove files that were written for a commit that failed."""
+    """Remove files and index segments that were written for a commit that failed."""
     with hold_lock(lake_dir / LOCK_FILE):
-        _remove_dead(lake_dir, read_state(lake_dir), list(files))
-
-
-def _remove_dead(lake_dir: Path, state: LogState, files: list[DataFile]) -> None:
-    live = find_paths(state.by_place, {file.path for file in files})
-    remove_files(lake_dir, (file for file in files if file.path not in live))
+        remove_files(lake_dir, list_unlisted(files, read_state(lake_dir)))

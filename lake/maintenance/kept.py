@@ -49,7 +49,6 @@ from tonlake.lake.maintenance.compact import (
     MEMORY_ROWS,
     keep_first,
     make_table_folder,
-    remove_unless_live,
     write_stream,
 )
 from tonlake.lake.schema import (
@@ -86,49 +85,47 @@ class KeptRows:
     """Writes the kept rows of a lake that will begin at a border, table by table."""
 
     def __init__(
-        self, lake_dir: Path, state: LogState, border: int, place: Place, settings: LakeSettings
+        self,
+        lake_dir: Path,
+        state: LogState,
+        border: int,
+        place: Place,
+        settings: LakeSettings,
+        made: list[DataFile],
     ) -> None:
-        """Take the lake as it is, the first masterchain block that stays, and the files' place."""
+        """Take the lake as it is, the first masterchain block that stays, and the files' place.
+
+        ``made`` has the files, cut at the border, of the place that spans it; others are added.
+        """
         self._lake_dir, self._state, self._settings = lake_dir, state, settings
         self._border, self._place = border, place
+        self._cut, self._made = made[:], made
         closed = [file for file in state.files if not is_open(file.path)]
         self._old = [file for file in closed if read_place(file.path).first < border]
         self._later = [file for file in closed if read_place(file.path).last >= border]
-        self._files: list[DataFile] = []
 
-    def write(
-        self, cut: Sequence[DataFile], on_table: Callable[[int, int], None]
-    ) -> list[DataFile]:
-        """Write all files and return them.
-
-        ``cut`` are the files, cut at the border, of the place that spans it. ``on_table`` is called
-        with the number of tables done and of all.
-        """
+    def write(self, on_table: Callable[[int, int], None]) -> None:
+        """Write all files; ``on_table`` is called with the number of tables done and of all."""
         histories = [
             partial(self._write, table, thin=partial(keep_ends, key=_ACCOUNT))
             for table in HISTORY_TABLES
         ]
         steps: list[Callable[[], object]] = [
-            lambda: self._write_states(self._write_traces(cut)),
+            lambda: self._write_states(self._write_traces()),
             *histories,
             partial(self._write, INTERFACES, thin=partial(keep_newest, key=("code_hash",))),
             partial(self._write, UNANSWERED_METHODS, thin=partial(keep_newest, key=_METHOD)),
             lambda: self._write(OFFCHAIN_METADATA),
             lambda: self._write_masters(self._write_config()),
             self._write_libraries,
-            partial(self._write_cells, cut),
+            self._write_cells,
         ]
-        try:
-            for done, step in enumerate(steps, 1):
-                step()
-                on_table(done, len(steps))
-        except BaseException:
-            remove_unless_live(self._lake_dir, self._files)
-            raise
-        sync_folders((self._lake_dir / file.path).parent for file in self._files)
-        return self._files
+        for done, step in enumerate(steps, 1):
+            step()
+            on_table(done, len(steps))
+        sync_folders((self._lake_dir / file.path).parent for file in self._made)
 
-    def _write_traces(self, cut: Sequence[DataFile]) -> pa.Table:
+    def _write_traces(self) -> pa.Table:
         """Write the rows of unfinished traces; return account and states of their transactions."""
         ids = find_unfinished(self._lake_dir, self._state, self._border)
         traced = self._write(TRANSACTION_TRACES, _among("trace_id", ids))
@@ -137,8 +134,8 @@ class KeptRows:
         messages = self._write(MESSAGES, _among("tx_hash", hashes))
         mine = self._read(messages, MESSAGES, "body_hash", "mc_seqno")
         # Files of older versions have a body once, with the first block that contains it.
-        others = self._read(_of(MESSAGES, cut), MESSAGES, "body_hash")["body_hash"]
-        known = self._read(_of(MESSAGE_BODIES, cut), MESSAGE_BODIES, "body_hash")["body_hash"]
+        others = self._read(_of(MESSAGES, self._cut), MESSAGES, "body_hash")["body_hash"]
+        known = self._read(_of(MESSAGE_BODIES, self._cut), MESSAGE_BODIES, "body_hash")["body_hash"]
         lacking = others.filter(pc.invert(_is_in(others, known)))
         bodies = pa.chunked_array([*mine["body_hash"].chunks, *lacking.chunks], _HASH)
         self._write(
@@ -198,10 +195,10 @@ class KeptRows:
             lambda rows: is_named(rows.filter(pc.equal(rows["workchain"], MASTERCHAIN))),
         )
 
-    def _write_cells(self, cut: Sequence[DataFile]) -> None:
+    def _write_cells(self) -> None:
         used = (ACCOUNT_STATES.name, LIBRARIES.name)
         whole = [file for file in self._later if read_place(file.path).first >= self._border]
-        files = [file for file in (*whole, *cut, *self._files) if file.table in used]
+        files = [file for file in (*whole, *self._made) if file.table in used]
         cells = {file.path: file for file in _of(STATE_CELLS, (*self._old, *whole))}
         found = find_used_cells(
             self._lake_dir, [*files, *cells.values()], self._border, self._settings
@@ -231,7 +228,7 @@ class KeptRows:
             return []
         rows = chain((first,), merged)
         file = write_stream(self._lake_dir, table, self._place, rows, max_rows, self._settings)
-        self._files.append(file)
+        self._made.append(file)
         return [file]
 
     def _stream(self, table: Table) -> Iterator[pa.Table]:

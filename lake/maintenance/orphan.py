@@ -44,10 +44,7 @@ LEASED_COMMITS = 20_000
 
 
 def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
-    """Return the data files that are not live in ``state``, and all temporary files, sorted.
-
-    Files that the Delta logs or the views still list, or snapshots with a lease, are live.
-    """
+    """Return, sorted, temporary files, and data files that no state, lease or Delta log lists."""
     states = [state]
     for number in _list_leased(lake_dir, state):
         with suppress(LakeError):  # that snapshot cannot be read any more
@@ -109,10 +106,9 @@ def _list_leased(lake_dir: Path, state: LogState) -> list[int]:
 def sweep_orphans(
     lake_dir: Path, settings: LakeSettings, among: Collection[Path] | None = None
 ) -> list[Path]:
-    """Remove the orphans unchanged for their grace period, and return them; shorten the log.
+    """Remove orphans, or those ``among`` some, after their grace period; shorten the log.
 
-    ``among`` limits the orphans to some paths. Nothing is removed while another writer is active,
-    or if the folder has no log.
+    Nothing is removed while another writer is active, or if the folder has no log.
     """
     if not (lake_dir / LOG_FOLDER).is_dir():
         return []

@@ -108,10 +108,7 @@ def refresh_tables(
     name: str | None = None,
     on_part: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> dict[str, OwnState]:
-    """Refresh user-defined tables, all or one; return their states.
-
-    A table that fails keeps its previous rows and gets an ``error``; the others are refreshed.
-    """
+    """Refresh user-defined tables; one that fails keeps its rows and gets an ``error``."""
     if not read_definitions(lake_dir) and name is None:
         return {}
     with _hold(lake_dir):

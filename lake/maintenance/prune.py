@@ -16,7 +16,7 @@ import msgspec
 from tonlake.lake.commit.commit import ATTEMPTS, append_commit, give_up
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.errors import PruneRefused
-from tonlake.lake.file.datafile import remove_files, write_changes
+from tonlake.lake.file.datafile import write_changes
 from tonlake.lake.index.builder.plan import is_current, range_of
 from tonlake.lake.index.builder.rebuild import make_segments
 from tonlake.lake.log.disk import LOCK_FILE, begin_grace, hold_lock, reach
@@ -124,8 +124,7 @@ def prune_lake(
 ) -> PruneReport:
     """Prune the blocks before a masterchain seqno or a UTC day (``YYYY-MM-DD``).
 
-    Readers and writers continue meanwhile. With ``dry_run`` nothing is written. ``on_table`` is
-    called with the number of tables done and of all.
+    ``on_table`` is called with the number of tables done and of all.
     """
     log = LogReader(lake_dir)
     for _attempt in range(ATTEMPTS):
@@ -133,15 +132,15 @@ def prune_lake(
         if not plan.gone or dry_run:
             return _report(plan, None)
         with Lease(lake_dir, plan.state.number), ExitStack() as undo:
-            added = _write_files(lake_dir, plan, settings, on_table)
-            undo.callback(remove_unless_live, lake_dir, added)
-            segments: list[DataFile] = []
+            made: list[DataFile] = []
+            undo.callback(remove_unless_live, lake_dir, made)
+            _write_files(lake_dir, plan, settings, on_table, made)
+            added = made[:]
             if settings.build_index:
                 pruned = plan.state.add((_describe(plan, plan.state, added), ""))
-                segments = make_segments(lake_dir, pruned)[0]
+                made += make_segments(lake_dir, pruned)[0]
                 reach("prune.indexed")
-            undo.callback(_remove_segments, lake_dir, segments)
-            commit = _commit(lake_dir, log, plan, added, segments, settings)
+            commit = _commit(lake_dir, log, plan, added, made[len(added) :], settings)
             if commit is not None:
                 undo.pop_all()
                 publish(log, settings)
@@ -179,27 +178,17 @@ def _report(plan: Plan, commit: Commit | None) -> PruneReport:
 
 
 def _write_files(
-    lake_dir: Path, plan: Plan, settings: LakeSettings, on_table: Callable[[int, int], None]
-) -> list[DataFile]:
+    lake_dir: Path,
+    plan: Plan,
+    settings: LakeSettings,
+    on_table: Callable[[int, int], None],
+    made: list[DataFile],
+) -> None:
     """Write the remaining blocks of the place that spans the border, and the kept rows."""
     spanning = [file for file in plan.old if read_place(file.path).last >= plan.border]
-    made: list[DataFile] = []
-    try:
-        made += cut_files(lake_dir, spanning, (plan.border, plan.state.ranges[-1][1]), settings)
-        kept = KeptRows(lake_dir, plan.state, plan.border, plan.place, settings)
-        made += kept.write(made[:], on_table)
-    except BaseException:
-        remove_unless_live(lake_dir, made)
-        raise
+    cut_files(lake_dir, spanning, (plan.border, plan.state.ranges[-1][1]), settings, made)
+    KeptRows(lake_dir, plan.state, plan.border, plan.place, settings, made).write(on_table)
     reach("prune.written")
-    return made
-
-
-def _remove_segments(lake_dir: Path, made: list[DataFile]) -> None:
-    """Remove segments that were written for a commit that failed."""
-    with hold_lock(lake_dir / LOCK_FILE):
-        live = {each.path for each in LogReader(lake_dir).find().segments}
-        remove_files(lake_dir, (each for each in made if each.path not in live))
 
 
 def _commit(
@@ -231,10 +220,7 @@ def _commit(
 def _describe(
     plan: Plan, state: LogState, written: Sequence[DataFile], removed: Sequence[str] = ()
 ) -> Commit:
-    """Return the commit that prunes a state; a file rewritten to the same bytes is not a change.
-
-    Index segments of later blocks stay.
-    """
+    """Return the commit that prunes a state; a file rewritten to the same bytes is no change."""
     live = {file.path for file in plan.old}
     paths = {file.path for file in written}
     return Commit(
@@ -255,10 +241,7 @@ def _describe(
 def _choose_segments(
     state: LogState, commit: Commit, made: Sequence[DataFile]
 ) -> tuple[DataFile, ...]:
-    """Return the segments of a commit: those written for it, and those of other blocks.
-
-    A segment written from files that were merged meanwhile is left to the next rebuild.
-    """
+    """Return the segments of other blocks, and those written whose files are still current."""
     after = state.add((commit, ""))
     fresh = [each for each in made if is_current(after, each)]
     ranges = tuple(map(range_of, fresh))

@@ -52,10 +52,7 @@ class Done(msgspec.Struct, frozen=True):
 
 
 def maintain_once(log: LogReader, settings: LakeSettings) -> int:
-    """Build segments, merge small files, prune old days as configured; return the commits made.
-
-    Files of blocks without an index are not merged, so that they stay cheap to read.
-    """
+    """Build segments, merge files that have one, prune old days; return the commits made."""
     kept = KeptRows(KEPT_BYTES)
     made = 0
     if settings.build_index:

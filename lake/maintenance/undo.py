@@ -46,13 +46,10 @@ def undo_after(
 ) -> Commit | None:
     """Remove every masterchain block after ``last_kept`` from the lake; None if there is none.
 
-    ``source`` is a fingerprint of the node; ``reopen`` derives the files of rows that become
-    unfinished again.
+    ``source`` is a fingerprint of the node; ``reopen`` derives files of rows unfinished again.
 
     Raises:
-        UndoRefused: more than ``max_mc_blocks`` blocks would go, or all of them.
-        LakeCorrupt: a required file is damaged.
-        LakeFull: no room; nothing was undone.
+        UndoRefused: more than ``max_mc_blocks`` would go, or all; LakeCorrupt; LakeFull.
     """
     with hold_lock(lake_dir / LOCK_FILE):
         state = read_state(lake_dir)
@@ -69,8 +66,9 @@ def undo_after(
         reopened = Derivation(reopen(state, first_gone), frozenset(gone))
         spanning = [file for file in state.files if _spans(file.path, last_kept)]
         with ExitStack() as undo:
-            cut = cut_files(lake_dir, spanning, (0, last_kept), settings)
-            undo.callback(lambda: remove_files(lake_dir, cut))
+            cut: list[DataFile] = []
+            undo.callback(remove_files, lake_dir, cut)
+            cut_files(lake_dir, spanning, (0, last_kept), settings, cut)
             changes = write_changes(lake_dir, state, reopened, settings)
             undo.pop_all()
         segments = tuple(segment for segment in state.segments if range_of(segment)[1] <= last_kept)
@@ -120,29 +118,23 @@ def _check_border(state: LogState, last_kept: int, max_mc_blocks: int) -> str:
     return kept[-1].day
 
 
-_MC_SEQNO = {TRACES.name: "mc_seqno_end"}
-"""Column with a row's masterchain block, if it is not ``mc_seqno``."""
-
-
 def cut_files(
-    lake_dir: Path, files: Sequence[DataFile], kept: Range, settings: LakeSettings
-) -> list[DataFile]:
-    """Rewrite the files of one place with the rows of the blocks ``kept``, and return them.
+    lake_dir: Path,
+    files: Sequence[DataFile],
+    kept: Range,
+    settings: LakeSettings,
+    made: list[DataFile],
+) -> None:
+    """Rewrite the files of one place with the rows of the blocks ``kept``; list them in ``made``.
 
     The new files are at the place of ``kept``. A file without rows in it has no successor. With
     block 0, the zero state, ``kept`` begins before the place.
     """
-    made: list[DataFile] = []
-    with ExitStack() as undo:
-        undo.callback(lambda: remove_files(lake_dir, made))
-        for file in files:
-            written = _cut_file(lake_dir, file, files, kept, settings)
-            made.append(written)
-            if not written.rows:
-                remove_files(lake_dir, [made.pop()])
-        sync_folders((lake_dir / file.path).parent for file in made)
-        undo.pop_all()
-    return made
+    for file in files:
+        made.append(_cut_file(lake_dir, file, files, kept, settings))
+        if not made[-1].rows:
+            remove_files(lake_dir, [made.pop()])
+    sync_folders((lake_dir / file.path).parent for file in made)
 
 
 def _cut_file(
@@ -166,9 +158,14 @@ def _cut_file(
 def _keep_within(
     lake_dir: Path, file: DataFile, kept: Range, settings: LakeSettings
 ) -> Iterator[pa.Table]:
-    column = _MC_SEQNO.get(file.table, "mc_seqno")
     for rows in stream_rows(lake_dir, file, settings.row_group_rows):
-        yield rows.filter((pc.field(column) >= kept[0]) & (pc.field(column) <= kept[1]))
+        yield rows.filter(_is_within(file.table, kept))
+
+
+def _is_within(table: str, span: Range) -> pc.Expression:
+    """Return the predicate: the row is of a range of masterchain blocks."""
+    seqno = pc.field(TABLES[table].height)
+    return (seqno >= span[0]) & (seqno <= span[1])
 
 
 def _cut_ranges(lake_dir: Path, file: DataFile, files: Sequence[DataFile], kept: Range) -> pa.Table:
@@ -192,12 +189,9 @@ def _cut_ranges(lake_dir: Path, file: DataFile, files: Sequence[DataFile], kept:
 
 def _count(lake_dir: Path, files: Sequence[DataFile], table: str, span: Range) -> int:
     """Return the number of rows of a table in a range of masterchain blocks."""
-    column = _MC_SEQNO.get(table, "mc_seqno")
-    inside = (pc.field(column) >= span[0]) & (pc.field(column) <= span[1])
+    inside, columns = _is_within(table, span), (TABLES[table].height,)
     return sum(
-        read_rows(lake_dir, file, (column,), inside).num_rows
-        for file in files
-        if file.table == table
+        read_rows(lake_dir, file, columns, inside).num_rows for file in files if file.table == table
     )
 
 
@@ -206,12 +200,9 @@ def _cut_interfaces(
 ) -> pa.Table:
     """Return the codes of the remaining account states, each with its first block among them."""
     columns = ("code_hash", "mc_seqno")
-    inside = (pc.field("mc_seqno") >= kept[0]) & (pc.field("mc_seqno") <= kept[1])
-    states = [
-        read_rows(lake_dir, each, columns, inside)
-        for each in files
-        if each.table == ACCOUNT_STATES.name
-    ]
+    inside = _is_within(ACCOUNT_STATES.name, kept)
+    of_states = (each for each in files if each.table == ACCOUNT_STATES.name)
+    states = [read_rows(lake_dir, each, columns, inside) for each in of_states]
     states = pa.concat_tables([ACCOUNT_STATES.empty.select(columns), *states])
     rows = read_rows(lake_dir, file)
     first = states.group_by("code_hash").aggregate([("mc_seqno", "min")])

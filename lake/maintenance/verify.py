@@ -68,10 +68,7 @@ class VerifyReport(msgspec.Struct):
 def verify_lake(
     lake_dir: Path, on_file: Callable[[int, int], None] = lambda _done, _all: None
 ) -> VerifyReport:
-    """Read every byte of the lake and report all damage.
-
-    ``on_file`` is called after each data file with the number of files done and of all.
-    """
+    """Report all damage in the lake; ``on_file`` gets the number of files done and of all."""
     state, damage = _verify_log(lake_dir)
     with Lease(lake_dir, state.number):
         return _verify_files(lake_dir, state, damage, on_file)

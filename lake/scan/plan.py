@@ -26,7 +26,7 @@ from tonlake.lake.schema import (
     TRANSACTIONS,
     Table,
 )
-from tonlake.lake.schema.action import SUPERSEDED_ACTIONS
+from tonlake.lake.schema.action import ACTION_RANGES, SUPERSEDED_ACTIONS
 from tonlake.lake.schema.contract import INTERFACES
 
 HEIGHT = "mc_seqno"
@@ -35,16 +35,8 @@ HEIGHT = "mc_seqno"
 HELD_HEIGHT = "height of the scan"
 """The first column of every statement: the masterchain block of a row, which is not returned."""
 
-_HEIGHTS = ("mc_seqno", "mc_seqno_end")
-_UNSCANNED = {table.name for table in (STATE_CELLS, OFFCHAIN_METADATA, OPEN_EDGES)} | {
-    SUPERSEDED_ACTIONS.name
-}
-"""Not scannable: cells repeat across files, metadata has no block, the others have no history."""
-
-
-def name_height(table: Table) -> str | None:
-    """Return the column with the masterchain block of a row; None if there is none."""
-    return next((name for name in _HEIGHTS if name in table.names), None)
+_UNSCANNED = (STATE_CELLS, OFFCHAIN_METADATA, OPEN_EDGES, SUPERSEDED_ACTIONS, ACTION_RANGES)
+"""Not scannable: cells repeat, ranges and metadata have no block, the others have no history."""
 
 
 class Join(NamedTuple):
@@ -214,8 +206,8 @@ def _list_columns(table: Table) -> pa.Schema:
 
 
 SCANNED: dict[str, ScannedTable] = {
-    name: ScannedTable(name, name, table, _list_columns(table), table.arrow, height)
+    name: ScannedTable(name, name, table, _list_columns(table), table.arrow, table.height)
     for name, table in TABLES.items()
-    if name not in _UNSCANNED and (height := name_height(table)) is not None
+    if table not in _UNSCANNED
 }
 """The tables that can be scanned, with all of their columns and rows, by name."""

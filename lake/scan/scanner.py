@@ -56,10 +56,7 @@ class Part(NamedTuple):
 
 @lru_cache(maxsize=4)
 def _open_database(settings: LakeSettings, root: str, *, has_bodies: bool) -> DuckDBPyConnection:
-    """Return a database that reads the files below a folder, if any, for one thread a cursor.
-
-    Without signatures all scans of a lake share one: opening it takes 20 ms, the macros 35.
-    """
+    """Return a database that reads a folder, if any, for one thread a cursor; it opens in 20 ms."""
     database = begin_database(msgspec.structs.replace(settings, duckdb_threads=1))
     database.execute("set async_threads = 1")  # the default is 8 for each database
     database.execute("set parquet_metadata_cache = false")  # each file is read once
@@ -78,10 +75,7 @@ class ScanDatabase:
     def __init__(
         self, settings: LakeSettings, place: Path | Storage | None, *, has_bodies: bool
     ) -> None:
-        """Open it; without a place, only the columns of tables can be asked for.
-
-        ``has_bodies`` is whether the scan has a signature, whose functions belong to the database.
-        """
+        """Open it, with macros if it ``has_bodies``; without a place it knows only columns."""
         self.is_local = isinstance(place, Path)
         self._storage = None if isinstance(place, Path) else place
         self._root = name_root(place) if isinstance(place, Path) else ""
@@ -92,10 +86,7 @@ class ScanDatabase:
         self._bodies = 0
 
     def add_body_table(self, name: str, table: BodyTable) -> ScannedTable:
-        """Create the view of a signature, or, by the suffix of its name, of bodies that do not fit.
-
-        The layout may have the name of any view in the database.
-        """
+        """Create the view of a signature, or, by its name, of bodies that do not fit."""
         self.show(MESSAGES, ())
         self._bodies += 1
         misfits, view = Misfits(), f"scanned_{self._bodies}"
@@ -229,11 +220,7 @@ class ScanRows:
 
 
 def list_files(snapshot: Snapshot, span: Range, *tables: Table) -> dict[Table, list[DataFile]]:
-    """Return the files of each table that may have rows of some blocks, in their order.
-
-    Raises:
-        LakeCorrupt: a file of a table is damaged, or the lake is a copy without it.
-    """
+    """Return the files of each table that may have rows of some blocks, or raise LakeCorrupt."""
     found: dict[Table, list[DataFile]] = {table: [] for table in tables}
     for table in found:
         if table.name in snapshot.damaged:
@@ -278,10 +265,7 @@ BATCH_BYTES = 16 << 20
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """All rows up to a masterchain block were returned, as they were in a commit of the lake.
-
-    ``digest`` is a prefix of the digest of the commit's log entry, which identifies the lake.
-    """
+    """All rows up to a masterchain block, as of a commit, whose digest begins with ``digest``."""
 
     height: int
     commit: int
@@ -298,11 +282,7 @@ def make_cursor(snapshot: Snapshot, height: int) -> Cursor:
 
 
 def parse_cursor(text: str) -> Cursor:
-    """Parse a cursor as written by ``str``.
-
-    Raises:
-        CursorRefused: it is malformed.
-    """
+    """Parse a cursor as written by ``str``, or raise CursorRefused."""
     match = _CURSOR.fullmatch(text)
     if match is None:
         raise CursorRefused(f"{text[:80]!r} is not a cursor of a scan, such as each batch has")
@@ -310,11 +290,7 @@ def parse_cursor(text: str) -> Cursor:
 
 
 def check_cursor(cursor: Cursor, snapshot: Snapshot) -> None:
-    """Check a cursor against the log of a lake.
-
-    Raises:
-        CursorRefused: it is of another lake, or of a later commit.
-    """
+    """Raise CursorRefused if a cursor is of another lake, or of a later commit."""
     advice = "start again at a masterchain block, with from"
     if cursor.commit > snapshot.number:
         raise CursorRefused(
@@ -367,13 +343,11 @@ class Scanner:
         *,
         limit: int | None = None,
     ) -> None:
-        """Start at a masterchain block or after a cursor, and end after block ``last``, if any.
+        """Start at a masterchain block or after a cursor; end after block ``last``, if any.
 
-        ``open_newest`` returns the newest snapshot of the lake, the same object while it is. With
-        ``limit``, the scan ends with the block in which the row count reaches it.
-
-        Raises:
-            CursorRefused: the cursor is not of this lake.
+        ``open_newest`` returns the newest snapshot, the same object while it is. With ``limit``,
+        the scan ends with the block that reaches that many rows. A foreign cursor raises
+        CursorRefused.
         """
         self.source, self.last, self._left = source, last, limit
         self._open_newest = open_newest

@@ -86,6 +86,12 @@ class Table(msgspec.Struct, frozen=True, cache_hash=True, dict=True):
         return tuple(at for at, column in enumerate(self.columns) if not column.nullable)
 
     @cached_property
+    def height(self) -> str:
+        """The column with the masterchain block of a row; of a range, its last or first block."""
+        names = ("mc_seqno", "mc_seqno_end", "first_mc_seqno")
+        return next(name for name in names if name in self.names)
+
+    @cached_property
     def order(self) -> pc.SortOptions:
         """The order of the rows, for Arrow."""
         return pc.SortOptions([(name, "ascending") for name in self.sort])

@@ -50,11 +50,7 @@ _CHOSEN = {
 
 @contextmanager
 def open_session(master: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Yield a session, and stop it afterwards; ``conf`` takes precedence over the settings here.
-
-    Raises:
-        EngineError: Spark or Java is not installed, or a Spark job fails.
-    """
+    """Yield a session; ``conf`` overrides the settings here. Spark's failures raise EngineError."""
     try:
         from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - an extra
         from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
@@ -115,11 +111,7 @@ class SparkLake:
         self._root = root
 
     def read(self, name: str) -> DataFrame:
-        """Return a table; columns added after a file was written are NULL there.
-
-        Raises:
-            LakeCorrupt: a file of the table is damaged.
-        """
+        """Return a table, NULL in columns newer than a file; LakeCorrupt: one is damaged."""
         from pyspark.sql.types import StructType  # noqa: PLC0415 - an extra
 
         if name in self.snapshot.damaged:
@@ -149,15 +141,10 @@ class SparkLake:
 def open_lake(
     session: SparkSession, place: str, number: int | None = None, *, check_digests: bool = True
 ) -> SparkLake:
-    """Open a lake as of commit ``number``, the newest by default.
+    """Open a lake as of commit ``number``, the newest by default; errors as ``open_snapshot``.
 
-    ``place`` is its folder, or the URL of a lake in object storage
-    (``s3://bucket/my.lake``), or of a lake on another Hadoop file system. Digests are checked only
-    for files of a local path.
-
-    Raises:
-        StorageError: object storage does not answer.
-        LakeNotFound, SnapshotNotFound, LakeCorrupt: as ``open_snapshot``.
+    ``place`` is its folder, or its URL in object storage (``s3://bucket/my.lake``) or on another
+    Hadoop file system. Digests are checked only for files of a local path.
     """
     if is_url(place):
         storage = open_storage(place)

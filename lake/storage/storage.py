@@ -119,12 +119,7 @@ class Storage:
 
     @contextmanager
     def open(self, path: str) -> Iterator[pa.NativeFile]:
-        """Open a regular file for reading; never block on a pipe or a device.
-
-        Raises:
-            OSError: it does not exist, or is not a regular file.
-            StorageError: object storage does not answer.
-        """
+        """Open a regular file for reading, or raise OSError or StorageError; never block."""
         if self.is_local and self.find(path).type in _NO_FILE:
             raise OSError(f"not a regular file: {self.name}/{path}")
         with self.naming_faults(), self.filesystem.open_input_file(self._locate(path)) as stream:
@@ -254,10 +249,7 @@ def _find_region(bucket: str) -> str | None:
 def work_through(
     work: Callable[[_Item], _Result], items: Sequence[_Item], *storages: Source
 ) -> Iterator[_Result]:
-    """Yield the result for each item, in order; several run concurrently if a storage is remote.
-
-    After the first error, which is raised, no further item is started.
-    """
+    """Yield the result for each item, in order, up to an error; remote ones run concurrently."""
     if all(storage.is_local for storage in storages):
         yield from map(work, items)
         return
@@ -292,14 +284,11 @@ def fetch_log(storage: Storage, names: Collection[str], number: int, folder: Pat
 
 
 def open_remote(storage: Storage, number: int | None = None) -> Snapshot:
-    """Open a lake in storage as of commit ``number``, the newest by default.
-
-    Digests of data files are not verified; ``lake.copy`` does that.
+    """Open a lake in storage as of a commit, the newest by default; its files are not verified.
 
     Raises:
         LakeNotFound: there is none; SnapshotNotFound: it has no commit of this number.
-        LakeCorrupt: the log is damaged.
-        StorageError: object storage does not answer.
+        LakeCorrupt: the log is damaged; StorageError: object storage does not answer.
     """
     names = list_log_names(storage)
     entries = number_names(names)[0]

@@ -237,11 +237,7 @@ class _Generator(Spark.Generator):  # type: ignore[misc]  # sqlglot is not type-
 
 
 def translate_query(query: Query, parameters: Mapping[str, object]) -> str:
-    """Return a named query with its parameters as one statement for Spark.
-
-    Raises:
-        QueryMalformed: sqlglot cannot read the statement.
-    """
+    """Return a named query with its parameters for Spark; QueryMalformed: sqlglot cannot."""
     tree = expand_macros(_parse(query.name, query.sql))
     values = {
         name: _literal(parameters[name], item.type) for name, item in query.parameters.items()

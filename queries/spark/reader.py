@@ -30,31 +30,18 @@ class SparkReader:
         self._views: set[str] = set()
 
     def ask(self, name: str, **parameters: object) -> DataFrame:
-        """Return the result of a query as a data frame, not computed yet.
-
-        Raises:
-            QueryUnknown, ParameterMismatch: the name or the parameters are wrong.
-            LakeCorrupt: it needs a damaged file.
-        """
+        """Return the result of a query as a data frame; errors as ``translate``'s."""
         statement = translate(name, **parameters)
         for view in list_tables(statement):
             self._add_view(view)
         return self._lake.session.sql(statement)
 
     def table(self, name: str, **parameters: object) -> pa.Table:
-        """Run a query and collect the result as an Arrow table.
-
-        Raises:
-            QueryUnknown, ParameterMismatch, LakeCorrupt: as ``ask``.
-        """
+        """Run a query and collect the result as an Arrow table."""
         return self.ask(name, **parameters).toArrow()
 
     def rows(self, name: str, **parameters: object) -> list[dict[str, Any]]:
-        """Run a query and return a dict per row, like ``tonlake.queries.reader.Reader.rows``.
-
-        Raises:
-            QueryUnknown, ParameterMismatch, LakeCorrupt: as ``ask``.
-        """
+        """Run a query and return a dict per row, like ``Reader.rows``."""
         found: list[dict[str, Any]] = self.table(name, **parameters).to_pylist()
         return found
 
@@ -73,11 +60,7 @@ class SparkReader:
 
 
 def translate(name: str, **parameters: object) -> str:
-    """Return a named query in Spark's SQL, its parameters as constants.
-
-    Raises:
-        QueryUnknown, ParameterMismatch: the name or the parameters are wrong.
-    """
+    """Return a named query in Spark's SQL, or raise QueryUnknown or ParameterMismatch."""
     query = load_queries().get(name)
     if query is None:
         raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")

@@ -72,15 +72,10 @@ class Source(NamedTuple):
     read: Read = read_rows
 
     def read_table(self, name: str) -> pa.Table:
-        """Return the rows of a table; of traces, those that end in the range.
-
-        Raises:
-            LakeCorrupt: a file is missing or damaged.
-        """
+        """Return the rows of a table; of traces, those that end in the range."""
         columns = _COLUMNS.get(name)
-        column = "mc_seqno_end" if name == "traces" else "mc_seqno"
         found = [
-            _cut(self.read(self.lake_dir, file, columns), column, self._seqnos)
+            _cut(self.read(self.lake_dir, file, columns), TABLES[name].height, self._seqnos)
             for file in self.files
             if file.table == name
         ]
@@ -120,13 +115,7 @@ _SPECIAL = frozenset({TRANSACTIONS.name, MESSAGES.name, ACCOUNT_STATES.name, ACT
 
 
 def compose(stream: IO[bytes], source: Source, *, packed: bool = True) -> int:
-    """Write the segment of a source's range, and return the number of transactions.
-
-    ``packed``: many rows are compressed.
-
-    Raises:
-        LakeCorrupt: a data file is missing or damaged.
-    """
+    """Write the segment of a source, compressed if ``packed``; return its transactions' number."""
     composer = _Composer(source, packed=packed)
     transactions = composer.add_chain()
     composer.add_others()
@@ -262,10 +251,7 @@ class _Composer:
     def _add_bags(
         self, bags: pa.ChunkedArray, order: pa.Array, states: pa.ChunkedArray, accounts: pa.Array
     ) -> None:
-        """Add bags in the order of accounts, and the numbers of the state hashes after.
-
-        ``order`` are the places of the bags; the others are of their transactions in order.
-        """
+        """Add bags, at places ``order``, by account, and the numbers of the state hashes after."""
         self._writer.add("transactions.state", pc.cast(states, pa.uint32()))
         rows = pc.sort_indices(accounts)
         known = (self._pool.take(rows), self._pool.take(states.take(rows)))
@@ -274,7 +260,7 @@ class _Composer:
     def _add_accounts(self, *tables: pa.Table) -> list[pa.Array]:
         """Add the accounts of tables with numbers; return the number of each row's account.
 
-        The order is by id, then workchain, in which the rows of all tables but the first are.
+        All tables but the first are in the order of accounts: by id, then workchain.
         """
         keys = [_pair(table["account"], table["workchain"]) for table in tables]
         encoded = pa.concat_arrays(keys).dictionary_encode()
@@ -325,10 +311,7 @@ class _Composer:
         states: pa.Table,
         around: Sequence[pa.Array],
     ) -> list[bytes]:
-        """Add messages, and return the copies of transactions, with theirs and the states around.
-
-        ``around`` are the places of these among all states.
-        """
+        """Add messages; return copies of transactions with them and the states at ``around``."""
         owners = numbered["row"].to_numpy()
         ends = np.searchsorted(owners, np.arange(rows.num_rows + 1)).tolist()
         contents, copies = array("q"), list[bytes]()

@@ -33,11 +33,7 @@ def segment_path(mc_range: Range, sha256: str) -> str:
 
 
 def range_of(segment: DataFile) -> Range:
-    """Return the masterchain blocks that a segment covers.
-
-    Raises:
-        ValueError: it is not the path of a segment.
-    """
+    """Return the blocks that a segment covers; ValueError: it is not a segment's path."""
     match = _PATH.fullmatch(segment.path)
     if match is None:
         raise ValueError(f"{segment.path!r} is not the path of an index segment")
@@ -80,10 +76,7 @@ def list_within(state: LogState, mc_range: Range) -> list[DataFile]:
 
 
 def digest_derived(files: Iterable[DataFile], mc_range: Range) -> str:
-    """Return the digest of the paths of files that may arrive after the blocks of a range.
-
-    These are the files with traces and contracts, and those of a baseline.
-    """
+    """Return the digest of the paths of files in a range with traces, contracts or a baseline."""
     paths = sorted(
         file.path
         for file in files_within(files, mc_range)
@@ -155,8 +148,7 @@ def list_due(
 ) -> dict[Range, int]:
     """Return the unindexed ranges large enough for a segment, with their transactions.
 
-    ``ahead`` are the ranges whose segments are being built, with their transactions; the limits are
-    those of ``choose_rows``.
+    ``ahead`` are ranges whose segments are being built; the limits are those of ``choose_rows``.
     """
     before = sum(segment.rows for segment in state.segments) + sum(ahead.values())
     covered = [*map(range_of, state.segments), *ahead]
@@ -184,7 +176,7 @@ def _list_full(
 ) -> Iterator[tuple[Range, int]]:
     """Yield full parts of a range, each with its transactions; they end where commits do.
 
-    ``target`` returns the size of a full part, given the number of transactions in earlier parts.
+    ``target`` returns the size of a part, given the transactions in earlier parts.
     """
     files = list_within(state, piece)
     start, held, done = piece[0], 0, 0

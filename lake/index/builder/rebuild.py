@@ -51,21 +51,12 @@ def rebuild_index(
 ) -> Commit | None:
     """Build and commit the segments that are missing, damaged or of another format.
 
-    Return None if there are none, or if blocks were undone meanwhile.
-    Readers and writers continue: the lock is held only for the commit.
-
-    Args:
-        lake_dir: Folder of the lake.
-        max_rows: Transactions at which a segment ends, with the commit that reaches them.
-        everything: Whether to rebuild all segments.
-        run: Builds segments, in this process or others.
-        read: Reads the rows of a file.
-        log: A reader of the lake's log, if the caller has one.
+    Return None if there are none, or if blocks were undone meanwhile. Readers and writers continue:
+    the lock is held only for the commit. A segment ends with the commit that reaches ``max_rows``
+    transactions; ``run`` builds segments in this process or others, ``read`` reads rows of a file.
 
     Raises:
-        LakeNotFound: the folder holds no lake.
-        LakeCorrupt: a data file is damaged.
-        LakeFull: no room; nothing was committed.
+        LakeNotFound: there is no lake; LakeCorrupt: a file is damaged; LakeFull: no room.
     """
     log = log or LogReader(lake_dir)
     state = log.find()
@@ -79,11 +70,7 @@ def rebuild_index(
 
 
 def commit_segments(log: LogReader, state: LogState, made: Sequence[DataFile]) -> Commit | None:
-    """Commit segments built from a state's files; None if blocks were undone since.
-
-    Raises:
-        LakeFull: no room; nothing was committed.
-    """
+    """Commit segments built from a state's files; None if blocks were undone since."""
     lake_dir = log.lake_dir
     with hold_lock(lake_dir / LOCK_FILE):
         now = log.find()
@@ -106,10 +93,7 @@ def make_segments(
     run: Run = map,
     read: Read = read_rows,
 ) -> tuple[list[DataFile], tuple[DataFile, ...]]:
-    """Write the missing segments of a state; return them, and those of the state that stay.
-
-    Arguments and errors as ``rebuild_index``.
-    """
+    """Write missing segments as ``rebuild_index``; return them, and those that stay."""
     usable = () if everything else _usable_segments(lake_dir, state)
     planned, kept = plan_missing(state, usable, max_rows)
     if not planned:
@@ -145,12 +129,7 @@ def order_segment(
 
 
 def build_segment(order: Order) -> DataFile:
-    """Write one segment durably under its final name; no commit lists it yet.
-
-    Raises:
-        LakeCorrupt: a data file is damaged.
-        LakeFull: no room.
-    """
+    """Write one segment durably, or raise LakeCorrupt or LakeFull; no commit lists it yet."""
     lake_dir, mc_range, files, read = order
     folder = lake_dir / SEGMENT_FOLDER
     make_folder(folder)

@@ -239,10 +239,7 @@ Facts = make_row_type("Facts", FACT_COLUMNS)
 
 
 class Record(NamedTuple):
-    """A transaction with its messages, ``in`` first, and the account states around it.
-
-    ``before`` and ``after`` are None if unknown.
-    """
+    """A transaction, its messages, ``in`` first, and the states around it, None if unknown."""
 
     row: Any
     messages: list[Any]

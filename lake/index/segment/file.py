@@ -55,11 +55,7 @@ class SegmentFile:
     """An open segment: its range, its bytes, and views of its arrays."""
 
     def __init__(self, data: bytes | mmap.mmap, name: str) -> None:
-        """Read the table of contents.
-
-        Raises:
-            LakeCorrupt: it is not a segment.
-        """
+        """Read the contents; LakeCorrupt: it is no segment or, on first use, lacks an array."""
         self.data, self.name = data, name
         whole = pa.py_buffer(data)
         self._address = whole.address
@@ -71,11 +67,7 @@ class SegmentFile:
             raise LakeCorrupt(name, f"it is not an index segment ({error})") from error
 
     def numbers(self, name: str) -> memoryview:
-        """Return an array of numbers.
-
-        Raises:
-            LakeCorrupt: there is none of the name.
-        """
+        """Return an array of numbers."""
         values = self._values(name)
         data = values.buffers()[1]
         code: Any = _CODES[values.type]
@@ -83,28 +75,16 @@ class SegmentFile:
         return view[: len(values)]
 
     def start_of(self, name: str) -> int:
-        """Return where an array of 32-byte values begins in ``data``.
-
-        Raises:
-            LakeCorrupt: there is none of the name.
-        """
+        """Return where an array of 32-byte values begins in ``data``."""
         return self._start_of(self._values(name).buffers()[1])
 
     def view(self, name: str) -> memoryview:
-        """Return an array of 32-byte values.
-
-        Raises:
-            LakeCorrupt: there is none of the name.
-        """
+        """Return an array of 32-byte values."""
         values = self._values(name)
         return memoryview(values.buffers()[1] or b"")[: len(values) * HASH_BYTES]
 
     def rows(self, name: str) -> tuple[memoryview, int]:
-        """Return the offsets of rows of bytes, and where their bytes begin in ``data``.
-
-        Raises:
-            LakeCorrupt: there is none of the name.
-        """
+        """Return the offsets of rows of bytes, and where their bytes begin in ``data``."""
         values = self._values(name)
         _, offsets, data = values.buffers()
         if not len(values):
@@ -123,11 +103,7 @@ class SegmentFile:
 
 
 def map_segment(lake_dir: Path, path: str) -> SegmentFile:
-    """Open a segment of the lake through a memory map.
-
-    Raises:
-        LakeCorrupt: it is missing, or not a segment.
-    """
+    """Map a segment of the lake into memory; LakeCorrupt: it is missing, or not a segment."""
     try:
         with (lake_dir / path).open("rb") as stream:
             data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)

@@ -303,7 +303,7 @@ def _cut(values: memoryview) -> list[bytes]:
 def _list_known(own: _Known, previous: _Known) -> tuple[bytes, ...]:
     """Return what a bag is likely to have: its states, and the hash of the previous transaction.
 
-    That is four bits further on in a bag, so that its first and its last four bits are left.
+    That is four bits further on in a bag: its first and last four bits are left.
     """
     moved = (int.from_bytes(previous[0]) << 4).to_bytes(HASH_BYTES + 1)[1:HASH_BYTES]
     return own[1], previous[1], moved, previous[0]
@@ -326,11 +326,7 @@ class SegmentBags:
     """The bags of an open segment, by their places in the order of accounts."""
 
     def __init__(self, file: SegmentFile, rows: SegmentRows, states: memoryview) -> None:
-        """Take the arrays of an open segment; ``states`` are the numbers of the states after.
-
-        Raises:
-            LakeCorrupt: there are none.
-        """
+        """Take the arrays of an open segment; ``states`` are the numbers of the states after."""
         self._data, (self._ends, self._start) = file.data, file.rows(BAGS)
         self._hash_of, self._states = rows.hash_of, states
         self._order = file.numbers("account.transaction")

@@ -126,11 +126,7 @@ class SegmentTable:
     """Finds rows by keys, in orders, and reads their copies."""
 
     def __init__(self, file: SegmentFile, table: Indexed, rows: SegmentRows) -> None:
-        """Take the arrays of an open segment.
-
-        Raises:
-            LakeCorrupt: an array is missing.
-        """
+        """Take the arrays of an open segment."""
         self.name, self._rows = table.name, rows
         self._ends, self._start = file.rows(f"{table.name}.rows")
         self.numbers = {name: file.numbers(f"{table.name}.{name}") for name in table.numbers}
@@ -152,10 +148,7 @@ class SegmentTable:
         self._type = _row_type(table.name, self._columns)
 
     def find(self, column: str, value: bytes | int) -> Sequence[int]:
-        """Return the rows that may have a value in a column, in order.
-
-        Those of other values with the same key are included.
-        """
+        """Return, in order, the rows whose value in a column has the same key as a value."""
         return self.postings[column].find(value)
 
     def read_copies(self, rows: Iterable[int]) -> Iterator[list[Any]]:
@@ -262,11 +255,7 @@ class Segment:
     """The index of one unbroken range of masterchain blocks; tables are opened on demand."""
 
     def __init__(self, file: SegmentFile) -> None:
-        """Take an open file.
-
-        Raises:
-            LakeCorrupt: an array is missing.
-        """
+        """Take an open file; a lacking array raises LakeCorrupt when it is first used."""
         self._file, self.name = file, file.name
         self.first_mc_seqno, self.last_mc_seqno = file.mc_range
         self.rows = SegmentRows(file)
@@ -279,11 +268,7 @@ class Segment:
         return tuple(self._tables)
 
     def table(self, name: str) -> SegmentTable:
-        """Return a table.
-
-        Raises:
-            LakeCorrupt: an array is missing.
-        """
+        """Return a table."""
         table = self._tables.get(name)
         if table is None:
             table = self._tables[name] = SegmentTable(self._file, INDEXED[name], self.rows)
@@ -314,10 +299,7 @@ class Segment:
         }
 
     def newest_codes(self, accounts: Iterable[AccountId]) -> dict[AccountId, bytes | None]:
-        """Return the code hashes in the newest states of accounts, None for a state without code.
-
-        Accounts without a state are left out.
-        """
+        """Return the code hashes, or None, in the newest states of those accounts that have any."""
         find, codes, hash_of = self.accounts.find, self.accounts.codes, self.rows.hash_of
         found: dict[AccountId, bytes | None] = {}
         for account in accounts:
@@ -504,10 +486,7 @@ ENDS = ("in", "out")
 
 
 class SegmentMessages:
-    """The messages of a segment, each with the transactions at its ends, by creation and hash.
-
-    A message that was consumed more than once has a row for each.
-    """
+    """The messages of a segment with the transactions at their ends, a row for each consumer."""
 
     def __init__(self, segment: Segment, file: SegmentFile) -> None:
         """Take the arrays of an open segment."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tonlake.api.python.lake import Lake
 from tonlake.api.text.encoding import name_workchain
-from tonlake.lake.scan.plan import SCANNED, list_joins, name_height
+from tonlake.lake.scan.plan import SCANNED, list_joins
 from tonlake.lake.schema import Table
 
 MATCHED = ("int8", "int32", "int64", "hash", "text", "bool", "amount", "hashes", "texts", "ints")
@@ -71,7 +71,7 @@ def draw(
         if parts:
             where.append(selection)
             conditions.append(" and ".join(parts))
-    height = name_height(table)
+    height = table.height
     shown = ", ".join(f'{_qualify(name)} as "{name}"' for name in columns)
     joined = "\n".join(
         _write_join(table, name) for name in joins if _is_used(name, joins, columns, conditions)
