@@ -20,6 +20,8 @@ from typing import Any
 import duckdb
 import msgspec
 
+from tonlake.lake.duck.connection import list_views
+from tonlake.lake.schema.view import VIEWS
 from tonlake.queries.errors import QueryMalformed, QueryUnknown
 
 TYPES = frozenset(
@@ -82,6 +84,18 @@ class Query(msgspec.Struct, frozen=True):
     def is_everyday(self) -> bool:
         """Whether it is an everyday question, which reads views for people, only in DuckDB."""
         return self.name.startswith(EVERYDAY)
+
+
+_DUCKDB_ALONE = ("jaro_winkler_similarity", "ton_friendly")
+
+
+def needs_duckdb(query: Query) -> bool:
+    """Whether a query reads views for people, or calls a function that Spark does not have."""
+    return (
+        query.is_everyday
+        or not VIEWS.keys().isdisjoint(list_views(query.sql))
+        or any(function in query.sql for function in _DUCKDB_ALONE)
+    )
 
 
 @cache

@@ -27,9 +27,10 @@ from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.row import Action
 from tonlake.lake.command.maintain import SOURCE, render_dbt, render_markdown
-from tonlake.lake.duck.connection import ALL_VIEWS, SQL_TYPES, connect, read_macros
+from tonlake.lake.duck.connection import ALL_VIEWS, connect, read_macros
 from tonlake.lake.duck.views import write_views
 from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.schema.column import SQL_TYPES
 from tonlake.lake.schema.view import REFERENCE_TABLES
 
 ROOT = Path(__file__).resolve().parent.parent

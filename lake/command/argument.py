@@ -80,30 +80,29 @@ SOURCE = FolderOrURL(Folder(), web=True)
 LAKE_FOLDER = LakeFolder(exists=False)
 
 
-def make_lake_option(name: str) -> Callable[[_Command], _Command]:
+def make_lake_option(
+    name: str,
+    kind: click.ParamType[Any] = LAKE_FOLDER,
+    text: str = "Folder of the lake.",
+    *,
+    required: bool = True,
+) -> Callable[[_Command], _Command]:
     """Return the option ``--lake`` of a command that takes the folder as parameter ``name``."""
     return click.option(
         "--lake",
         name,
-        type=LAKE_FOLDER,
-        required=True,
+        type=kind,
+        required=required,
         envvar=LAKE_VARIABLE,
         show_envvar=True,
-        help="Folder of the lake.",
+        help=text,
     )
 
 
 def make_place_option(*, required: bool) -> Callable[[_Command], _Command]:
     """Return the option ``--lake`` of a command that also reads lakes in object storage."""
-    return click.option(
-        "--lake",
-        "place",
-        type=FolderOrURL(LAKE_FOLDER),
-        required=required,
-        envvar=LAKE_VARIABLE,
-        show_envvar=True,
-        help="Folder of the lake, or URL of a lake in object storage.",
-    )
+    text = "Folder of the lake, or URL of a lake in object storage."
+    return make_lake_option("place", FolderOrURL(LAKE_FOLDER), text, required=required)
 
 
 lake_option = make_lake_option("lake_dir")

@@ -33,7 +33,7 @@ from tonlake.lake.file.rows import PARTITION, PackedRows, load_from
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES, Table
-from tonlake.lake.schema.column import Column, ColumnType
+from tonlake.lake.schema.column import SQL_TYPES, Column
 from tonlake.lake.schema.contract import HISTORY_TABLES
 from tonlake.lake.schema.view import DAY, VIEWS
 from tonlake.lake.settings import LakeSettings
@@ -65,27 +65,6 @@ VIEWED_TABLES = {VIEW_NAMES.get(name, name): table for name, table in TABLES.ite
 ALL_VIEWS = (*VIEWED_TABLES, *VIEW_BASES)
 """Every view and macro over views, each after those that it reads."""
 
-
-SQL_TYPES: dict[ColumnType, str] = {
-    "bool": "BOOLEAN",
-    "int8": "TINYINT",
-    "int32": "INTEGER",
-    "int64": "BIGINT",
-    "hash": "BLOB",
-    "bytes": "BLOB",
-    "text": "VARCHAR",
-    "json": "VARCHAR",
-    "amount": "DECIMAL(38, 0)",
-    "time": "TIMESTAMP",
-    "date": "DATE",
-    "double": "DOUBLE",
-    "scaled": "DECIMAL(38, 9)",
-    "hashes": "BLOB[]",
-    "ints": "INTEGER[]",
-    "texts": "VARCHAR[]",
-}
-"""DuckDB's types of columns; querying DuckDB for them is the slowest part of a process's first
-connection."""
 
 FILE_OPTIONS = f"hive_partitioning = true, hive_types = {{'{PARTITION}': date}}"
 """Options for reading the files of a view; without an explicit type, DuckDB reads the day of every

@@ -7,7 +7,7 @@ reported as such even if nothing else in it can be read.
 import hashlib
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -28,20 +28,12 @@ _PACK_FORMAT = 4
 """The first format whose files may be in packs; an earlier version would not find their rows."""
 
 
-class _Format(msgspec.Struct, frozen=True):
-    format: int = 1
-
-
 class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A body with its SHA-256 in hex, and the format of the log."""
 
     sha256: str
     body: msgspec.Raw
     format: int = 1
-
-
-class _Version(msgspec.Struct, frozen=True):
-    schema_version: int = 1
 
 
 _Body = TypeVar("_Body", bound=msgspec.Struct)
@@ -79,27 +71,20 @@ def parse_body(file: str, data: bytes, kind: type[_Body]) -> tuple[_Body, str]:
         raw = envelope.body
         if envelope.format <= LOG_FORMAT and hashlib.sha256(raw).hexdigest() != envelope.sha256:
             raise LakeCorrupt(file, "its bytes do not match its digest")
-        body = _decode(file, envelope.format, raw, kind)
+        body = msgspec.json.decode(raw, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):
-            _check_version(file, msgspec.json.decode(data, type=_Format).format, _Version())
+        # One of a later version may have unknown fields, or a body of another kind.
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError):
+            loose = msgspec.json.decode(data, type=dict[str, Any])
+            _check_version(file, loose.get("format", 1), 1)
+            _check_version(file, 1, loose["body"]["schema_version"])
         raise LakeCorrupt(file, f"it is not a log entry ({error})") from error
+    _check_version(file, envelope.format, getattr(body, "schema_version", 1))
     return body, envelope.sha256
 
 
-def _decode(file: str, log_format: int, raw: msgspec.Raw, kind: type[_Body]) -> _Body:
-    """Decode a body; one of a later version may have unknown fields."""
-    try:
-        body = msgspec.json.decode(raw, type=kind)
-    except msgspec.DecodeError:
-        _check_version(file, log_format, msgspec.json.decode(raw, type=_Version))
-        raise
-    _check_version(file, log_format, _Version(getattr(body, "schema_version", 1)))
-    return body
-
-
-def _check_version(file: str, log_format: int, version: _Version) -> None:
+def _check_version(file: str, log_format: int, schema_version: int) -> None:
     if log_format > LOG_FORMAT:
         raise LakeTooNew(file, f"log format {log_format}", LOG_FORMAT)
-    if version.schema_version > SCHEMA_VERSION:
-        raise LakeTooNew(file, f"schema version {version.schema_version}", SCHEMA_VERSION)
+    if schema_version > SCHEMA_VERSION:
+        raise LakeTooNew(file, f"schema version {schema_version}", SCHEMA_VERSION)

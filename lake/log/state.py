@@ -255,10 +255,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
     @cached_property
     def by_table(self) -> Groups:
         """The live files of each table, in the order of ``files``."""
-        found: dict[str, list[DataFile]] = {}
-        for file in self.files:
-            found.setdefault(file.table, []).append(file)
-        return {table: tuple(files) for table, files in found.items()}
+        return change_groups({}, (), self.files, name_table)
 
     @cached_property
     def by_place(self) -> Groups:

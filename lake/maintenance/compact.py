@@ -48,9 +48,6 @@ from tonlake.lake.settings import LakeSettings
 _DISTINGUISHING = frozenset({"blocks", "action_ranges"})
 """Tables whose presence describes a place: places that differ in them are not merged."""
 
-_UNCOUNTED = "state_cells"
-"""A merged file may have fewer rows of these tables than its inputs, so they would count twice."""
-
 
 Depth = Literal["all", "tail", "packs"]
 
@@ -126,7 +123,7 @@ def _list_queues(state: LogState, last: float) -> list[list[_Unit]]:
         is_bare = any(first <= place.last and place.first <= last for first, last in bare)
         rows = Counter[str]()
         for file in by_place[place]:
-            if file.table != _UNCOUNTED:
+            if file.table not in _ONCE:  # a merged file may have fewer rows
                 rows[file.table] += file.rows
         unit = _Unit(place, tuple(by_place[place]), rows, is_bare)
         known = _DISTINGUISHING.intersection(rows)

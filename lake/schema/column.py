@@ -26,25 +26,29 @@ ColumnType = Literal[
     "scaled",
 ]
 
-ARROW_TYPES: dict[str, pa.DataType] = {
-    "bool": pa.bool_(),
-    "int8": pa.int8(),
-    "int32": pa.int32(),
-    "int64": pa.int64(),
-    "hash": pa.binary(32),
-    "bytes": pa.binary(),
-    "text": pa.string(),
-    "json": pa.string(),
-    "amount": pa.decimal128(38, 0),
-    "time": pa.timestamp("us"),
-    "date": pa.date32(),
-    "double": pa.float64(),
-    "scaled": pa.decimal128(38, 9),
-    "hashes": pa.list_(pa.binary(32)),
-    "ints": pa.list_(pa.int32()),
-    "texts": pa.list_(pa.string()),
+_TYPES: dict[ColumnType, tuple[pa.DataType, str]] = {
+    "bool": (pa.bool_(), "BOOLEAN"),
+    "int8": (pa.int8(), "TINYINT"),
+    "int32": (pa.int32(), "INTEGER"),
+    "int64": (pa.int64(), "BIGINT"),
+    "hash": (pa.binary(32), "BLOB"),
+    "bytes": (pa.binary(), "BLOB"),
+    "text": (pa.string(), "VARCHAR"),
+    "json": (pa.string(), "VARCHAR"),
+    "amount": (pa.decimal128(38, 0), "DECIMAL(38, 0)"),
+    "time": (pa.timestamp("us"), "TIMESTAMP"),
+    "date": (pa.date32(), "DATE"),
+    "double": (pa.float64(), "DOUBLE"),
+    "scaled": (pa.decimal128(38, 9), "DECIMAL(38, 9)"),
+    "hashes": (pa.list_(pa.binary(32)), "BLOB[]"),
+    "ints": (pa.list_(pa.int32()), "INTEGER[]"),
+    "texts": (pa.list_(pa.string()), "VARCHAR[]"),
 }
 """Types that every engine reads: no unsigned 64-bit, no HUGEINT, no MAP, UNION or ENUM."""
+
+ARROW_TYPES = {name: arrow for name, (arrow, _sql) in _TYPES.items()}
+SQL_TYPES = {name: sql for name, (_arrow, sql) in _TYPES.items()}
+"""DuckDB's types; querying DuckDB for them is the slowest part of a process's first connection."""
 
 
 class Column(msgspec.Struct, frozen=True, cache_hash=True):

@@ -15,9 +15,8 @@ from tonlake.lake.errors import EngineError
 from tonlake.lake.spark.cli import conf_option, master_option
 from tonlake.lake.spark.tables import open_lake, open_session
 from tonlake.queries.errors import QueryError, QueryUnknown
-from tonlake.queries.loader import load_queries
+from tonlake.queries.loader import load_queries, needs_duckdb
 from tonlake.queries.parameter import read_parameters
-from tonlake.queries.spark.scope import needs_duckdb
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 from tonlake.lake.duck.connection import DERIVED_VIEWS, VIEW_NAMES, read_sql
 from tonlake.lake.schema import TABLES
 from tonlake.queries.errors import QueryUnknown
-from tonlake.queries.loader import load_queries
+from tonlake.queries.loader import load_queries, needs_duckdb
 from tonlake.queries.reader import bind_parameters
 from tonlake.queries.spark.dialect import list_tables, translate_query, translate_view
-from tonlake.queries.spark.scope import needs_duckdb
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.file.rows import read_rows
@@ -36,8 +35,8 @@ MAX_ROWS = 200_000
 """Default number of transactions at which a segment ends, with the commit that reaches it. All of
 its rows are in memory while it is built; a key lookup takes about 1 µs per segment."""
 
-Run = Callable[[Callable[["Order"], DataFile], Iterable["Order"]], Iterable[DataFile]]
-"""Calls a function with each of several orders, like ``map``."""
+Run = Callable[[Callable[[Source], DataFile], Iterable[Source]], Iterable[DataFile]]
+"""Calls a function with the source of each of several segments, like ``map``."""
 
 
 def rebuild_index(
@@ -112,35 +111,24 @@ def _usable_segments(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
     )
 
 
-class Order(NamedTuple):
-    """A segment to build, in any process: the lake, the range, the files and their reader."""
-
-    lake_dir: Path
-    mc_range: Range
-    files: Sequence[DataFile]
-    read: Read = read_rows
-
-
 def order_segment(
     lake_dir: Path, state: LogState, mc_range: Range, read: Read = read_rows
-) -> Order:
-    """Return the order to build the segment of a range."""
-    return Order(lake_dir, mc_range, list_within(state, mc_range), read)
+) -> Source:
+    """Return what the segment of a range is built from, in any process."""
+    return Source(lake_dir, list_within(state, mc_range), mc_range, read)
 
 
-def build_segment(order: Order) -> DataFile:
+def build_segment(source: Source) -> DataFile:
     """Write one segment durably, or raise LakeCorrupt or LakeFull; no commit lists it yet."""
-    lake_dir, mc_range, files, read = order
-    folder = lake_dir / SEGMENT_FOLDER
+    folder = source.lake_dir / SEGMENT_FOLDER
     make_folder(folder)
-    source = Source(lake_dir, files, mc_range, read)
     with open_temporary(folder, "segment") as (stream, temporary):
         rows = compose(stream, source)
         sha256 = seal_file(stream, "segment")
         size = temporary.stat().st_size
-        path = segment_path(mc_range, sha256)
-        temporary.replace(lake_dir / path)
+        path = segment_path(source.mc_range, sha256)
+        temporary.replace(source.lake_dir / path)
     reach("segment.renamed")
     sync_folder(folder)
-    derived = digest_derived(files, mc_range)
+    derived = digest_derived(source.files, source.mc_range)
     return DataFile(path, SEGMENT_FOLDER, rows, size, sha256, SEGMENT_FORMAT, derived)

@@ -18,10 +18,9 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import TABLES
 from tonlake.lake.spark.tables import SparkLake, open_lake, open_session
-from tonlake.queries.loader import load_queries
+from tonlake.queries.loader import load_queries, needs_duckdb
 from tonlake.queries.reader import Reader
 from tonlake.queries.spark.reader import SparkReader
-from tonlake.queries.spark.scope import needs_duckdb
 
 NAMES = sorted(name for name, query in load_queries().items() if not needs_duckdb(query))
 

@@ -5,8 +5,7 @@ import re
 import pytest
 
 from tonlake.lake.duck.connection import DERIVED_VIEWS, read_sql
-from tonlake.queries.loader import load_queries
-from tonlake.queries.spark.scope import needs_duckdb
+from tonlake.queries.loader import load_queries, needs_duckdb
 
 sqlglot = pytest.importorskip("sqlglot")
 

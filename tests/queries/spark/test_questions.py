@@ -5,9 +5,8 @@ from pathlib import Path
 from tests.queries.spark.questions import Questions
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.queries.loader import load_queries
+from tonlake.queries.loader import load_queries, needs_duckdb
 from tonlake.queries.reader import bind_parameters
-from tonlake.queries.spark.scope import needs_duckdb
 
 
 def test_every_query_can_be_asked(demo_lake: Path) -> None:

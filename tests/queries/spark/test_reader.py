@@ -12,9 +12,8 @@ from tests.queries.spark.questions import Questions
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.spark.tables import open_lake
-from tonlake.queries.loader import Query, load_queries
+from tonlake.queries.loader import Query, load_queries, needs_duckdb
 from tonlake.queries.reader import Reader
-from tonlake.queries.spark.scope import needs_duckdb
 
 if TYPE_CHECKING:
     from pathlib import Path
