@@ -16,7 +16,6 @@ from tonlake.api.python.result import Result
 from tonlake.api.python.scan import ScanBatch
 from tonlake.api.request.table_format import ARROW, MEDIA_TYPES
 from tonlake.api.scan.query import Scan, Where, convert_scan
-from tonlake.lake.storage.web import Body
 from tonlake.queries.loader import find_query
 from tonlake.queries.parameter import fill_query, put_values, read_values
 
@@ -207,6 +206,27 @@ def _read_batch(rows: pa.Table, metadata: dict[bytes, bytes]) -> ScanBatch:
     undone_span = None if span is None else (span[0], span[1])
     misfits = msgspec.json.decode(metadata.get(b"misfits", b"{}"), type=dict[str, int])
     return ScanBatch(Result(rows), cursor, height, undone_span, misfits)
+
+
+class Body:
+    """The body of a response as a file, read in chunks of any size while it arrives."""
+
+    closed = False
+
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        """Take the pieces of the body."""
+        self._parts, self._held = parts, bytearray()
+
+    def read(self, size: int, /) -> bytes:
+        """Return ``size`` bytes, fewer only at the end."""
+        while len(self._held) < size:
+            part = next(self._parts, None)
+            if part is None:
+                break
+            self._held += part
+        found = bytes(self._held[:size])
+        del self._held[:size]
+        return found
 
 
 def _check(answer: httpx.Response) -> None:

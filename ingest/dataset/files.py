@@ -110,7 +110,6 @@ _LINK = re.compile(r'<a\s[^>]*href="([^"?#]+)"', re.IGNORECASE)
 _AMAZON = re.compile(r"https://(?:([\w.-]+)\.)?s3[.-][\w-]+\.amazonaws\.com/(.*)")
 _ENDING = ".parquet"
 _BATCH_ROWS = 65_536
-_CHUNK_BYTES = 1 << 20
 
 
 def parse_days(text: str) -> list[date]:
@@ -177,8 +176,7 @@ class DataSet:
     def _list_links(self, folder: str) -> list[str]:
         assert self._web is not None  # noqa: S101 - the caller has checked it
         try:
-            with self._web.open(f"{folder}/") as stream:
-                page = b"".join(iter(lambda: stream.read(_CHUNK_BYTES), b""))
+            page = b"".join(self._web.chunks(f"{folder}/"))
         except FileNotFoundError:
             return []
         links = map(unquote, _LINK.findall(page.decode(errors="replace")))
@@ -207,8 +205,8 @@ class DataSet:
                 yield pq.ParquetFile(stream, pre_buffer=not self._storage.is_local)
             return
         assert self._web is not None  # noqa: S101 - either is there
-        with tempfile.TemporaryFile() as copy, self._web.open(path) as stream:
-            copy.writelines(iter(lambda: stream.read(_CHUNK_BYTES), b""))
+        with tempfile.TemporaryFile() as copy:
+            copy.writelines(self._web.chunks(path))
             copy.seek(0)
             yield pq.ParquetFile(copy)
 

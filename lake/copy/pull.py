@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -70,8 +70,6 @@ STAGING_FOLDER = "_pull"
 PULL_LOCK = f"{STAGING_FOLDER}/lock"
 SUMMED_COMMITS = 500
 """Commits held in memory before they are added to the state."""
-
-_CHUNK_BYTES = 8 << 20
 
 
 class PullReport(msgspec.Struct, frozen=True):
@@ -420,8 +418,8 @@ def _read_chunks(source: Source, file: DataFile) -> Iterator[bytes]:
     """Yield the bytes of a file; stop reading one that is larger than it should be."""
     size = 0
     try:
-        with source.open(file.path) as stream:
-            while chunk := stream.read(_CHUNK_BYTES):
+        with closing(source.chunks(file.path)) as chunks:
+            for chunk in chunks:
                 size += len(chunk)
                 if size > file.bytes:
                     raise LakeCorrupt(file.path, f"it has more than {file.bytes} bytes")

@@ -1,6 +1,7 @@
 """The log of the lake that a copy is made of: its entries, checked, as the copy will have them."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -63,8 +64,8 @@ def fetch_body(source: Source, path: str, kind: type[_Body]) -> tuple[_Body, str
     """Return body, digest and bytes of a small file; None if it is not shown, or denied."""
     data = bytearray()
     try:
-        with source.open(path) as stream:
-            while chunk := stream.read(1 << 20):
+        with closing(source.chunks(path)) as chunks:
+            for chunk in chunks:
                 data += chunk
                 if len(data) > ENTRY_BYTES:
                     raise SourceRefused(path, f"it has more than {ENTRY_BYTES} bytes")

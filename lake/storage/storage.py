@@ -4,9 +4,9 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -68,18 +68,12 @@ _ACCOUNT = {"AWS_ACCESS_KEY_ID", "AWS_PROFILE"}
 _URL = re.compile(r"s3a?://(?P<bucket>[^/]*)/*(?P<prefix>.*?)/*")
 _NO_FILE = {fs.FileType.Directory, fs.FileType.Unknown}
 _CONNECT_S, _REQUEST_S = 10, 60
+_CHUNK_BYTES = 8 << 20
 _THREADS = 8
 """Concurrent requests to object storage: each takes tens of milliseconds, whatever its size."""
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-
-
-class Readable(Protocol):
-    """A stream of bytes."""
-
-    def read(self, size: int, /) -> bytes:
-        """Return at most ``size`` bytes; empty at the end."""
 
 
 class Source(Protocol):
@@ -88,8 +82,8 @@ class Source(Protocol):
     name: str
     is_local: bool
 
-    def open(self, path: str) -> AbstractContextManager[Readable]:
-        """Open a file for reading; raises as ``Storage.open``."""
+    def chunks(self, path: str) -> Generator[bytes]:
+        """Yield the bytes of a file in pieces; raises as ``Storage.open``."""
 
 
 class Storage:
@@ -124,6 +118,12 @@ class Storage:
             raise OSError(f"not a regular file: {self.name}/{path}")
         with self.naming_faults(), self.filesystem.open_input_file(self._locate(path)) as stream:
             yield stream
+
+    def chunks(self, path: str) -> Generator[bytes]:
+        """Yield the bytes of a file in pieces; raises as ``open``."""
+        with self.open(path) as stream:
+            while chunk := stream.read(_CHUNK_BYTES):
+                yield chunk
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; raises as ``open``."""

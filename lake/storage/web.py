@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Generator
+from contextlib import AbstractContextManager
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -73,22 +73,13 @@ class WebFolder:
         """Close all connections."""
         self._client.close()
 
-    @contextmanager
-    def open(self, path: str) -> Iterator[Body]:
-        """Open a file for reading.
+    def chunks(self, path: str) -> Generator[bytes]:
+        """Yield the bytes of a file, resuming a response that breaks off.
 
         Raises:
             FileNotFoundError: it does not exist; PermissionError: access is denied.
             StorageError: the server cannot be reached, keeps breaking off, or refuses.
         """
-        parts = self._download(path)
-        try:
-            yield Body(parts)
-        finally:
-            parts.close()
-
-    def _download(self, path: str) -> Generator[bytes]:
-        """Yield the bytes of a file, resuming a response that breaks off."""
         at, attempts = 0, 0
         while True:
             wait_s = min(_PAUSE_S * 2 ** min(attempts, 9), _MAX_PAUSE_S)
@@ -125,7 +116,7 @@ class WebFolder:
         return self._client.stream("GET", self._base.join(path), headers=headers)
 
     def _find_begin(self, path: str, answer: httpx.Response, at: int) -> int | None:
-        """Return the offset at which a response begins; None: complete. Raises as ``open``."""
+        """Return the offset at which a response begins; None: complete. Raises as ``chunks``."""
         status = answer.status_code
         if status == HTTPStatus.OK:
             return 0
@@ -149,27 +140,6 @@ class WebFolder:
             where = answer.headers["location"].removesuffix(path)
             raise StorageError(f"{self.name} has moved: use {where} instead")
         raise StorageError(f"{self.name} responds with {status} for {path}")
-
-
-class Body:
-    """The body of a response as a file, read in chunks of any size while it arrives."""
-
-    closed = False
-
-    def __init__(self, parts: Iterator[bytes]) -> None:
-        """Take the pieces of the body."""
-        self._parts, self._held = parts, bytearray()
-
-    def read(self, size: int, /) -> bytes:
-        """Return ``size`` bytes, fewer only at the end."""
-        while len(self._held) < size:
-            part = next(self._parts, None)
-            if part is None:
-                break
-            self._held += part
-        found = bytes(self._held[:size])
-        del self._held[:size]
-        return found
 
 
 def _read_wait(text: str | None, otherwise_s: float) -> float:
