@@ -76,10 +76,8 @@ def raise_file_limit() -> None:
 
 
 def share_with_arrow() -> None:
-    """Make Arrow use malloc, like all other code here; call this before Arrow is loaded.
+    """Make Arrow and child processes use malloc; call this before Arrow is loaded.
 
-    By default Arrow has its own allocator, which keeps tens of megabytes of free memory.
-    ``pa.set_memory_pool`` comes too late: it does not affect Parquet readers. Child processes
-    inherit this; a value set before is kept.
+    Arrow's own allocator keeps tens of megabytes, and ``pa.set_memory_pool`` misses Parquet.
     """
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")

@@ -58,10 +58,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Chart(msgspec.Struct, frozen=True):
-    """How to draw rows: ``kind`` is line or bar in a query, the others are columns.
-
-    Each column of ``y`` is a series; with ``by``, the first of them has a series per value of it.
-    """
+    """How to draw rows: a series for each column of ``y``, or of the first for each ``by``."""
 
     kind: str = "auto"
     x: str = ""

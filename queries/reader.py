@@ -99,9 +99,8 @@ def _compose_messages(reader: Reader, asked: Mapping[str, Any]) -> list[Any]:
 def find_composed(name: str) -> Composed | None:
     """Return the composition of a name; None if a single query returns the rows.
 
-    ``v3/transactions`` takes ``keys``, rows with ``hash`` and ``lt``, and returns a ``Record`` for
-    each in their order. ``v3/messages`` takes the parameters of ``v3/message_keys``, and returns
-    rows of ``v3/message_rows`` with the columns of the keys.
+    ``v3/transactions`` takes ``keys``, rows with ``hash`` and ``lt``, and returns their ``Record``;
+    ``v3/messages`` takes and returns what ``v3/message_keys`` does, and ``v3/message_rows``.
     """
     if name == "v3/transactions":
         keys = Parameter("keys", "row[]", REQUIRED, "keys of transactions")
@@ -146,11 +145,10 @@ class Reader:
     ) -> None:
         """Take a snapshot, its own database or shared views, and an index.
 
-        Without ``may_query`` no SQL runs: a query that the index does not answer is rejected.
-        The limits of a query are ``timeout_ms`` and, of a page, ``max_rows``; 0 means none.
-        ``lasting`` caches the results of ``lasting_rows`` for all readers of the snapshot.
-        ``observe`` is called with the name of every query, the seconds it took, and what answered
-        it: ``index`` or ``sql``.
+        Without ``may_query`` no SQL runs. The limits of a query are ``timeout_ms`` and, of a page,
+        ``max_rows``; 0 means none. ``lasting`` caches ``lasting_rows`` for all readers. ``observe``
+        is called with the name of every query, its seconds, and what answered: ``index`` or
+        ``sql``.
         """
         self._lasting: dict[str, Any] = {} if lasting is None else lasting
         self.snapshot = snapshot

@@ -38,9 +38,8 @@ class TableStatus(msgspec.Struct, frozen=True):
 class IndexStatus(msgspec.Struct, frozen=True):
     """Index segments: their number, transactions and bytes; masterchain blocks without an index.
 
-    Transactions without a segment are indexed in memory while they are few. Segments in the
-    format of another version of tonlake are not read and count only as ``unreadable``. The traces
-    or contracts of ``outdated`` segments were derived again later.
+    Segments in the format of another version count only as ``unreadable``. The traces or contracts
+    of ``outdated`` segments were derived again later.
     """
 
     segments: int = msgspec.field(name="runs")

@@ -292,10 +292,8 @@ class Puller:
         """Copy and report all new commits, including those that undo blocks.
 
         Raises:
-            SourceRefused: data of the source was rejected; the copy is unchanged.
-            CopyRefused: the source holds no lake, or nothing of the selection.
-            LakeFull, StorageError: no room; the source or the target cannot be reached.
-            CommitConflict: another writer committed to the copy meanwhile.
+            SourceRefused, CopyRefused: the source is not to be trusted, or has nothing selected.
+            LakeFull, StorageError, CommitConflict: no room, no connection, or another writer.
         """
         before = self._copy.reached.state
         after = self._read_on(self._copy.reached)

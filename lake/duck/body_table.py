@@ -55,8 +55,7 @@ _NAMES_KNOWN = frozenset(ALL_VIEWS) | {table.title for table in REFERENCE_TABLES
 class BodyField(NamedTuple):
     """A field: its SQL type, and the path of the value in its JSON.
 
-    ``decode`` returns the field of bodies (bags of cells) as JSON texts, unquoted if the kind
-    allows; NULL if the body does not fit or does not have the field.
+    ``decode`` returns it of bodies as JSON texts, bare if the kind allows; NULL if one lacks it.
     """
 
     name: str

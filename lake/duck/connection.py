@@ -113,11 +113,9 @@ def connect(
 ) -> DuckDBPyConnection:
     """Return an in-memory database with a view per sound table; use one cursor per request.
 
-    Its configuration is locked: it can open only files in the folders of these tables. A damaged
-    table has no view; ``find_damage_behind`` turns the resulting query error into LakeCorrupt.
-    Creating a view takes time: ``tables`` limits the views to these tables, and ``statement`` to
-    those that it needs. Data beyond the memory limit spills to the folder ``spill``; without it,
-    a query that needs more memory fails.
+    It can open only files of these tables; ``find_damage_behind`` explains a view that lacks. As a
+    view takes time, ``tables`` and ``statement`` limit them. Without a folder ``spill``, a query
+    beyond the memory limit fails.
     """
     sound = snapshot.sound_files()
     chosen = {name: sound[name] for name in sound if tables is None or name in tables}
@@ -201,17 +199,13 @@ def render_views(
     bound: int | None = None,
     schema: str = _PACKED,
 ) -> Iterator[str]:
-    """Yield scripts that create the ``views`` whose tables are all in ``tables``.
+    """Yield scripts that create ``views``, in order, of ``tables``, up to block ``bound``, if any.
 
-    Each of ``views`` comes after those that it reads. A macro returns the files of each view.
-    DuckDB reads the names of all files when a view is created, and again for each view over it;
-    so the macros return one file until all views exist. Macros that return thousands of files
-    are separate scripts, because DuckDB copies a script for every statement in it. It also reads
-    a view's text again for each view over it; so the views for people are created from the last
-    to the first, each over empty views in the place of those that it reads.
-
-    Rows after the masterchain block ``bound`` are left out. ``schema`` has the tables of rows in
-    packs (``add_packed``).
+    DuckDB reads the names of all files, and the text, of a view when it is created, and again for
+    each view over it. So a macro returns a view's files: one until all views exist, then all, in a
+    script of its own, as DuckDB copies a script for each of its statements. And the views for
+    people are created from the last to the first, over empty ones. ``schema`` has the rows in
+    packs.
     """
     paths: dict[str, list[str]] = {}
 

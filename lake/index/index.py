@@ -244,10 +244,9 @@ class Segments:
     def _find_before(
         self, segment: Segment, rows: Sequence[int], lists: Sequence[list[Any]]
     ) -> None:
-        """Fill in the states before from earlier segments, if they are the newest there.
+        """Fill in states before from earlier segments, if they are the newest there.
 
-        A state hash identifies one transaction's outcome, and segments do not interleave: so the
-        state before an account's first transaction in a segment is the newest in an earlier one.
+        Segments do not interleave, and a state hash identifies the outcome of one transaction.
         """
         missing = {
             at: segment.transactions.account_of(rows[at])
@@ -300,10 +299,7 @@ class KeptSegments:
 
 
 class KeptRows:
-    """A cache of recently read file rows: reading small files takes as long as composing them.
-
-    A commit is composed alone, and again with seven others; then its rows are dropped.
-    """
+    """A cache of file rows: a commit is composed alone, and once more with seven others."""
 
     def __init__(self, max_bytes: int = _READ_BYTES) -> None:
         """Start empty."""
@@ -393,10 +389,7 @@ def _open_segment(lake_dir: Path, segment: DataFile) -> Segment:
 
 
 def _compose_piece(lake_dir: Path, files: Sequence[DataFile], piece: Range) -> Iterator[Segment]:
-    """Yield the segments of a piece: few, and a new commit seldom changes more than one.
-
-    Commits are composed in powers of ``_TOGETHER``: 21 are 8 + 8 and five single ones.
-    """
+    """Yield few segments, of commits in powers of ``_TOGETHER``: 21 are 8 + 8 and five single."""
     commits = cut_range(files, piece)
     at, size = 0, 1
     while 2 * size * _TOGETHER <= len(commits):

@@ -118,10 +118,7 @@ def _sync_stream(stream: FileIO, crash_name: str) -> None:
 
 
 class NewFiles:
-    """Files that are written one after the other, then all synced, then all renamed.
-
-    A commit of eighteen files takes 59 ms, against 84 ms if each file is synced separately.
-    """
+    """Files written one after the other, then all synced, then renamed: 18 in 59 ms, not 84."""
 
     def __init__(self, crash_name: str) -> None:
         """Start without files; ``crash_name`` is the prefix of their crash points."""

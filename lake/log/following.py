@@ -25,7 +25,7 @@ NOTE_FILE = "_follow.json"
 class Following(msgspec.Struct, frozen=True, omit_defaults=True):
     """Status of a follower; times are Unix seconds, and seqnos are 0 without a block.
 
-    ``problem`` is the reason why it is stuck; ``stopped`` is set if it ended on request.
+    ``problem`` is why it is stuck; ``stopped`` is set if it ended on request.
     """
 
     pid: int
@@ -41,10 +41,9 @@ class Following(msgspec.Struct, frozen=True, omit_defaults=True):
 class Lag(msgspec.Struct, frozen=True):
     """How far a lake is behind its node.
 
-    ``lag_s`` is the chain time between the newest blocks of node and lake, plus the time since
-    the follower last looked; None without a follower. ``block_age_s`` is the age of the lake's
-    newest block by this machine's clock. ``holes`` is the number of masterchain blocks missing
-    between the lake's first and last.
+    ``lag_s`` is the chain time between their newest blocks, plus the time since the follower
+    looked; None without one. ``block_age_s`` is by this machine's clock. ``holes`` are missing
+    blocks.
     """
 
     last_mc_seqno: int

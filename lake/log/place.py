@@ -26,8 +26,7 @@ _DAY_AT, _RANGE_AT = len("day="), len("day=2026-11-23/")
 class Place(NamedTuple):
     """The range of masterchain blocks of a commit, both ends included, and its UTC day.
 
-    Open rows have the range 0 to 0 and the day of the lake's last block. The baseline has the one
-    block whose state it is, and the day of the lake's first block.
+    Open rows have 0 to 0 and the lake's last day; the baseline its one block and the first day.
     """
 
     first: int

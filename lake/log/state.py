@@ -216,8 +216,7 @@ class Undoing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """The sum of the commits 1..``number``; ``digest`` is that of the last entry.
 
-    ``pruned`` are ranges that the lake had before ``tonlake prune``. It still has the kept rows of
-    those blocks: the rows that later blocks build on.
+    Of ``pruned`` ranges the lake still has the kept rows: those that later blocks build on.
     """
 
     number: int = 0

@@ -1,12 +1,9 @@
 """Merges small files: the files of consecutive commits become those of a single commit.
 
-A merge covers a range of masterchain blocks in all tables at once, so every place of the lake still
-has one file per table. Rows do not change, except that rows which are unique within a commit but
-repeat across commits, such as state cells, are unique in the merged file.
-
-Files are merged without the lock, and then committed if the lake still has all of the merged files:
-a commit that replaced one of them meanwhile wins, and the work is planned again. Each merge is a
-separate commit. The files it replaces stay for the grace period, for active readers.
+A merge covers a range of masterchain blocks in all tables, so every place still has one file per
+table. Only rows that repeat across commits, such as state cells, become fewer. Files are merged
+without the lock, and committed if the lake still has all of them; otherwise, that is planned again.
+The replaced files stay for the grace period, for active readers.
 """
 
 import math
@@ -170,10 +167,7 @@ def _unpack(units: list[_Unit], settings: LakeSettings, *, waits: bool) -> list[
 
 
 def _pack_small(units: list[_Unit], settings: LakeSettings) -> list[Merge]:
-    """Return places to merge: adjacent ones, many of similar size.
-
-    Sizes fall into steps of a factor of ``compact_commits``, so each row is merged once per step.
-    """
+    """Return places to merge: adjacent ones, of a size between powers of ``compact_commits``."""
     fan_in = settings.compact_commits
     if fan_in < 2:  # noqa: PLR2004 - a single place needs no merge
         return []

@@ -338,8 +338,7 @@ def find_used_cells(
 ) -> Iterator[pa.Table]:
     """Yield the rows of ``state_cells`` from before a border that are still used, unordered.
 
-    ``files`` are all files of cells, and those of the remaining account states and libraries.
-    DuckDB spills data beyond its memory limit to a folder beside the log.
+    ``files`` are all of cells, and of the states and libraries that stay. DuckDB may spill to disk.
     """
     for damage in find_damage(lake_dir, files, trust_earlier=True):
         raise damage

@@ -137,8 +137,7 @@ def sweep_orphans(
 def _shorten_log(lake_dir: Path, state: LogState, settings: LakeSettings) -> None:
     """Remove the entries before the last checkpoint that is old enough for the settings.
 
-    Entries after what a Delta log publishes, or a lease is on, stay. Whenever this is interrupted,
-    the log can be read from entry 1, or from its first checkpoint.
+    Entries not yet in a Delta log, or leased, stay. An interruption leaves a log that can be read.
     """
     if state.number <= settings.log_entries:
         return

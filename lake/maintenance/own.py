@@ -1,8 +1,7 @@
-"""Adds, refreshes and removes user-defined tables.
+"""Adds, refreshes and removes user-defined tables, without touching the log or a writer.
 
-The rows of a table are the results of its statement over each UTC day or commit, each in a separate
-file. A file depends on the data files that the statement could read: if these change, after an
-undo, a rebuild or a merge, it is rebuilt. Neither the log nor a writer is touched.
+The rows of a table are the results of its statement over each UTC day or commit, each in a file. It
+is rebuilt once the data files that the statement could read change.
 """
 
 from __future__ import annotations
@@ -275,10 +274,7 @@ class Refresher:
     def __init__(
         self, lake_dir: Path, settings: LakeSettings, on_failure: Callable[[str], None]
     ) -> None:
-        """Start nothing yet; ``on_failure`` is called with each failure that differs from the last.
-
-        A process that keeps ending with the same exit code is also reported once.
-        """
+        """Start nothing yet; ``on_failure`` is called with each failure unlike the last."""
         self._lake_dir = lake_dir
         self._settings = settings
         self._on_failure = on_failure

@@ -1,8 +1,7 @@
 """Prunes old blocks from a lake in a separate commit: it then begins at a later block.
 
 Rows that later blocks build on stay (``lake.maintenance.kept``). Files and index segments are
-written without the lock, and then committed if the lake still has all of their inputs. The files
-they replace stay for the grace period, for active readers.
+written without the lock, and committed if the lake still has all of their inputs.
 """
 
 from collections.abc import Callable, Sequence
@@ -95,9 +94,8 @@ def plan_prune(state: LogState, before: int | str) -> Plan:
 class PruneReport(msgspec.Struct, frozen=True):
     """What was pruned: masterchain blocks, and files and bytes before and after, with the index.
 
-    ``before`` is the first masterchain block that stays, and ``commit`` the number of the commit;
-    None if nothing was committed. A dry run does not write the kept rows, so it counts the files
-    that go, and none after.
+    ``before`` is the first block that stays, and ``commit`` that of the prune, if any. A dry run
+    does not write the kept rows, so it counts the files that go, and none after.
     """
 
     before: int

@@ -1,9 +1,8 @@
 """Maintains a growing lake: builds index segments, merges small files, prunes old days.
 
-Next to a writer it runs as a separate process, ``python -m tonlake.lake.maintenance.schedule
-LAKE``: merging takes the memory of many rows, and no allocator returns all of it, so a long-running
-writer would keep the size of its largest merge. The process waits for more work, because starting
-it costs more than maintenance after sixteen commits, and it exits once it has grown large.
+Next to a writer that is a separate process, which exits once it has grown large: merging takes the
+memory of many rows, and no allocator returns all of it. It waits for more work, because to start it
+costs more than maintenance after sixteen commits.
 """
 
 import os
@@ -69,8 +68,7 @@ class Maintenance:
     ) -> None:
         """Start with work due; ``on_failure`` is called with failures, and the work is retried.
 
-        Maintenance follows the first commit: if it counted from zero, a lake whose writer is often
-        killed would never be maintained.
+        If it counted from zero, a lake whose writer is often killed would never be maintained.
         """
         self._lake_dir = lake_dir
         self._settings = settings

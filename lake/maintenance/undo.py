@@ -1,8 +1,7 @@
 """Removes blocks of an abandoned fork from the lake in a separate commit.
 
-Every row of a lake belongs to one masterchain block: a file with blocks on both sides of the border
-is rewritten without those that go, as a commit that ended at the border would have written it.
-Earlier snapshots stay readable for the grace period.
+Every row belongs to one masterchain block: a file with blocks on both sides of the border is
+rewritten without those that go, as a commit that ended at the border would have written it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -127,8 +126,7 @@ def cut_files(
 ) -> None:
     """Rewrite the files of one place with the rows of the blocks ``kept``; list them in ``made``.
 
-    The new files are at the place of ``kept``. A file without rows in it has no successor. With
-    block 0, the zero state, ``kept`` begins before the place.
+    A file without such rows has no successor. ``kept`` may begin with block 0, the zero state.
     """
     for file in files:
         made.append(_cut_file(lake_dir, file, files, kept, settings))

@@ -50,10 +50,9 @@ class Damage(msgspec.Struct, frozen=True):
 
 
 class VerifyReport(msgspec.Struct):
-    """Counts of what was checked, all damage, unused files, and what no digest can tell.
+    """Counts of what was checked, all damage, and unused files.
 
-    Masterchain blocks that are ``reported`` have rows of the public data set: their files are as
-    committed, but no hash of a block proves the rows.
+    No hash of a block proves rows of masterchain blocks ``reported`` by the public data set.
     """
 
     commits: int

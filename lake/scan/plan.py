@@ -40,11 +40,10 @@ _UNSCANNED = (STATE_CELLS, OFFCHAIN_METADATA, OPEN_EDGES, SUPERSEDED_ACTIONS, AC
 
 
 class Join(NamedTuple):
-    """A table whose rows are joined to those of others, at most one to each.
+    """A table of which at most one row, the last by ``newest``, is joined to each row of others.
 
     ``keys`` are pairs of an expression over the row and a column of the joined table. Rows are
-    joined within the same blocks, or across all blocks if ``everywhere``. Where several may match,
-    the last by the column ``newest`` is joined.
+    joined within the same blocks, or across all if ``everywhere``.
     """
 
     name: str
@@ -134,8 +133,8 @@ def _render_value(value: object) -> str:
 class ScannedTable(NamedTuple):
     """One table of a scan: a row is returned if it passes all filters of one selection, if any.
 
-    ``view`` is its name in the scan's database. Rows come in the order of the files of ``table``;
-    with ``order``, in that of these expressions.
+    ``view`` is its name in the database. Rows are ordered as the files of ``table``, or by
+    ``order``.
     """
 
     name: str

@@ -1,8 +1,7 @@
 """Runs a scan batch by batch, across new commits and undone blocks, from cursor to cursor.
 
-The rows of a stretch of blocks are read by one statement over the files that have them, with a view
-for each table. It gives rows in the order of the files; they are then put in that of their
-masterchain blocks.
+The rows of a stretch of blocks are read by one statement over the files that have them, and then
+put in the order of their masterchain blocks.
 """
 
 from __future__ import annotations
@@ -136,8 +135,7 @@ class ScanDatabase:
 class ScanRows:
     """The rows that a scan returns: of one table, or of several, as a struct for each.
 
-    Of several tables, a row has its masterchain block and the struct of its table, named after it;
-    the structs of other tables are NULL. Within a block they are in the order of the tables.
+    Of several, a row has its block and the struct named after its table; others are NULL.
     """
 
     def __init__(
@@ -158,8 +156,7 @@ class ScanRows:
         """Yield the rows of masterchain blocks; the height of the last part is the last block.
 
         Raises:
-            LakeCorrupt: a file is missing or damaged, or the lake is a copy without a table.
-            QueryError: DuckDB fails otherwise, such as for memory, or because of object storage.
+            LakeCorrupt: a file is missing or damaged; QueryError: DuckDB fails otherwise.
         """
         joins = {join for each in self._tables for join in each.joined}
         own = [each.table for each in self._tables]
@@ -320,9 +317,8 @@ def find_undone(cursor: Cursor, snapshot: Snapshot) -> Range | None:
 class Batch(NamedTuple):
     """All rows of the masterchain blocks after the previous batch, up to ``cursor.height``.
 
-    A batch with ``undone``, the first and last of the blocks removed with an abandoned fork, has no
-    rows: the reader must drop the rows of these blocks, and the scan continues before them.
-    ``misfits`` counts the bodies read that do not fit their signature, by its table.
+    One with ``undone``, blocks removed with an abandoned fork, has none: the reader must drop their
+    rows, and the scan continues before them. ``misfits`` counts bodies that do not fit, by table.
     """
 
     rows: pa.Table
@@ -368,8 +364,7 @@ class Scanner:
         """Return the next batch; None if the scan is over, or the lake has no more blocks yet.
 
         Raises:
-            BlocksLacking: the next block is missing between ranges, or was pruned.
-            LakeCorrupt: a file is missing or damaged.
+            BlocksLacking: the next block is missing, or was pruned; LakeCorrupt: a file is damaged.
         """
         newest = self._open_newest()
         if len(newest.undoings) != len(self._snapshot.undoings):

@@ -199,14 +199,11 @@ def is_url(place: str) -> bool:
 
 
 def open_storage(place: str | Path, *, public: bool = False) -> Storage:
-    """Open a local folder, or object storage by ``s3://bucket/prefix``.
+    """Open a local folder, or object storage by ``s3://bucket/prefix``, or raise StorageError.
 
-    Server, region and credentials come from Amazon's environment variables: AWS_ENDPOINT_URL,
-    AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE. A
-    ``public`` bucket is asked for without an account unless they name one, and for its region.
-
-    Raises:
-        StorageError: the URL is malformed, or the server lacks the bucket, refuses or is down.
+    Server, region and credentials come from Amazon's variables: AWS_ENDPOINT_URL, AWS_REGION,
+    AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE. A ``public`` bucket is
+    asked for without an account unless they name one, and for its region.
     """
     text = str(place)
     if not is_url(text):

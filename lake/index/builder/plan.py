@@ -124,9 +124,8 @@ def plan_missing(
 ) -> tuple[list[Range], tuple[DataFile, ...]]:
     """Return the ranges to build, given these sound segments, and the segments that stay.
 
-    A segment never spans a hole. Segments next to a new range are rebuilt with it unless they are
-    much larger, or would exceed ``max_rows`` together; so few remain, and each row is written only
-    a few times.
+    A segment never spans a hole. Neighbours are rebuilt with it unless they are much larger, or too
+    large together: so few remain, and each row is written only a few times.
     """
     kept = segments
     planned: list[Range] = []
@@ -164,8 +163,7 @@ def list_due(
 def choose_rows(before: int, max_rows: int, easy_rows: int, earlier: int = 0) -> int:
     """Return the number of transactions of the next segment, given that of all earlier ones.
 
-    A segment of ``easy_rows`` uses all the memory that the writer may; it is exceeded only if there
-    would be too many segments, and never beyond ``max_rows``.
+    It is ``easy_rows``, what the writer's memory holds, up to ``max_rows`` if segments are many.
     """
     done = before + earlier
     return min(max_rows, max(MIN_ROWS, min(easy_rows, done // _SHARE), done // _MAX_SEGMENTS))
