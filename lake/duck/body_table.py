@@ -126,42 +126,29 @@ def add_table(
 
 
 def _register(connection: DuckDBPyConnection, table: BodyTable, misfits: Misfits) -> None:
-    """Register the functions of a table with DuckDB."""
+    """Register the functions of a table with DuckDB; the last of an opcode count misfits."""
+    counted = {_name_fit(table, at) for at in _list_last(table)}
+
+    def register(name: str, decode: Callable[[pa.Array], pa.Array], returned: str) -> None:
+        def decode_batch(bodies: pa.ChunkedArray) -> pa.Array:
+            values = decode(bodies.combine_chunks().cast(pa.binary()))
+            if name in counted:
+                misfits[table.name] += values.false_count
+            return values
+
+        connection.create_function(
+            name,
+            decode_batch,
+            ["BLOB"],
+            returned,
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
+        )
+
     for at, layout in enumerate(table.layouts):
-        is_last = at == _find_last(table, layout.opcode)
-        counted = _count_misfits(layout.fit, table.name, misfits) if is_last else layout.fit
-        functions = {_name_fit(table, at): (counted, "BOOLEAN")}
-        functions |= {
-            _name_field(table, at, place): (field.decode, "VARCHAR")
-            for place, field in enumerate(layout.fields)
-        }
-        for name, (function, returned) in functions.items():
-            connection.create_function(
-                name,
-                _take_batches(function),
-                ["BLOB"],
-                returned,
-                type=PythonUDFType.ARROW,
-                null_handling=FunctionNullHandling.SPECIAL,
-            )
-
-
-def _take_batches(decode: Callable[[pa.Array], pa.Array]) -> Callable[[pa.ChunkedArray], pa.Array]:
-    def decode_batch(bodies: pa.ChunkedArray) -> pa.Array:
-        return decode(bodies.combine_chunks().cast(pa.binary()))
-
-    return decode_batch
-
-
-def _count_misfits(
-    fit: Callable[[pa.Array], pa.Array], name: str, misfits: Misfits
-) -> Callable[[pa.Array], pa.Array]:
-    def fit_and_count(bodies: pa.Array) -> pa.Array:
-        fits = fit(bodies)
-        misfits[name] += fits.false_count
-        return fits
-
-    return fit_and_count
+        register(_name_fit(table, at), layout.fit, "BOOLEAN")
+        for place, field in enumerate(layout.fields):
+            register(_name_field(table, at, place), field.decode, "VARCHAR")
 
 
 def _name_fit(table: BodyTable, at: int) -> str:
@@ -172,8 +159,9 @@ def _name_field(table: BodyTable, at: int, place: int) -> str:
     return f"body_{table.name}_{at}_{place}"
 
 
-def _find_last(table: BodyTable, opcode: int) -> int:
-    return max(at for at, layout in enumerate(table.layouts) if layout.opcode == opcode)
+def _list_last(table: BodyTable) -> list[int]:
+    """Return the place of the last layout of each opcode."""
+    return [*{layout.opcode: at for at, layout in enumerate(table.layouts)}.values()]
 
 
 def _render_table(table: BodyTable, messages: str) -> str:
@@ -190,44 +178,39 @@ def _render_table(table: BodyTable, messages: str) -> str:
             f"{quote_name(field.name)}"
             for place, field in enumerate(layout.fields)
         ]
-        columns = ",\n".join([*beside[:1], *fields, *beside[1:]])
-        selects.append(
-            f"select\n{columns}\nfrom {quote_name(messages)}\n"
-            f"where opcode = {layout.signed_opcode}\n    and {_DELIVERED}\n"
-            f"    and {_render_fits(table, at)}"
-        )
-    union = "\nunion all by name\n".join(selects)
+        columns = [*beside[:1], *fields, *beside[1:]]
+        selects.append(_render_select(table, messages, at, columns, fits=True))
+    union = "union all by name\n".join(selects)
     return f"create or replace view {quote_name(table.name)} as\n{union};\n"
 
 
 def _render_misfits(table: BodyTable, messages: str) -> str:
     """Return the SQL of the view over the bodies that do not fit."""
-    last = {layout.opcode: at for at, layout in enumerate(table.layouts)}
-    columns = ",\n".join(
-        f"    {expression} as {quote_name(name)}" for name, expression in MESSAGE_COLUMNS.items()
-    )
-    selects = [
-        f"select\n{columns},\n    body\nfrom {quote_name(messages)}\n"
-        f"where opcode = {table.layouts[at].signed_opcode}\n    and {_DELIVERED}\n"
-        + "".join(
-            f"    and not {quote_name(_name_fit(table, each))}(body)\n"
-            for each, layout in enumerate(table.layouts)
-            if layout.opcode == opcode
-        )
-        for opcode, at in last.items()
+    named = MESSAGE_COLUMNS.items()
+    columns = [
+        *(f"    {expression} as {quote_name(name)}" for name, expression in named),
+        "    body",
     ]
+    selects = [_render_select(table, messages, at, columns, fits=False) for at in _list_last(table)]
     union = "union all\n".join(selects)
     return f"create or replace view {quote_name(table.name + MISFITS)} as\n{union};\n"
 
 
-def _render_fits(table: BodyTable, at: int) -> str:
-    """Return the condition that a layout fits, and no earlier one of the same opcode."""
-    earlier = [
-        f"not {quote_name(_name_fit(table, each))}(body)"
-        for each in range(at)
-        if table.layouts[each].opcode == table.layouts[at].opcode
+def _render_select(
+    table: BodyTable, messages: str, at: int, columns: list[str], *, fits: bool
+) -> str:
+    """Return the query for bodies that fit a layout, or not, and no earlier one of its opcode."""
+    opcode = table.layouts[at].opcode
+    calls = [
+        f"{quote_name(_name_fit(table, each))}(body)"
+        for each in range(at + 1)
+        if table.layouts[each].opcode == opcode
     ]
-    return " and ".join([*earlier, f"{quote_name(_name_fit(table, at))}(body)"])
+    conditions = [f"opcode = {table.layouts[at].signed_opcode}", _DELIVERED]
+    conditions += [f"not {call}" for call in calls[:-1]]
+    conditions.append(calls[-1] if fits else f"not {calls[-1]}")
+    shown, where = ",\n".join(columns), "\n    and ".join(conditions)
+    return f"select\n{shown}\nfrom {quote_name(messages)}\nwhere {where}\n"
 
 
 def _render_field(field: BodyField, function: str) -> str:

@@ -182,11 +182,6 @@ def render_own_views(
         )
 
 
-def render_reading(paths: str) -> str:
-    """Return the SQL that reads a list of files, given as an SQL expression."""
-    return f"read_parquet({paths}, hive_partitioning = false)"
-
-
 def add_own_views(
     connection: DuckDBPyConnection, lake_dir: Path, settings: LakeSettings, statement: str | None
 ) -> None:
@@ -194,7 +189,8 @@ def add_own_views(
     root = name_root(lake_dir)
 
     def read_files(_name: str, paths: list[str]) -> str:
-        return render_reading(f"[{', '.join(quote(f'{root}/{path}') for path in paths)}]")
+        listed = ", ".join(quote(f"{root}/{path}") for path in paths)
+        return f"read_parquet([{listed}], hive_partitioning = false)"
 
     tables = list_own_tables(lake_dir, statement)
     if settings.check_digests:

@@ -55,13 +55,16 @@ def check_literals(
     nodes = list(_walk(msgspec.json.decode(parsed)))
     scope = _Scope(nodes)
     for node in nodes:
-        check = _check_prefix if node.get("function_name") in _PREFIXED else _check
+        is_prefix = node.get("function_name") in _PREFIXED
         sides = _list_sides(node)
         columns = [column for side in sides if (column := scope.find(side)) is not None]
         texts = [text for side in sides for text in _read_texts(side, parameters)]
         for column in columns:
             for text in texts:
-                check(connection, column, text)
+                if is_prefix:
+                    _check_prefix(column, text)
+                else:
+                    _check(connection, column, text)
 
 
 def _list_sides(node: Node) -> list[Node]:
@@ -166,9 +169,8 @@ def _read_texts(node: Node, parameters: Mapping[str, object]) -> list[str]:
     return []
 
 
-def _check_prefix(connection: duckdb.DuckDBPyConnection, column: Column, pattern: str) -> None:
+def _check_prefix(column: Column, pattern: str) -> None:
     """Refuse a pattern with whose beginning no address begins."""
-    del connection
     beginning = _WILDCARD.split(pattern, maxsplit=1)[0]
     if column.is_address and not _RAW_BEGINNING.fullmatch(beginning):
         raise QueryError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from heapq import merge
@@ -273,38 +272,13 @@ _FEW_BYTES = 1 << 20
 Key = tuple[str, ...]
 
 
-class KeptSegments:
-    """A cache of recently opened or composed segments, whose inputs never change."""
-
-    def __init__(self) -> None:
-        """Start empty."""
-        self._lock = threading.Lock()
-        self._segments: OrderedDict[Key, Segment] = OrderedDict()
-
-    def get(self, key: Key, make: Callable[[], Segment]) -> Segment:
-        """Return the segment of a key, opened or composed by ``make`` if it is not cached."""
-        with self._lock:
-            segment = self._segments.get(key)
-        segment = segment or make()
-        with self._lock:
-            self._segments[key] = segment
-            self._segments.move_to_end(key)
-        return segment
-
-    def shrink(self, most: int) -> None:
-        """Keep at most ``most``, the most recently used ones."""
-        with self._lock:
-            while len(self._segments) > most:
-                self._segments.popitem(last=False)
-
-
 class KeptRows:
     """A cache of file rows: a commit is composed alone, and once more with seven others."""
 
     def __init__(self, max_bytes: int = _READ_BYTES) -> None:
         """Start empty."""
         self._lock = threading.Lock()
-        self._rows: OrderedDict[Key, tuple[int, pa.Table]] = OrderedDict()
+        self._rows: dict[Key, tuple[int, pa.Table]] = {}
         self._bytes = 0
         self._max_bytes = max_bytes
 
@@ -317,7 +291,7 @@ class KeptRows:
             self._rows[str(lake_dir), file.path, file.sha256] = size, rows
             self._bytes += size
             while self._bytes > self._max_bytes:
-                self._bytes -= self._rows.popitem(last=False)[1][0]
+                self._bytes -= self._rows.pop(next(iter(self._rows)))[0]
         return rows
 
     def keep_whole(self, lake_dir: Path, file: DataFile, columns: _Columns = None) -> pa.Table:
@@ -350,7 +324,9 @@ _TOGETHER = 8
 """Commits composed together: more leaves many single segments to search, fewer composes each
 commit more often."""
 
-_kept = KeptSegments()
+_kept: dict[Key, Segment] = {}
+"""Recently opened or composed segments, whose inputs never change; the last used ones are last."""
+
 _read = KeptRows()
 
 
@@ -372,7 +348,8 @@ def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None
             segments += _compose_piece(snapshot.lake_dir, found, piece)
     except LakeCorrupt:
         return None
-    _kept.shrink(2 * len(segments) + _SPARE)
+    for key in list(_kept)[: -2 * len(segments) - _SPARE]:
+        _kept.pop(key, None)
     stale = not all(is_current(snapshot.state, segment) for segment in made)
     return Segments(segments, stale=stale)
 
@@ -385,7 +362,14 @@ def _count_loose(files: Sequence[DataFile]) -> int:
 
 def _open_segment(lake_dir: Path, segment: DataFile) -> Segment:
     key = (str(lake_dir), segment.path, segment.sha256)
-    return _kept.get(key, lambda: Segment(map_segment(lake_dir, segment.path)))
+    return _keep(key, lambda: Segment(map_segment(lake_dir, segment.path)))
+
+
+def _keep(key: Key, make: Callable[[], Segment]) -> Segment:
+    """Return the segment of a key, opened or composed by ``make`` if it is not cached."""
+    segment = _kept.pop(key, None) or make()
+    _kept[key] = segment
+    return segment
 
 
 def _compose_piece(lake_dir: Path, files: Sequence[DataFile], piece: Range) -> Iterator[Segment]:
@@ -408,7 +392,7 @@ def _compose(source: Source) -> Segment:
     first, last = source.mc_range
     paths = (file.path for file in source.files)
     key = (str(source.lake_dir), f"{first}-{last}", *paths)
-    return _kept.get(key, lambda: compose_segment(source))
+    return _keep(key, lambda: compose_segment(source))
 
 
 def compose_segment(source: Source) -> Segment:

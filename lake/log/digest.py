@@ -189,7 +189,8 @@ class Recheck:
 
     def _check(self, snapshot: Snapshot, file: DataFile) -> None:
         try:
-            drop_pages_of(snapshot, file)
+            with (snapshot.lake_dir / file.stored).open("rb", buffering=0) as stream:
+                drop_cached_pages(stream.fileno())  # the next read is from disk
         except FileNotFoundError:
             return
         except OSError as error:
@@ -201,12 +202,3 @@ class Recheck:
             self.damaged_files += 1
             snapshot.watch.damaged = True
             LOG.error("recheck: %s", found)
-
-
-def drop_pages_of(snapshot: Snapshot, file: DataFile) -> None:
-    """Drop a file from the kernel's page cache, so that the next read is from disk."""
-    descriptor = os.open(snapshot.lake_dir / file.stored, os.O_RDONLY)
-    try:
-        drop_cached_pages(descriptor)
-    finally:
-        os.close(descriptor)

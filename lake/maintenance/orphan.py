@@ -6,8 +6,6 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
 from tonlake.lake.commit.delta import FOLDER, find_published, list_published
 from tonlake.lake.errors import LakeCorrupt, LakeError
 from tonlake.lake.log.disk import (
@@ -65,36 +63,14 @@ def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
     return sorted({*data_files, *packs, *segments, *temporary} - live)
 
 
-class _Segment(msgspec.Struct):
-    path: str
-
-
-class _Added(msgspec.Struct):
-    pack: str = ""
-
-
-class _Replaced(msgspec.Struct):
-    """What an entry says of files that it or a later one replaces."""
-
-    added: tuple[_Added, ...] = ()
-    removed: tuple[str, ...] = ()
-    segments: tuple[_Segment, ...] | None = msgspec.field(default=None, name="runs")
-
-
-class _Entry(msgspec.Struct):
-    body: _Replaced
-
-
 def _list_replaced(lake_dir: Path) -> set[str]:
     """Return the paths that entries removed, and of all packs and index segments they list."""
     paths: set[str] = set()
-    decoder = msgspec.json.Decoder(_Entry)
     for number in list_log(lake_dir)[0]:
-        data = (lake_dir / LOG_FOLDER / entry_name(number)).read_bytes()
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):  # verify reports damage
-            body = decoder.decode(data).body
-            paths.update(body.removed, (segment.path for segment in body.segments or ()))
-            paths.update(file.pack for file in body.added)
+        with suppress(LakeError):  # verify reports damage
+            commit = read_commit(lake_dir, number)[0]
+            paths.update(commit.removed, (segment.path for segment in commit.segments or ()))
+            paths.update(file.pack for file in commit.added)
     return paths
 
 
