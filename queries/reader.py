@@ -233,7 +233,11 @@ class Reader:
         return found
 
     def _run(self, query: Query, bound: Mapping[str, object], fetch: Callable[[], T]) -> T:
-        self._check_work(query.name, bound)
+        most = self._max_rows
+        if most and (rows := count_work(self.snapshot, query.name, bound, most)):
+            advice = advise_narrowing(bound)
+            text = f"query {query.name} would read {rows} rows, more than {most}{advice}"
+            raise QueryTooLarge(text)
         started_s = time.perf_counter()
         try:
             with self._deadline(query.name, bound):
@@ -247,13 +251,6 @@ class Reader:
             return fetched
         finally:
             self._note(query.name, started_s, SQL)
-
-    def _check_work(self, name: str, bound: Mapping[str, object]) -> None:
-        most = self._max_rows
-        rows = count_work(self.snapshot, name, bound, most) if most else 0
-        if rows:
-            advice = advise_narrowing(bound)
-            raise QueryTooLarge(f"query {name} would read {rows} rows, more than {most}{advice}")
 
     def _check_files(self, statement: str, *, failed: bool) -> None:
         for table in list_tables(statement):

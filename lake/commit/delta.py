@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.file.rows import PARTITION
 from tonlake.lake.file.writer import list_bounded
 from tonlake.lake.log.disk import (
     NewFiles,
@@ -51,7 +52,6 @@ from tonlake.lake.settings import LakeSettings
 POSITION_FILE = f"{LOG_FOLDER}/delta.json"
 LOCK_FILE = f"{LOG_FOLDER}/delta"
 FOLDER = "_delta_log"
-PARTITION = "day"
 _DAY = Column(PARTITION, "date", "UTC day of the masterchain block")
 
 CHECKPOINT_VERSIONS = 32

@@ -62,14 +62,12 @@ def read_bytes(lake_dir: Path, file: DataFile) -> pa.Buffer:
     return data
 
 
-def stream_rows(
-    lake_dir: Path, file: DataFile, rows_at_once: int, columns: Sequence[str] | None = None
-) -> Iterator[pa.Table]:
-    """Yield the rows of a file in batches, with all fields of the schema or only ``columns``."""
+def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[pa.Table]:
+    """Yield the rows of a file in batches, with all fields of the schema."""
     if file.pack:
-        yield read_rows(lake_dir, file, columns)
+        yield read_rows(lake_dir, file)
         return
-    fields = _pick_fields(file.table, None if columns is None else tuple(columns))
+    fields = TABLES[file.table].arrow
     try:
         with pa.OSFile(str(lake_dir / file.path)) as stream:
             if hashlib.file_digest(stream, "sha256").hexdigest() != file.sha256:

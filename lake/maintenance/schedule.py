@@ -20,7 +20,7 @@ from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import KeptRows
 from tonlake.lake.log.state import LogReader
 from tonlake.lake.maintenance.compact import compact_lake
-from tonlake.lake.maintenance.own import Refresher
+from tonlake.lake.maintenance.own import NICENESS, Refresher
 from tonlake.lake.maintenance.prune import prune_old_days
 from tonlake.lake.process import Child, run_child, start_child
 from tonlake.lake.settings import LakeSettings
@@ -37,9 +37,6 @@ MAX_MIB = 256
 
 KEPT_BYTES = 32 << 20
 """Cache of rows that are read for the index and then merged: small files are slow to read."""
-
-NICENESS = 10
-"""Lower priority than a follower, whose delay users notice."""
 
 
 class Done(msgspec.Struct, frozen=True):

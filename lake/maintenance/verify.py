@@ -7,7 +7,7 @@ after they were written; Delta logs that differ from the log.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -93,24 +93,18 @@ def _verify_files(
     damage += [Damage(file, reason) for file, reason in find_changed(lake_dir)]
     if not damage:  # what cannot be read has nothing to be compared with
         damage += [Damage(file, reason) for file, reason in find_differences(lake_dir)]
+    orphans: list[Path] = []
+    with suppress(LakeCorrupt):  # an unreadable entry may list them
+        orphans = list_orphans(lake_dir, read_state(lake_dir))
     return VerifyReport(
         commits=state.number,
         files=len(files),
         rows=sum(file.rows for file in state.files),
         bytes=sum(file.bytes for file in files),
         damage=damage,
-        orphans=_list_unused(lake_dir),
+        orphans=[str(path.relative_to(lake_dir)) for path in orphans],
         reported=state.reported_ranges,
     )
-
-
-def _list_unused(lake_dir: Path) -> list[str]:
-    """Return the files that no entry lists; none while an unreadable entry may list them."""
-    try:
-        found = list_orphans(lake_dir, read_state(lake_dir))
-    except LakeCorrupt:
-        return []
-    return [str(path.relative_to(lake_dir)) for path in found]
 
 
 def _verify_log(lake_dir: Path) -> tuple[LogState, list[Damage]]:

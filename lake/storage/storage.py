@@ -213,10 +213,11 @@ def open_storage(place: str | Path, *, public: bool = False) -> Storage:
         raise StorageError(f"{text} names no bucket: write s3://bucket/prefix")
     bucket, prefix = match["bucket"], match["prefix"]
     root = f"{bucket}/{prefix}" if prefix else bucket
+    is_amazon = not find_endpoint(os.environ) and os.environ.keys().isdisjoint(_REGIONS)
     try:
         filesystem = fs.S3FileSystem(
             anonymous=public and os.environ.keys().isdisjoint(_ACCOUNT),
-            region=_find_region(bucket) if public else None,
+            region=fs.resolve_s3_region(bucket) if public and is_amazon else None,
             endpoint_override=find_endpoint(os.environ),
             connect_timeout=_CONNECT_S,
             request_timeout=_REQUEST_S,
@@ -233,14 +234,6 @@ def open_storage(place: str | Path, *, public: bool = False) -> Storage:
         if filesystem.get_file_info(bucket).type == fs.FileType.NotFound:
             raise OSError(f"NoSuchBucket: {bucket}")
     return storage
-
-
-def _find_region(bucket: str) -> str | None:
-    """Return the region of a bucket at Amazon; None: as the environment says."""
-    if find_endpoint(os.environ) or not os.environ.keys().isdisjoint(_REGIONS):
-        return None
-    region: str = fs.resolve_s3_region(bucket)
-    return region
 
 
 def work_through(

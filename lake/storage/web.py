@@ -101,7 +101,8 @@ class WebFolder:
                     if status == HTTPStatus.TOO_MANY_REQUESTS:
                         most = _LIMITED_ATTEMPTS
                     reason = f"it responds with {status}"
-                    wait_s = _read_wait(answer.headers.get("retry-after"), wait_s)
+                    after = answer.headers.get("retry-after", "")
+                    wait_s = min(float(after), _MAX_PAUSE_S) if after.isdecimal() else wait_s
             except self._transport_error as error:
                 reason = str(error) or type(error).__name__
             if attempts >= most:
@@ -140,10 +141,3 @@ class WebFolder:
             where = answer.headers["location"].removesuffix(path)
             raise StorageError(f"{self.name} has moved: use {where} instead")
         raise StorageError(f"{self.name} responds with {status} for {path}")
-
-
-def _read_wait(text: str | None, otherwise_s: float) -> float:
-    """Return the seconds of a ``Retry-After`` header, up to a limit."""
-    if text is None or not text.isdecimal():
-        return otherwise_s
-    return min(float(text), _MAX_PAUSE_S)

@@ -80,9 +80,16 @@ def spark_sql_command(  # noqa: PLR0913 - one for each option
     if name is None or (place is None and not translate):
         raise click.UsageError("name a query and a --lake, or use --list")
     with failing_cleanly(QueryError):
-        parameters = _read_options(name, options)
+        query = load_queries().get(name)
+        if query is None:
+            raise QueryUnknown(f"no query is called {name!r}; see: tonlake spark sql --list")
+        parameters = read_parameters(query, read_pairs(options, "--param"))
         if translate or place is None:
-            click.echo(_translate(name, parameters))
+            if find_spec("sqlglot") is None:
+                raise EngineError("sqlglot is not installed: pip install 'tonlake[spark]'")
+            from tonlake.queries.spark import reader  # noqa: PLC0415 - needs an extra
+
+            click.echo(reader.translate(name, **parameters))
             return
         with open_session(master, read_pairs(conf, "--conf")) as session:
             from tonlake.queries.spark.reader import SparkReader  # noqa: PLC0415 - needs an extra
@@ -93,21 +100,6 @@ def spark_sql_command(  # noqa: PLR0913 - one for each option
                 _print_answer(frame.toArrow(), output_format)
             else:
                 frame.write.parquet(to)
-
-
-def _read_options(name: str, options: tuple[str, ...]) -> dict[str, object]:
-    query = load_queries().get(name)
-    if query is None:
-        raise QueryUnknown(f"no query is called {name!r}; see: tonlake spark sql --list")
-    return read_parameters(query, read_pairs(options, "--param"))
-
-
-def _translate(name: str, parameters: dict[str, object]) -> str:
-    if find_spec("sqlglot") is None:
-        raise EngineError("sqlglot is not installed: pip install 'tonlake[spark]'")
-    from tonlake.queries.spark.reader import translate  # noqa: PLC0415 - needs an extra
-
-    return translate(name, **parameters)
 
 
 def _print_queries() -> None:

@@ -43,9 +43,8 @@ def _zip(arrays: Sequence[exp.Expression]) -> list[exp.Expression] | None:
 
 def _bare(node: exp.Expression | None) -> exp.Expression | None:
     """Return the expression inside casts to lists."""
-    while isinstance(node, exp.Cast) and node.to.this == exp.DataType.Type.ARRAY:
-        node = node.this
-    while isinstance(node, exp.Cast) and node.to.this == exp.DataType.Type.LIST:
+    kinds = exp.DataType.Type.ARRAY, exp.DataType.Type.LIST
+    while isinstance(node, exp.Cast) and node.to.this in kinds:
         node = node.this
     return node
 
