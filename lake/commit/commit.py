@@ -1,13 +1,11 @@
 """Commits all tables of a range of masterchain blocks to the lake, all or nothing.
 
-1. Data files are written under temporary names, synced and renamed; then their folders are synced.
-2. ``_log/<N>.json`` is created exclusively (a hard link to a synced temporary file) and its folder
-   is synced. The commit exists from that link on.
-3. No commit lists the files that a crash leaves; the sweep removes them (lake.maintenance.orphan).
+Data files are written under temporary names, synced and renamed; then their folders are synced.
+``_log/<N>.json`` is a hard link to a synced temporary file, so it is created exclusively: the
+commit exists from then on. The sweep removes what a crash leaves (``lake.maintenance.orphan``).
 
-Derived rows, such as traces, are computed from the newest state before the lock is taken. They are
-part of the same commit and may replace files of earlier ones, so they are derived again if the
-files of the lake changed meanwhile.
+Derived rows, such as traces, are computed from the newest state before the lock is taken, and again
+if the files of the lake changed meanwhile.
 """
 
 import os
@@ -158,19 +156,15 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
 ) -> Commit:
     """Add all rows of the masterchain blocks ``first_mc_seqno..last_mc_seqno``, both included.
 
-    Missing tables count as empty. Rows of mc_seqno 0, the zero state, belong to the range that
-    begins at 1. A lake that does not exist is created. ``day`` is the UTC day of the blocks
-    (``YYYY-MM-DD``), ``source`` a fingerprint of the source of the rows. ``derive`` yields the
-    rows derived from these, stage by stage, ``log`` is a reader of this lake's log, and ``submit``
-    starts calls in other processes, which write large files. If no table has more than
-    ``pack_rows`` rows, one file has all of them until the next compaction.
+    Missing tables count as empty, and a missing lake is created. Rows of the zero state, mc_seqno
+    0, come with block 1. ``day`` is the UTC day (``YYYY-MM-DD``), ``source`` a fingerprint of the
+    source. ``derive`` yields the rows derived from these, stage by stage; ``submit`` starts calls
+    in other processes, which write large files. If no table has more than ``pack_rows`` rows, one
+    file has all of them until the next compaction.
 
     Raises:
-        RowsRejected: rows do not fit the schema or the range.
-        RangeOverlap: the lake already has some of these blocks.
-        NetworkMismatch: the lake belongs to another network.
-        CommitConflict: other commits interfered at every attempt, or a writer that does not honour
-            our lock created the log entry.
+        RowsRejected, RangeOverlap: rows or range do not fit; NetworkMismatch: another network.
+        CommitConflict: other commits interfered at every attempt, or ignored our lock.
         LakeFull: no room; nothing was committed.
     """
     reach("commit.start")

@@ -129,10 +129,7 @@ Action = dict[str, Any]
 
 
 class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is published: a commit and the digest of its entry, and the newest version by table.
-
-    ``schema_version`` is that of the tables' columns; ``lake`` is part of the ids of the tables.
-    """
+    """What is published: a commit and its digest, and the newest version of each table."""
 
     commit: int
     digest: str
@@ -157,10 +154,9 @@ class _Version(NamedTuple):
 
 
 def publish(log: LogReader, settings: LakeSettings) -> None:
-    """Bring the Delta logs up to the newest commit; without the setting ``delta``, remove them.
+    """Bring the Delta logs, and views once written, up to the newest commit, or remove the logs.
 
     A table whose log is damaged, or of another history of the lake, starts again at version 0.
-    The views for other tools, if there are any, follow, too.
     """
     lake_dir = log.lake_dir
     if (lake_dir / VIEWED_FILE).exists():
@@ -196,10 +192,7 @@ def remove_logs(lake_dir: Path) -> None:
 
 
 def list_published(lake_dir: Path, state: LogState) -> set[str]:
-    """Return the paths that published versions still list although ``state`` does not.
-
-    With them are all that the views for other tools list.
-    """
+    """Return the paths that published versions or the views list although ``state`` does not."""
     viewed = _read_viewed(lake_dir)
     if not (lake_dir / POSITION_FILE).exists():
         return viewed

@@ -95,8 +95,7 @@ def commit_derived(
 ) -> Commit | None:
     """Commit what ``derive`` returns for the lake; return None if nothing changes.
 
-    Rows are derived without the lock. They are spooled to an unnamed file until all are derived,
-    and derived again if the files of the lake changed meanwhile.
+    Rows are derived without the lock, spooled, and derived again if the files changed meanwhile.
     """
     read_state(lake_dir)  # a folder without a lake has no lock to hold
     with hold_lock(lake_dir / QUEUE_FILE):
@@ -148,10 +147,9 @@ _NAME = FETCHED_ACCOUNTS.name
 def keep_fetched(
     lake_dir: Path, rows: pa.Table, most: int, settings: LakeSettings
 ) -> Commit | None:
-    """Commit rows of ``fetched_accounts``; keep the ``most`` rows of the newest blocks.
+    """Commit rows of ``fetched_accounts``, at their blocks' places; keep ``most`` of the newest.
 
-    Rows are at the place of their block. Rows whose block was undone meanwhile are left out;
-    return None if no row is left.
+    Rows whose block was undone meanwhile are left out; return None if no row is left.
     """
     with hold_lock(lake_dir / LOCK_FILE):
         state = read_state(lake_dir)

@@ -168,7 +168,7 @@ def count_rows(snapshot: Snapshot, table: str, bounds: Mapping[str, Span]) -> in
     """Return the number of rows in row groups of a table that may have rows within bounds."""
     rows = 0
     for file in _list_files(snapshot, table, bounds.get("mc_seqno", (0, _NO_END))):
-        if file.pack:
+        if file.pack or not bounds:
             rows += file.rows
             continue
         try:
@@ -179,8 +179,6 @@ def count_rows(snapshot: Snapshot, table: str, bounds: Mapping[str, Span]) -> in
 
 
 def _count_rows(path: str, bounds: Mapping[str, Span]) -> int:
-    if not bounds:
-        return sum(rows for rows, _ in _list_groups(path, None))
     columns = [(_list_groups(path, name), bound) for name, bound in bounds.items()]
     counts = [rows for rows, _ in columns[0][0]]
     return sum(
@@ -191,12 +189,12 @@ def _count_rows(path: str, bounds: Mapping[str, Span]) -> int:
 
 
 @lru_cache(KEPT_EXTENTS)
-def _list_groups(path: str, name: str | None) -> tuple[Group, ...]:
+def _list_groups(path: str, name: str) -> tuple[Group, ...]:
     """Return the row groups of a file; files never change."""
     footer = pq.read_metadata(path)
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-    if name is None or not groups:
-        return tuple((group.num_rows, None) for group in groups)
+    if not groups:
+        return ()
     # Avoid ``footer.schema``, whose reference cycle would keep both in memory for minutes.
     places = {groups[0].column(at).path_in_schema: at for at in range(footer.num_columns)}
     found = ((group.num_rows, group.column(places[name]).statistics) for group in groups)

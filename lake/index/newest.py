@@ -1,7 +1,4 @@
-"""Looks up the newest states of accounts in segments, for a writer at the end of a lake.
-
-Files of ``account_states`` do not show which accounts they have: all would have to be read.
-"""
+"""Looks up the newest states of accounts in segments, as files do not show whose they have."""
 
 from collections.abc import Collection
 from pathlib import Path

@@ -17,7 +17,7 @@ from tonlake.lake.index.segment.segment import Segment, SegmentTable
 
 
 class Declined(Exception):
-    """The index cannot answer this query, or only slowly: SQL does."""
+    """The index cannot answer, or only slowly, which anything here may find: SQL does."""
 
 
 MAX_READ = 10_000
@@ -43,13 +43,9 @@ def walk(
     *,
     descending: bool,
 ) -> Iterator[tuple[int, int]]:
-    """Yield moment and number of the rows that all lists have, by moment; ties in any order.
+    """Yield moment and number of the rows that all lists, which ascend, have; ties in any order.
 
-    ``moment`` is the first column by which the rows are sorted, or the name of another order.
-    ``span`` are the least and the greatest moment. Lists ascend.
-
-    Raises:
-        Declined: too many rows would have to be compared.
+    ``moment`` is the first column by which rows are sorted, or another order; ``span`` its bounds.
     """
     moments, order = table.numbers[moment], table.orders.get(moment)
     rows: Sequence[int] = range(table.count) if order is None else order
@@ -97,11 +93,7 @@ def read_first(
     read: Callable[[list[tuple[Any, T, int]]], list[Any]],
     most: int,
 ) -> list[Any]:
-    """Return what ``read`` finds at the first places: ``most``, and all with the last one's moment.
-
-    Raises:
-        Declined: too many rows would have to be read.
-    """
+    """Return what ``read`` finds at the first ``most`` places, and those of the last moment."""
     found: list[Any] = []
     count, size = 0, most
     ahead = next(places, None)
@@ -207,10 +199,7 @@ class Listed(NamedTuple):
         return self.end - self.start
 
     def cut(self, first: int | None, last: int | None, *, by_time: bool = False) -> Listed:
-        """Return those within a range of logical time, both ends included.
-
-        ``by_time``: the range is in Unix seconds; only for transactions of one account.
-        """
+        """Return those from a logical time to another, or ``by_time``, Unix seconds."""
         if first is None and last is None:
             return self
         transactions = self.segment.transactions
@@ -247,10 +236,7 @@ def cut_hits(hits: Iterable[Hit], *, descending: bool, offset: int, limit: int) 
 
 
 def order_ties(found: Iterable[tuple[Any, Hit]], most: int) -> list[Hit]:
-    """Return the first ``most`` transactions by moment; ties by workchain and account id.
-
-    These take longer to read than a moment does, so they are read only for ties.
-    """
+    """Return the first ``most`` transactions by moment; only ties are compared by account."""
     hits: list[Hit] = []
     for _, tied in groupby(found, key=itemgetter(0)):
         if len(hits) >= most:

@@ -45,10 +45,9 @@ ANSWERS: dict[str, Answer] = {
 
 
 def find_answer(index: Index, name: str, parameters: Mapping[str, Any]) -> list[Any] | None:
-    """Return the rows of a registered query, a sequence; None if its SQL must run.
+    """Return the rows of a registered query, at least its columns; None if its SQL must run.
 
-    Rows have at least the columns of the query. They are dicts, or light objects whose columns are
-    read by name like a dict's. ``parameters`` include defaults.
+    They are dicts, or read by name like dicts. ``parameters`` include defaults.
     """
     try:
         found: list[Any] = ANSWERS[name](index, parameters)

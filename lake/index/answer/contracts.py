@@ -138,10 +138,7 @@ _Place = tuple["SegmentTable", int]
 def _find_places(
     tables: Sequence[SegmentTable], column: str, addresses: Iterable[AccountId]
 ) -> list[_Place]:
-    """Return rows that have one of the addresses in a column, and a few others.
-
-    For a column other than ``account``, at least one row per account and address.
-    """
+    """Return rows with one of the addresses in a column, one per account at least, and others."""
     hashes = list({account for _, account in addresses})
     return [
         (table, number)

@@ -278,10 +278,7 @@ class _Ends(NamedTuple):
 
 
 def _walk_ends(ends: _Ends, most: int, *, descending: bool) -> Iterator[tuple[int, Any]]:
-    """Yield logical times, each with row and message, in order.
-
-    Of many, those after twice ``most`` are sorted when they are needed.
-    """
+    """Yield logical times, each with row and message, in order; the first are sorted first."""
     keys = -ends.lts if descending else ends.lts
     parts = [np.arange(len(keys))]
     few = 2 * most + 1
@@ -295,11 +292,7 @@ def _walk_ends(ends: _Ends, most: int, *, descending: bool) -> Iterator[tuple[in
 
 
 def _list_ends_of(segment: Segment, asked: Mapping[str, Any]) -> _Ends:
-    """Return the transactions of a segment at the ends of messages that may pass the filters.
-
-    Raises:
-        Declined: there is no filter with postings, or there are too many messages.
-    """
+    """Return transactions at the ends of messages that may pass filters, which have postings."""
     lists = _list_postings(segment, asked)
     if not lists or len(lists[0]) > MAX_ENDS:
         raise Declined

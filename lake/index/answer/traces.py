@@ -47,11 +47,7 @@ class TraceRows:
     def find(
         self, trace_ids: Iterable[bytes], moment: str = "end_lt", span: Range = (0, NO_LT)
     ) -> list[Any]:
-        """Return the rows of traces, each once; those outside of a span need not be among them.
-
-        Raises:
-            Declined: a trace is missing that should be complete.
-        """
+        """Return the rows of traces, all found, each once; those outside a span may be left out."""
         wanted = dict.fromkeys(trace_ids)
         fresh = (trace_id for trace_id in wanted if trace_id not in self._found)
         self._found |= self._segments.find_traces(fresh, moment, span)
@@ -102,10 +98,7 @@ def find_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
 
 
 def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    """Answer ``v3/traces_of_account``.
-
-    A trace ends at the account's transaction or later, within the longest duration of a trace.
-    """
+    """Answer ``v3/traces_of_account``: traces end within the longest duration from a row."""
     segments = index.current
     by_time, descending = asked["by_time"], asked["descending"]
     most = asked["offset"] + asked["limit"]
@@ -281,11 +274,7 @@ def _moment(asked: Mapping[str, Any]) -> str:
 def _read_keys(
     tables: Sequence[SegmentTable], column: str, values: Sequence[bytes | int]
 ) -> list[Any]:
-    """Return the rows that may have one of some values in a column.
-
-    Raises:
-        Declined: they are too many.
-    """
+    """Return the rows that may have one of some values in a column."""
     found = [
         (table, sorted({row for value in set(values) for row in table.find(column, value)}))
         for table in tables

@@ -145,10 +145,7 @@ def _walk_failed(segment: Segment, asked: Mapping[str, Any]) -> Iterator[_Found]
 def _walk_range(segment: Segment, asked: Mapping[str, Any]) -> Iterator[_Found]:
     """Yield the transactions in ranges of both moments, in order, block by block.
 
-    Blocks are nearly in order: a transaction is yielded once no block left can have an earlier one.
-
-    Raises:
-        Declined: too many transactions would have to be compared.
+    Blocks are nearly in order: a transaction waits until no block left can have an earlier one.
     """
     transactions, descending = segment.transactions, asked["descending"]
     times, lts = transactions.now, transactions.lt
@@ -244,8 +241,7 @@ class Records(Sequence["Record"]):
     def write(self, write: Callable[[list[list[Any]], memoryview], list[T]]) -> list[T]:
         """Return what a function writes of each record.
 
-        It takes records as lists of ``RECORD_COLUMNS`` with numbers in place of 32-byte values, and
-        the values, so that these need not become Python objects.
+        It takes lists of ``RECORD_COLUMNS``, in which 32-byte values are numbers, and these values.
         """
         texts: list[Any] = [None] * len(self._hits)
         for segment, places, lists in self._segments.iter_lists(self._hits):

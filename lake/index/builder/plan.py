@@ -1,7 +1,4 @@
-"""Plans index segments: few of them, and none too large to build.
-
-Segments end where commits do. The plan depends only on the lake and the settings.
-"""
+"""Plans index segments, which end where commits do: few of them, and none too large to build."""
 
 import hashlib
 import re
