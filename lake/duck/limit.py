@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.lake.log.state import DataFile
 
 AGAIN_S = 0.05
 """A query past its limit is interrupted at this interval until it ends, because DuckDB forgets an
@@ -80,7 +79,6 @@ WATCH = Watch()
 
 
 _MIN_VALUE, _MAX_VALUE = 0, (1 << 63) - 1
-_NO_END = 1 << 32
 KEPT_EXTENTS = 8_192
 
 Span = tuple[int, int]
@@ -167,7 +165,12 @@ def _bound(work: Work, asked: Mapping[str, Any]) -> dict[str, Span]:
 def count_rows(snapshot: Snapshot, table: str, bounds: Mapping[str, Span]) -> int:
     """Return the number of rows in row groups of a table that may have rows within bounds."""
     rows = 0
-    for file in _list_files(snapshot, table, bounds.get("mc_seqno", (0, _NO_END))):
+    for file in snapshot.files[table]:
+        place = read_place(file.path)
+        # Rows of the zero state, of masterchain block 0, come with block 1.
+        span = (place.first if place.first > 1 else 0, place.last)
+        if not place.is_open and not _may_hold(span, bounds.get("mc_seqno", span)):
+            continue
         if file.pack or not bounds:
             rows += file.rows
             continue
@@ -207,13 +210,3 @@ def _list_groups(path: str, name: str) -> tuple[Group, ...]:
 def _may_hold(span: Span | None, bound: Span) -> bool:
     """Whether a column with this span, or None if unknown, may have a value within bounds."""
     return span is None or (span[0] <= bound[1] and span[1] >= bound[0])
-
-
-def _list_files(snapshot: Snapshot, table: str, bound: Span) -> Iterator[DataFile]:
-    """Yield the files that may have rows of a range of blocks, judging by their paths."""
-    for file in snapshot.files[table]:
-        place = read_place(file.path)
-        # Rows of the zero state, of masterchain block 0, come with block 1.
-        first = place.first if place.first > 1 else 0
-        if place.is_open or _may_hold((first, place.last), bound):
-            yield file

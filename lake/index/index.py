@@ -109,7 +109,7 @@ class Segments:
         self.stale = stale
         self.segments = sorted(segments, key=attrgetter("first_mc_seqno"))
         self._newest_first = self.segments[::-1]
-        self._ranking = Ranking(self.segments)
+        self.ranking = Ranking(self.segments)
 
     def tables(self, name: str) -> list[SegmentTable]:
         """Return a table of all segments."""
@@ -211,10 +211,6 @@ class Segments:
             if len(self.segments) > 1:
                 missing = [account for account in missing if account not in found]
         return found
-
-    def rank_accounts(self, offset: int, limit: int) -> list[Ranked]:
-        """Return a page of accounts, highest balance first."""
-        return self._ranking.page(offset, limit)
 
     def read_records(self, hits: Sequence[Hit]) -> list[Record]:
         """Return the records of transactions, in the same order."""

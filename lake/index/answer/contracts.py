@@ -9,7 +9,15 @@ from typing import Any, NamedTuple
 
 from tonlake.lake.account import AccountId
 from tonlake.lake.index.index import Index
-from tonlake.lake.index.page import Declined, bound, merge_walks, read_first, read_rows, walk
+from tonlake.lake.index.page import (
+    Declined,
+    bound,
+    is_within,
+    merge_walks,
+    read_first,
+    read_rows,
+    walk,
+)
 from tonlake.lake.index.segment.declared import INDEXED, workchain_of
 from tonlake.lake.index.segment.segment import SegmentTable
 
@@ -226,10 +234,6 @@ def _by_appearance(_sales: Sales, _bound: Mapping[str, Any]) -> Order:
     return [(_FIRST, False)]
 
 
-def _by_account(_sales: Sales, _bound: Mapping[str, Any]) -> Order:
-    return []
-
-
 def _by_name(_sales: Sales, _bound: Mapping[str, Any]) -> Order:
     return [(lambda row: (len(row["domain"]), row["domain"]), False)]
 
@@ -280,7 +284,7 @@ ORDERS: dict[str, Callable[[Sales, Mapping[str, Any]], Order]] = {
     "jetton_wallets": _order_wallets,
     "nft_collections": _by_appearance,
     "nft_items": _order_items,
-    "nft_sales": _by_account,
+    "nft_sales": lambda _sales, _bound: [],
     "dns_records": _by_name,
     "multisig_wallets": _by_age,
     "multisig_orders": _by_age,
@@ -381,18 +385,13 @@ def _passes_transfer(
     filters: Sequence[_Filter],
     bound: Mapping[str, Any],
 ) -> bool:
-    if name == "jetton_transfers" and row["aborted"]:
-        return False
-    if bound["start_utime"] is not None and row["now"] < bound["start_utime"]:
-        return False
-    if bound["end_utime"] is not None and row["now"] > bound["end_utime"]:
-        return False
-    if bound["start_lt"] is not None and row["lt"] < bound["start_lt"]:
-        return False
-    if bound["end_lt"] is not None and row["lt"] > bound["end_lt"]:
-        return False
-    return all(
-        any(address_of(column)(row) in one.addresses for column in one.columns) for one in filters
+    return (
+        (name != "jetton_transfers" or not row["aborted"])
+        and is_within(row["now"], bound["start_utime"], bound["end_utime"])
+        and is_within(row["lt"], bound["start_lt"], bound["end_lt"])
+        and all(
+            any(address_of(each)(row) in one.addresses for each in one.columns) for one in filters
+        )
     )
 
 

@@ -45,7 +45,7 @@ def find_newest_state(index: Index, asked: Mapping[str, Any]) -> list[Any]:
 
 def rank_accounts(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/accounts_by_balance``."""
-    ranked = index.segments.rank_accounts(asked["offset"], asked["limit"])
+    ranked = index.segments.ranking.page(asked["offset"], asked["limit"])
     return [
         {"workchain": workchain, "account": account, "balance": balance}
         for balance, workchain, account in ranked

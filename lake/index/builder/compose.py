@@ -34,7 +34,14 @@ from tonlake.lake.index.segment.declared import (
     workchain_of,
 )
 from tonlake.lake.index.segment.file import SegmentWriter
-from tonlake.lake.index.segment.rows import Pool, encode_rows, list_columns, write_bags, write_rows
+from tonlake.lake.index.segment.rows import (
+    HASHES,
+    Pool,
+    encode_rows,
+    list_columns,
+    write_bags,
+    write_rows,
+)
 from tonlake.lake.index.segment.segment import (
     CODE_ABSENT,
     CODE_FIRST,
@@ -188,7 +195,7 @@ class _Composer:
         self._pool = Pool()
 
     def finish(self, stream: IO[bytes]) -> None:
-        self._pool.write(self._writer)
+        self._writer.add(HASHES, self._pool.values)
         write_rows(self._writer, self._rows, packed=self._packed)
         self._writer.write(stream, self._source.mc_range)
 
@@ -254,7 +261,7 @@ class _Composer:
         """Add bags, at places ``order``, by account, and the numbers of the state hashes after."""
         self._writer.add("transactions.state", pc.cast(states, pa.uint32()))
         rows = pc.sort_indices(accounts)
-        known = (self._pool.take(rows), self._pool.take(states.take(rows)))
+        known = (self._pool.values.take(rows), self._pool.values.take(states.take(rows)))
         write_bags(self._writer, bags, order.take(rows), known, packed=self._packed)
 
     def _add_accounts(self, *tables: pa.Table) -> list[pa.Array]:
@@ -267,7 +274,7 @@ class _Composer:
         every = encoded.dictionary
         ids = pc.cast(pc.shift_right(every, 32), pa.uint32())
         workchains = pc.cast(pc.add(pc.bit_wise_and(every, _LOW), _LEAST), pa.int32())
-        accounts = pa.table([self._pool.take(ids), workchains], ["account", "workchain"])
+        accounts = pa.table([self._pool.values.take(ids), workchains], ["account", "workchain"])
         order = pc.sort_indices(accounts, [("account", "ascending"), ("workchain", "ascending")])
         ranks = pc.cast(pc.sort_indices(order), pa.uint32())
         stops = [0, *accumulate(map(len, keys))]

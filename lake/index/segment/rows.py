@@ -47,28 +47,20 @@ class Pool:
 
     def __init__(self) -> None:
         """Start without any."""
-        self._values = pa.array([], _HASH)
+        self.values = pa.array([], _HASH)
 
     def number(self, tables: Sequence[pa.Table]) -> list[pa.Table]:
         """Return tables with numbers in place of 32-byte values, which get them as they appear."""
         columns = [column for table in tables for column in table.columns]
         given = [each for column in columns for chunk in column.chunks for each in _flatten(chunk)]
-        kept = [self._values, *given]
+        kept = [self.values, *given]
         encoded = pa.chunked_array(kept, _HASH).dictionary_encode()
         if encoded.num_chunks:
-            self._values = encoded.chunk(0).dictionary
+            self.values = encoded.chunk(0).dictionary
         ready = (chunk.indices for chunk in encoded.chunks)  # Arrow leaves out empty ones
         numbers = [next(ready) if len(values) else _NO_NUMBERS for values in kept]
         rest = iter(numbers[1:])
         return [_replace_values(table, rest) for table in tables]
-
-    def take(self, numbers: pa.Array) -> pa.Array:
-        """Return values by number."""
-        return self._values.take(numbers)
-
-    def write(self, writer: SegmentWriter) -> None:
-        """Write all values."""
-        writer.add(HASHES, self._values)
 
 
 _HASH = pa.binary(HASH_BYTES)

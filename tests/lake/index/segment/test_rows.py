@@ -73,7 +73,7 @@ def test_rows_are_read_as_they_were_written(rows: list[tuple[Any, ...]], packed:
     with mock.patch.object(module, "_MIN_BYTES", 1_000), mock.patch.object(module, "_SAMPLES", 8):
         many = [b"as if it were a row %d" % at for at in range(2_000)]
         module.write_rows(writer, {"t": copies, "more": many if packed else []}, packed=packed)
-    pool.write(writer)
+    writer.add(module.HASHES, pool.values)
     file = close(writer)
     held = module.SegmentRows(file)
     found = list(held.read(*file.rows("t.rows"), range(len(rows))))
