@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -276,27 +277,16 @@ def _merge(parts: Iterable[Iterator[pa.Table]], table: Table) -> Iterator[pa.Tab
         bound = min(head.last for head in heads)
         at_work = [number for number, head in enumerate(heads) if head.first <= bound]
         joined = pa.concat_tables([heads[number].window for number in at_work])
-        starts, total = [], 0
-        for number in at_work:
-            starts.append(total)
-            total += heads[number].window.num_rows
+        stops = np.cumsum([heads[number].window.num_rows for number in at_work])
         order = pc.sort_indices(joined, [(name, "ascending") for name in table.sort])
-        ends = pa.array([start - 1 for start in (*starts[1:], total)], order.type)
+        ends = pa.array(stops - 1, order.type)
         taken = order.slice(0, pc.min(pc.index_in(ends, value_set=order)).as_py() + 1)
         yield joined.take(taken)
-        gone = pc.value_counts(_number_parts(taken, starts))
-        counts = {row["values"]: row["counts"] for row in gone.to_pylist()}
-        for place, number in enumerate(at_work):
-            heads[number] = _advance(heads[number], counts.get(place, 0), table)
+        places = np.searchsorted(stops, taken.to_numpy(), side="right")
+        counts = np.bincount(places, minlength=len(stops)).tolist()
+        for number, count in zip(at_work, counts, strict=True):
+            heads[number] = _advance(heads[number], count, table)
         heads = [head for head in heads if head.window.num_rows]
-
-
-def _number_parts(taken: pa.Array, starts: list[int]) -> pa.Array:
-    """Return the part number of each row, given the rows where the parts start."""
-    numbers = pc.cast(pc.greater_equal(taken, starts[0]), pa.int32())
-    for start in starts[1:]:
-        numbers = pc.add(numbers, pc.cast(pc.greater_equal(taken, start), pa.int32()))
-    return pc.subtract(numbers, 1)
 
 
 def _next_head(rest: Iterator[pa.Table], table: Table) -> _Head | None:
@@ -312,12 +302,8 @@ def _advance(head: _Head, count: int, table: Table) -> _Head:
     return _next_head(head.rest, table) or head._replace(window=head.window.slice(count))
 
 
-def _edge_keys(window: pa.Table, table: Table) -> tuple[Key, Key]:
+def _edge_keys(window: pa.Table, table: Table) -> list[Key]:
+    """Return the first and the last key of rows; as in Arrow, NULL sorts last."""
     keys = window.select(table.sort)
-    first, last = (keys.slice(at, 1).to_pylist()[0] for at in (0, keys.num_rows - 1))
-    return _make_key(first.values()), _make_key(last.values())
-
-
-def _make_key(values: Iterable[Any]) -> Key:
-    """Return values as a key that sorts as in Arrow: NULL last."""
-    return tuple((value is None, value) for value in values)
+    edges = (keys.slice(at, 1).to_pylist()[0].values() for at in (0, keys.num_rows - 1))
+    return [tuple((value is None, value) for value in values) for values in edges]

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import partial, reduce
 from itertools import chain
 from pathlib import Path
@@ -343,26 +343,21 @@ def find_used_cells(
     for damage in find_damage(lake_dir, files, trust_earlier=True):
         raise damage
     snapshot = Snapshot(lake_dir, LogState(files=tuple(files)))
-    with (
-        _naming_shortage(lake_dir),
-        tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=lake_dir / LOG_FOLDER) as spill,
-        closing(connect(snapshot, settings, tables=_READ, spill=Path(spill))) as connection,
-    ):
-        connection.execute(_OLD, {"border": border})
-        connection.execute(_ROOTS, {"border": border})
-        connection.execute(_REACHED)
-        while connection.execute(_CHILDREN).execute(_COUNT).fetchall() != [(0,)]:
-            connection.execute(_ADD)
-        staying = connection.sql(_STAYING, params={"border": border})
-        for batch in staying.to_arrow_reader(settings.row_group_rows):
-            yield pa.Table.from_batches([batch]).cast(STATE_CELLS.arrow)
-
-
-@contextmanager
-def _naming_shortage(lake_dir: Path) -> Iterator[None]:
-    """Turn DuckDB's out-of-memory and disk-full errors into LakeFull."""
     try:
-        yield
+        with (
+            tempfile.TemporaryDirectory(
+                prefix=TEMPORARY_PREFIX, dir=lake_dir / LOG_FOLDER
+            ) as spill,
+            closing(connect(snapshot, settings, tables=_READ, spill=Path(spill))) as connection,
+        ):
+            connection.execute(_OLD, {"border": border})
+            connection.execute(_ROOTS, {"border": border})
+            connection.execute(_REACHED)
+            while connection.execute(_CHILDREN).execute(_COUNT).fetchall() != [(0,)]:
+                connection.execute(_ADD)
+            staying = connection.sql(_STAYING, params={"border": border})
+            for batch in staying.to_arrow_reader(settings.row_group_rows):
+                yield pa.Table.from_batches([batch]).cast(STATE_CELLS.arrow)
     except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
         raise LakeFull(
             f"no room to find the state cells in use in {lake_dir} ({error}); nothing was pruned: "
