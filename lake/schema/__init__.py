@@ -318,14 +318,6 @@ BASE_TABLES: tuple[Table, ...] = (
     LIBRARIES,
 )
 
-SIDE_TABLES: tuple[Table, ...] = (
-    BLOCK_PROOFS,
-    QUEUE_SIZES,
-    OFFCHAIN_METADATA,
-    FETCHED_ACCOUNTS,
-)
-"""Tables from sources other than blocks; optional in a lake."""
-
 DERIVED_TABLES: tuple[Table, ...] = (
     *(TRANSACTION_TRACES, TRACES, OPEN_EDGES),
     *CONTRACT_TABLES,
@@ -334,8 +326,11 @@ DERIVED_TABLES: tuple[Table, ...] = (
 )
 """Tables derived from the base tables."""
 
+_SIDE_TABLES = (BLOCK_PROOFS, QUEUE_SIZES, OFFCHAIN_METADATA, FETCHED_ACCOUNTS)
+"""Tables from sources other than blocks; optional in a lake."""
+
 TABLES: dict[str, Table] = {
-    table.name: table for table in (*BASE_TABLES, *SIDE_TABLES, *DERIVED_TABLES)
+    table.name: table for table in (*BASE_TABLES, *_SIDE_TABLES, *DERIVED_TABLES)
 }
 
 __all__ = [

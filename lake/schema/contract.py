@@ -277,12 +277,8 @@ HISTORY_TABLES: tuple[Table, ...] = (
 )
 """Tables with a row per state of an account; each has a view ``latest_<name>``."""
 
-MOVE_TABLES: tuple[Table, ...] = (JETTON_TRANSFERS, JETTON_BURNS, NFT_TRANSFERS)
-
 CONTRACT_TABLES: tuple[Table, ...] = (
-    INTERFACES,
-    *HISTORY_TABLES,
-    *MOVE_TABLES,
-    UNANSWERED_METHODS,
+    *(INTERFACES, *HISTORY_TABLES),
+    *(JETTON_TRANSFERS, JETTON_BURNS, NFT_TRANSFERS, UNANSWERED_METHODS),
 )
 """All tables of contracts and transfers: derived from base rows, except in recorded traces."""
