@@ -67,10 +67,7 @@ def read_friendly_address(text: str) -> bytes:
 
 
 def read_hash(text: str) -> bytes:
-    """Return 32 bytes from 64 hex digits, with 0x or not, 43 base64 characters or 44.
-
-    Raises ValueError if it is neither.
-    """
+    """Return 32 bytes from 64 hex digits, after 0x or not, 43 or 44 of base64, or ValueError."""
     if match := _HEX_HASH.fullmatch(text):
         return bytes.fromhex(match[1])
     if match := _BASE64_HASH.fullmatch(text):

@@ -217,10 +217,7 @@ class Reader:
             raise ParameterMismatch(f"query {name} with these parameters: {error}") from error
 
     def ask(self, statement: str, parameters: Mapping[str, object]) -> pa.Table:
-        """Run a user's statement, which only reads, with values for its ``$name`` placeholders.
-
-        Raises QueryError of ``tonlake.lake.errors``, or LakeCorrupt: it needs a damaged file.
-        """
+        """Run a user's statement, which only reads; raises QueryError of the lake, LakeCorrupt."""
         views = " ".join(choose_views(statement))
         try:
             with naming_the_fault(self.snapshot):

@@ -67,10 +67,7 @@ def commit_maintenance(
     segments: tuple[DataFile, ...] | None = None,
     baseline: Baseline | msgspec.UnsetType = msgspec.UNSET,
 ) -> Commit:
-    """Append a commit without blocks; the caller holds the lock and wrote the files.
-
-    The grace period of segments that are no longer live starts now.
-    """
+    """Append a commit without blocks, under the caller's lock; segments that go get a grace."""
     commit = Commit(
         number=state.number + 1,
         first_mc_seqno=state.ranges[0][0],
@@ -93,10 +90,7 @@ def commit_maintenance(
 def commit_derived(
     lake_dir: Path, settings: LakeSettings, derive: Callable[[LogState], Derivation | None]
 ) -> Commit | None:
-    """Commit what ``derive`` returns for the lake; return None if nothing changes.
-
-    Rows are derived without the lock, spooled, and derived again if the files changed meanwhile.
-    """
+    """Commit what ``derive`` returns without the lock, again if files changed; None: nothing."""
     read_state(lake_dir)  # a folder without a lake has no lock to hold
     with hold_lock(lake_dir / QUEUE_FILE):
         for _attempt in range(ATTEMPTS):
@@ -147,10 +141,7 @@ _NAME = FETCHED_ACCOUNTS.name
 def keep_fetched(
     lake_dir: Path, rows: pa.Table, most: int, settings: LakeSettings
 ) -> Commit | None:
-    """Commit rows of ``fetched_accounts``, at their blocks' places; keep ``most`` of the newest.
-
-    Rows whose block was undone meanwhile are left out; return None if no row is left.
-    """
+    """Commit rows of ``fetched_accounts``, of known blocks, the ``most`` newest; None: no row."""
     with hold_lock(lake_dir / LOCK_FILE):
         state = read_state(lake_dir)
         known = list_files(state, _NAME)

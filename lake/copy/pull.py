@@ -180,9 +180,8 @@ class _Copy:
     def adopt(self, after: _Reached) -> None:
         """Make the staged entries part of the log, all at once for every reader.
 
-        Files of commits in between may be gone, so no reader may mistake one of those for the
-        newest: the newest entry comes first, with its checkpoint, and the one that a reader waits
-        for last.
+        Files of commits in between may be gone, so no reader may take one for the newest: that
+        comes first, with its checkpoint, and the one that a reader waits for comes last.
         """
         before, state = self.reached.state, after.state
         start = after.start
@@ -401,8 +400,8 @@ def copy_file(
 ) -> None:
     """Copy one file and verify its digest, unless the target has it.
 
-    An object among those ``standing`` of the right size counts as the copy without being read: its
-    name has a part of the digest, and ``Storage.write`` writes the last bytes only if that matches.
+    An object ``standing`` with the right size is one: its last bytes are written if the digest
+    fits.
     """
     if target.is_local:
         is_there = not find_damage(Path(target.root), [file])

@@ -1,7 +1,4 @@
-"""A read-only DuckDB connection on one snapshot: a view per table, and the macros.
-
-The views name their files explicitly, so that every query on the connection sees one commit.
-"""
+"""Read-only DuckDB connections on one snapshot, whose views name the files of one commit."""
 
 from __future__ import annotations
 
@@ -155,11 +152,7 @@ def add_packed(
 
 
 def choose_views(statement: str | None) -> tuple[str, ...]:
-    """Return the views that a statement needs.
-
-    That is all if it is None, reads the catalogue, or names no view, as DuckDB suggests the
-    nearest.
-    """
+    """Return the views a statement needs: all for None, the catalogue, or no known name."""
     statement = needs_catalogue(statement)
     if statement is None:
         return ALL_VIEWS

@@ -1,7 +1,4 @@
-"""Tables for the views: labels of accounts and codes, and the stablecoins that price TON.
-
-Labels of ``[lake] labels``, a CSV or Parquet file, override built-in ones of ``labels.csv``.
-"""
+"""Tables for the views: labels, those that the settings name first, and stablecoins."""
 
 import csv
 import json

@@ -1,8 +1,4 @@
-"""Limits of queries: the time that they take, and the rows that SQL must read for a page.
-
-The rows are estimated from file names and row groups. Exact filters on hashes are not counted:
-bloom filters leave few row groups for them.
-"""
+"""Limits of queries: their time, and the rows that SQL must read, estimated from row groups."""
 
 import threading
 import time

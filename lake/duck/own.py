@@ -222,10 +222,7 @@ def ask_table(
     order: Iterable[tuple[str, bool]],
     page: tuple[int, int],
 ) -> pa.Table:
-    """Return a page (limit and offset) of a user-defined table; ties are broken by all columns.
-
-    Filters and ``order``, pairs of column and whether it descends, name columns of the table.
-    """
+    """Return rows of a user-defined table by limit and offset; ties are broken by all columns."""
     if not state.parts:
         return pa.table({column.name: pa.array([], pa.string()) for column in state.columns})
     types = {column.name: column.type for column in state.columns}

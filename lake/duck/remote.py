@@ -1,8 +1,4 @@
-"""SQL over a lake in object storage.
-
-A query reads the row groups and columns that it needs, for the days in its filter. Digests are not
-verified; a copy does that. User-defined tables are read as of the time they were copied there.
-"""
+"""SQL over a lake in object storage: it reads only what a query needs, and verifies no digests."""
 
 from __future__ import annotations
 
@@ -52,10 +48,7 @@ _FILES_OF = "files of "
 def open_to_ask(
     place: Path | str, number: int | None, settings: LakeSettings, statement: str | None = None
 ) -> Iterator[tuple[Snapshot, DuckDBPyConnection]]:
-    """Yield a snapshot of a lake, the newest by default, and a connection on it.
-
-    ``place`` is a folder or a URL; ``statement`` limits the views to those that it needs.
-    """
+    """Yield a snapshot of a lake, at a folder or URL, and a connection for a statement, or any."""
     with open_views(place, number, settings, statement) as (snapshot, views):
         if isinstance(views, RemoteViews):
             yield snapshot, views.connection

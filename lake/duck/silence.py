@@ -44,10 +44,7 @@ _OF_ALL_ACCOUNTS = ("latest_", "v_accounts", "v_balances", "v_jettons", "balance
 def check_literals(
     connection: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, object]
 ) -> None:
-    """Raise QueryError if a column is compared with a text that none of its values can equal.
-
-    Columns that the statement renames or computes are not checked.
-    """
+    """Raise QueryError if a column, by its own name, is compared with a text it never holds."""
     if "'" not in query and not parameters:
         return
     statement = _EXPLAIN.sub("", query, count=1) if _EXPLAIN.match(query) else query

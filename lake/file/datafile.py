@@ -74,10 +74,7 @@ def write_ahead(lake_dir: Path, settings: LakeSettings, file: NewFile) -> Writte
 
 
 class FilesAhead:
-    """Large files of a commit, written in the background while more rows are derived.
-
-    Files that no commit took are removed in the end.
-    """
+    """Large files of a commit, written in the background; those that no commit took are removed."""
 
     def __init__(self, lake_dir: Path, settings: LakeSettings, submit: Submit) -> None:
         """Start without files."""

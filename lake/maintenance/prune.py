@@ -120,10 +120,7 @@ def prune_lake(
     dry_run: bool = False,
     on_table: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> PruneReport:
-    """Prune the blocks before a masterchain seqno or a UTC day (``YYYY-MM-DD``).
-
-    ``on_table`` is called with the number of tables done and of all.
-    """
+    """Prune the blocks before a masterchain seqno or a UTC day (``YYYY-MM-DD``)."""
     log = LogReader(lake_dir)
     for _attempt in range(ATTEMPTS):
         plan = plan_prune(log.find(), before)

@@ -131,10 +131,9 @@ def _render_value(value: object) -> str:
 
 
 class ScannedTable(NamedTuple):
-    """One table of a scan: a row is returned if it passes all filters of one selection, if any.
+    """One table of a scan, in the database a ``view``: a row must pass all filters of a selection.
 
-    ``view`` is its name in the database. Rows are ordered as the files of ``table``, or by
-    ``order``.
+    Rows come in the order of the files of ``table``, or by ``order``.
     """
 
     name: str

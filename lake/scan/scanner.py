@@ -341,9 +341,8 @@ class Scanner:
     ) -> None:
         """Start at a masterchain block or after a cursor; end after block ``last``, if any.
 
-        ``open_newest`` returns the newest snapshot, the same object while it is. With ``limit``,
-        the scan ends with the block that reaches that many rows. A foreign cursor raises
-        CursorRefused.
+        ``open_newest`` returns the newest snapshot, the same object while it is. The scan ends with
+        the block that reaches ``limit`` rows. Raises CursorRefused.
         """
         self.source, self.last, self._left = source, last, limit
         self._open_newest = open_newest
