@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "api": {"api", "queries", "ingest", "lake"},
 }
 EXECUTING = frozenset({"execute", "executemany", "sql", "query", "from_query"})
-AUDITED = frozenset({"fill_statement", "join_scripts"})
+AUDITED = frozenset({"join_scripts"})
 """Functions of ``tonlake.lake.duck.statement``, the only module that may compose SQL text."""
 
 MODULE_LINES = 600

@@ -17,14 +17,7 @@ from typing import TYPE_CHECKING
 from tonlake.lake.duck.engine import DEFAULTS, begin_database, lock_database
 from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.own import add_own_views, own_folder
-from tonlake.lake.duck.statement import (
-    Name,
-    fill_statement,
-    join_scripts,
-    name_root,
-    quote,
-    quote_name,
-)
+from tonlake.lake.duck.statement import join_scripts, name_root, quote, quote_name
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import PARTITION, PackedRows, load_from
 from tonlake.lake.log.snapshot import Snapshot
@@ -343,7 +336,7 @@ class Engine:
         """Return a connection on which a schema's views are found by their plain names."""
         with self._lock:
             cursor = self._open().cursor()
-        cursor.execute(fill_statement("set search_path = {path}", path=f"{schema},main"))
+        cursor.execute(join_scripts([f"set search_path = {quote(f'{schema},main')}"]))
         return cursor
 
     def make_schema(self, schema: str) -> None:
@@ -351,10 +344,9 @@ class Engine:
         with self._lock:
             connection = self._open()
             while self._released:
-                name = Name(self._released.popleft())
-                statement = fill_statement("drop schema if exists {name} cascade", name=name)
-                connection.execute(statement)
-            connection.execute(fill_statement("create schema {name}", name=Name(schema)))
+                name = quote_name(self._released.popleft())
+                connection.execute(join_scripts([f"drop schema if exists {name} cascade"]))
+            connection.execute(join_scripts([f"create schema {quote_name(schema)}"]))
 
     def release(self, schema: str) -> None:
         """Let the next ``make_schema`` drop this schema; never blocks, as finalizers call it."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tonlake.lake.account import normalize_address
-from tonlake.lake.duck.statement import fill_statement, join_scripts
+from tonlake.lake.duck.statement import join_scripts, quote
 from tonlake.lake.errors import LabelsInvalid
 from tonlake.lake.settings import LakeSettings
 
@@ -72,9 +72,9 @@ def render_labels(settings: LakeSettings) -> str:
     coins = json.dumps(sorted({_read_address(text, "[lake] stablecoins") for text in named}))
     return join_scripts(
         [
-            fill_statement(_LABELS, rows=rows),
-            fill_statement(_CODE_LABELS, rows=_read_codes()),
-            fill_statement(_STABLECOINS, rows=coins),
+            _LABELS.format(rows=quote(rows)),
+            _CODE_LABELS.format(rows=quote(_read_codes())),
+            _STABLECOINS.format(rows=quote(coins)),
         ]
     )
 

@@ -6,25 +6,8 @@ DuckDB takes parameters neither as names of schemas and views nor in the definit
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 from tonlake.lake.errors import LakeMisplaced
-
-
-class Name(NamedTuple):
-    """A name of a schema, view or column."""
-
-    text: str
-
-
-def fill_statement(template: str, **values: Name | str) -> str:
-    """Return a constant template with each ``{placeholder}`` filled by a quoted value."""
-    return template.format_map(
-        {
-            key: quote_name(value.text) if isinstance(value, Name) else quote(value)
-            for key, value in values.items()
-        }
-    )
 
 
 def join_scripts(scripts: Iterable[str]) -> str:

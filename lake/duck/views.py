@@ -35,14 +35,7 @@ from tonlake.lake.duck.connection import (
 from tonlake.lake.duck.engine import DEFAULTS
 from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.own import OWN_FOLDER, list_own_tables, render_own_views
-from tonlake.lake.duck.statement import (
-    check_root,
-    fill_statement,
-    join_scripts,
-    name_root,
-    quote,
-    quote_name,
-)
+from tonlake.lake.duck.statement import check_root, join_scripts, name_root, quote, quote_name
 from tonlake.lake.errors import LakeError
 from tonlake.lake.file.regular import read_regular
 from tonlake.lake.file.rows import PARTITION
@@ -233,7 +226,7 @@ def render_script(
     snapshot: Snapshot, root: str, lake: str, settings: LakeSettings = DEFAULTS
 ) -> str:
     """Return the SQL script that creates every view and macro of the lake at ``root``."""
-    place = fill_statement(read_sql("lake_files"), root=root, lake=lake)
+    place = read_sql("lake_files").format(root=quote(root), lake=quote(lake))
     parts = [place, read_flat_macros(), render_labels(settings), _render_view_comments(_SNAPSHOT)]
     parts += [
         _render_comments(table.name, table.doc, table.columns, "table")
