@@ -33,14 +33,6 @@ class SettingsError(LakeError):
     """A setting has an unknown name or a bad value; the message names the nearest valid one."""
 
 
-class LabelsInvalid(SettingsError):
-    """Labels or stablecoins that the settings name cannot be read; the message shows where."""
-
-    def __init__(self, place: str, reason: str) -> None:
-        """Take the file and row, or the setting, and what is wrong there."""
-        super().__init__(f"{place}: {reason}")
-
-
 class LakeMisplaced(LakeError):
     """DuckDB cannot take the path of the lake's folder; the message has advice."""
 
@@ -97,35 +89,31 @@ class LakeTooNew(LakeError):
         self.file = file
 
 
-class CommitError(LakeError):
-    """A commit was refused; the lake is as it was before."""
-
-
-class RowsRejected(CommitError):
+class RowsRejected(LakeError):
     """The rows do not fit the schema of their table, or lie outside the range committed."""
 
 
-class NetworkMismatch(CommitError):
+class NetworkMismatch(LakeError):
     """The rows come from a network other than the lake's."""
 
 
-class RangeOverlap(CommitError):
+class RangeOverlap(LakeError):
     """The lake already has some of these masterchain blocks."""
 
 
-class CommitConflict(CommitError):
+class CommitConflict(LakeError):
     """Another writer created the next log entry; reading the log again shows its range."""
 
 
-class UndoRefused(CommitError):
+class UndoRefused(LakeError):
     """Blocks of an abandoned fork cannot be removed from the lake."""
 
 
-class PruneRefused(CommitError):
+class PruneRefused(LakeError):
     """Nothing was pruned, because no block would be left."""
 
 
-class LakeFull(CommitError):
+class LakeFull(LakeError):
     """The file system has no room for a file of the lake."""
 
 

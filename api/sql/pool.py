@@ -73,7 +73,7 @@ class SqlPool:
         ``max_bytes`` limits the size of an answer; ``lake`` sets the threads and labels of a
         process.
         """
-        render_labels(lake)  # raises LabelsInvalid now rather than at the first statement
+        render_labels(lake)  # raises SettingsError now rather than at the first statement
         labels = str(Path(lake.labels).absolute()) if lake.labels else ""
         self._settings = settings
         self._lake = msgspec.structs.replace(lake, labels=labels)  # workers change directory

@@ -122,8 +122,7 @@ def connect(
         add_own_views(connection, snapshot.lake_dir, settings, needs_catalogue(statement))
     # DuckDB takes 14 microseconds per entry, so allow folders rather than files.
     folders = [*(f"{root}/{name}/" for name in chosen), own_folder(snapshot.lake_dir)]
-    connection.execute("set allowed_directories = $folders", {"folders": folders})
-    lock_database(connection)
+    lock_database(connection, *folders)
     return connection
 
 
@@ -369,8 +368,7 @@ class Engine:
             connection = begin_database(self._settings)
             connection.execute(read_macros())
             connection.execute(render_labels(self._settings))
-            connection.execute("set allowed_directories = $paths", {"paths": [self._root]})
-            lock_database(connection)
+            lock_database(connection, self._root)
             self._connection = connection
         return self._connection
 

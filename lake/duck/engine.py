@@ -41,7 +41,9 @@ def begin_database(settings: LakeSettings, spill: Path | None = None) -> DuckDBP
     return connection
 
 
-def lock_database(connection: DuckDBPyConnection) -> None:
-    """Restrict a database permanently to the files that it is allowed to read."""
+def lock_database(connection: DuckDBPyConnection, *folders: str) -> None:
+    """Restrict a database permanently to the files in some folders."""
+    if folders:
+        connection.execute("set allowed_directories = $folders", {"folders": list(folders)})
     connection.execute("set enable_external_access = false")
     connection.execute("set lock_configuration = true")

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from tonlake.lake.account import normalize_address
 from tonlake.lake.duck.statement import join_scripts, quote
-from tonlake.lake.errors import LabelsInvalid
+from tonlake.lake.errors import SettingsError
 from tonlake.lake.settings import LakeSettings
 
 COLUMNS = ("address", "label", "category", "source")
@@ -102,7 +102,7 @@ def _read_given(path: Path) -> dict[str, Label]:
         else:
             rows = _read_csv(path.read_text(encoding="utf-8-sig"), str(path))
     except (OSError, UnicodeDecodeError, csv.Error, pa.ArrowException) as error:
-        raise LabelsInvalid(str(path), f"cannot be read: {error}") from error
+        raise SettingsError(f"{path}: cannot be read: {error}") from error
     return _index(rows, str(path))
 
 
@@ -110,7 +110,8 @@ def _read_csv(text: str, path: str, columns: Sequence[str] = COLUMNS) -> list[di
     reader = csv.DictReader(text.splitlines(keepends=True))
     missing = [name for name in columns if name not in (reader.fieldnames or ())]
     if missing:
-        raise LabelsInvalid(path, f"has no column {missing[0]}; it needs {', '.join(columns)}")
+        needed = ", ".join(columns)
+        raise SettingsError(f"{path}: has no column {missing[0]}; it needs {needed}")
     return list(reader)
 
 
@@ -118,10 +119,10 @@ def _index(rows: Iterable[Mapping[str, str | None]], path: str) -> dict[str, Lab
     found: dict[str, Label] = {}
     for number, row in enumerate(rows, 1):
         if not row["label"]:
-            raise LabelsInvalid(path, f"row {number} has no label")
+            raise SettingsError(f"{path}: row {number} has no label")
         address = _read_address(row["address"] or "", f"{path}, row {number}")
         if address in found:
-            raise LabelsInvalid(path, f"row {number} labels {row['address']} a second time")
+            raise SettingsError(f"{path}: row {number} labels {row['address']} a second time")
         found[address] = Label(
             address, row["label"], row["category"] or None, row["source"] or None
         )
@@ -133,4 +134,4 @@ def _read_address(text: str, place: str) -> str:
     try:
         return normalize_address(text)
     except ValueError as error:
-        raise LabelsInvalid(place, str(error)) from error
+        raise SettingsError(f"{place}: {error}") from error

@@ -240,9 +240,7 @@ def ask_table(
     )
     with closing(begin_database(settings)) as connection:
         add_own_views(connection, lake_dir, settings, name)
-        folders = [own_folder(lake_dir)]
-        connection.execute("set allowed_directories = $folders", {"folders": folders})
-        lock_database(connection)
+        lock_database(connection, own_folder(lake_dir))
         try:
             return connection.sql(join_scripts([text]), params=values).to_arrow_table()
         except duckdb.Error as error:

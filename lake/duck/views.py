@@ -15,7 +15,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -167,18 +167,20 @@ def _write_views(snapshot: Snapshot, root: str | None, settings: LakeSettings) -
     write_file(lake_dir / VIEWED_FILE, _render_list(snapshot, marks), "views")
     if (_read(views) or b"").startswith(text.encode()) and not [*find_changed(lake_dir)]:
         return [views, catalog]
-    with (
-        _failing_as_system(catalog),
-        unfinished(catalog.absolute()) as path,  # to DuckDB "~" and "s3:" are not local paths
-        duckdb.connect(
-            str(path), config={"storage_compatibility_version": _STORAGE_VERSION}
-        ) as connection,
-    ):
-        # Views are bound when they are created, and the root may be a path on another machine.
-        connection.execute("set variable lake = $path", {"path": here})
-        connection.begin()  # otherwise each of a thousand statements would wait for the disk
-        connection.execute(text)
-        connection.commit()
+    try:
+        with (
+            unfinished(catalog.absolute()) as path,  # to DuckDB "~" and "s3:" are not local paths
+            duckdb.connect(
+                str(path), config={"storage_compatibility_version": _STORAGE_VERSION}
+            ) as connection,
+        ):
+            # Views are bound when they are created, and the root may be a path on another machine.
+            connection.execute("set variable lake = $path", {"path": here})
+            connection.begin()  # otherwise each of a thousand statements would wait for the disk
+            connection.execute(text)
+            connection.commit()
+    except duckdb.IOException as error:
+        raise OSError(f"{catalog} cannot be written: {error}") from error
     with unfinished(views) as path:
         path.write_bytes(seal_script(text, catalog))
     return [views, catalog]
@@ -200,15 +202,6 @@ def _render_list(snapshot: Snapshot, marks: dict[str, str]) -> bytes:
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table(columns, metadata=marks), sink)
     return bytes(sink.getvalue())
-
-
-@contextmanager
-def _failing_as_system(file: Path) -> Iterator[None]:
-    """Raise DuckDB's errors about writing a file as OSError."""
-    try:
-        yield
-    except duckdb.IOException as error:
-        raise OSError(f"{file} cannot be written: {error}") from error
 
 
 _SNAPSHOT = View(

@@ -61,10 +61,7 @@ def _open_database(settings: LakeSettings, root: str, *, has_bodies: bool) -> Du
     database.execute("set parquet_metadata_cache = false")  # each file is read once
     if has_bodies:
         database.execute(read_macros())
-    if root:
-        folders = {"folders": [f"{root}/"]}
-        database.execute("set allowed_directories = $folders", folders)
-    lock_database(database)
+    lock_database(database, *([f"{root}/"] if root else []))
     return database
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Generator
-from contextlib import AbstractContextManager
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -85,7 +84,8 @@ class WebFolder:
             wait_s = min(_PAUSE_S * 2 ** min(attempts, 9), _MAX_PAUSE_S)
             attempts, most = attempts + 1, _ATTEMPTS
             try:
-                with self._ask(path, at) as answer:
+                headers = {"Range": f"bytes={at}-"} if at else {}
+                with self._client.stream("GET", self._base.join(path), headers=headers) as answer:
                     status = answer.status_code
                     if status not in _BUSY:
                         passed = self._find_begin(path, answer, at)
@@ -111,10 +111,6 @@ class WebFolder:
                     "URL and the network, and run the same command again"
                 )
             time.sleep(wait_s)
-
-    def _ask(self, path: str, at: int) -> AbstractContextManager[httpx.Response]:
-        headers = {"Range": f"bytes={at}-"} if at else {}
-        return self._client.stream("GET", self._base.join(path), headers=headers)
 
     def _find_begin(self, path: str, answer: httpx.Response, at: int) -> int | None:
         """Return the offset at which a response begins; None: complete. Raises as ``chunks``."""

@@ -12,7 +12,7 @@ from tests.lake.rows import commit_rows
 from tonlake.lake.duck.connection import connect, read_macros
 from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.views import write_views
-from tonlake.lake.errors import LabelsInvalid
+from tonlake.lake.errors import SettingsError
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
 
@@ -67,7 +67,7 @@ def test_a_file_of_labels(tmp_path: Path, suffix: str) -> None:
 def test_what_is_wrong_is_named(tmp_path: Path, text: str, fault: str) -> None:
     path = tmp_path / "labels.csv"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(LabelsInvalid, match=f"labels.csv.*{fault}"):
+    with pytest.raises(SettingsError, match=f"labels.csv.*{fault}"):
         render_labels(LakeSettings(labels=str(path)))
 
 
@@ -76,7 +76,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     pq.write_table(pa.table({"address": [OTHER]}), tmp_path / "few.parquet")
     (tmp_path / "latin.csv").write_bytes(HEADER.encode() + f"{OTHER},\xe4".encode("latin-1"))
     for name in ("missing.csv", "not.parquet", "few.parquet", "latin.csv"):
-        with pytest.raises(LabelsInvalid, match=name):
+        with pytest.raises(SettingsError, match=name):
             render_labels(LakeSettings(labels=str(tmp_path / name)))
 
 
@@ -85,7 +85,7 @@ def test_stablecoins_are_addresses() -> None:
     found = connection.execute("select address from stablecoins order by all").fetchall()
     assert found == [(RAW_ELECTOR,), (OTHER.upper(),)]
     assert load(LakeSettings(stablecoins="")).execute("from stablecoins").fetchall() == []
-    with pytest.raises(LabelsInvalid, match=r"\[lake\] stablecoins: 'USDT' is not an address"):
+    with pytest.raises(SettingsError, match=r"\[lake\] stablecoins: 'USDT' is not an address"):
         render_labels(LakeSettings(stablecoins="USDT"))
 
 
