@@ -251,10 +251,9 @@ def test_a_day_is_a_border_between_commits(tmp_path: Path) -> None:
 def test_commits_meanwhile_are_kept(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wrote = prune._write_files
 
-    def write_slowly(lake_dir: Path, *rest: Any) -> list[Any]:
-        made = wrote(lake_dir, *rest)
+    def write_slowly(lake_dir: Path, *rest: Any) -> None:
+        wrote(lake_dir, *rest)
         commit_rows(lake_dir, LAST + 1, LAST + 3, tables=("blocks",), network=None)
-        return made
 
     monkeypatch.setattr(prune, "_write_files", write_slowly)
     prune_lake(lake, 120, SETTINGS)
@@ -265,11 +264,10 @@ def test_commits_meanwhile_are_kept(lake: Path, monkeypatch: pytest.MonkeyPatch)
 def test_another_change_of_these_files_wins(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wrote, others = prune._write_files, iter([111])
 
-    def write_slowly(lake_dir: Path, *rest: Any) -> list[Any]:
-        made = wrote(lake_dir, *rest)
+    def write_slowly(lake_dir: Path, *rest: Any) -> None:
+        wrote(lake_dir, *rest)
         for border in others:
             prune_lake(lake_dir, border, SETTINGS)
-        return made
 
     monkeypatch.setattr(prune, "_write_files", write_slowly)
     report = prune_lake(lake, 137, SETTINGS)
