@@ -336,7 +336,7 @@ def ask_transactions(question: Question, keys: list[Row]) -> Transactions:
 def _read_bag(question: Question, tx_hash: bytes, keys: list[Row]) -> str:
     """Return the transaction as a base64 bag of cells; "" if an earlier version left it out."""
     try:
-        bags = read_bags(question.call.reader, read_records(question.call, keys))
+        bags = read_bags(question.call.reader, list(read_records(question.call, keys)))
     except NotDerived:
         return ""
     return encode_bytes(bags[tx_hash])

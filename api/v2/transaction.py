@@ -272,8 +272,8 @@ def _render_extended(
     ]
 
 
-def _read_records(call: Call, keys: Sequence[Row]) -> Sequence[Any]:
-    return call.reader.rows("v3/transactions", keys=keys)
+def _read_records(call: Call, keys: Sequence[Row]) -> list[Any]:
+    return list(call.reader.rows("v3/transactions", keys=keys))
 
 
 def render_in_block(call: Call, keys: Sequence[Row]) -> list[dict[str, Any]]:

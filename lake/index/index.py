@@ -202,14 +202,11 @@ class Segments:
             found |= segment.newest_states([each for each in accounts if each not in found])
         return [found.get(account) for account in accounts]
 
-    def newest_codes(self, accounts: Iterable[AccountId]) -> dict[AccountId, bytes | None]:
+    def newest_codes(self, accounts: Sequence[AccountId]) -> dict[AccountId, bytes | None]:
         """Return the code hashes in the newest states of accounts that have one."""
         found: dict[AccountId, bytes | None] = {}
-        missing = list(accounts)
         for segment in self._newest_first:
-            found |= segment.newest_codes(missing)
-            if len(self.segments) > 1:
-                missing = [account for account in missing if account not in found]
+            found |= segment.newest_codes([each for each in accounts if each not in found])
         return found
 
     def read_records(self, hits: Sequence[Hit]) -> list[Record]:
@@ -251,7 +248,7 @@ class Segments:
         for other in self._newest_first:
             if not missing:
                 return
-            states = other.newest_states(missing.values())
+            states = other.newest_states(list(missing.values()))
             for at in [at for at, account in missing.items() if account in states]:
                 state = states[missing[at]]
                 if state.hash == segment.rows.hash_of(lists[at][_HASH_BEFORE]):

@@ -32,6 +32,7 @@ MAX_SORTED = 20_000
 _MIN_READ = 16
 """Rows in each read but the first, at least."""
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 
@@ -111,17 +112,17 @@ def read_first(
     return found
 
 
-def read_rows(places: Sequence[tuple[int, SegmentTable, int]]) -> list[Any]:
-    """Return the rows of tables at places, in the same order."""
-    found: list[Any] = [None] * len(places)
-    by_table: dict[SegmentTable, list[int]] = {}
-    for at, (_, table, _) in enumerate(places):
-        by_table.setdefault(table, []).append(at)
-    for table, numbers in by_table.items():
-        rows = table.read(places[at][2] for at in numbers)
-        for at, row in zip(numbers, rows, strict=True):
-            found[at] = row
+def group_places(places: Iterable[tuple[Any, T, R]]) -> dict[T, list[R]]:
+    """Return the rows at places by what they are of."""
+    found: dict[T, list[R]] = {}
+    for _, owner, row in places:
+        found.setdefault(owner, []).append(row)
     return found
+
+
+def read_rows(places: Iterable[tuple[int, SegmentTable, int]]) -> list[Any]:
+    """Return the rows of tables at places, unordered."""
+    return [row for table, rows in group_places(places).items() for row in table.read(rows)]
 
 
 def is_within(value: int, first: int | None, last: int | None) -> bool:
@@ -170,9 +171,7 @@ class Member(Hit, frozen=True, gc=False):
     hash: bytes
     parent_hash: bytes | None
 
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a column
-        """Return a column of ``trace_transactions``."""
-        return getattr(self, name)
+    __getitem__ = object.__getattribute__
 
 
 _COLUMNS: dict[str, Callable[[Any, int], Any]] = {

@@ -1,6 +1,6 @@
 """Answers the fifteen questions through the functions that the API calls."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ limit 100
 """
 
 
-def _rows_of(records: Sequence[Any]) -> list[Row]:
+def _rows_of(records: Iterable[Any]) -> list[Row]:
     return [record.row for record in records]
 
 

@@ -75,8 +75,7 @@ def check_snapshot(snapshot: Snapshot) -> None:
     plain = Reader(snapshot, connection)
     indexed = Reader(snapshot, connection, index=open_index(snapshot, SETTINGS))
     for name, asked in list_questions(plain):
-        wanted = plain.rows(name, **asked)
-        found = indexed.rows(name, **asked)
+        found, wanted = (reader.rows(name, **asked) for reader in (indexed, plain))
         # In the made-up chain a message may be consumed at the time at which it is sent.
         shown = (
             [
@@ -102,7 +101,8 @@ def list_questions(plain: Reader) -> Iterator[tuple[str, dict[str, Any]]]:
         for descending in (True, False)
     ]
     accounts = sorted({(row["workchain"], row["account"]) for row in rows} | {(7, bytes(32))})
-    workchains, ids = map(list, zip(*accounts, strict=True))
+    alike = [(at, each[:4] + bytes([at]) * 28) for _, each in accounts for at in range(24)]
+    workchains, ids = map(list, zip(*accounts, *alike, strict=True))
     yield "v3/accounts", {"workchains": workchains, "accounts": ids}
     yield "v3/account_codes", {"workchains": workchains, "accounts": ids}
     lts = sorted(row["lt"] for row in rows) or [5]

@@ -61,7 +61,7 @@ def read_transactions(call: Call, keys: Sequence[Row]) -> tuple[list[Row], dict[
     return rows, messages
 
 
-def read_records(call: Call, keys: Sequence[Row]) -> Sequence[Any]:
+def read_records(call: Call, keys: Sequence[Row]) -> Iterable[Any]:
     """Return the transactions of keys in their order, each as a ``Record`` of the index.
 
     Raises:

@@ -13,6 +13,7 @@ from tonlake.lake.index.page import (
     Hit,
     bound,
     cut_hits,
+    group_places,
     has_row,
     merge_walks,
     read_first,
@@ -61,13 +62,10 @@ def _find_first(segments: Segments, asked: Mapping[str, Any], most: int) -> list
     seen: set[bytes] = set()
 
     def read(places: list[tuple[Any, Segment, int]]) -> list[Any]:
-        numbers: dict[Segment, list[int]] = {}
-        for _, segment, number in places:
-            numbers.setdefault(segment, []).append(number)
         found = {
             row.msg_hash: row
-            for segment, listed in numbers.items()
-            for row in _read(segments, segment, listed, asked)
+            for segment, numbers in group_places(places).items()
+            for row in _read(segments, segment, numbers, asked)
             if row.msg_hash not in seen
         }
         seen.update(found)
@@ -248,11 +246,8 @@ def _find_ends(segments: Segments, asked: Mapping[str, Any], most: int) -> list[
     seen: set[tuple[Segment, int]] = set()
 
     def read(places: list[tuple[int, Segment, Any]]) -> list[Hit]:
-        ends: dict[Segment, list[tuple[int, int]]] = {}
-        for _, segment, end in places:
-            ends.setdefault(segment, []).append(end)
         hits = []
-        for segment, pairs in ends.items():
+        for segment, pairs in group_places(places).items():
             numbers = list({number for _, number in pairs})
             lines = dict(zip(numbers, segment.messages.read(numbers), strict=True))
             for row, number in pairs:

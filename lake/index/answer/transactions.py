@@ -19,16 +19,14 @@ def find_newest_states(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     """Answer ``v3/accounts`` of the newest block."""
     if asked["mc_seqno"] is not None:
         raise Declined
-    accounts = list(zip(asked["workchains"], asked["accounts"], strict=True))
-    if len(accounts) > 1:
-        accounts = sorted(dict.fromkeys(accounts))  # mostly sorted already
-    states = index.segments.newest_states(accounts)
+    accounts = dict.fromkeys(zip(asked["workchains"], asked["accounts"], strict=True))
+    states = index.segments.newest_states(sorted(accounts))  # mostly sorted already
     return [state for state in states if state is not None]
 
 
 def find_newest_codes(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/account_codes``."""
-    accounts = zip(asked["workchains"], asked["accounts"], strict=True)
+    accounts = list(zip(asked["workchains"], asked["accounts"], strict=True))
     return [
         {"workchain": workchain, "account": account, "code_hash": code_hash}
         for (workchain, account), code_hash in index.segments.newest_codes(accounts).items()
@@ -215,7 +213,7 @@ def _list_of_blocks(
             yield row, hit
 
 
-class Records(Sequence["Record"]):
+class Records:
     """Records that are read as they are used, some at a time: few objects live at once."""
 
     def __init__(self, segments: Segments, hits: Sequence[Hit]) -> None:
@@ -225,13 +223,6 @@ class Records(Sequence["Record"]):
     def __len__(self) -> int:
         """Return the number of transactions."""
         return len(self._hits)
-
-    def __getitem__(self, at: Any) -> Any:  # noqa: ANN401 - of an index or a slice
-        """Return the record at an index, or those of a slice."""
-        hits = self._hits[at]
-        if isinstance(at, slice):
-            return self._segments.read_records(hits)
-        return self._segments.read_records([hits])[0]
 
     def __iter__(self) -> Iterator[Record]:
         """Yield all records."""

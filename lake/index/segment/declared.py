@@ -193,8 +193,7 @@ class _ByName:
 
     __slots__ = ()
 
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - of the column
-        return getattr(self, name)
+    __getitem__ = object.__getattribute__
 
     def keys(self) -> Iterable[str]:
         """Return the names of the columns, so that ``dict`` takes a row."""
