@@ -18,7 +18,7 @@ from tonlake.api.request.call import ApiRequest
 from tonlake.api.settings import Settings
 from tonlake.lake.duck.own import DEFINITIONS_FILE
 from tonlake.lake.index.builder.plan import range_of
-from tonlake.lake.log.place import describe_pack, read_place
+from tonlake.lake.log.place import describe_pack, is_data_path
 from tonlake.lake.log.snapshot import SELECTION_FILE
 from tonlake.lake.log.state import FIRST_FILE, LOG_FOLDER, PACK_FOLDER, SEGMENT_FOLDER, DataFile
 from tonlake.lake.schema import TABLES
@@ -77,10 +77,10 @@ def is_published(name: str) -> bool:
         elif folder == SEGMENT_FOLDER:
             range_of(DataFile(name, folder, 0, 0, "", 0))
         else:
-            read_place(name)
+            return folder in TABLES and is_data_path(name)
     except ValueError:
         return False
-    return folder in TABLES or folder in {SEGMENT_FOLDER, PACK_FOLDER}
+    return True
 
 
 def _name_version(name: str, file: Path) -> str:

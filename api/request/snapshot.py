@@ -18,6 +18,7 @@ from tonlake.lake.index.index import Index, open_index
 from tonlake.lake.log.ranges import overlaps
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, LogReader, entry_name, list_log
+from tonlake.lake.system import return_memory
 from tonlake.queries.errors import QueryError, QueryNeeded
 from tonlake.queries.reader import Reader
 
@@ -33,6 +34,10 @@ ATTENTION_S = 5.0
 
 KEPT_SNAPSHOTS = 4
 """How many snapshots stay open: the newest, those that requests name, and the ones before."""
+
+RETURNED_AFTER = 32
+"""Each time so many snapshots were opened, free memory goes back to the system: they leave the
+heaps of all threads in pieces, 55 MiB more of them free after 1,000 commits of 110 transactions."""
 
 KEPT_PASTS = 8
 """How many past masterchain blocks have their views cached."""
@@ -76,7 +81,7 @@ class SnapshotHolder:
         self._opening = threading.Lock()
         self._kept: OrderedDict[int, _Opened] = OrderedDict()
         self._pasts: OrderedDict[tuple[int, int], _Opened] = OrderedDict()
-        self._newest = 0
+        self._newest = self._opened = 0
         self._began_s = self._asked_s = float("-inf")
         self._looked_s = float("-inf")
         self._reported: set[str] = set()
@@ -262,6 +267,9 @@ class SnapshotHolder:
             while len(kept) > KEPT_SNAPSHOTS:
                 del kept[min([*kept][:-1], key=lambda one: kept[one].used_s)]
             self._kept = kept
+        self._opened += 1
+        if self._opened % RETURNED_AFTER == 0:
+            return_memory()
         return opened
 
     def _report(self, damage: set[str]) -> None:

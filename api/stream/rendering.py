@@ -7,9 +7,9 @@ a restart the earlier blocks are read again. Only traces that span many commits 
 newest snapshot.
 """
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,8 +80,7 @@ class CommitRows:
     def __init__(self, lake_dir: Path) -> None:
         """Take the folder; nothing is read yet."""
         self._lake_dir = lake_dir
-        self._lock = threading.Lock()
-        self._commits: OrderedDict[int, Commit] = OrderedDict()
+        self._find_commit = lru_cache(KEPT_COMMITS)(lambda at: read_commit(lake_dir, at)[0])
         self._chunks: OrderedDict[Chunk, dict[str, list[Row]]] = OrderedDict()
 
     def finality(self, _chunk: Chunk) -> int:
@@ -105,16 +104,6 @@ class CommitRows:
             Chunk(number, start, min(start + step - 1, last))
             for start in range(first, last + 1, step)
         ]
-
-    def _find_commit(self, number: int) -> Commit:
-        with self._lock:
-            commit = self._commits.get(number)
-            if commit is None:
-                commit, _digest = read_commit(self._lake_dir, number)
-                self._commits[number] = commit
-                while len(self._commits) > KEPT_COMMITS:
-                    self._commits.popitem(last=False)
-            return commit
 
     def read(self, chunk: Chunk, table: str) -> list[Row]:
         """Return the rows of a table for the blocks of ``chunk``, in the order of its files.

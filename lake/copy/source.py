@@ -10,7 +10,14 @@ from tonlake.lake.commit.commit import is_day
 from tonlake.lake.errors import CopyRefused, LakeCorrupt, NetworkMismatch, SourceRefused
 from tonlake.lake.index.builder.plan import range_of, segment_path
 from tonlake.lake.log.envelope import encode_entry, parse_body
-from tonlake.lake.log.place import PACKED_ENDING, Place, describe_pack, path_at, read_place
+from tonlake.lake.log.place import (
+    PACKED_ENDING,
+    Place,
+    describe_pack,
+    is_data_path,
+    path_at,
+    read_place,
+)
 from tonlake.lake.log.ranges import Range, merge_ranges, overlaps, subtract_ranges
 from tonlake.lake.log.snapshot import WHOLE, Selection
 from tonlake.lake.log.state import (
@@ -229,10 +236,9 @@ def _check_pack(file: DataFile) -> str:
 
 def _check_path(path: str) -> Place:
     """Return the place of a data file; refuse a path that no file of a lake can have."""
-    try:
-        place = read_place(path)
-    except ValueError:
-        raise CopyRefused(f"{path!r} is not the path of a lake file") from None
+    if not is_data_path(path):
+        raise CopyRefused(f"{path!r} is not the path of a lake file")
+    place = read_place(path)
     if not is_day(place.day):
         raise CopyRefused(f"{place.day!r} is not a day")
     return place

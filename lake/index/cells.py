@@ -20,6 +20,7 @@ from tonlake.lake.settings import LakeSettings
 PackedCell = tuple[bytes, list[bytes]]
 """Descriptors and data of a cell, and the hashes of its children."""
 
+_COLUMNS = ("hash", "cell", "refs")
 _HASH_BYTES = 32
 
 
@@ -27,7 +28,7 @@ class CellFile:
     """The rows of one file, in memory."""
 
     def __init__(self, rows: pa.Table) -> None:
-        """Take ``hash``, ``cell`` and ``refs``, sorted by hash."""
+        """Take the columns of cells, sorted by hash."""
         joined = rows.combine_chunks()
         self._cells, self._refs = joined["cell"].combine_chunks(), joined["refs"].combine_chunks()
         self._hashes = item_bytes(joined["hash"])
@@ -51,46 +52,44 @@ class CellStore:
         """Take the files; nothing is read yet."""
         self._lake_dir = lake_dir
         self._listed = tuple(files)
+        self._files: list[CellFile] | None = None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the files are in memory."""
+        return self._files is not None
+
+    def read(self) -> list[CellFile]:
+        """Return the files, the largest first; LakeCorrupt: one is damaged."""
+        if self._files is None:
+            with _lock:
+                opened = {
+                    key: _kept.get(key) or CellFile(read_rows(self._lake_dir, file, _COLUMNS))
+                    for file in sorted(self._listed, key=lambda file: -file.rows)
+                    for key in [(self._lake_dir, file.sha256)]
+                }
+                _kept.clear()
+                _kept.update(opened)
+            self._files = [*opened.values()]
+        return self._files
 
     def find(self, hashes: Iterable[bytes]) -> dict[bytes, PackedCell]:
         """Return the cells with these hashes in the snapshot; LakeCorrupt: a file is damaged."""
-        files = _kept.open(self._lake_dir, self._listed)
+        files = self.read()
         found = {
             each: next(filter(None, (file.find(each) for file in files)), None) for each in hashes
         }
         return {each: cell for each, cell in found.items() if cell is not None}
 
 
-class _Kept:
-    """The files of the snapshot used last."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._files: dict[tuple[Path, str], CellFile] = {}
-
-    def open(self, lake_dir: Path, listed: Iterable[DataFile]) -> list[CellFile]:
-        """Return files in memory, the largest first, reading those that are missing."""
-        by_key = {(lake_dir, file.sha256): file for file in sorted(listed, key=lambda f: -f.rows)}
-        files = self._files
-        if not by_key.keys() <= files.keys():
-            with self._lock:
-                files = {
-                    key: self._files.get(key)
-                    or CellFile(read_rows(lake_dir, file, ("hash", "cell", "refs")))
-                    for key, file in by_key.items()
-                }
-                self._files = files
-        return [files[key] for key in by_key]
-
-
-_kept = _Kept()
+_lock = threading.Lock()
+_kept: dict[tuple[Path, str], CellFile] = {}
+"""The files of the snapshot read last, by lake and digest."""
 
 
 def open_cells(snapshot: Snapshot, settings: LakeSettings) -> CellStore | None:
     """Return the cells of a snapshot; None if there are too many, or they are damaged."""
     files = snapshot.files[STATE_CELLS.name]
-    if STATE_CELLS.name in snapshot.damaged:
-        return None
-    if sum(file.rows for file in files) > settings.cells_in_memory:
-        return None
-    return CellStore(snapshot.lake_dir, files)
+    is_large = sum(file.rows for file in files) > settings.cells_in_memory
+    is_damaged = STATE_CELLS.name in snapshot.damaged
+    return None if is_large or is_damaged else CellStore(snapshot.lake_dir, files)

@@ -270,7 +270,7 @@ class KeptRows:
 
     def __init__(self, max_bytes: int = _READ_BYTES) -> None:
         """Start empty."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._rows: dict[Key, tuple[int, pa.Table]] = {}
         self._bytes = 0
         self._max_bytes = max_bytes
@@ -279,7 +279,7 @@ class KeptRows:
         """Return the rows of a file, and cache them for ``take``."""
         rows = self.take(lake_dir, file, columns)
         with self._lock:
-            self._pop(lake_dir, file)  # another thread may have read it as well
+            self.pop(lake_dir, file)  # another thread may have read it as well
             size = rows.get_total_buffer_size()  # may be many times the size of the file
             self._rows[str(lake_dir), file.path, file.sha256] = size, rows
             self._bytes += size
@@ -297,17 +297,14 @@ class KeptRows:
     def pop(self, lake_dir: Path, file: DataFile) -> pa.Table | None:
         """Remove the rows of a file from the cache and return them; None if they are not cached."""
         with self._lock:
-            return self._pop(lake_dir, file)
+            size, rows = self._rows.pop((str(lake_dir), file.path, file.sha256), (0, None))
+            self._bytes -= size
+        return rows
 
     def take(self, lake_dir: Path, file: DataFile, columns: _Columns = None) -> pa.Table:
         """Return the rows of a file, removing them from the cache; columns are fixed per table."""
         rows = self.pop(lake_dir, file)
         return read_rows(lake_dir, file, columns) if rows is None else rows
-
-    def _pop(self, lake_dir: Path, file: DataFile) -> pa.Table | None:
-        size, rows = self._rows.pop((str(lake_dir), file.path, file.sha256), (0, None))
-        self._bytes -= size
-        return rows
 
 
 _SPARE = 16
@@ -426,6 +423,8 @@ class Index:
             self.segments.open_tables(earlier.segments)
             if earlier._open.is_read:
                 self._open.read(may_read=True)
+        if self._cells is not None and earlier._cells is not None and earlier._cells.is_read:
+            self._cells.read()
 
     def without_files(self) -> Index:
         """Return the same index for readers that must not wait for file reads."""

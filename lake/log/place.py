@@ -18,7 +18,8 @@ from tonlake.lake.schema import SCHEMA_VERSION
 
 _DIGEST_LETTERS = 16
 _NAME = r"day=\d{4}-\d\d-\d\d/(?:open|state-[1-9]\d*|[1-9]\d*-[1-9]\d*)"
-_PATH = re.compile(rf"\w+/({_NAME})-[0-9a-f]+\.(?:parquet|arrow)")
+_PLACE = re.compile(_NAME)
+_PATH = re.compile(rf"\w+/{_NAME}-[0-9a-f]+\.(?:parquet|arrow)")
 _STATE = "state-"
 _DAY_AT, _RANGE_AT = len("day="), len("day=2026-11-23/")
 
@@ -123,18 +124,21 @@ def is_open(path: str) -> bool:
     return "/open-" in path
 
 
-@lru_cache(maxsize=1 << 16)
+def is_data_path(path: str) -> bool:
+    """Whether a path is one that a data file may have."""
+    return _PATH.fullmatch(path) is not None
+
+
 def read_place(path: str) -> Place:
-    """Parse the place from a data file's path, or raise ValueError; cached for a whole lake."""
-    match = _PATH.fullmatch(path)
-    if match is None:
-        raise ValueError(f"{path!r} is not the path of a data file")
-    return _read_name(match[1])
+    """Return the place in a data file's path, or raise ValueError."""
+    return _read_name(name_place(path))
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 12)
 def _read_name(name: str) -> Place:
-    """Parse the name of a place; a dozen or more files share it."""
+    """Parse the name of a place, which a dozen or more files share."""
+    if _PLACE.fullmatch(name) is None:
+        raise ValueError(f"{name!r} is not the place of a data file")
     day, span = name[_DAY_AT : _RANGE_AT - 1], name[_RANGE_AT:]
     if span.startswith(_STATE):
         mc_seqno = int(span.removeprefix(_STATE))

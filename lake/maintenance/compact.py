@@ -107,11 +107,12 @@ def _list_queues(state: LogState, last: float) -> list[list[_Unit]]:
     """Return all places, grouped into lists whose members may be merged."""
     by_place: dict[Place, list[DataFile]] = {}
     for file in state.files:
-        if file.pack and read_place(file.path).last > last:
+        place = read_place(file.path)
+        if file.pack and place.last > last:
             continue
         # The place of kept rows, the only one before a pruned lake's border, is never merged.
-        if not is_open(file.path) and read_place(file.path).last > state.last_pruned:
-            by_place.setdefault(read_place(file.path), []).append(file)
+        if not place.is_open and place.last > state.last_pruned:
+            by_place.setdefault(place, []).append(file)
     bare = subtract_ranges(state.known_ranges, map(range_of, state.segments))
     queues: list[list[_Unit]] = []
     before: tuple[Place, bool, frozenset[str]] | None = None

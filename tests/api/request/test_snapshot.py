@@ -20,6 +20,7 @@ from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.settings import Settings
 from tonlake.lake.duck.connection import Engine
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
+from tonlake.lake.index import cells
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.digest import Recheck
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
@@ -68,31 +69,38 @@ def test_old_snapshots_are_let_go(
     tmp_path: Path, grow: Grow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(holding, "KEPT_SNAPSHOTS", 2)
+    monkeypatch.setattr(holding, "RETURNED_AFTER", 3)
+    monkeypatch.setattr(holding, "return_memory", returned := mock.Mock())
     holder = SnapshotHolder(tmp_path, PATIENT)
     opened = []
     for at in (1, 2, 3):
         grow(at, at)
         opened += [holder.reader().snapshot, holder.reader(1).snapshot]
     assert opened[1] is opened[3] is opened[5]  # requests still name it
+    returned.assert_called_once_with()
     assert holder.reader(2).snapshot is not opened[2]
 
 
 def test_commits_are_opened_ahead_while_requests_come(
     tmp_path: Path, grow: Grow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(holding, "ATTENTION_S", 60.0)
     holder = SnapshotHolder(tmp_path, PATIENT)
     grow(1, 1)
     holder.open_ahead()
     assert holder.latest() is None
     holder.expect()
     holder.reader().table("v3/blocks", limit=9)
+    assert holder.reader().rows("cells", hashes=[bytes(32)]) == []
     before = holder.reader().lasting_rows("v3/action_ranges")
     grow(2, 2)
     holder.open_ahead()
     with monkeypatch.context() as patch:
         patch.setattr(SnapshotHolder, "_connect", lambda *_: pytest.fail("it is not open"))
         patch.setattr(Engine, "make_views", lambda *_: pytest.fail("its views are not there"))
+        patch.setattr(cells, "read_rows", lambda *_: pytest.fail("its cells are not read"))
         reader = holder.reader()
+        assert reader.rows("cells", hashes=[bytes(32)]) == []
         assert {*reader.table("v3/blocks", limit=9)["mc_seqno"].to_pylist()} == {1, 2}
         assert len(reader.lasting_rows("v3/action_ranges")) == len(before) + 1
     grow(3, 3)
@@ -142,8 +150,7 @@ def test_many_threads_share_one_opening(
     monkeypatch.setattr(holding, "open_snapshot", opening)
     holder = SnapshotHolder(tmp_path, PATIENT)
     with ThreadPoolExecutor(8) as threads:
-        found = threads.map(lambda _: holder.reader().snapshot.number, range(8))
-        assert [*found] == [1] * 8
+        assert [*threads.map(lambda _: holder.reader().snapshot.number, range(8))] == [1] * 8
     assert opening.call_count == 1
 
 
@@ -172,10 +179,8 @@ def test_holes_are_named(tmp_path: Path, grow: Grow) -> None:
     grow(7, 9)
     with TestClient(create_app(tmp_path, PATIENT)) as client:
         hole = client.get("/api/v3/transactions?mc_seqno=5")
-        assert hole.status_code == 404
-        assert hole.json() == {
-            "error": "masterchain block 5 not found; this lake covers 1..3, 7..9"
-        }
+        text = "masterchain block 5 not found; this lake covers 1..3, 7..9"
+        assert (hole.status_code, hole.json()) == (404, {"error": text})
         lt = client.get("/api/v3/transactions?start_lt=3900000&end_lt=3900001")
         assert lt.status_code == 404
         assert "this lake covers" in lt.json()["error"]
@@ -229,6 +234,5 @@ def test_what_a_recheck_finds_is_withdrawn(tmp_path: Path, grow: Grow) -> None:
     opened = holder.reader().snapshot
     spoil(tmp_path, opened.files["messages"][0].path, 0.5)
     assert holder.reader().snapshot is opened
-    for _ in Recheck(holder.latest, 1.0).check_round():
-        pass
+    assert [*Recheck(holder.latest, 1.0).check_round()]
     assert set(holder.reader().snapshot.damaged) == {"messages"}

@@ -1,5 +1,7 @@
 """Paths of data files round-trip."""
 
+import sys
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from tonlake.lake.log.place import (
     Place,
     find_newest_day,
+    is_data_path,
     is_open,
     list_files,
     list_files_at,
@@ -24,21 +27,13 @@ DAYS = st.dates().map(lambda day: day.isoformat())
 
 @given(st.integers(1, 2**40), st.integers(1, 2**40), DAYS)
 def test_a_path_names_its_place(first: int, last: int, day: str) -> None:
-    place = Place(first, last, day)
-    path = path_at("traces", place, "ab" * 32)
-    assert path == f"traces/day={day}/{first}-{last}-{'ab' * 8}.parquet"
-    assert read_place(path) == place
-    assert not place.is_open
-    assert not is_open(path)
-
-
-def test_open_rows_have_a_place_of_their_own() -> None:
-    place = Place(0, 0, "2026-01-02")
-    path = path_at("open_edges", place, "cd" * 32)
-    assert path == f"open_edges/day=2026-01-02/open-{'cd' * 8}.parquet"
-    assert read_place(path) == place
-    assert place.is_open
-    assert is_open(path)
+    for place, span in ((Place(first, last, day), f"{first}-{last}"), (Place(0, 0, day), "open")):
+        path = path_at("traces", place, "ab" * 32)
+        assert path == f"traces/day={day}/{span}-{'ab' * 8}.parquet"
+        held = sys.getrefcount(path)
+        assert read_place(path) == place
+        assert sys.getrefcount(path) == held  # no cache has it, which would grow with the chain
+        assert place.is_open == is_open(path) == (span == "open")
 
 
 @pytest.mark.parametrize(
@@ -49,11 +44,12 @@ def test_open_rows_have_a_place_of_their_own() -> None:
         "traces/day=2026-1-2/1-2-ab.parquet",
         "traces/day=2026-01-02/0-2-ab.parquet",
         "traces/day=2026-01-02/closed-ab.parquet",
-        "traces/day=2026-01-02/1-2-ab.csv",
     ],
 )
 def test_other_paths_are_refused(path: str) -> None:
-    with pytest.raises(ValueError, match="not the path of a data file"):
+    assert not is_data_path(path)
+    assert not is_data_path("traces/day=2026-01-02/1-2-ab.csv")
+    with pytest.raises(ValueError, match="not the place of a data file"):
         read_place(path)
 
 
