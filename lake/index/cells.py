@@ -52,16 +52,12 @@ class CellStore:
         """Take the files; nothing is read yet."""
         self._lake_dir = lake_dir
         self._listed = tuple(files)
-        self._files: list[CellFile] | None = None
-
-    @property
-    def is_read(self) -> bool:
-        """Whether the files are in memory."""
-        return self._files is not None
+        self.files: list[CellFile] | None = None
+        """The files in memory, once they are read."""
 
     def read(self) -> list[CellFile]:
         """Return the files, the largest first; LakeCorrupt: one is damaged."""
-        if self._files is None:
+        if self.files is None:
             with _lock:
                 opened = {
                     key: _kept.get(key) or CellFile(read_rows(self._lake_dir, file, _COLUMNS))
@@ -70,8 +66,8 @@ class CellStore:
                 }
                 _kept.clear()
                 _kept.update(opened)
-            self._files = [*opened.values()]
-        return self._files
+            self.files = [*opened.values()]
+        return self.files
 
     def find(self, hashes: Iterable[bytes]) -> dict[bytes, PackedCell]:
         """Return the cells with these hashes in the snapshot; LakeCorrupt: a file is damaged."""

@@ -421,9 +421,9 @@ class Index:
         """Open what readers of an earlier snapshot have opened, as those of this one will."""
         with suppress(Declined):
             self.segments.open_tables(earlier.segments)
-            if earlier._open.is_read:
+            if earlier._open.rows is not None:
                 self._open.read(may_read=True)
-        if self._cells is not None and earlier._cells is not None and earlier._cells.is_read:
+        if self._cells and earlier._cells and earlier._cells.files:
             self._cells.read()
 
     def without_files(self) -> Index:
@@ -463,16 +463,12 @@ class OpenTraces:
     def __init__(self, snapshot: Snapshot) -> None:
         """Take the files; nothing is read yet."""
         self._snapshot = snapshot
-        self._rows: dict[bytes, Row] | None = None
-
-    @property
-    def is_read(self) -> bool:
-        """Whether they are in memory."""
-        return self._rows is not None
+        self.rows: dict[bytes, Row] | None = None
+        """The traces by id, once they are read."""
 
     def read(self, *, may_read: bool) -> dict[bytes, Row]:
         """Return the traces by id; Declined: too many, damaged, or nothing may be read."""
-        if self._rows is None:
+        if self.rows is None:
             files = [file for file in self._snapshot.files[TRACES.name] if is_open(file.path)]
             if not may_read or sum(file.rows for file in files) > MAX_OPEN:
                 raise Declined
@@ -480,8 +476,8 @@ class OpenTraces:
                 tables = [read_rows(self._snapshot.lake_dir, file) for file in files]
             except LakeCorrupt as error:
                 raise Declined from error  # SQL names the damaged file
-            self._rows = {row["trace_id"]: row for rows in tables for row in iter_dicts(rows)}
-        return self._rows
+            self.rows = {row["trace_id"]: row for rows in tables for row in iter_dicts(rows)}
+        return self.rows
 
 
 def open_index(snapshot: Snapshot, settings: LakeSettings) -> Index | None:
