@@ -84,10 +84,7 @@ class McHead(msgspec.Struct, frozen=True):
 
 
 class BlockSource(Protocol):
-    """Masterchain blocks with all shard blocks they commit, as raw bytes with ids.
-
-    Every method raises SourceError if the source cannot be read.
-    """
+    """Masterchain blocks with the shard blocks they commit; SourceError if it cannot be read."""
 
     def refresh(self) -> None:
         """Catch up with a node that is still writing."""

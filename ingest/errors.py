@@ -122,10 +122,7 @@ class ServerFault(SourceError):
 
 
 class ServerRefusal(SourceError):
-    """A lite server answers with an error; ``code`` is the node's (common/errorcode.h).
-
-    ``is_unknown`` means that the server does not have the block (yet).
-    """
+    """A lite server answers with an error; ``code`` is the node's (common/errorcode.h)."""
 
     NOT_READY = 651
 

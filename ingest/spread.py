@@ -24,11 +24,7 @@ class Spread(Protocol):
         """Return how many items are processed at a time."""
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Yield ``work(item)`` for each item, in order.
-
-        ``work`` is a module-level function, and all values can be pickled. Its result must not
-        depend on the process, so that the rows of the lake do not either.
-        """
+        """Yield ``work(item)`` in order; ``work`` is of a module, and depends on no process."""
 
     def share(self, value: T) -> Shared[T]:
         """Return a handle by which several work items open ``value``; tables may be large."""

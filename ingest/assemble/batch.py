@@ -42,10 +42,7 @@ processes read the next blocks while a commit is derived."""
 
 
 def measure_rows(name: str, rows: pa.Table) -> int:
-    """Estimate how many bytes of memory the rows of a table take.
-
-    ``pyarrow.Table.nbytes`` visits every buffer of every column, which takes longer than to sort.
-    """
+    """Estimate the memory of a table's rows, in bytes; ``nbytes`` takes longer than to sort."""
     if not rows.num_rows:
         return 0
     fixed_bits, loose = _split_columns(name)
@@ -85,10 +82,7 @@ class Batch:
         return bool(self.pieces)
 
     def add(self, piece: Piece) -> bool:
-        """Add a piece; return False, without adding it, if the commit must end before it.
-
-        An empty batch accepts any piece.
-        """
+        """Add a piece; return False, without adding it, if the commit must end before it."""
         day = piece_day(piece)
         rows = piece.tables["transactions"].num_rows
         size_bytes = sum(measure_rows(*named) for named in piece.tables.items())

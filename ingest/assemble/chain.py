@@ -37,11 +37,7 @@ class Chain:
         self.links = links
 
     def extend(self, blocks: pa.Table, span: Span) -> None:
-        """Add the masterchain blocks of ``span`` from rows of the table ``blocks``.
-
-        Raises:
-            SourceError: a block is missing, or does not follow the previous block.
-        """
+        """Add the masterchain blocks of ``span``; raise SourceError unless they follow."""
         links = self.links | masterchain_links(blocks)
         for seqno in range(span.first, span.last + 2):
             link, before = links.get(seqno), links.get(seqno - 1)
@@ -147,11 +143,7 @@ def check_origin(source: BlockSource, lake_dir: Path, state: LogState, requested
 
 
 def check_network(source: BlockSource, lake_dir: Path, state: LogState) -> None:
-    """Compare the zero states of a lake and a source, if both are known.
-
-    Raises:
-        SourceForeign: they differ.
-    """
+    """Compare the zero states of lake and source, if known; raise SourceForeign if they differ."""
     ours = None if state.network is None else state.network.zero_state_root_hash
     for zero in source.zero_states():
         if zero.workchain == MASTERCHAIN and ours not in {None, zero.root_hash.hex()}:

@@ -204,10 +204,7 @@ class CellFinder:
         self._memory.close()
 
     def find_trees(self, roots: set[bytes], fresh: pa.Table, *, in_lake: bool = True) -> Cells:
-        """Return the cells under ``roots``, as far as they are known, level by level.
-
-        They are searched in ``fresh``, rows of ``state_cells`` to be committed, then in the lake.
-        """
+        """Return the cells under ``roots``, as far as ``fresh`` rows or the lake have them."""
         found: Cells = {}
         keys = set(roots)
         state: LogState | None = None
@@ -365,10 +362,7 @@ class LibraryRegistry:
         self._next: int | None = None
 
     def complete(self, tables: Mapping[str, pa.Table], first: int, last: int) -> pa.Table:
-        """Return ``libraries`` of the masterchain blocks ``first`` to ``last`` with removals.
-
-        Publishers that blocks omit as unchanged are added, too.
-        """
+        """Return ``libraries`` of blocks with removals, and publishers omitted as unchanged."""
         if first != self._next:
             self._publishers = self._read_lake(first)
         self._next = last + 1

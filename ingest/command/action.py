@@ -206,11 +206,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_lines(path: Path) -> list[bytes]:
-    """Return the lines of a ``.jsonl`` or ``.jsonl.zst`` file.
-
-    Raises:
-        RecordingMalformed: the file cannot be read.
-    """
+    """Return the lines of a ``.jsonl`` or ``.jsonl.zst`` file, else raise RecordingMalformed."""
     compression = "zstd" if path.suffix == ".zst" else None
     try:
         with pa.input_stream(str(path), compression=compression) as stream:
@@ -221,11 +217,7 @@ def read_lines(path: Path) -> list[bytes]:
 
 
 def read_traces(path: Path) -> Iterator[tuple[str, Trace, Interfaces]]:
-    """Yield key, trace and interfaces of each line of a ``.jsonl`` or ``.jsonl.zst`` file.
-
-    Raises:
-        RecordingMalformed: a line is malformed; the message names file and line.
-    """
+    """Yield key, trace and interfaces of each line; RecordingMalformed names file and line."""
     decoder = msgspec.json.Decoder(Line)
     for number, text in enumerate(read_lines(path), 1):
         try:
@@ -262,11 +254,7 @@ _ACCOUNT_LETTERS = 10
 
 
 def explain(trace: Trace, interfaces: Interfaces) -> Iterator[str]:
-    """Yield the lines of a tree.
-
-    Each line shows a message: its opcode with its name, source and destination, its value, and
-    after an arrow the actions that it is part of, innermost first, with their rules.
-    """
+    """Yield the lines of a tree: each message with the actions it is part of, innermost first."""
     roots = build_nodes(trace)
     claims: Claims = {}
     for block in find_blocks(trace, interfaces):

@@ -28,10 +28,7 @@ _DONE = {
 
 
 def upgrade_lake(lake_dir: Path, settings: IngestSections) -> Iterator[tuple[str, Commit]]:
-    """Derive missing tables, and yield each commit with a description.
-
-    Ranges with get-methods that only an earlier engine could not run are derived again.
-    """
+    """Derive missing tables, and what an earlier engine could not run; yield each commit."""
     again = Scope(within=_list_retried(lake_dir, settings))
     for name in ("contracts", "actions") if again.within else ():
         yield from _name(_DONE[name], rebuild(name, lake_dir, settings, again))

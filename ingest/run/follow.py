@@ -126,10 +126,7 @@ class Wakeup:
     """Waits for events or a timeout; close it after use."""
 
     def __init__(self, pipe: str, take: Callable[[bytes], None] = lambda _events: None) -> None:
-        """Use the node's pipe, empty for none; the pipe may be deleted and created again.
-
-        ``take`` receives all bytes of the pipe.
-        """
+        """Use the node's pipe, which may be replaced, or none; ``take`` receives its bytes."""
         self._take = take
         self._path = Path(pipe) if pipe else None
         self._pipe: int | None = None
@@ -535,10 +532,7 @@ class SignedBlocks:
         return any(found)
 
     def _read(self, source: NodeSource, one: BlockId, tops: set[BlockId], mc_seqno: int) -> bool:
-        """Read a reported block; return whether it can be decoded now.
-
-        It can after the blocks that it follows, and after the masterchain block that it refers to.
-        """
+        """Read a reported block; return whether the blocks that it needs are known."""
         if len(self._held) >= MAX_BLOCKS:
             return False
         try:

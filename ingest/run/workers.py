@@ -251,10 +251,7 @@ def count_workers(span: Span) -> int:
 def start_workers(
     origin: Origin, lake_dir: Path, settings: IngestSections, count: int
 ) -> Iterator[Workers | None]:
-    """Start workers, and stop them after the block; None if a single process is enough.
-
-    Lite servers are queried by one process, since a setting limits its queries.
-    """
+    """Start workers, and stop them after the block; None if one process suffices."""
     if count <= 1 or origin.liteserver is not None:
         yield None
         return

@@ -144,10 +144,7 @@ _EMPTY = _Content(sha256(_NO_BITS_NO_REFS).digest(), 0, serialize_single(_NO_BIT
 
 
 class MessageDecoder:
-    """Decodes the messages of one tree; each cell is decoded once.
-
-    ``global_version`` determines the meaning of the field before fwd_fee of an internal message.
-    """
+    """Decodes the messages of one tree, each once; version 12 changed the field before fwd_fee."""
 
     def __init__(self, tree: CellTree, global_version: int | None) -> None:
         """Prepare for the messages of ``tree``, none of which has pruned descendants."""

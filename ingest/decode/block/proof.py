@@ -66,10 +66,7 @@ _MAX_BYTES = 4096
 
 
 class SimplexVote(msgspec.Struct, frozen=True):
-    """What validators voted to finalize: session, slot, and the description of a candidate.
-
-    ``candidate`` is the boxed TL value consensus.CandidateHashData.
-    """
+    """What validators voted to finalize: a boxed TL consensus.CandidateHashData in a slot."""
 
     session_id: bytes
     slot: int

@@ -15,10 +15,7 @@ _COINS_LENGTH_BITS = 4
 
 
 class CellBuilder:
-    """Collects the bits and references of a new cell of ``tree`` (a new tree by default).
-
-    Storing a number that does not fit its bits raises BocError.
-    """
+    """Collects bits and references of a new cell; BocError for a number that does not fit."""
 
     def __init__(self, tree: CellTree | None = None) -> None:
         """Start an empty cell."""
@@ -134,10 +131,7 @@ def graft_cell(target: CellTree, source: CellTree, root: int) -> int:
 
 
 def pack_head(d1: int, value: int, bits: int) -> bytes:
-    """Return d1, d2 and data of a cell with data ``value`` of ``bits`` bits.
-
-    Data that end inside a byte are completed with a one and zeroes, and d2 is odd.
-    """
+    """Return d1, d2 and data of a cell with data ``value`` of ``bits`` bits, completed."""
     count, rest = divmod(bits, 8)
     if not rest:
         return bytes((d1, count * 2)) + value.to_bytes(count, "big")

@@ -29,11 +29,7 @@ class CellStore(Protocol):
         """Size of a handle in bytes; a handle of ``HASH_BYTES`` is the cell's hash."""
 
     def fetch(self, handles: list[bytes]) -> list[bytes]:
-        """Return the packed cells of ``handles``.
-
-        Raises:
-            SourceError: a cell is missing or damaged.
-        """
+        """Return the packed cells of ``handles``; SourceError if one is missing or damaged."""
 
 
 @contextmanager

@@ -15,10 +15,7 @@ _from_bytes = int.from_bytes
 
 
 class CellSlice:
-    """A cursor in an ordinary cell; every method raises CellUnderflow if the cell is too short.
-
-    ``ref`` is the number of references read so far.
-    """
+    """A cursor in an ordinary cell, after ``ref`` references; CellUnderflow if it is too short."""
 
     __slots__ = ("bits_left", "cell", "ref", "tree", "value")
 

@@ -230,10 +230,7 @@ def serialize_single(cell: bytes) -> bytes:
 
 
 def _write_chain(tree: CellTree, root: int) -> bytes | None:
-    """Return the bag of cells of which each has one child; None if one has more, or it is long.
-
-    They all differ, since their depths do, and the order is that of the chain.
-    """
+    """Return the bag of a chain of cells, which all differ; None for others and long ones."""
     cells, links = tree.cells, tree.links
     parts = [cells[root]]
     children = links[root]

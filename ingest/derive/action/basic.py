@@ -193,12 +193,7 @@ def make_ghosts(trace: Trace, interfaces: Interfaces) -> list[Action]:
 
 
 def read_outgoing(external: Message, account: str) -> list[Message]:
-    """Return the messages in the body of an external message to a wallet, as TON Center does.
-
-    Raises:
-        ActionUnreadable: the body is not one of a known wallet.
-        IngestError, ValueError, IndexError: a cell of the body is malformed.
-    """
+    """Return the messages in an external message to a wallet; ActionUnreadable for any other."""
     body = external.content
     tree = body.tree
     decoder = MessageDecoder(tree, None)

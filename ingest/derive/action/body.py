@@ -54,11 +54,7 @@ class Body(CellSlice):
         return self.peek_uint(OPCODE_BITS) if self.bits_left >= OPCODE_BITS else None
 
     def address(self) -> str | None:
-        """Read MsgAddress: ``workchain:HEX`` for addr_std, None for addr_none and addr_extern.
-
-        Raises:
-            ActionUnreadable: it is addr_var, which no account has.
-        """
+        """Read an account: None for addr_none and addr_extern, ActionUnreadable for addr_var."""
         if self.copy().uint(2) == _VAR:
             raise ActionUnreadable("an addr_var where the address of an account is required")
         return self.any_address()
@@ -143,12 +139,7 @@ class Body(CellSlice):
 
 
 def read_body(boc: bytes | None) -> Body:
-    """Return a cursor at the start of the root of a bag of cells.
-
-    Raises:
-        ActionUnreadable: ``boc`` is None.
-        BocError: the bag is invalid, or its root is exotic.
-    """
+    """Return a cursor at the root of a bag of cells; raise ActionUnreadable if it is lost."""
     if boc is None:
         raise ActionUnreadable("the body of the message is lost")
     tree = parse_boc(boc)

@@ -52,10 +52,7 @@ class Index:
             self._by_head.get(head, {}).pop(block, None)
 
     def find(self, heads: AbstractSet[Head]) -> list[Block]:
-        """Return the blocks with one of the heads (all if ``heads`` is empty), breadth first.
-
-        Blocks of equal depth and logical time keep the order in which they were added.
-        """
+        """Return the blocks with one of the heads (all if there are none), breadth first."""
         found: Collection[Block] = self._all
         if heads:
             present = heads & self._by_head.keys()

@@ -207,13 +207,7 @@ class ActionFiles:
         place: Place,
         earlier: Sequence[NewFile] = (),
     ) -> Derivation:
-        """Return the action files that follow from the files of earlier stages.
-
-        Ranges that are not yet classified are left to ``tonlake rebuild actions``.
-
-        Raises:
-            LakeCorrupt: a required file is damaged.
-        """
+        """Return the action files that follow; ranges not yet classified are left to a rebuild."""
         at_hand = {**rows, **{file.table: file.rows for file in earlier if file.place == place}}
         moved = {file.place: file.rows for file in earlier if file.table == TRANSACTION_TRACES.name}
         added: list[NewFile] = []

@@ -84,10 +84,7 @@ V1_BLOCKS = frozenset(
 
 @lru_cache(256)
 def expand_names(names: tuple[str, ...]) -> frozenset[str]:
-    """Return the types in the named groups; v1 is always included.
-
-    A name that is neither a version nor a group is a type.
-    """
+    """Return the types in the named groups, names that are types, and those of v1."""
     types: set[str] = set()
     seen: set[str] = set()
     todo = ["v1", *names]

@@ -149,10 +149,7 @@ class LiteServerQueries:
         return await self._pool.ask(name, {"mode": BY_SEQNO, "id": place}, read, mc_seqno=mc_seqno)
 
     async def prove(self, known: BlockId, target: BlockId) -> BlockId:
-        """Verify by a trusted key block or zero state that validators signed a later block.
-
-        Return the newest known key block.
-        """
+        """Verify that validators signed a later block; return the newest key block on the way."""
         key_block, reached = known, known
         while reached != target:
             key_block, reached = await self._ask_links(key_block, target)

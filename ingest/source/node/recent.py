@@ -217,11 +217,7 @@ class RecentBlocks:
         return self._bundles[mc_seqno]
 
     def find_signed(self, block_id: BlockId) -> RawBlock | None:
-        """Return a block that no masterchain block need have committed; None if it is not there.
-
-        Raises:
-            BlockCorrupt: its bytes are wrong.
-        """
+        """Return a block, committed or not; None if there is none; BlockCorrupt if damaged."""
         for package in islice(self._packages, FOLLOWED):
             with suppress(BlockNeverHad):
                 return read_block(package, block_id, 0)

@@ -241,11 +241,7 @@ class NodeSource:
         return self._holds_more
 
     def find_signed(self, block_id: BlockId) -> RawBlock | None:
-        """Return a shard block that a masterchain block may not have committed yet; None if none.
-
-        Raises:
-            BlockCorrupt: it is stored with wrong bytes.
-        """
+        """Return a shard block, committed or not; None if none; raise BlockCorrupt if damaged."""
         return self._recent.find_signed(block_id)
 
     def find_head(self, mc_seqno: int) -> McHead | None:
@@ -310,11 +306,7 @@ def _is_cut(error: BlockCorrupt) -> bool:
 def open_node(
     db_dir: Path, *, open_indexes: int = OPEN_INDEXES, proofs: bool = False
 ) -> NodeSource:
-    """Open a node's database folder, with at most ``open_indexes`` archive slices kept open.
-
-    Raises:
-        SourceError: the folder is not that of a node, or is damaged.
-    """
+    """Open a node's database folder; raise SourceError if it is none, or damaged."""
     missing = [name for name in NODE_FOLDERS if not (db_dir / name).is_dir()]
     if missing:
         inner = all((db_dir / "db" / name).is_dir() for name in NODE_FOLDERS)

@@ -64,10 +64,7 @@ _OUT = _pays("order", "out")
     .after(one_of(jettons(), call(SWAP_NATIVE)).named("in")),
 )
 def swap(match: Match) -> Draft | None:
-    """Draft a swap; it failed if a pool did not log its hop.
-
-    If there are several hops, all pools must be known.
-    """
+    """Draft a swap through known pools; it failed if one of them did not log its hop."""
     pools = [each["destination"] for each in (match["first"], *match.all("peer"))]
     if len(pools) > 1 and not all(match.interfaces.has(pool, "DedustPool") for pool in pools):
         return None

@@ -112,10 +112,7 @@ def deposit(match: Match) -> Draft | None:
     ),
 )
 def withdraw(match: Match) -> Draft:
-    """Draft a withdrawal for burnt hGRAM, at once or at the end of the round.
-
-    A rollback is not an action.
-    """
+    """Draft a withdrawal for burnt hGRAM, at once or at the end of the round."""
     burn, bill, served = match.block, match.get("bill"), "stake_withdrawal"
     tokens, staker = match["reserve"].fields().take("coins", "address")
     if bill is not None:

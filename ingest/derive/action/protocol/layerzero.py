@@ -32,11 +32,7 @@ class Record:
     """A record; fields are numbered from 0."""
 
     def __init__(self, body: Body) -> None:
-        """Read the header of a record at the start of a cell.
-
-        Raises:
-            CellUnderflow: the cell is too short.
-        """
+        """Read the header of a record at the start of a cell."""
         self._root = body.copy()
         head = body.copy()
         self.name = head.uint(_NAME_BITS).to_bytes(_NAME_BITS // 8, "big").lstrip(b"\0")
@@ -45,11 +41,7 @@ class Record:
         ]
 
     def uint(self, number: int) -> int:
-        """Return the number in a field.
-
-        Raises:
-            ActionUnreadable: there is no such field, or it is not a number.
-        """
+        """Return the number in a field; raise ActionUnreadable if there is none."""
         field = self._find(number)
         bits = _WIDTHS.get(field.kind)
         if bits is None:

@@ -73,10 +73,7 @@ def read_transfer(message: Message) -> TransferBody:
 
 
 def _pays(cause: Block) -> bool:
-    """Return whether the message before a purchase belongs to it: it paid, or is external.
-
-    An internal message that closed the auction belongs to the rules of auctions.
-    """
+    """Return whether the message before a purchase belongs to it: it paid, or is external."""
     if cause.type == TON_TRANSFER:
         return cause.comment not in {"finish", "stop"}
     return _is_external(cause)
@@ -85,10 +82,7 @@ def _pays(cause: Block) -> bool:
 def _find_seller(
     interfaces: Interfaces, cause: Block | None, new_owner: str | None, item: NftItem
 ) -> Listing | None:
-    """Return the sale or auction that sold an item to its new owner.
-
-    The new owner pays a sale itself; any message may close an auction.
-    """
+    """Return the sale, paid by the new owner, or the auction, that sold an item."""
     if cause is None:
         return None
     address = cause.columns.get("destination")

@@ -80,13 +80,7 @@ def swap_v1(match: Match) -> Draft:
     call(SWAP, name="swap").then(exchange.pay(PAY_TO, SWAP, _MAX_HOPS)).after(exchange.SENT),
 )
 def swap(match: Match) -> Draft | None:
-    """Draft a swap of version 2; it failed if it pays back the incoming asset.
-
-    In a swap of several hops, each payment in jettons must come from a known wallet.
-
-    Raises:
-        ActionUnreadable: one of these wallets is unknown.
-    """
+    """Draft a swap of version 2; it failed if it pays back the incoming asset."""
     incoming, out = exchange.read_sent(match), match.get("out")
     if incoming is None or out is None:
         return None

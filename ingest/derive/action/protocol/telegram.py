@@ -128,11 +128,7 @@ class Rotation(NamedTuple):
 
 
 def read_rotation(body: Body) -> Rotation | None:
-    """Read a request from its signature on; None if its cells have data after the fields.
-
-    Raises:
-        CellUnderflow: a cell is too short.
-    """
+    """Read a request from its signature on; None if its cells have data after the fields."""
     body.skip(SIGNATURE_BITS + 32)
     numbers = body.uint(32), body.uint(32), body.uint(32)
     key, signature, old_key = body.hex(_KEY_BITS), body.child(), body.child()

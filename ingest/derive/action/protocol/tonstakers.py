@@ -22,10 +22,7 @@ def _find_payout_item(minting: Block) -> str | None:
 
 
 def _find_pool(burnt: Block) -> str | None:
-    """Return the pool of a burnt item; items are burnt in a chain, one after the other.
-
-    The first one is burnt by order of the pool, or follows a withdrawal that is already known.
-    """
+    """Return the pool of a burnt item, which ordered the first burn of a chain."""
     block = burnt.previous
     while block is not None and block.opcode in {NFT_BURN, NFT_BURNT, NFT_PAYOUT}:
         block = block.previous
