@@ -60,12 +60,9 @@ Borders = dict[str, dict[int, Link]]
 _BORDERS_KEPT = 100
 
 
-def read_chain(
-    lake_dir: Path, requested: Span, *, log: LogReader | None = None, borders: Borders | None = None
-) -> Chain:
+def read_chain(log: LogReader, requested: Span, borders: Borders) -> Chain:
     """Return the chain of a lake with the links around its gaps, which ``borders`` caches."""
-    state = (log or LogReader(lake_dir)).read()
-    borders = {} if borders is None else borders
+    state = log.read()
     covered = [Span(first, last) for first, last in state.ranges]
     if state.last_pruned:  # pruned blocks count as covered, so that they are not ingested again
         covered.insert(0, Span(1, state.last_pruned))
@@ -77,7 +74,7 @@ def read_chain(
         place = read_place(file.path)
         if any(place.first <= seqno <= place.last for seqno in around):
             if file.path not in borders:
-                rows = read_rows(lake_dir, file, ("workchain", "seqno", *_LINK))
+                rows = read_rows(log.lake_dir, file, ("workchain", "seqno", *_LINK))
                 keep_border(borders, file.path, place, masterchain_links(rows))
             links |= borders[file.path]
     return Chain(covered, {seqno: links[seqno] for seqno in around & links.keys()})

@@ -33,13 +33,7 @@ from tonlake.ingest.errors import SourceError
 from tonlake.ingest.run.process import AT_END
 from tonlake.ingest.run.workers import Workers
 from tonlake.ingest.settings import IngestSections
-from tonlake.ingest.source.node.statefile import (
-    ClosableStore,
-    NamedStates,
-    OpenState,
-    StateStore,
-    find_states,
-)
+from tonlake.ingest.source.node.statefile import NamedStates, OpenState, StateStore, find_states
 from tonlake.ingest.span import Scope, Span
 from tonlake.ingest.spread import HERE, Spread
 from tonlake.lake.account import MASTERCHAIN
@@ -61,7 +55,7 @@ class StateTask(NamedTuple):
     number: int
     branch: Branch
     at: StateAt
-    reopen: Callable[[], ClosableStore]
+    reopen: Callable[[], CellStore]
 
 
 class StateReader:
@@ -74,7 +68,7 @@ class StateReader:
         self._baseline = baseline
         self._open = ExitStack()
         self._lake: DuckDBPyConnection | None = None
-        self._reopen: Callable[[], ClosableStore] | None = None
+        self._reopen: Callable[[], CellStore] | None = None
         self._store: CellStore | None = None
 
     def close(self) -> None:

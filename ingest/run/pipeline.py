@@ -216,7 +216,7 @@ class Pipeline:
         """Like ``ingest``; with ``stop_at_hole`` any unavailable block ends the ingest."""
         self._stop_at_hole = stop_at_hole
         self.on_progress = on_progress or _ignore
-        self.chain = read_chain(self.lake_dir, requested, log=self.log, borders=self._borders)
+        self.chain = read_chain(self.log, requested, self._borders)
         self.done = 0
         todo = list(missing_spans(requested, self.chain.covered))
         self.total = sum(map(len, todo))

@@ -31,6 +31,9 @@ class CellStore(Protocol):
     def fetch(self, handles: list[bytes]) -> list[bytes]:
         """Return the packed cells of ``handles``; SourceError if one is missing or damaged."""
 
+    def close(self) -> None:
+        """Close the store."""
+
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:

@@ -57,28 +57,24 @@ def make_missing_error(block_id: BlockId, mc_seqno: int, opened: Slice) -> Block
 
 
 def read_block(
-    opened: Slice, block_id: BlockId, mc_seqno: int, *, check_file: bool = True
+    opened: Slice,
+    block_id: BlockId,
+    mc_seqno: int,
+    *,
+    check_file: bool = True,
+    with_proof: bool = False,
 ) -> RawBlock:
-    """Return a block committed by ``mc_seqno``; ``check_file`` verifies its file hash."""
+    """Return a block committed by ``mc_seqno``; ``check_file`` verifies its file hash.
+
+    ``with_proof`` adds its proof, if the node has one.
+    """
     with naming_corrupt(block_id):
-        return _read_block(opened, block_id, mc_seqno, check_file=check_file)
-
-
-def _read_block(opened: Slice, block_id: BlockId, mc_seqno: int, *, check_file: bool) -> RawBlock:
-    place = opened.locate(block_id, mc_seqno)
-    if place is None:
-        reason = "the index has a handle, but no offset for the block's data"
-        raise BlockNeverHad(reason, block=block_id, file=opened.store.name)
-    return RawBlock(block_id, read_block_entry(place, block_id, check_file=check_file))
-
-
-def read_proven_block(
-    opened: Slice, block_id: BlockId, mc_seqno: int, *, check_file: bool = True
-) -> RawBlock:
-    """Return a block with its proof, or without if the node has none."""
-    with naming_corrupt(block_id):
-        block = _read_block(opened, block_id, mc_seqno, check_file=check_file)
-        place = opened.locate_proof(block_id, mc_seqno)
+        place = opened.locate(block_id, mc_seqno)
+        if place is None:
+            reason = "the index has a handle, but no offset for the block's data"
+            raise BlockNeverHad(reason, block=block_id, file=opened.store.name)
+        block = RawBlock(block_id, read_block_entry(place, block_id, check_file=check_file))
+        place = opened.locate_proof(block_id, mc_seqno) if with_proof else None
         if place is None:
             return block
         proof = read_proof_entry(place, block_id)
@@ -211,7 +207,7 @@ class Archive:
         self, db_dir: Path, index: GlobalIndex, slices: SliceCache, *, proofs: bool = False
     ) -> None:
         """Read the slices that ``index`` lists; with ``proofs``, blocks include their proofs."""
-        self._read_block = read_proven_block if proofs else read_block
+        self._read_block = partial(read_block, with_proof=proofs)
         self.db_dir = db_dir
         self.index = index
         self.slices = slices

@@ -22,7 +22,12 @@ from tonlake.ingest.errors import (
     EntryFlaw,
     SourceError,
 )
-from tonlake.ingest.source.node.archive import TopsCache, collect_committed, read_previous
+from tonlake.ingest.source.node.archive import (
+    TopsCache,
+    collect_committed,
+    naming_corrupt,
+    read_previous,
+)
 from tonlake.ingest.source.node.package import PackageScan, read_block_entry
 from tonlake.lake.account import MASTERCHAIN
 
@@ -83,18 +88,15 @@ class PackGroup:
         """Return a block; None if no file has it. Raise BlockCorrupt if all copies are damaged."""
         flaw: EntryFlaw | None = None
         for scan in self._scans.values():
-            place = scan.blocks.get(block_id)
-            if place is None:
-                continue
             try:
-                return RawBlock(block_id, read_block_entry(place, block_id))
+                if (place := scan.blocks.get(block_id)) is not None:
+                    return RawBlock(block_id, read_block_entry(place, block_id))
             except EntryFlaw as error:
                 flaw = error
         if flaw is None:
             return None
-        raise BlockCorrupt(
-            flaw.reason, block=block_id, file=flaw.file, offset=flaw.offset
-        ) from flaw
+        with naming_corrupt(block_id):
+            raise flaw
 
     def _index_mc_blocks(self) -> dict[int, list[BlockId]]:
         found = {one for scan in self._scans.values() for one in scan.blocks}

@@ -36,7 +36,6 @@ from tonlake.ingest.source.node.archive import (
     naming_corrupt,
     read_block,
     read_previous,
-    read_proven_block,
     read_tops,
 )
 from tonlake.ingest.source.node.package import check_file_hash, read_candidate_entry
@@ -274,7 +273,7 @@ class RecentBlocks:
         return damaged
 
     def _follows(self, package: TemporaryPackage, block_id: BlockId, root_hash: bytes) -> bool:
-        block = read_proven_block(package, block_id, block_id.seqno)
+        block = read_block(package, block_id, block_id.seqno, with_proof=True)
         if [one.root_hash for one in read_previous(block)] != [root_hash]:
             return False
         with naming_corrupt(block_id):
@@ -332,7 +331,7 @@ class RecentBlocks:
         flaw: BlockCorrupt | None = None
         for package in self._packages:
             try:
-                block = read_proven_block(package, block_id, block_id.seqno)
+                block = read_block(package, block_id, block_id.seqno, with_proof=True)
             except BlockNeverHad:
                 continue
             except BlockCorrupt as error:

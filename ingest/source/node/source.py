@@ -195,15 +195,12 @@ class NodeSource:
             self._last = max(self._there, self._client.seqno)
         return self._last
 
-    def read_bundle(self, mc_seqno: int) -> McBundle:
-        """Return one masterchain block and the shard blocks it commits."""
-        return self._read(mc_seqno, check_files=True)
-
     def read_unchecked(self, mc_seqno: int) -> McBundle:
         """Like ``read_bundle``, but leave verifying file hashes of shard blocks to the decoder."""
-        return self._read(mc_seqno, check_files=False)
+        return self.read_bundle(mc_seqno, check_files=False)
 
-    def _read(self, mc_seqno: int, *, check_files: bool) -> McBundle:
+    def read_bundle(self, mc_seqno: int, *, check_files: bool = True) -> McBundle:
+        """Return one masterchain block and the shard blocks it commits."""
         if mc_seqno > self._client.seqno and mc_seqno > self.last_mc_seqno():
             reason = f"the node has completed masterchain blocks up to {self._last}"
             raise BlockNotYet(reason, block=name_mc_block(mc_seqno), file=STATE_FOLDER)

@@ -484,18 +484,11 @@ class StateStore(Protocol):
         """Open the state of one shard."""
 
 
-class ClosableStore(CellStore, Protocol):
-    """An open store of cells."""
-
-    def close(self) -> None:
-        """Close the store."""
-
-
 class StatePart(NamedTuple):
     """A branch of accounts, the store of its cells, and how another process opens the store."""
 
     store: CellStore
-    reopen: Callable[[], ClosableStore]
+    reopen: Callable[[], CellStore]
     accounts: Branch
 
 

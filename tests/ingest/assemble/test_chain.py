@@ -58,7 +58,7 @@ def test_links_come_from_the_lake(demo_node: Path, tmp_path: Path) -> None:
     with closing(open_node(demo_node)) as source:
         ingest(source, tmp_path, Span(5, 9), IngestSections())
         ingest(source, tmp_path, Span(20, 22), IngestSections())
-    chain = read_chain(tmp_path, Span(1, 30))
+    chain = read_chain(LogReader(tmp_path), Span(1, 30), {})
     assert chain.covered == [Span(5, 9), Span(20, 22)]
     assert set(chain.links) == {5, 9, 20, 22}
     with pytest.raises(SourceError, match="another chain"):

@@ -4,7 +4,6 @@ Deposits go side by side through a deposit contract into a pool.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.pattern import (
@@ -103,11 +102,8 @@ WHOLE, PARTIAL = "dedust_deposit_liquidity", "dedust_deposit_liquidity_partial"
 _SERVED = "dex_deposit_liquidity"
 
 
-class _Target(NamedTuple):
-    """The requested deposit, side by side."""
-
-    assets: tuple[str | None, str | None]
-    amounts: tuple[int, int]
+_TARGET = ("target_asset_1", "target_asset_2", "target_amount_1", "target_amount_2")
+_Target = tuple[str | None, str | None, int, int]
 
 
 def _read_asked(block: Block) -> tuple[str | None, _Target]:
@@ -120,13 +116,12 @@ def _read_asked(block: Block) -> tuple[str | None, _Target]:
     _proof, owner, _is_stable = body.take("child", "address", 1)
     assets = exchange.read_assets(body, ASSET_TAG_BITS)
     inner = body.child()
-    return owner, _Target(assets, (inner.coins(), inner.coins()))
+    return owner, (*assets, inner.coins(), inner.coins())
 
 
 def _draft(match: Match, block_type: str, target: _Target | None, **more: object) -> Draft:
     """Return the draft of one side of a deposit; ``target`` defaults to the requested one."""
     (owner, asked), top_up = _read_asked(match["ask"]), match["top_up"]
-    target = target or asked
     paid = top_up.fields()
     wallet = match.column("transfer", "destination")
     is_shown = block_type == PARTIAL or match.interfaces.jetton_wallet(wallet) is not None
@@ -135,10 +130,7 @@ def _draft(match: Match, block_type: str, target: _Target | None, **more: object
         "asset1": exchange.read_asset(paid, ASSET_TAG_BITS),
         "amount1": paid.coins(),
         "user_jetton_wallet_1": wallet if is_shown else None,
-        "target_asset_1": target.assets[0],
-        "target_amount_1": target.amounts[0],
-        "target_asset_2": target.assets[1],
-        "target_amount_2": target.amounts[1],
+        **dict(zip(_TARGET, target or asked, strict=True)),
         **more,
     }
     columns = {
@@ -174,7 +166,7 @@ def _read_deposited(block: Block) -> _Target:
     inner = block.arguments().take("child", "child")[1]
     first, first_amount = exchange.read_asset(inner, ASSET_TAG_BITS), inner.coins()
     second, second_amount = exchange.read_asset(inner, ASSET_TAG_BITS), inner.coins()
-    return _Target((first, second), (first_amount, second_amount))
+    return first, second, first_amount, second_amount
 
 
 def _read_excess(block: Block, interfaces: Interfaces) -> Columns:

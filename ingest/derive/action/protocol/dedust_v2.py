@@ -63,11 +63,6 @@ def _is_carrier(block: Block) -> bool:
     return block.type == JETTON_TRANSFER or (block.opcode == PAY_NATIVE and _is_swap(block))
 
 
-def _is_first(block: Block) -> bool:
-    """Return whether a carrier starts a route, so that long ones are tried only once."""
-    return _is_carrier(block) and (block.previous is None or not _is_carrier(block.previous))
-
-
 def _is_refund(block: Block) -> bool:
     """Return whether a pool returned the carrier's asset: coins with an exit code, or jettons."""
     carrier = block.previous
@@ -110,7 +105,13 @@ _LOG = call(SWAP_LOG, name="log")
 
 
 @rule(
-    "dedust_v2.swap", _CARRIER.where(_is_first).then(_LOG, repeat(_CARRIER.then(_LOG), until=_OUT))
+    "dedust_v2.swap",
+    # Only the carrier that starts a route, so that long ones are tried only once.
+    _CARRIER.where(
+        lambda block: (
+            _is_carrier(block) and (block.previous is None or not _is_carrier(block.previous))
+        )
+    ).then(_LOG, repeat(_CARRIER.then(_LOG), until=_OUT)),
 )
 def swap(match: Match) -> Draft | None:
     """Draft a swap with the amounts of its logs and the assets of its transfers.

@@ -15,19 +15,14 @@ DEX_V1, DEX = "stonfi", "stonfi_v2"
 _MAX_HOPS = 4
 
 
-def _read_code_v1(payment: Block) -> int:
-    """Return the exit code in f93bb43f. TL-B: query_id:uint64 owner:MsgAddress exit_code:uint32."""
-    code: int = payment.fields().take("address", 32)[1]
-    return code
+def _read_code(payment: Block, addresses: int) -> int:
+    """Return the exit code of a payment.
 
-
-def read_code(payment: Block) -> int:
-    """Return the exit code in 657b54f5.
-
-    TL-B: query_id:uint64 to_address:MsgAddress excesses_address:MsgAddress
-    original_caller:MsgAddress exit_code:uint32.
+    TL-B: query_id:uint64 owner:MsgAddress exit_code:uint32 in f93bb43f; query_id:uint64
+    to_address:MsgAddress excesses_address:MsgAddress original_caller:MsgAddress exit_code:uint32 in
+    657b54f5.
     """
-    code: int = payment.fields().take("address", "address", "address", 32)[3]
+    code: int = payment.fields().take(*["address"] * addresses, 32)[-1]
     return code
 
 
@@ -43,7 +38,7 @@ def _is_known(paid: Block, interfaces: Interfaces) -> bool:
     jettons().then(
         call(SWAP_V1).then(
             call(PAYMENT_V1, name="payment")
-            .where(lambda block: _read_code_v1(block) != REFERRAL_CODE)
+            .where(lambda block: _read_code(block, 1) != REFERRAL_CODE)
             .then(jettons("out"))
         )
     ),
@@ -71,7 +66,7 @@ def swap_v1(match: Match) -> Draft:
         requested = payload.copy().skip(32).address()
         columns["destination_secondary"] = requested
         columns["asset2"] = match.interfaces.jetton_of(requested)
-    failed = _read_code_v1(match["payment"]) != OK_CODE
+    failed = _read_code(match["payment"], 1) != OK_CODE
     return Draft("jetton_swap", columns, failed=failed)
 
 
@@ -95,7 +90,7 @@ def swap(match: Match) -> Draft | None:
         exchange.Hop(before.asset, before.amount, after.asset, after.amount)
         for before, after in itertools.pairwise(stops)
     ]
-    codes = {read_code(block) for block in match.all("payment")}
+    codes = {_read_code(block, 3) for block in match.all("payment")}
     columns = exchange.show_swap(DEX, incoming, outgoing, hops=hops)
     failed = codes != {OK_CODE} or outgoing.asset == incoming.asset
     return Draft("jetton_swap", columns, failed=failed)
