@@ -63,9 +63,7 @@ class StateReader:
 
     def __init__(self, lake_dir: Path, folder: PartFolder, baseline: Baseline) -> None:
         """Open nothing yet."""
-        self._lake_dir = lake_dir
-        self._folder = folder
-        self._baseline = baseline
+        self.lake_dir, self.folder, self.baseline = lake_dir, folder, baseline
         self._open = ExitStack()
         self._lake: DuckDBPyConnection | None = None
         self._reopen: Callable[[], CellStore] | None = None
@@ -75,19 +73,23 @@ class StateReader:
         """Close the lake and all stores."""
         self._open.close()
 
+    def write_elsewhere(self) -> Callable[[StateTask], Part]:
+        """Return ``write`` for worker processes, which keep stores of their own open."""
+        return partial(_write_in_worker, self.lake_dir, self.folder, self.baseline)
+
     def write(self, task: StateTask, store: CellStore | None = None) -> Part:
         """Write a part unless a previous run did, and return it; ``store`` is an open store."""
-        known = self._folder.read(task.number)
+        known = self.folder.read(task.number)
         if known is not None:
             return known
         decoded = list(self._decode(task, store or self._find_store(task)))
         accounts = sum(count for count, _tables in decoded)
-        return self._folder.write(task.number, accounts, [tables for _count, tables in decoded])
+        return self.folder.write(task.number, accounts, [tables for _count, tables in decoded])
 
     def _decode(
         self, task: StateTask, store: CellStore
     ) -> Iterator[tuple[int, dict[str, pa.Table]]]:
-        only_active = self._baseline.accounts == "active"
+        only_active = self.baseline.accounts == "active"
         for branch, loaded in load_branch(store, task.branch):
             skip = self._find_touched(task.at.workchain, branch)
             yield decode_accounts(branch, loaded, task.at, skip, only_active=only_active)
@@ -100,28 +102,27 @@ class StateReader:
 
     def _find_touched(self, workchain: int, branch: Branch) -> set[bytes]:
         """Return the accounts of a branch touched by lake blocks up to that of the state."""
-        until = self._baseline.state_mc_seqno
-        if until == self._baseline.mc_seqno:
+        until = self.baseline.state_mc_seqno
+        if until == self.baseline.mc_seqno:
             return set()
         if self._lake is None:
-            snapshot = Snapshot(self._lake_dir, read_state(self._lake_dir))
+            snapshot = Snapshot(self.lake_dir, read_state(self.lake_dir))
             tables = [ACCOUNT_STATES.name]
-            lake = connect(snapshot, self._folder.settings, tables=tables)
+            lake = connect(snapshot, self.folder.settings, tables=tables)
             self._lake = self._open.enter_context(closing(lake))
         first, last = branch.ends
         rows = self._lake.execute(
             "select distinct account from account_states where workchain = $workchain "
             "and account between $first and $last and mc_seqno > $at and mc_seqno <= $until",
             {"workchain": workchain, "first": first, "last": last}
-            | {"at": self._baseline.mc_seqno, "until": until},
+            | {"at": self.baseline.mc_seqno, "until": until},
         )
         return {account for (account,) in rows.fetchall()}
 
 
-def write_in_worker(
+def _write_in_worker(
     lake_dir: Path, folder: PartFolder, baseline: Baseline, task: StateTask
 ) -> Part:
-    """Write a part in a worker process, which keeps its stores open; see ``StateReader``."""
     return _find_reader(lake_dir, folder, baseline).write(task)
 
 
@@ -199,9 +200,11 @@ def read_states(
     on_progress: Callable[[BaselineProgress], None] = lambda _progress: None,
 ) -> None:
     """Commit all rows of the states in ``named`` as the baseline; raise as ``ingest_state``."""
-    with open_parts(lake_dir, state, settings.lake, baseline, named) as folder:
-        reading = _Reading(lake_dir, state, folder, baseline, workers)
-        parts = list(reading.read(store, named, on_progress))
+    with (
+        open_parts(lake_dir, state, settings.lake, baseline, named) as folder,
+        closing(StateReader(lake_dir, folder, baseline)) as reader,
+    ):
+        parts = list(_Reading(reader, state, workers).read(store, named, on_progress))
         commit_baseline(lake_dir, state, baseline, folder, parts)
 
 
@@ -263,18 +266,9 @@ def _check_chain(lake_dir: Path, state: LogState, named: NamedStates) -> None:
 class _Reading:
     """Reads a whole state part by part, in this process or in several."""
 
-    def __init__(
-        self,
-        lake_dir: Path,
-        state: LogState,
-        folder: PartFolder,
-        baseline: Baseline,
-        workers: Workers | None,
-    ) -> None:
-        self._lake_dir = lake_dir
+    def __init__(self, reader: StateReader, state: LogState, workers: Workers | None) -> None:
+        self._reader = reader
         self._state = state
-        self._folder = folder
-        self._baseline = baseline
         self._workers = workers
         self._numbers = count()
         self._accounts = 0
@@ -291,41 +285,36 @@ class _Reading:
                     on_progress(BaselineProgress(self._accounts, (number + share) / shards))
                 if opened.top.workchain == MASTERCHAIN:
                     tables = self._read_network(opened.top, named.key_seqno)
-                    yield self._folder.write(next(self._numbers), 0, tables)
+                    yield self._reader.folder.write(next(self._numbers), 0, tables)
             on_progress(BaselineProgress(self._accounts, (number + 1) / shards))
 
     def _read_accounts(self, opened: OpenState) -> Iterator[tuple[Part, float]]:
         """Yield the parts of one shard, each with the share of its accounts read so far."""
-        at = opened.top.describe(self._baseline.mc_seqno)
+        at = opened.top.describe(self._reader.baseline.mc_seqno)
         for order, each in enumerate(opened.parts):
             branches = cut_branches(each.store, each.accounts)
             tasks = [StateTask(next(self._numbers), branch, at, each.reopen) for branch in branches]
-            for done, part in enumerate(self._write(tasks, each.store), 1):
+            parts: Iterator[Part] = (self._reader.write(task, each.store) for task in tasks)
+            if self._workers is not None and len(tasks) > 1:
+                parts = self._workers.map(self._reader.write_elsewhere(), tasks)
+            for done, part in enumerate(parts, 1):
                 self._accounts += part.accounts
                 yield part, (order + done / len(tasks)) / len(opened.parts)
-
-    def _write(self, tasks: Sequence[StateTask], store: CellStore) -> Iterator[Part]:
-        here = self._lake_dir, self._folder, self._baseline
-        if self._workers is not None and len(tasks) > 1:
-            yield from self._workers.map(partial(write_in_worker, *here), tasks)
-            return
-        with closing(StateReader(*here)) as reader:
-            for task in tasks:
-                yield reader.write(task, store)
 
     def _read_network(self, state: WholeState, key_seqno: int) -> list[dict[str, pa.Table]]:
         """Return configuration and libraries, if the lake's blocks had not changed them by then."""
         tables = [CONFIG_PARAMS.name, LIBRARIES.name]
-        snapshot = Snapshot(self._lake_dir, self._state)
+        reader, baseline = self._reader, self._reader.baseline
+        snapshot = Snapshot(reader.lake_dir, self._state)
         found = []
-        with closing(connect(snapshot, self._folder.settings, tables=tables)) as lake:
-            until = {"until": self._baseline.state_mc_seqno}
+        with closing(connect(snapshot, reader.folder.settings, tables=tables)) as lake:
+            until = {"until": baseline.state_mc_seqno}
             changed = "select 1 from config_params where mc_seqno <= $until limit 1"
             if not lake.execute(changed, until).fetchall():
                 found.append(state.decode_config(key_seqno))
             rows = lake.execute("select hash from libraries where mc_seqno <= $until", until)
             known = {library for (library,) in rows.fetchall()}
-            found.append(state.decode_libraries(self._baseline.mc_seqno, known))
+            found.append(state.decode_libraries(baseline.mc_seqno, known))
         return found
 
 

@@ -13,6 +13,7 @@ from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
+from tonlake.lake.log.state import LogReader
 
 
 def _hash(seqno: int, fork: int = 0) -> bytes:
