@@ -19,6 +19,7 @@ import duckdb
 import pyarrow as pa
 
 from tonlake.ingest.assemble.batch import DAY_S
+from tonlake.ingest.blocks import McBundle, McHead, ZeroState
 from tonlake.ingest.dataset.files import FORM, DataSet
 from tonlake.ingest.decode.block.block import read_params
 from tonlake.ingest.decode.block.message import normalize
@@ -32,7 +33,7 @@ from tonlake.ingest.span import Span
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.rows import iter_dicts
 from tonlake.lake.log.disk import TEMPORARY_PREFIX
-from tonlake.lake.log.state import LOG_FOLDER
+from tonlake.lake.log.state import LOG_FOLDER, REPORTED_KIND
 from tonlake.lake.schema import (
     ACCOUNT_STATES,
     BASE_TABLES,
@@ -129,7 +130,7 @@ def _read_statement(name: str) -> str:
 
 
 class Day:
-    """The rows of one day; close it after use, which removes them from the disk."""
+    """The rows of one day, as a source without blocks; closing it removes them from the disk."""
 
     def __init__(self, dataset: DataSet, day: date, lake_dir: Path, settings: LakeSettings) -> None:
         """Find the masterchain blocks of the day; all other rows are loaded on demand."""
@@ -154,6 +155,36 @@ class Day:
     def close(self) -> None:
         """Remove the rows."""
         self._stack.close()
+
+    def refresh(self) -> None:
+        """Do nothing, as a day does not grow."""
+
+    def first_mc_seqno(self) -> int:
+        """Return the first masterchain block of the day."""
+        return min(self.heads)
+
+    def last_mc_seqno(self) -> int:
+        """Return the last masterchain block of the day."""
+        return max(self.heads)
+
+    def read_bundle(self, mc_seqno: int) -> McBundle:
+        """Raise BlockNeverHad: there are only rows."""
+        raise BlockNeverHad("the data set has its rows only", block=mc_seqno)
+
+    read_unchecked = read_bundle
+
+    def find_head(self, mc_seqno: int) -> McHead | None:
+        """Return a masterchain block of the day."""
+        root_hash = self.heads.get(mc_seqno)
+        return None if root_hash is None else McHead(mc_seqno, root_hash, None)
+
+    def zero_states(self) -> tuple[ZeroState, ...]:
+        """Return nothing: their cells are not in the data set."""
+        return ()
+
+    def describe(self) -> dict[str, str]:
+        """Return the origin of the rows for the commit log."""
+        return {"kind": REPORTED_KIND, "name": self._dataset.name}
 
     @property
     def span(self) -> Span | None:

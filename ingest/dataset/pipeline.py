@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import msgspec
 import pyarrow.compute as pc
 
-from tonlake.ingest.blocks import McBundle, McHead, ZeroState
 from tonlake.ingest.dataset.day import Day
 from tonlake.ingest.dataset.files import DataSet
+from tonlake.ingest.decode.block.header import sign_shard
 from tonlake.ingest.decode.piece import Hole, Piece
 from tonlake.ingest.decode.rows import Row
-from tonlake.ingest.errors import BlockNeverHad
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline, Progress
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Span
@@ -23,7 +22,7 @@ from tonlake.lake.commit.delta import publish
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.disk import make_folder
 from tonlake.lake.log.place import list_files_between
-from tonlake.lake.log.state import LOG_FOLDER, REPORTED_KIND, LogState
+from tonlake.lake.log.state import LOG_FOLDER, LogState
 from tonlake.lake.schema import BLOCKS, CONFIG_PARAMS, SHARD_BLOCKS
 
 _MASK = (1 << 64) - 1
@@ -121,19 +120,14 @@ def find_parent(shard: int) -> int:
     """Return the shard that was split into this one and its sibling."""
     number = shard & _MASK
     lowest = number & -number
-    return _sign(number - lowest if number & lowest << 1 else number + lowest)
+    return sign_shard((number - lowest if number & lowest << 1 else number + lowest) & _MASK)
 
 
 def find_child(shard: int, *, right: bool) -> int:
     """Return one of the shards that were merged into this one."""
     number = shard & _MASK
     half = (number & -number) >> 1
-    return _sign(number + half if right else number - half)
-
-
-def _sign(shard: int) -> int:
-    shard &= _MASK
-    return shard - (1 << 64) if shard >> 63 else shard
+    return sign_shard(number + half if right else number - half)
 
 
 class DayReport(msgspec.Struct):
@@ -144,55 +138,13 @@ class DayReport(msgspec.Struct):
     lacking: list[str] = []
 
 
-class DaySource:
-    """A day as a source of blocks: it has rows of them, and not the blocks."""
-
-    def __init__(self, day: Day, name: str) -> None:
-        """Take the day, and the name of the data set."""
-        self.day, self._name = day, name
-
-    def refresh(self) -> None:
-        """Do nothing, as a day does not grow."""
-
-    def first_mc_seqno(self) -> int:
-        """Return the first masterchain block of the day."""
-        return min(self.day.heads)
-
-    def last_mc_seqno(self) -> int:
-        """Return the last masterchain block of the day."""
-        return max(self.day.heads)
-
-    def read_bundle(self, mc_seqno: int) -> McBundle:
-        """Raise BlockNeverHad: there are only rows."""
-        raise BlockNeverHad("the data set has its rows only", block=mc_seqno)
-
-    read_unchecked = read_bundle
-
-    def find_head(self, mc_seqno: int) -> McHead | None:
-        """Return a masterchain block of the day."""
-        root_hash = self.day.heads.get(mc_seqno)
-        return None if root_hash is None else McHead(mc_seqno, root_hash, None)
-
-    def zero_states(self) -> tuple[ZeroState, ...]:
-        """Return nothing: their cells are not in the data set."""
-        return ()
-
-    def describe(self) -> dict[str, str]:
-        """Return the origin of the rows for the commit log."""
-        return {"kind": REPORTED_KIND, "name": self._name}
-
-    def close(self) -> None:
-        """Close the day."""
-        self.day.close()
-
-
 class DatasetPipeline(Pipeline):
     """Ingests one day after the other; the caches of derivations last from day to day."""
 
-    def __init__(self, source: DaySource, lake_dir: Path, settings: IngestSections) -> None:
+    def __init__(self, day: Day, lake_dir: Path, settings: IngestSections) -> None:
         """Start with the first day."""
-        super().__init__(source, lake_dir, settings)
-        self.day = source.day
+        super().__init__(day, lake_dir, settings)
+        self.day = day
         self._tops = Tops()
 
     def _read(self, span: Span) -> Iterator[list[Piece | Hole]]:
@@ -220,10 +172,9 @@ def ingest_days(
                 yield DayReport(day.isoformat(), lacking=lacking)
                 continue
             with closing(Day(dataset, day, lake_dir, settings.lake)) as opened:
-                source = DaySource(opened, dataset.name)
                 if pipeline is None:
-                    pipeline = DatasetPipeline(source, lake_dir, settings)
-                pipeline.source, pipeline.day = source, opened
+                    pipeline = DatasetPipeline(opened, lake_dir, settings)
+                pipeline.source = pipeline.day = opened
                 report = None if opened.span is None else pipeline.bring(opened.span, on_progress)
             if report is not None and report.commits:
                 publish(pipeline.log, settings.lake)
