@@ -186,7 +186,10 @@ def ingest_state(
             f" {found.state_mc_seqno}: use a new lake for another one"
         )
     _derive(lake_dir, state, found, settings, workers or HERE, on_progress)
-    return _report(read_state(lake_dir), found, is_new=is_new)
+    rows: dict[str, int] = {}
+    for file in list_baseline_files(read_state(lake_dir), *TABLES):
+        rows[file.table] = rows.get(file.table, 0) + file.rows
+    return BaselineReport(found.mc_seqno, found.state_mc_seqno, found.accounts, is_new, rows)
 
 
 def read_states(
@@ -340,12 +343,3 @@ def _derive(
 
             scope = Scope(within=within, on_range=show, spread=spread)
             rebuild(stage.name, lake_dir, settings, scope)
-
-
-def _report(state: LogState, baseline: Baseline, *, is_new: bool) -> BaselineReport:
-    rows: dict[str, int] = {}
-    for file in list_baseline_files(state, *TABLES):
-        rows[file.table] = rows.get(file.table, 0) + file.rows
-    return BaselineReport(
-        baseline.mc_seqno, baseline.state_mc_seqno, baseline.accounts, is_new, rows
-    )

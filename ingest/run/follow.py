@@ -139,7 +139,11 @@ class Wakeup:
 
     def wait(self, seconds: float) -> None:
         """Return when the node writes an event, or after ``seconds``."""
-        if self._pipe is None or not self._is_same():
+        is_same = False
+        with suppress(OSError):
+            if self._pipe is not None and self._path is not None:
+                is_same = os.path.samestat(self._path.stat(), os.fstat(self._pipe))
+        if not is_same:
             self.close()
             self._open()
         if self._pipe is None:
@@ -159,13 +163,6 @@ class Wakeup:
         with suppress(OSError):
             if stat.S_ISFIFO(self._path.stat().st_mode):
                 self._pipe = os.open(self._path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-
-    def _is_same(self) -> bool:
-        if self._path is None or self._pipe is None:
-            return False
-        with suppress(OSError):
-            return os.path.samestat(self._path.stat(), os.fstat(self._pipe))
-        return False
 
 
 HEAL_S = 600

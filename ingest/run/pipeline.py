@@ -152,11 +152,11 @@ def ingest(
     that is not available yet ends the ingest. Without ``workers`` all work is done in this
     process.
     """
-    show = on_progress or _ignore
 
     def publish_and_show(progress: Progress) -> None:
         publish(pipeline.log, settings.lake)
-        show(progress)
+        if on_progress is not None:
+            on_progress(progress)
 
     with closing(Pipeline(source, lake_dir, settings, workers=workers)) as pipeline:
         return pipeline.bring(requested, publish_and_show)
@@ -194,7 +194,7 @@ class Pipeline:
         """Commits of tables with at most this many rows each become one file; see ``DataFile``."""
         self._borders: Borders = {}
         self.chain = Chain([], {})
-        self.on_progress: Callable[[Progress], None] = _ignore
+        self.on_progress: Callable[[Progress], None] | None = None
         self.done = 0
         self.total = 0
         self.report = IngestReport("")
@@ -215,7 +215,7 @@ class Pipeline:
     ) -> IngestReport:
         """Like ``ingest``; with ``stop_at_hole`` any unavailable block ends the ingest."""
         self._stop_at_hole = stop_at_hole
-        self.on_progress = on_progress or _ignore
+        self.on_progress = on_progress
         self.chain = read_chain(self.log, requested, self._borders)
         self.done = 0
         todo = list(missing_spans(requested, self.chain.covered))
@@ -370,9 +370,6 @@ class Pipeline:
         return Network(global_id)
 
     def _show_progress(self) -> None:
-        transactions = self.report.rows.get("transactions", 0)
-        self.on_progress(Progress(self.done, self.total, transactions))
-
-
-def _ignore(_progress: Progress) -> None:
-    """Show no progress."""
+        if self.on_progress is not None:
+            transactions = self.report.rows.get("transactions", 0)
+            self.on_progress(Progress(self.done, self.total, transactions))

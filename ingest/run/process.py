@@ -165,9 +165,10 @@ class TaskProcess:
             result, error = self._channel.receive()
         except (EOFError, OSError) as cause:
             self._process.join()
+            code = self._process.exitcode or 0
             raise WorkerLost(
                 f"a worker of the ingest died: process {self._process.pid} ended with "
-                f"{_describe_exit(self._process.exitcode)}; commits are kept, "
+                f"{f'signal {-code}' if code < 0 else f'code {code}'}; commits are kept, "
                 "and the same command resumes after them"
             ) from cause
         self.is_busy = False
@@ -219,7 +220,3 @@ def _portable(error: Exception) -> Exception:
         return RuntimeError(text)
     error.add_note(text)
     return error
-
-
-def _describe_exit(code: int | None) -> str:
-    return f"signal {-code}" if code is not None and code < 0 else f"code {code}"

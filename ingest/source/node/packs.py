@@ -75,7 +75,10 @@ class PackGroup:
                 self._scans[path] = PackageScan(path, str(path.relative_to(self.folder)))
         changed = [scan.advance() for scan in self._scans.values()]
         if any(changed):
-            self.mc_blocks = self._index_mc_blocks()
+            self.mc_blocks = {}
+            for block_id in sorted({one for scan in self._scans.values() for one in scan.blocks}):
+                if block_id.workchain == MASTERCHAIN:
+                    self.mc_blocks.setdefault(block_id.seqno, []).append(block_id)
         return any(changed)
 
     def find_flaw(self) -> EntryFlaw | None:
@@ -97,14 +100,6 @@ class PackGroup:
             return None
         with naming_corrupt(block_id):
             raise flaw
-
-    def _index_mc_blocks(self) -> dict[int, list[BlockId]]:
-        found = {one for scan in self._scans.values() for one in scan.blocks}
-        by_seqno: dict[int, list[BlockId]] = {}
-        for block_id in sorted(found):
-            if block_id.workchain == MASTERCHAIN:
-                by_seqno.setdefault(block_id.seqno, []).append(block_id)
-        return by_seqno
 
 
 OPEN_INDEXES = 4

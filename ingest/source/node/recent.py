@@ -108,15 +108,12 @@ class TemporaryPackages:
                 self._open.pop(time).close()
                 changed = True
             elif time == times[0] or (changed and time in times[:FOLLOWED]):
-                changed |= self._catch_up(time)
+                try:
+                    changed |= self._open[time].catch_up()
+                except SourceError:
+                    self._open.pop(time).close()
+                    changed = True
         return changed or any(time not in self._open.keys() | self._failed for time in times[:1])
-
-    def _catch_up(self, time: int) -> bool:
-        try:
-            return self._open[time].catch_up()
-        except SourceError:
-            self._open.pop(time).close()
-            return True
 
     def retry(self) -> None:
         """Let the next iteration try again to open packages that failed to open."""

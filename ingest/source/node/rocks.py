@@ -310,7 +310,11 @@ class FollowedStore(Store):
             if self._seen is None or self._seen.shape != before.shape:
                 self.close()
             try:
-                self._read_on(before.manifest)
+                self._link_manifest(before.manifest)
+                if self._db is None:
+                    self._open_followed()
+                with self._named_errors():
+                    self._opened().try_catch_up_with_primary()
             except SourceError as error:  # the node replaced files meanwhile
                 self.close()
                 failure = error
@@ -330,13 +334,6 @@ class FollowedStore(Store):
         """Close the store and remove its private folder."""
         super().close()
         self._seen = None
-
-    def _read_on(self, manifest: str) -> None:
-        self._link_manifest(manifest)
-        if self._db is None:
-            self._open_followed()
-        with self._named_errors():
-            self._opened().try_catch_up_with_primary()
 
     def _open_followed(self) -> None:
         """Open as a secondary, and verify that it is not behind a strict read-only opening.
