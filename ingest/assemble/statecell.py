@@ -140,21 +140,18 @@ class LakeCache(Generic[Key, Value]):
         content = state.known_ranges, state.undoings
         if content != self._content:
             self.close()
-            self._asked = self._list_lasting(content)
+            (before, undoings), (after, undoings_after) = self._content, content
+            # Lasting values stay valid if the lake only gained blocks.
+            if self._lasts and undoings == undoings_after and not subtract_ranges(before, after):
+                known = ((key, value) for key, value in self._asked.items() if value is not None)
+                self._asked = dict(known)
+            else:
+                self._asked = {}
             self._content = content
         files = state.by_table.get(self._table, ())
         if files != self._files:
             self.close()
             self._files = files
-
-    def _list_lasting(
-        self, content: tuple[tuple[Range, ...], tuple[Undoing, ...]]
-    ) -> dict[Key, Value | None]:
-        """Return the values that stay valid: lasting ones, if the lake only gained blocks."""
-        (before, undoings), (after, undoings_after) = self._content, content
-        if not self._lasts or undoings != undoings_after or subtract_ranges(before, after):
-            return {}
-        return {key: value for key, value in self._asked.items() if value is not None}
 
     def _look_up(self, keys: set[Key], state: LogState) -> Mapping[Key, Value]:
         """Query the lake for keys that are not cached."""
@@ -302,14 +299,18 @@ def complete_states(
     with hold_lock(lake_dir / LOCK_FILE):
         state = read_state(lake_dir)
         registry = CurrencyRegistry(finder)
+        no_cells = {STATE_CELLS.name: STATE_CELLS.empty}
         added = []
         removed = set()
         for file in list_files(state, ACCOUNT_STATES.name):
             place = read_place(file.path)
             if not any(span.first <= place.first <= span.last for span in within):
                 continue
-            rows = _complete_file(lake_dir, file, registry)
-            if rows is not None:
+            few = read_rows(lake_dir, file, (_TEXT, _HASH))
+            completed = registry.complete({ACCOUNT_STATES.name: few, **no_cells})
+            if completed[_TEXT].null_count != few[_TEXT].null_count:
+                rows = read_rows(lake_dir, file)
+                rows = registry.complete({ACCOUNT_STATES.name: rows, **no_cells})
                 added.append(NewFile(file.table, place, rows))
                 removed.add(file.path)
         if not added:
@@ -322,16 +323,6 @@ def complete_states(
         return commit_maintenance(
             lake_dir, state, added=changes.added, removed=changes.removed, segments=segments
         )
-
-
-def _complete_file(lake_dir: Path, file: DataFile, registry: CurrencyRegistry) -> pa.Table | None:
-    """Return the completed rows of an ``account_states`` file; None if nothing was added."""
-    cells = {STATE_CELLS.name: STATE_CELLS.empty}
-    few = read_rows(lake_dir, file, (_TEXT, _HASH))
-    completed = registry.complete({ACCOUNT_STATES.name: few, **cells})
-    if completed[_TEXT].null_count == few[_TEXT].null_count:
-        return None
-    return registry.complete({ACCOUNT_STATES.name: read_rows(lake_dir, file), **cells})
 
 
 def _read_text(root: bytes, cells: Cells) -> str | None:

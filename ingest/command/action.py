@@ -257,25 +257,22 @@ def explain(trace: Trace, interfaces: Interfaces) -> Iterator[str]:
     """Yield the lines of a tree: each message with the actions it is part of, innermost first."""
     roots = build_nodes(trace)
     claims: Claims = {}
-    for block in find_blocks(trace, interfaces):
-        _claim(block, claims)
-    todo = [(root, 0) for root in reversed(roots)]
-    while todo:
-        node, depth = todo.pop()
-        yield "  " * depth + _describe(node, claims.get(_key(node), ()))
-        todo += [(child, depth + 1) for child in reversed(node.children)]
-
-
-def _claim(top: Block, claims: Claims) -> None:
-    todo: list[tuple[Block, tuple[Block, ...]]] = [(top, ())]
-    while todo:
-        block, around = todo.pop()
+    blocks: list[tuple[Block, tuple[Block, ...]]] = [
+        (top, ()) for top in find_blocks(trace, interfaces)
+    ]
+    while blocks:
+        block, around = blocks.pop()
         if block.type in MARKERS:
             continue
         inside = (block, *around)
         for node in block.nodes:
             claims.setdefault(_key(node), []).extend(inside)
-        todo += [(child, inside) for child in block.children]
+        blocks += [(child, inside) for child in block.children]
+    todo = [(root, 0) for root in reversed(roots)]
+    while todo:
+        node, depth = todo.pop()
+        yield "  " * depth + _describe(node, claims.get(_key(node), ()))
+        todo += [(child, depth + 1) for child in reversed(node.children)]
 
 
 def _key(node: Node) -> Key:

@@ -322,15 +322,13 @@ def _cut_shards(target: CellTree, source: CellTree) -> int:
     children = source.refs(root)
     has_shards = value >> (bits - 1 - _SHARD_HASHES_BIT) & 1
     kept = [graft_cell(target, source, children[0])] if has_shards else []
-    pruned = [_prune(target, source, child) for child in children[len(kept) :]]
+    pruned = []
+    for child in children[len(kept) :]:
+        depth = source.depth(child).to_bytes(2, "big")
+        data = bytes((PRUNED, _LEVEL_ONE)) + source.hash(child) + depth
+        branch = int.from_bytes(data, "big"), len(data) * 8
+        pruned.append(append_cell(target, *branch, (), exotic=True))
     return append_cell(target, value, bits, (*kept, *pruned))
-
-
-def _prune(target: CellTree, source: CellTree, cell: int) -> int:
-    """Append the pruned branch that replaces an ordinary cell."""
-    depth = source.depth(cell).to_bytes(2, "big")
-    data = bytes((PRUNED, _LEVEL_ONE)) + source.hash(cell) + depth
-    return append_cell(target, int.from_bytes(data, "big"), len(data) * 8, (), exotic=True)
 
 
 def _open_proof(tree: CellTree) -> CellSlice:

@@ -13,7 +13,6 @@ from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, MERKLE_UPDATE, CellTre
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BocError, IngestError, MissingCell, SourceError
 
-_core = NATIVE if hasattr(NATIVE, "decode_branch") else None
 HASH_BYTES = 32
 
 
@@ -56,8 +55,8 @@ def split_packed(packed: bytes, width: int) -> tuple[bytes, list[bytes]]:
 
 def list_below(packed: Sequence[bytes], width: int, known: set[bytes]) -> list[bytes]:
     """Return the handles of children that are not in ``known``, and add them to it."""
-    if _core is not None:
-        found: list[bytes] = _core.list_below(packed, width, known)
+    if NATIVE is not None:
+        found: list[bytes] = NATIVE.list_below(packed, width, known)
         return found
     found = []
     for cell in packed:

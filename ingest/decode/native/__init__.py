@@ -150,7 +150,7 @@ def decode_branch(
     branch's first cell, and ``bits_left`` bits follow it. ``at`` is workchain, shard, seqno,
     masterchain seqno and time of the block that the state follows.
     """
-    if not hasattr(_extension, "decode_branch"):
+    if _extension is None:
         return None
     try:
         found = _extension.decode_branch(

@@ -29,7 +29,6 @@ from tonlake.ingest.source.node.tl import CELLDB_VALUE, TlReader
 
 NAME = "celldb"
 HASH_BYTES = 32
-_core = NATIVE if hasattr(NATIVE, "pack_records") else None
 DEPTH_BYTES = 2
 MAX_REFS = 4
 COMPRESSED = -1
@@ -70,7 +69,7 @@ class CellDb:
     def fetch(self, handles: list[bytes]) -> list[bytes]:
         """Return packed cells (tonlake.ingest.decode.cell.packed) by hash."""
         values = self._store.get_many(handles)
-        packed: list[bytes] | None = _core and _core.pack_records(handles, values)
+        packed: list[bytes] | None = NATIVE and NATIVE.pack_records(handles, values)
         return packed or list(map(_pack, handles, values))
 
     def states(self) -> Iterator[tuple[BlockId, bytes]]:

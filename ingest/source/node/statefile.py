@@ -123,7 +123,6 @@ _HANDLE, _START, _DIGEST = Struct(">Q"), Struct("=Q"), Struct(">32sH")
 _HASHES_BIT, _MAX_REFS = 0x10, 4
 _STORED_BYTES = 34
 _HASH_AT, _HASH_BYTES, _DEPTH_BYTES = 4, 32, 2
-_core = NATIVE if hasattr(NATIVE, "read_cells") else None
 
 
 class BagCells:
@@ -140,9 +139,9 @@ class BagCells:
 
     def fetch(self, handles: list[bytes]) -> list[bytes]:
         """Return the packed cells of ``handles``."""
-        if _core is not None:
+        if NATIVE is not None:
             data, starts = self._data, self._starts
-            found: list[bytes] = _core.read_cells(data, starts, self._ref_bytes, handles)
+            found: list[bytes] = NATIVE.read_cells(data, starts, self._ref_bytes, handles)
             if None not in found:
                 return found
         with naming(self.name):
@@ -166,9 +165,11 @@ class BagCells:
 
     def digest(self, digests: mmap.mmap, before: int) -> int:
         """Compute digests in C, downwards from cell ``before - 1``; return how many are left."""
-        if _core is None:
+        if NATIVE is None:
             return before
-        behind: int = _core.digest_cells(self._data, self._starts, self._ref_bytes, digests, before)
+        behind: int = NATIVE.digest_cells(
+            self._data, self._starts, self._ref_bytes, digests, before
+        )
         return behind
 
     def close(self) -> None:
@@ -278,8 +279,8 @@ def _find_starts(
     data: mmap.mmap, first: int, end: int, ref_bytes: int, starts: mmap.mmap
 ) -> tuple[int, int]:
     """Write the offsets of cells to ``starts``; return their number, and the end of the last."""
-    if _core is not None:
-        found: tuple[int, int] = _core.find_starts(data, first, end, ref_bytes, starts)
+    if NATIVE is not None:
+        found: tuple[int, int] = NATIVE.find_starts(data, first, end, ref_bytes, starts)
         return found
     at = first
     count = len(starts) // _START.size
