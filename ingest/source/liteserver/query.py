@@ -109,12 +109,8 @@ BY_SEQNO = 1
 """Mode of lookupBlock."""
 
 
-class LiteServerQueries:
+class LiteServerQueries(ServerPool):
     """Queries to a pool of lite servers."""
-
-    def __init__(self, pool: ServerPool) -> None:
-        """Send all queries to ``pool``."""
-        self._pool = pool
 
     async def ask_newest(self) -> tuple[BlockId, BlockId]:
         """Return the newest masterchain block of all servers, and the zero state of the network."""
@@ -127,7 +123,7 @@ class LiteServerQueries:
             zero = {"shard": MASTERCHAIN_SHARD, "seqno": 0}
             return last, read_id(init | zero, name)
 
-        found = await self._pool.ask_all(name, read)
+        found = await self.ask_all(name, read)
         if len({zero for _last, zero in found}) > 1:
             raise ServerFault("the lite servers belong to different networks", name=name)
         return max(found, key=lambda pair: pair[0].seqno)
@@ -146,7 +142,7 @@ class LiteServerQueries:
             gen_utime = _read_gen_utime(answer["header_proof"], block_id, name)
             return block_id, McHead(mc_seqno, block_id.root_hash, gen_utime)
 
-        return await self._pool.ask(name, {"mode": BY_SEQNO, "id": place}, read, mc_seqno=mc_seqno)
+        return await self.ask(name, {"mode": BY_SEQNO, "id": place}, read, mc_seqno=mc_seqno)
 
     async def prove(self, known: BlockId, target: BlockId) -> BlockId:
         """Verify that validators signed a later block; return the newest key block on the way."""
@@ -176,7 +172,7 @@ class LiteServerQueries:
             return key_block, reached
 
         asked = {"mode": 1, "known_block": write_id(known), "target_block": write_id(target)}
-        return await self._pool.ask(name, asked, read, mc_seqno=target.seqno)
+        return await self.ask(name, asked, read, mc_seqno=target.seqno)
 
     async def ask_block(self, block_id: BlockId, mc_seqno: int, name: str = "getBlock") -> bytes:
         """Return the bytes of a block, or of a zero state, after verifying their file hash."""
@@ -189,7 +185,7 @@ class LiteServerQueries:
             return data
 
         asked = {"id": write_id(block_id)}
-        return await self._pool.ask(name, asked, read, mc_seqno=mc_seqno)
+        return await self.ask(name, asked, read, mc_seqno=mc_seqno)
 
 
 def write_id(block_id: BlockId) -> Answer:

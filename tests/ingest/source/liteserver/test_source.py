@@ -178,7 +178,7 @@ def test_servers_that_do_not_answer(chain: Chain, bundles: list[McBundle]) -> No
     silent.is_silent = False
     with mock.patch.object(sources, "TIMEOUT_MS", 60_000), opened(silent, steady) as source:
         silent.is_silent = True
-        source._pool.connections[0]._timeout_s = 0.05
+        source._queries.connections[0]._timeout_s = 0.05
         assert show(source.read_bundle(5)) == show(bundles[4])
         asked = steady.asked.count("getMasterchainInfo")
         source.refresh()
@@ -421,7 +421,7 @@ def test_key_blocks_lead_on(shared: Path, tmp_path: Path) -> None:
         for bundle in (bundles[last - first - 20], bundles[-1]):
             found = source.read_bundle(bundle.mc_seqno)
             assert [block.data for block in found.blocks] == [block.data for block in bundle.blocks]
-        key_block = source._windows._key_block
+        key_block = source._key_block
         assert key_block is not None
         assert key_block.seqno == max(chain.key_seqnos)
 
