@@ -69,10 +69,7 @@ class LakeCache(Generic[Key, Value]):
         most: int,
         lasts: bool = False,
     ) -> None:
-        """Start empty; the lake need not exist yet.
-
-        ``lasts`` means that new blocks add values but never change them, like cells by hash.
-        """
+        """Start empty; with ``lasts`` new blocks add values but never change them, like cells."""
         self._lake_dir = lake_dir
         self._settings = settings
         self._table = table

@@ -322,11 +322,7 @@ class Pipeline:
                 keep_border(self._borders, file.path, read_place(file.path), self.chain.links)
 
     def derive_ahead(self, bundle: McBundle) -> dict[str, pa.Table]:
-        """Return the rows of ``STREAMED`` tables of blocks as if they were committed next.
-
-        There are none without transactions. Nothing is committed, and nothing that later commits
-        depend on changes.
-        """
+        """Return rows of ``STREAMED`` tables of blocks as if committed next, if they have any."""
         tables = decode_bundles((self.versions.attach(bundle),))
         if not tables[schema.TRANSACTIONS.name].num_rows:
             return {}

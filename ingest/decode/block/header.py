@@ -219,10 +219,7 @@ class McExtra(msgspec.Struct, frozen=True):
 
 
 class ShardTop(msgspec.Struct, frozen=True):
-    """The newest block of a shard in a masterchain block; ``shard`` is signed 64-bit.
-
-    ``reg_mc_seqno`` is the masterchain block that committed it, this one or an earlier one.
-    """
+    """The newest block of a shard (signed), committed by masterchain block ``reg_mc_seqno``."""
 
     workchain: int
     shard: int

@@ -41,11 +41,7 @@ def iter_hashmap(
 def iter_hashmap_slice(
     start: CellSlice, key_bits: int, *, skip_pruned: bool = False
 ) -> Iterator[tuple[int, CellSlice]]:
-    """Walk a dictionary whose root node is inline at ``start``, which is consumed.
-
-    If the root is a fork, ``start`` ends up after its two references, at the data that follow
-    the dictionary (or its augmentation).
-    """
+    """Walk a dictionary whose root node is inline at ``start``, which ends up behind it."""
     key, left = load_label(start, key_bits, 0)
     if not left:
         yield key, start

@@ -121,11 +121,7 @@ def decode_natively(
     *,
     all_named: bool = False,
 ) -> tuple[int, Tables]:
-    """Decode blocks up to the first that is declined; return their number and tables.
-
-    Each comes with the masterchain block that commits it; ``versions`` are those of their bundles.
-    ``all_named`` means that verified masterchain blocks name all shard blocks by both hashes.
-    """
+    """Decode blocks up to the first that is declined; return their number and tables."""
     items = [(raw.data, *astuple(raw.id), mc_seqno) for raw, mc_seqno in blocks]
     # Hash tables are seeded, so that a crafted block cannot cause collisions.
     count, tables = _extension.decode(

@@ -111,10 +111,7 @@ class Body(CellSlice):
         return self.any_address() if self.bits_left else None
 
     def response(self) -> tuple[str | None, Body | None]:
-        """Read response_destination and custom_payload of tokens.
-
-        A body may end before either of them, or have no reference: contracts do not check them.
-        """
+        """Read response_destination and custom_payload of tokens; a body may end before them."""
         address = self.response_address()
         has_payload = bool(self.bits_left) and self.bit() and self.refs_left
         return address, self.child() if has_payload else None

@@ -139,11 +139,7 @@ _BOOK = RuleBook(RULES)
 
 
 class Classified(NamedTuple):
-    """The classification of a trace.
-
-    ``state`` is ok, or broken: a part of the trace or a fact that a rule needs is unknown, or
-    jettons arrived at an owner other than the intended one.
-    """
+    """Actions; ``state`` is broken if a part or a fact is unknown, or jettons went astray."""
 
     state: str
     actions: list[Action]

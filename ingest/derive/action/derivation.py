@@ -293,13 +293,9 @@ _COMPARED = ("trace_id", "action_id", "type", "success", "accounts", "details", 
 def rederive_actions(
     lake_dir: Path, state: LogState, settings: IngestSections, scope: Scope
 ) -> Derivation | None:
-    """Return the action files of ranges that this classifier version has not classified.
+    """Return the action files of ranges that this version has not classified.
 
-    With ``scope.within`` return those of the ranges there that are already classified, as facts
-    about their accounts changed; their rows supersede none.
-
-    Raises:
-        LakeCorrupt: a required file is damaged.
+    With ``scope.within`` those of the ranges there, whose rows then supersede none.
     """
     mine = list_action_files(state)
     places = [

@@ -116,10 +116,7 @@ class Node:
     def __init__(
         self, message: Message | None, transaction: Transaction, *, is_log: bool = False
     ) -> None:
-        """Create a node without relations.
-
-        ``start_lt`` and ``start_utime`` (Unix seconds) are of the message, else of the transaction.
-        """
+        """Create a node that starts (Unix seconds) with its message, else its transaction."""
         self.message = message
         self.transaction = transaction
         self.is_log = is_log

@@ -237,10 +237,7 @@ class Draft(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A rule; ``make`` returns None if the match turns out not to apply.
-
-    It raises one of ``pattern.UNREADABLE`` if it applies, but a fact is missing.
-    """
+    """A rule; ``make`` returns None if it does not apply, and raises UNREADABLE without a fact."""
 
     name: str
     pattern: Pattern

@@ -87,10 +87,7 @@ class Rows(NamedTuple):
         return self.tables.get(name, TABLES[name].empty).select(SOURCES[name])
 
     def narrow(self, traces: pa.Table) -> Rows:
-        """Return only the rows of the transactions of ``traces``, and of their accounts then.
-
-        Busy accounts have states in all blocks of a commit; ``_choose`` reads those of a trace.
-        """
+        """Return only the rows of the transactions of ``traces``, and of their accounts then."""
         ids = traces["trace_id"].combine_chunks()
         mine = filter_rows(self.take(TRANSACTION_TRACES.name), "trace_id", ids)
         hashes = mine["hash"].combine_chunks()

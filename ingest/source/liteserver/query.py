@@ -40,10 +40,7 @@ _UINT32 = 0xFFFFFFFF
 
 
 def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
-    """Verify that the validators named by ``known`` signed ``target``.
-
-    ``known`` is a key block or the zero state. Return whether ``target`` is a key block.
-    """
+    """Verify that the validators that ``known`` names signed ``target``; return if a key block."""
     if link["@type"] != FORWARD:
         raise ProofInvalid(f"a link of the form {link['@type']}")
     if link["signatures"]["@type"] not in (ORDINARY, SIMPLEX):

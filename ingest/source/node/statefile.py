@@ -419,10 +419,7 @@ def _match(bag: StateBag, branch: Branch, expected: bytes) -> Branch | None:
 
 
 def _hash_below(bag: StateBag, cell: bytes, branch: Branch) -> bytes | None:
-    """Return the hash that a node would have without the branch's prefix in its label.
-
-    None if its label does not begin with the prefix, or it is not a node of a dictionary.
-    """
+    """Return the hash of a node without the branch's prefix in its label; None if not there."""
     (packed,) = bag.cells.fetch([cell])
     body, children = split_packed(packed, bag.cells.width)
     if body[0] & _EXOTIC_BIT:

@@ -41,10 +41,7 @@ def _draft(name: str, columns: Columns, data: Columns, decisive: Block) -> Draft
 
 
 def _draft_request(match: Match, name: str, **fields: int | str) -> Draft:
-    """Return the draft of a request from a client's owner to the client's contract.
-
-    Its ``fields`` after the query id are the data of the action.
-    """
+    """Draft a request of a client's owner to its contract, with its ``fields`` as the data."""
     block = match.block
     data = block.arguments().show(query_id=64, **fields)
     return _draft(name, block.pick("source", "destination"), data, block)

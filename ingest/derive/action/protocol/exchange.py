@@ -16,10 +16,7 @@ _NATIVE, _JETTON, _EXTRA = range(3)
 
 
 class Leg(NamedTuple):
-    """A transfer of coins or jettons; without an asset it is of coins.
-
-    ``source`` and ``destination`` are owners, the wallets those of the jetton.
-    """
+    """A transfer of coins (no asset) or jettons between owners, with their jetton wallets."""
 
     amount: int | None
     source: str | None
@@ -158,10 +155,7 @@ def show_swap(
     min_out_amount: int | None = None,
     asset_out: str | None = None,
 ) -> Columns:
-    """Return the columns of a ``jetton_swap``; a single hop is not shown.
-
-    ``asset_out`` is the requested asset if not paid.
-    """
+    """Return the columns of a ``jetton_swap``; ``asset_out`` is the requested asset if not paid."""
     return {
         "source": incoming.source,
         "source_secondary": incoming.source_jetton_wallet,

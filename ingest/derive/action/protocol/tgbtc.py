@@ -28,10 +28,7 @@ def _read_mint(log: Block) -> Columns:
 
 
 def _read_burn(log: Block) -> Columns:
-    """Read a burn's log. TL-B: amount:Coins sender_address:MsgAddress pegout_address:MsgAddress.
-
-    Old contracts wrote other fields there, which are read as if they were these.
-    """
+    """Read a burn's log. TL-B: amount:Coins sender_address:MsgAddress pegout_address:MsgAddress."""
     body = log.arguments()
     return {"amount": body.coins(), "source": body.any_address(), "destination": body.any_address()}
 

@@ -75,11 +75,7 @@ def nominate(match: Match) -> Draft | None:
 
 @rule("nominator.withdraw_request", comment("w").with_excesses)
 def withdraw_request(match: Match) -> Draft | None:
-    """Draft a withdrawal request, comment "w": paid at once if the pool has the coins, else later.
-
-    A single transfer back is the payout if it exceeds the coins sent, else their excess; of two
-    transfers the earlier one is the payout.
-    """
+    """Draft a withdrawal request, comment "w": paid at once if the pool has the coins."""
     block = match.block
     if not match.interfaces.has(block["destination"], INTERFACE):
         return None
