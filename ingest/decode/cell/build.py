@@ -1,12 +1,19 @@
 """Builds cells: bits and references are stored one after another, then the cell is appended."""
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import or_
-from typing import Self
+from secrets import randbits
+from typing import Self, TypeAlias
 
+from tonlake.ingest.decode.cell.envelope import NATIVE
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree, exotic_mask, hash_plain
+from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BocError
+
+Rest: TypeAlias = tuple[int, int, int]
+"""The end of a cell: the cell, how many of its last bits, and the number of its first reference."""
 
 MAX_BITS = 1023
 MAX_REFS = 4
@@ -106,6 +113,21 @@ def append_cell(
     masks = [tree.level_mask(child) for child in children]
     mask = exotic_mask(cell, masks) if exotic else reduce(or_, masks, 0)
     return tree.append(bytes((d1 | mask << 5,)) + cell[1:] if mask else cell, children)
+
+
+def serialize_rests(tree: CellTree, rests: Sequence[Rest]) -> list[bytes]:
+    """Return the bags of the ends of cells, each as a cell of its own."""
+    bags: list[bytes] | None = None
+    if NATIVE is not None and tree.data:
+        bags = NATIVE.bags(tree.data, rests, randbits(64))
+    return [serialize_boc(tree, [_cut(tree, *rest)]) for rest in rests] if bags is None else bags
+
+
+def _cut(tree: CellTree, cell: int, bits: int, ref: int) -> int:
+    if not ref and bits == tree.bit_length(cell):
+        return cell
+    value = tree.slice(cell).value & (1 << bits) - 1
+    return append_cell(tree, value, bits, tree.links[cell][ref:])
 
 
 def graft(tree: CellTree, source: CellTree) -> int:

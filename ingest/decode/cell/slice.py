@@ -9,6 +9,8 @@ from tonlake.ingest.errors import CellUnderflow
 if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.tree import CellTree
 
+TAG_BITS = [(last & -last).bit_length() for last in range(256)]
+"""Bits of the data from the completion tag on, by the last byte."""
 _COINS_LENGTH_BITS = 4
 _EXOTIC_BIT = 8
 _from_bytes = int.from_bytes
@@ -24,8 +26,7 @@ class CellSlice:
         head = tree.cells[cell]
         value, bits = _from_bytes(head[2:], "big"), len(head) - 2 << 3
         if head[1] & 1:  # completed with a one and zeroes
-            last = head[-1]
-            tag = (last & -last).bit_length()
+            tag = TAG_BITS[head[-1]]
             value, bits = value >> tag, bits - tag
         if head[0] & _EXOTIC_BIT:
             value, bits = tree.bits(cell)
@@ -36,12 +37,12 @@ class CellSlice:
         self.ref = 0
 
     @classmethod
-    def at(cls, tree: CellTree, cell: int, value: int, left: int) -> Self:
+    def at(cls, tree: CellTree, cell: int, value: int, left: int, ref: int = 0) -> Self:
         """Return a cursor ``left`` bits before the end of a cell with the bits ``value``."""
         start = cls.__new__(cls)
         start.tree = tree
         start.cell = cell
-        start.ref = 0
+        start.ref = ref
         start.bits_left = left
         start.value = value
         return start
@@ -58,9 +59,7 @@ class CellSlice:
 
     def copy(self) -> Self:
         """Return a second cursor at the same position."""
-        twin = self.at(self.tree, self.cell, self.value, self.bits_left)
-        twin.ref = self.ref
-        return twin
+        return self.at(self.tree, self.cell, self.value, self.bits_left, self.ref)
 
     def bits(self) -> tuple[int, int]:
         """Return all bits of the cell as an integer, and how many of them are left."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 from tonlake.ingest.decode.cell.envelope import NATIVE
-from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.slice import TAG_BITS, CellSlice
 from tonlake.ingest.decode.cell.writer import Plan
 from tonlake.ingest.errors import BocError
 
@@ -292,8 +292,6 @@ class Digests:
             raise BocError(f"Merkle cell {cell} does not store the hashes of its children")
 
 
-# Bits of the data from the completion tag on, by the last byte.
-_TAG_BITS = [(last & -last).bit_length() for last in range(256)]
 _from_bytes = int.from_bytes
 
 
@@ -304,7 +302,7 @@ def read_bits(head: bytes) -> tuple[int, int]:
         raise BocError(f"expected an ordinary cell, found a {name} cell")
     if not head[1] & 1:
         return _from_bytes(head[2:], "big"), head[1] << 2
-    tag = _TAG_BITS[head[-1]]
+    tag = TAG_BITS[head[-1]]
     return _from_bytes(head[2:], "big") >> tag, (len(head) - 2 << 3) - tag
 
 
@@ -357,7 +355,7 @@ class CellTree:
     def bit_length(self, cell: int) -> int:
         """Return the number of data bits of a cell."""
         head = self.cells[cell]
-        return (len(head) - 2 << 3) - (_TAG_BITS[head[-1]] if head[1] & 1 else 0)
+        return (len(head) - 2 << 3) - (TAG_BITS[head[-1]] if head[1] & 1 else 0)
 
     def bits(self, cell: int) -> tuple[int, int]:
         """Return the data of an ordinary cell as an integer, and its number of bits."""

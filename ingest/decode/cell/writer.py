@@ -186,7 +186,8 @@ class _Placing:
 
 _MAGIC = bytes.fromhex("b5ee9c72")
 _CRC_FLAG = 0x40
-_MAX_BYTE = 255
+_MAX_BYTE, _MAX_CHAIN = 255, 127
+_BYTES = [bytes((number,)) for number in range(_MAX_CHAIN + 1)]
 _REF_PACKERS = {
     width: [Struct(f">{count}{letter}").pack for count in range(5)]
     for width, letter in ((1, "B"), (2, "H"))
@@ -211,7 +212,9 @@ def serialize_boc(tree: CellTree, roots: Sequence[int], *, crc32c: bool = False)
 
     Duplicates are written once. With ``crc32c`` it is TON Center's ``std_boc_serialize``.
     """
-    bag = _write_chain(tree, roots[0]) if len(roots) == 1 else None
+    bag = None
+    if len(roots) == 1:
+        bag = serialize_chain(tree, tree.cells[roots[0]], tree.links[roots[0]])
     if bag is None and len(roots) == 1 and tree.is_distinct(roots[0]):
         bag = _write_by_plan(tree, roots[0])
     bag = bag or _write_ordered(tree, roots, *_number(tree, roots))
@@ -229,17 +232,21 @@ def serialize_single(cell: bytes) -> bytes:
     return _SINGLE_HEAD + bytes((len(cell), 0)) + cell
 
 
-def _write_chain(tree: CellTree, root: int) -> bytes | None:
+def serialize_chain(tree: CellTree, head: bytes, children: Sequence[int]) -> bytes | None:
     """Return the bag of a chain of cells, which all differ; None for others and long ones."""
     cells, links = tree.cells, tree.links
-    parts = [cells[root]]
-    children = links[root]
-    while len(children) == 1:
-        parts += bytes((len(parts) + 1 >> 1,)), cells[children[0]]
-        children = links[children[0]]
-        if len(parts) > _MAX_BYTE:
+    parts, count = [head], 1
+    while children:
+        if len(children) > 1 or count > _MAX_CHAIN:
             return None
-    return None if children else _add_head(b"".join(parts), len(parts) + 1 >> 1, [0])
+        child = children[0]
+        parts += _BYTES[count], cells[child]
+        children = links[child]
+        count += 1
+    body = b"".join(parts)
+    width = len(body).bit_length() + 7 >> 3
+    size = len(body).to_bytes(width, "big")
+    return b"%b\1%c%c\1\0%b\0%b" % (_MAGIC, width, count, size, body)
 
 
 def _write_by_plan(tree: CellTree, root: int) -> bytes | None:

@@ -1,6 +1,9 @@
 /* Bags of cells for Python, in the form of ingest/decode/cell/tree.py. */
 #include "cells.h"
 
+#include "slice.h"
+#include "writer.h"
+
 typedef PyObject *(*MakeItem)(const Tree *tree, uint32_t cell);
 
 /* Return d1 (without the bit for stored hashes), d2 and data of a cell. */
@@ -147,4 +150,84 @@ PyObject *hash_cells(PyObject *data)
         if (cell_hash_count(&tree.cells[cell]) > 2)
             status = NOT_MINE;
     return end(&tree, status, status == DONE ? pack_lists(&tree, makers) : NULL);
+}
+
+/* The end of a cell: its last `bits` bits, and its references from `ref` on. */
+typedef struct {
+    unsigned cell, bits, ref;
+} Rest;
+
+/* Write the bag of a rest as a cell of its own; the cells below it are hashed. */
+static Status write_rest(Writer *writer, Tree *tree, const Rest *rest, Heap *to)
+{
+    uint8_t data[128];
+    uint32_t root = rest->cell;
+    Slice slice = slice_open(tree, root);
+    unsigned refs = cell_ref_count(&tree->cells[root]);
+    Status status = DONE;
+    if (rest->ref || rest->bits != tree->cells[root].bits) {
+        if (rest->ref > refs || slice.failed || !slice_skip(&slice, slice.end - rest->bits))
+            return NOT_MINE;
+        slice_tail(&slice, data);
+        status = tree_append(tree, data, rest->bits, slice.refs + rest->ref, refs - rest->ref, &root);
+    }
+    return status == DONE ? write_bag(writer, tree, root, to) : status;
+}
+
+/* Return the bags of rests, or NULL. */
+static PyObject *list_bags(Writer *writer, Tree *tree, const Rest *rests, size_t count)
+{
+    Heap bag = {0};
+    PyObject *bags = PyList_New((Py_ssize_t)count);
+    Status status = DONE;
+    for (size_t i = 0; bags && status == DONE && i < count; i++) {
+        bag.size = 0;
+        status = write_rest(writer, tree, &rests[i], &bag);
+        PyObject *item = status == DONE ? PyBytes_FromStringAndSize((const char *)bag.data,
+                                                                    (Py_ssize_t)bag.size)
+                                        : NULL;
+        if (!item || PyList_SetItem(bags, (Py_ssize_t)i, item) != 0)
+            Py_CLEAR(bags);
+    }
+    heap_free(&bag);
+    if (status == NOT_MINE)
+        Py_RETURN_NONE;
+    return status == NO_MEMORY ? PyErr_NoMemory() : bags;
+}
+
+PyObject *write_bags(PyObject *args)
+{
+    PyObject *data, *listed, *bags = NULL;
+    Tree tree = {0};
+    Writer writer = {0};
+    Heap rests = {0}, roots = {0};
+    Rest rest;
+    if (!PyArg_ParseTuple(args, "SO!K", &data, &PyList_Type, &listed, &writer.seed))
+        return NULL;
+    Status status = parse_bytes(&tree, data);
+    if (tree.memory.stored.size)
+        status = NOT_MINE; /* the Python reference compares stored hashes */
+    Py_ssize_t count = status == DONE ? PyList_Size(listed) : 0;
+    for (Py_ssize_t i = 0; status == DONE && i < count; i++) {
+        PyObject *item = PyList_GetItem(listed, i);
+        if (!PyTuple_Check(item))
+            PyErr_SetString(PyExc_TypeError, "a rest is a tuple");
+        if (PyErr_Occurred() || !PyArg_ParseTuple(item, "III", &rest.cell, &rest.bits, &rest.ref))
+            status = NO_MEMORY;
+        else if (rest.cell >= tree.count)
+            status = NOT_MINE;
+        else if (!heap_append(&rests, &rest, sizeof rest) ||
+                 !heap_append(&roots, &rest.cell, sizeof rest.cell))
+            status = NO_MEMORY;
+    }
+    if (status == DONE)
+        status = tree_digest(&tree, (const uint32_t *)roots.data, (size_t)count);
+    if (status == DONE)
+        status = writer_open(&writer, &tree);
+    if (status == DONE)
+        bags = list_bags(&writer, &tree, (const Rest *)rests.data, (size_t)count);
+    writer_free(&writer);
+    heap_free(&rests);
+    heap_free(&roots);
+    return end(&tree, status, bags);
 }

@@ -13,4 +13,7 @@ PyObject *parse_cells(PyObject *data, bool check_crc);
 /* hashes(data) */
 PyObject *hash_cells(PyObject *data);
 
+/* bags(data, rests, seed) */
+PyObject *write_bags(PyObject *args);
+
 #endif

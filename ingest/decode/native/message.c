@@ -168,9 +168,7 @@ static Status build_content(Block *block, const Slice *from, Content *to)
     uint8_t head[2 + 128];
     Slice slice = *from;
     unsigned bits = slice_bits_left(&slice), refs = slice_refs_left(&slice);
-    slice_bytes(&slice, head + 2, bits / 8);
-    if (bits & 7)
-        head[2 + bits / 8] = (uint8_t)(slice_uint(&slice, bits & 7) << (8 - (bits & 7)));
+    slice_tail(&slice, head + 2);
     if (refs) {
         uint32_t cell;
         Status status =

@@ -366,6 +366,12 @@ static PyObject *module_hashes(PyObject *module, PyObject *data)
     return hash_cells(data);
 }
 
+static PyObject *module_bags(PyObject *module, PyObject *args)
+{
+    (void)module;
+    return write_bags(args);
+}
+
 static PyMethodDef methods[] = {
     {"decode", module_decode, METH_VARARGS,
      "decode(blocks, seed, all_named=False, versions=()): decode blocks until one is\n"
@@ -385,6 +391,9 @@ static PyMethodDef methods[] = {
     {"hashes", module_hashes, METH_O,
      "hashes(data): lists of the representation hashes, hashes at level 0 and depths at level 0\n"
      "of the cells of a bag; None if the bag is declined."},
+    {"bags", module_bags, METH_VARARGS,
+     "bags(data, rests, seed): bags of the ends of cells of a bag, each as a cell of its own.\n\n"
+     "A rest is (cell, bits, number of the first reference). None if the bag is declined."},
     {"decode_branch", module_decode_branch, METH_VARARGS,
      "decode_branch(handles, packed, width, key, used, (workchain, shard, seqno, mc_seqno, utime),\n"
      "skipped, only_active, seed): decode accounts of a whole state and all their cells.\n\n"

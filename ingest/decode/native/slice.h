@@ -100,6 +100,15 @@ static inline void slice_bytes(Slice *slice, uint8_t *to, unsigned count)
     }
 }
 
+/* Read all bits that are left, of an incomplete byte those at its top. */
+static inline void slice_tail(Slice *slice, uint8_t *to)
+{
+    unsigned bits = slice_bits_left(slice), rest = bits & 7;
+    slice_bytes(slice, to, bits / 8);
+    if (rest)
+        to[bits / 8] = (uint8_t)(slice_uint(slice, rest) << (8 - rest));
+}
+
 static inline Hash slice_hash(Slice *slice)
 {
     Hash hash;

@@ -86,11 +86,12 @@ def decode_body(tree: CellTree, cell: int, *, external_in: bool = True) -> Decod
     text = None
     try:
         if opcode is not None:
-            text = decode_layout(source, work)
+            found = decode_layout(tree, cell, *source.bits(), 0, work)
+            text = found and found[0]
         for type_name in (SIGNED, WALLET) if external_in else (SIGNED,):
             text = text or _decode_signed(type_name, source, work)
         text = text and work.assemble(text)
-    except BodyLimit:
+    except (BocError, BodyLimit):
         text = None
     if opcode is None:
         return Decoded(None, text, work.limit)

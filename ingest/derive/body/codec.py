@@ -7,16 +7,18 @@ TL-B: block.tlb, MsgAddressExt and MsgAddressInt.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from binascii import b2a_base64
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import msgspec
 
+from tonlake.ingest.decode.cell.build import Rest, serialize_rests
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.derive.body.function import Function, Read, escape
-from tonlake.ingest.errors import BocError, BodyError, BodyLimit
+from tonlake.ingest.derive.body.function import LEVEL_SHIFT, MAX_LEVELS, Function, ReadCell, escape
+from tonlake.ingest.errors import BodyError, BodyLimit
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.body.record import Record
@@ -30,8 +32,6 @@ Layouts: TypeAlias = "Mapping[int, Sequence[Record]]"
 NOTHING, SOMETHING = "nothing_from_maybe", "something_from_maybe"
 """``@type`` of ``Maybe``."""
 
-MAX_LEVELS = 48
-"""Maximum depth of cells that are decoded, including nested payloads; a list is one level."""
 MAX_PAYLOADS = 10
 """Maximum nesting of payloads that are decoded, as in TON Center."""
 MAX_ITEMS = 256
@@ -46,8 +46,6 @@ MAX_RAW_CELLS = 1536
 _CELL_TRIALS = 4
 _SPARE_CELLS = 1024
 """A small body may visit each of its cells a few times, as layouts are tried, plus this number."""
-LONG_TEXT = 4096
-"""Characters of a cell above which a mark stands for them."""
 _MARK = "\0"
 """Stands around the number of a long text; JSON has no such character."""
 
@@ -56,25 +54,26 @@ class Work:
     """The remaining work that decoding one body may take, and the parts decoded so far.
 
     ``known`` has the text of cells by how they were read, or why they cannot be read that way;
-    ``layouts`` decode payloads by opcode; ``level`` is the depth of the cell that is read,
-    ``payloads`` how many more may be nested, ``entries_left`` how many more the dictionary that is
-    read may have, ``raw_left`` and ``text_left`` what is left of other limits. ``limit`` names the
-    limit that was met, if any. ``is_mostly_unread`` tells that a layout was refused because it
-    would leave most of a body or payload unread.
+    ``layouts`` decode payloads by opcode; ``place`` is the depth of the cell that is read, and in
+    its last ``LEVEL_SHIFT`` bits how many more payloads may be nested; ``entries_left`` is how many
+    more the dictionary that is read may have, ``visits_left``, ``raw_left`` and ``text_left`` what
+    is left of other limits. ``limit`` names the limit that was met, if any. ``is_mostly_unread``
+    tells that a layout was refused because it would leave most of a body or payload unread.
     """
 
     def __init__(self, tree: CellTree, layouts: Layouts) -> None:
         """Create the full allowance for a body in its own tree."""
         self._aside: list[tuple[str, int]] = []
-        self._visits_left = min(_CELL_TRIALS * tree.count + _SPARE_CELLS, MAX_VISITS)
+        self._rests: dict[int, Rest] = {}
+        self._tree = tree
+        self.visits_left = min(_CELL_TRIALS * tree.count + _SPARE_CELLS, MAX_VISITS)
         self.entries_left = MAX_ITEMS
         self.raw_left, self.text_left = MAX_RAW_CELLS, MAX_TEXT
-        self.known: dict[object, str | BocError | BodyError] = {}
+        self.known: dict[int, str | Exception] = {}
         self.layouts = layouts
-        self.level = 0
+        self.place = MAX_PAYLOADS
         self.limit: str | None = None
         self.is_mostly_unread = False
-        self.payloads = MAX_PAYLOADS
 
     def refuse(self, limit: str) -> NoReturn:
         """Raise BodyLimit, and note the limit."""
@@ -86,13 +85,28 @@ class Work:
         self._aside.append((text, self._measure(text)))
         return f"{_MARK}{len(self._aside) - 1}{_MARK}"
 
+    def show_later(self, rest: Rest, size: int) -> str:
+        """Return a mark that stands for a bag of about ``size`` bytes; all are written at once."""
+        self._rests[len(self._aside)] = rest
+        self._aside.append(("", size * 4 // 3))
+        return f"{_MARK}{len(self._aside) - 1}{_MARK}"
+
     def _measure(self, text: str) -> int:
         if _MARK not in text:
             return len(text)
         return len(text) + sum([self._aside[int(place)][1] for place in text.split(_MARK)[1::2]])
 
     def assemble(self, text: str) -> str:
-        """Return a text with all that its marks stand for."""
+        """Return a text with all that its marks stand for.
+
+        Raises:
+            BocError: a bag shows wrong hashes, its own or of Merkle cells.
+        """
+        if self._rests:
+            bags = serialize_rests(self._tree, list(self._rests.values()))
+            for place, bag in zip(self._rests, bags, strict=True):
+                self._aside[place] = show_bag(bag), 0
+            self._rests = {}
         parts: list[str] = []
         self._add(text, parts)
         return "".join(parts)
@@ -114,11 +128,34 @@ class Work:
             self.refuse(f"shared cells repeat more than {MAX_TEXT:,} characters")
         return text
 
+    def count_raw(self, cells: int) -> None:
+        """Count cells of raw bags, without the roots; raise BodyLimit above the limit."""
+        if cells > self.raw_left:
+            self.refuse(f"the body shows more than {MAX_RAW_CELLS:,} cells raw")
+        self.raw_left -= cells
+
+    def recall(self, text: str | Exception) -> str:
+        """Return the text of a cell that was read, or raise the error met then."""
+        if isinstance(text, str):
+            return self.repeat(text)
+        raise text
+
     def visit(self) -> None:
         """Count one more cell; raise BodyLimit above the limit."""
-        self._visits_left -= 1
-        if self._visits_left < 0:
-            self.refuse("the layouts visit the cells of the body too often")
+        self.visits_left -= 1
+        if self.visits_left < 0:
+            self.refuse_visit()
+
+    def refuse_visit(self) -> NoReturn:
+        """Raise BodyLimit: the cell is too deep, or too many were read."""
+        if self.place >= MAX_LEVELS << LEVEL_SHIFT:
+            self.refuse(f"the body has more than {MAX_LEVELS} levels")
+        self.refuse("the layouts visit the cells of the body too often")
+
+
+def show_bag(bag: bytes) -> str:
+    """Return a bag as JSON: text in base64."""
+    return f'"{b2a_base64(bag, newline=False).decode()}"'
 
 
 class Codec:
@@ -141,13 +178,24 @@ class Codec:
         """Add the reading of one value to a function; return its JSON as a part of an f-string."""
         return function.call(self.load)
 
+    def read(self, source: CellSlice, work: Work) -> str:
+        """``load``, with fewer calls."""
+        tree, cell, value = source.tree, source.cell, source.value
+        found = self.read_at(tree, cell, value, source.bits_left, source.ref, work)
+        text, source.bits_left, source.ref = found
+        return text
+
     @cached_property
-    def read(self) -> Read:
-        """``load`` without its call: what reads a value, which is compiled on first use."""
-        if type(self).write is Codec.write:
-            return self.load
+    def read_at(self) -> Callable[..., tuple[str, int, int]]:
+        """What reads a value in a tree, a cell, its bits and references left: see ``Function``."""
         function = Function()
         return function.finish(f"f'{self.write(function)}'")
+
+    @cached_property
+    def read_cell(self) -> ReadCell:
+        """What reads the value that fills a cell, which is compiled on first use."""
+        function = Function()
+        return function.finish_cell(f"f'{self.write(function)}'")
 
 
 class Sized(Codec):
@@ -239,6 +287,9 @@ def show_bits(number: int, bits: int) -> str:
     return f"{number:0{digits}X}" if digits else ""
 
 
+_BYTE_MASKS = [(1 << 8 * count) - 1 for count in range(32)]
+
+
 class VarUnsigned(Codec):
     """``VarUInteger n``: a length in bytes, smaller than n, followed by that number of bytes."""
 
@@ -253,8 +304,8 @@ class VarUnsigned(Codec):
         if self.limit >> self._length_bits == 0:
             refuse = function.name(self._refuse)
             function.add(f"if {count} >= {self.limit}:", f" {refuse}({count})")
-        function.add(f"left -= {count} << 3", "if left < 0:", " refuse(source)")
-        function.add(f"{number} = value >> left & (1 << ({count} << 3)) - 1")
+        function.add(f"left -= {count} << 3")
+        function.add(f"{number} = value >> left & {function.name(_BYTE_MASKS)}[{count}]")
         return f'{{{{"@type":"var_uint","len":"{{{count}}}","value":"{{{number}}}"}}}}'
 
     def _refuse(self, count: int) -> None:
@@ -376,6 +427,17 @@ class CommentText(Codec):
         text = read_utf8(read_words(source, work))
         source.end()
         return write_text(text)
+
+    def write(self, function: Function) -> str:
+        """Read text, most of which fits its cell."""
+        name = function.local()
+        with function.block("if left & 7 or links:"):
+            function.add(f"{name} = f'{function.call(self.load)}'")
+        with function.block("else:"):
+            data = '(value & (1 << left) - 1).to_bytes(left >> 3, "big")'
+            text = f"{function.name(write_text)}({function.name(read_utf8)}({data}))"
+            function.add(f"{name}, left = {text}, 0")
+        return f"{{{name}}}"
 
 
 class SnakeText(Codec):

@@ -3,35 +3,19 @@
 TL-B: hm_edge, HmLabel, HashmapNode.
 """
 
-from itertools import count
+from functools import cached_property
 
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.derive.body.codec import (
-    LONG_TEXT,
-    MAX_ITEMS,
-    MAX_LEVELS,
-    MAX_PAYLOADS,
-    NOTHING,
-    SOMETHING,
-    Codec,
-    Work,
-    load_bits,
-)
-from tonlake.ingest.derive.body.function import Function
-from tonlake.ingest.errors import BocError, BodyError
+from tonlake.ingest.derive.body.codec import MAX_ITEMS, NOTHING, SOMETHING, Codec, Work, show_bits
+from tonlake.ingest.derive.body.function import Function, ReadCell, refuse_rest
+from tonlake.ingest.errors import BodyError, CellUnderflow
 
 MAX_REPEATED = 1023
 """Maximum number of values in a cell."""
 
 FIRST, SECOND = "first_from_either", "second_from_either"
 CELL_REFERENCE = "cell_reference"
-
-_NUMBERS = count()
-"""Numbers of the types that fill cells, by which cells that were read are known."""
-_LEVEL_SHIFT = MAX_PAYLOADS.bit_length()
-_CELL_SHIFT = _LEVEL_SHIFT + MAX_LEVELS.bit_length()
-_NUMBER_SHIFT = _CELL_SHIFT + 32
 
 
 class WrappingCodec(Codec):
@@ -43,52 +27,19 @@ class WrappingCodec(Codec):
 
 
 class Reference(WrappingCodec):
-    """``^T``: a value that fills a separate cell, which is read once however often it is shared."""
+    """``^T``: a value that fills a separate cell."""
 
     size = 0, 1
 
-    def __init__(self, inner: Codec) -> None:
-        """Note the type of the value."""
-        super().__init__(inner)
-        self._number = next(_NUMBERS) << _NUMBER_SHIFT
-
     def write(self, function: Function) -> str:
         """Read the value in the child cell, which must be consumed."""
-        return f"{{{function.ref(self.read_cell)}}}"
-
-    def read_cell(self, tree: CellTree, cell: int, work: Work) -> str:
-        """Read the value that fills a cell; it is read once in each depth."""
-        level = work.level
-        key = self._number | cell << _CELL_SHIFT | level << _LEVEL_SHIFT | work.payloads
-        text = work.known.get(key)
-        if isinstance(text, str):
-            return work.repeat(text)
-        if text is not None:
-            raise text
-        work.level = level + 1
-        try:
-            if level >= MAX_LEVELS:
-                work.refuse(f"the body has more than {MAX_LEVELS} levels")
-            work.visit()
-            child = CellSlice(tree, cell)
-            text = self.inner.read(child, work)
-            if child.bits_left or child.ref < len(tree.links[cell]):
-                check_end(child)
-        except (BocError, BodyError) as error:
-            work.known[key] = error
-            raise
-        finally:
-            work.level = level
-        if len(text) > LONG_TEXT:
-            text = work.set_aside(text)
-        work.known[key] = text
-        return text
+        return f"{{{function.ref(f'{function.name(self.inner)}.read_cell')}}}"
 
 
 def check_end(source: CellSlice) -> None:
     """Raise BodyError if anything is left of a cell."""
     if source.bits_left or source.refs_left:
-        raise BodyError(f"cell {source.cell} has data after its value")
+        refuse_rest(source.cell)
 
 
 class Wrapped(WrappingCodec):
@@ -176,8 +127,7 @@ class Repeat(WrappingCodec):
 EMPTY, ROOT, EDGE = "hashmap_empty", "hashmap_root", "hashmap_edge"
 LEAF, FORK = "hashmap_node_leaf", "hashmap_node_fork"
 SHORT, LONG, SAME = "hashmap_label_short", "hashmap_label_long", "hashmap_label_same"
-_EDGE = f'{{"@type":"{EDGE}","label":'
-_NO_LABEL = f'{{"@type":"{SHORT}","len":"0","s":""}}', 0
+_NO_LABEL = f'{{"@type":"{SHORT}","len":"0","s":""}}'
 
 
 class Hashmap(WrappingCodec):
@@ -187,32 +137,45 @@ class Hashmap(WrappingCodec):
     """
 
     def __init__(self, key_bits: int, inner: Codec) -> None:
-        """Set the width of the key; the forks that leave equally many bits share one codec."""
+        """Set the width of the key."""
         super().__init__(inner)
         self._key_bits = key_bits
-        self._children: dict[int, Reference] = {}
 
-    def load(self, source: CellSlice, work: Work) -> str:
+    def write(self, function: Function) -> str:
         """Read the object of the edge."""
-        label, length = _load_label(source, self._key_bits)
-        left = self._key_bits - length
-        if not left:
-            work.entries_left -= 1
-            if work.entries_left < 0:
-                work.refuse(f"a dictionary of the body has more than {MAX_ITEMS} entries")
-            value = self.inner.read(source, work)
-            return f'{_EDGE}{label},"node":{{"@type":"{LEAF}","value":{value}}}}}'
-        child = self._children.get(left) or self.below(left)
-        sides = [child.read_cell(source.tree, source.load_ref(), work) for _side in range(2)]
-        return f'{_EDGE}{label},"node":{{"@type":"{FORK}","left":{sides[0]},"right":{sides[1]}}}}}'
+        function.add(f"width = {self._key_bits}")
+        return self._write_node(function)
 
-    def below(self, left: int) -> Reference:
-        """Return the codec of the two children of a fork, where ``left`` bits of the key are."""
-        if left not in self._children:
-            child = Hashmap(left - 1, self.inner)
-            child._children = self._children
-            self._children[left] = Reference(child)
-        return self._children[left]
+    @cached_property
+    def read_cell(self) -> ReadCell:
+        """What reads a dictionary that fills a cell."""
+        return lambda tree, cell, work: self.read_node(tree, cell, work, self._key_bits)
+
+    @cached_property
+    def read_node(self) -> ReadCell:
+        """What reads an edge that fills a cell, if ``width`` bits of the key are left."""
+        function = Function()
+        return function.finish_cell(f"f'{self._write_node(function)}'", has_width=True)
+
+    def _write_node(self, function: Function) -> str:
+        name, label = function.local(), function.local()
+        function.add("left -= 2", f"{label} = {_NO_LABEL!r}")
+        with function.block("if value >> left & 3:"):
+            read = function.name(_read_label)
+            function.add(f"{label}, left, width = {read}(value, left, width)")
+        with function.block("if width:"):
+            function.add("width -= 1")
+            read = f"{function.name(self)}.read_node"
+            sides = [function.ref(read, "width") for _side in range(2)]
+            node = f'"@type":"{FORK}","left":{{{sides[0]}}},"right":{{{sides[1]}}}'
+            function.add(f"{name} = f'{{{{{node}}}}}'")
+        with function.block("else:"):
+            function.add("work.entries_left -= 1", "if work.entries_left < 0:")
+            limit = f"a dictionary of the body has more than {MAX_ITEMS} entries"
+            function.add(f" work.refuse({limit!r})")
+            node = f'"@type":"{LEAF}","value":{self.inner.write(function)}'
+            function.add(f"{name} = f'{{{{{node}}}}}'")
+        return f'{{{{"@type":"{EDGE}","label":{{{label}}},"node":{{{name}}}}}}}'
 
 
 class MaybeHashmap(WrappingCodec):
@@ -227,7 +190,7 @@ class MaybeHashmap(WrappingCodec):
         """Read the object of the empty dictionary or of the root."""
         name = function.local()
         with function.block(f"if {function.bit()}:"):
-            root = function.ref(self._read_root)
+            root = function.ref(function.name(self._read_root))
             function.add(f"""{name} = f'{{{{"@type":"{ROOT}","root":{{{root}}}}}}}'""")
         with function.block("else:"):
             function.add(f"""{name} = '{{"@type":"{EMPTY}"}}'""")
@@ -236,28 +199,36 @@ class MaybeHashmap(WrappingCodec):
     def _read_root(self, tree: CellTree, cell: int, work: Work) -> str:
         around, work.entries_left = work.entries_left, MAX_ITEMS
         try:
-            return self._root.read_cell(tree, cell, work)
+            return self._root.inner.read_cell(tree, cell, work)
         finally:
             work.entries_left = around
 
 
-def _load_label(source: CellSlice, key_bits: int) -> tuple[str, int]:
-    """Read HmLabel: hml_short$0, hml_long$10 or hml_same$11; return its object and length."""
-    tag = source.load_uint(2)
-    if not tag:
-        return _NO_LABEL
-    if tag == 1:  # the second bit belongs to the length, in unary
-        length = 1
-        while source.load_bit():
-            length += 1
-    else:
-        bit = source.load_uint(1) if tag == 3 else 0  # noqa: PLR2004 - hml_same
-        length = source.load_uint(key_bits.bit_length())
-    if length > key_bits:
-        raise BodyError(f"dictionary label of {length} bits where {key_bits} are left")
-    if tag == 3:  # noqa: PLR2004 - hml_same
-        return f'{{"@type":"{SAME}","v":"{bit}","n":"{length}"}}', length
-    bits = load_bits(source, length)
-    if tag == 1:
-        return f'{{"@type":"{SHORT}","len":"{length}","s":"{bits}"}}', length
-    return f'{{"@type":"{LONG}","n":"{length}","s":"{bits}"}}', length
+def _read_label(value: int, left: int, width: int) -> tuple[str, int, int]:
+    """Read HmLabel after its tag: hml_short$0, hml_long$10 or hml_same$11.
+
+    It returns the object, and what is left of the cell and of the key.
+    """
+    tag, bit = value >> left & 3, 0
+    try:
+        if tag == 1:  # the second bit belongs to the length, in unary
+            start = left
+            while value >> left - 1 & 1:
+                left -= 1
+            length, left = start - left + 1, left - 1
+        else:
+            if tag == 3:  # noqa: PLR2004 - hml_same
+                left -= 1
+                bit = value >> left & 1
+            left -= width.bit_length()
+            length = value >> left & (1 << width.bit_length()) - 1
+        if length > width:
+            raise BodyError(f"dictionary label of {length} bits where {width} are left")
+        if tag == 3:  # noqa: PLR2004 - hml_same
+            return f'{{"@type":"{SAME}","v":"{bit}","n":"{length}"}}', left, width - length
+        left -= length
+        bits = show_bits(value >> left & (1 << length) - 1, length)
+    except ValueError as error:
+        raise CellUnderflow("a dictionary label ends after its cell") from error
+    start_text = f'"{SHORT}","len"' if tag == 1 else f'"{LONG}","n"'
+    return f'{{"@type":{start_text}:"{length}","s":"{bits}"}}', left, width - length

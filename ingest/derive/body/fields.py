@@ -98,9 +98,9 @@ def _decode_fields(layout: Layout, body: bytes | None) -> list[str] | None:
         found = layout.record.decode_fields(source, work)
         if layout.record.is_whole:
             composite.check_end(source)
+        return [work.assemble(text) for text in found]
     except (BocError, BodyError, BodyLimit):
         return None
-    return [work.assemble(text) for text in found]
 
 
 def _classify(codec: codecs.Codec) -> tuple[FieldKind, tuple[str, ...]]:

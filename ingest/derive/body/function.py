@@ -8,26 +8,77 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tonlake.ingest.decode.cell.slice import CellSlice
-from tonlake.ingest.errors import CellUnderflow
+from tonlake.ingest.decode.cell.slice import TAG_BITS, CellSlice
+from tonlake.ingest.errors import BocError, BodyError, CellUnderflow
+
+MAX_LEVELS = 48
+"""Maximum depth of cells that are decoded, including nested payloads; a list is one level."""
+LONG_TEXT = 4096
+"""Characters of a cell above which a mark stands for them."""
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.body.codec import Codec, Work
 
 Read: TypeAlias = "Callable[[CellSlice, Work], str]"
 """Reads a value from a slice."""
+ReadCell: TypeAlias = "Callable[..., str]"
+"""Reads the value that fills a cell of a tree: ``CellTree``, ``int`` and ``Work``. Within a place
+(``Work.place``) a cell is read once, however often it is shared or tried."""
+LEVEL_SHIFT, CELL_SHIFT, _WIDTH_SHIFT, _TYPE_SHIFT = 4, 10, 42, 53
+"""Parts of the key of a cell that was read: payloads left, level, cell, width and type."""
+_TYPES = count(1)
 _MAX_INLINED = 4
 """Maximum types with a choice that are read inside each other by one function."""
-_SAVE, _SAVE_REF = "source.bits_left = left", "source.ref = ref"
-_LOAD, _LOAD_REF = "left = source.bits_left", "ref = source.ref"
-_REFUSED = " refuse(source)"
-
-
-def refuse(source: CellSlice) -> None:
-    """Raise CellUnderflow."""
-    raise CellUnderflow(f"cell {source.cell} ends before its value")
+_BODY = """
+def read(tree, cell, value, left, ref, work):
+ links = tree.links[cell]
+ try:
+%s
+  return %s, left, ref
+ except (IndexError, ValueError) as error:
+  raise explain(error, cell, left, len(links) - ref) from error
+"""
+_CELL_BODY = f"""
+def read(tree, cell, work%s):
+ place = work.place
+ key = cell << {CELL_SHIFT} | place | %s
+ text = work.known.get(key)
+ if text is not None:
+  return work.recall(text)
+ work.visits_left = visits = work.visits_left - 1
+ if visits < 0 or place >= {MAX_LEVELS << LEVEL_SHIFT}:
+  work.refuse_visit()
+ links = tree.links[cell]
+ ref = 0
+ head = tree.cells[cell]
+ size = head[1]
+ value = from_bytes(head, "big")
+ left = size << 2
+ if size & 1:
+  tag = tags[head[-1]]
+  value >>= tag
+  left += 4 - tag
+ work.place = place + {1 << LEVEL_SHIFT}
+ try:
+  if head[0] & 8:
+   tree.slice(cell)
+%s
+  if left or ref < len(links):
+   refuse_rest(cell)
+  text = %s
+ except errors as error:
+  work.known[key] = error = explain(error, cell, left, len(links) - ref)
+  raise error
+ finally:
+  work.place = place
+ if len(text) > {LONG_TEXT}:
+  text = work.set_aside(text)
+ work.known[key] = text
+ return text
+"""
 
 
 def escape(text: str) -> str:
@@ -36,22 +87,45 @@ def escape(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-class Function:
-    """A function of a slice ``source`` and ``work``.
+def explain(error: Exception, cell: int, left: int, refs_left: int) -> Exception:
+    """Return why a cell cannot be read: CellUnderflow if it lacks bits or references.
 
-    ``value`` is all bits of the cell as a number, ``left`` how many of them are not read yet,
-    ``ref`` how many references were read. Adjacent numbers are cut out of one.
+    Functions do not compare ``left`` before they read: a shift by fewer than no bits fails.
+    """
+    if left < 0 or (refs_left <= 0 and isinstance(error, IndexError)):
+        return CellUnderflow(f"cell {cell} ends before its value")
+    return error
+
+
+def refuse_rest(cell: int) -> None:
+    """Raise BodyError."""
+    raise BodyError(f"cell {cell} has data after its value")
+
+
+_NAMES: dict[str, Any] = {
+    "errors": (BocError, BodyError, IndexError, ValueError),
+    "explain": explain,
+    "from_bytes": int.from_bytes,
+    "refuse_rest": refuse_rest,
+    "start": CellSlice.at,
+    "tags": TAG_BITS,
+}
+
+
+class Function:
+    """A function that reads a cell: ``left`` bits of its ``value`` are not read yet.
+
+    ``ref`` is how many of its ``links`` were read. Adjacent numbers are cut out of one.
     """
 
     def __init__(self) -> None:
         """Start an empty function."""
         self._lines: list[tuple[int, str]] = []
-        self._depth = 1
-        self._names: dict[str, Any] = {"refuse": refuse}
+        self._depth = 2
+        self._names = dict(_NAMES)
         self._locals = 0
         self._numbers: list[tuple[str, int]] = []
         self._inlined: list[Codec] = []
-        self._has_refs = False
 
     def name(self, thing: object) -> str:
         """Return a name for an object outside of the function."""
@@ -89,37 +163,40 @@ class Function:
         if not numbers:
             return
         rest = sum(bits for _name, bits in numbers)
-        self.add(f"left -= {rest}", "if left < 0:", _REFUSED)
+        self.add(f"left -= {rest}")
         run = "value >> left"
         if len(numbers) > 1:
             self.add(f"run = value >> left & {(1 << rest) - 1}")
             run = "run"
-        for name, bits in numbers:
+        for place, (name, bits) in enumerate(numbers):
             rest -= bits
-            self.add(f"{name} = {f'{run} >> {rest}' if rest else run} & {(1 << bits) - 1}")
+            shifted = f"{run} >> {rest}" if rest else run
+            is_masked = run == "run" and not place
+            self.add(f"{name} = {shifted}" + ("" if is_masked else f" & {(1 << bits) - 1}"))
 
     def bit(self) -> str:
         """Read one bit; return the condition that it is one."""
-        self.add("left -= 1", "if left < 0:", _REFUSED)
+        self.add("left -= 1")
         return "value >> left & 1"
 
-    def ref(self, read: Callable[..., object]) -> str:
+    def ref(self, read: str, *arguments: str) -> str:
         """Read a reference by a function of its tree, cell and the work; return the variable."""
         name = self.following()
-        self.add(f"{name} = {self.name(read)}(tree, {name}, work)")
+        self.add(f"{name} = {read}({', '.join(['tree', name, 'work', *arguments])})")
         return name
 
     def following(self) -> str:
         """Read a reference; return the variable of its cell."""
-        self._has_refs = True
         name = self.local()
-        self.add("if ref >= len(links):", _REFUSED, f"{name} = links[ref]", "ref += 1")
+        self.add(f"{name} = links[ref]", "ref += 1")
         return name
 
     def call(self, read: Read) -> str:
         """Read a value by a call; return it as a part of an f-string."""
         name = self.local()
-        self.add(_SAVE, _SAVE_REF, f"{name} = {self.name(read)}(source, work)", _LOAD, _LOAD_REF)
+        self.add("source = start(tree, cell, value, left, ref)")
+        self.add(f"{name} = {self.name(read)}(source, work)")
+        self.add("left, ref = source.bits_left, source.ref")
         return f"{{{name}}}"
 
     def inline(self, codec: Codec, write: Callable[[Function], str]) -> str:
@@ -132,15 +209,30 @@ class Function:
         return text
 
     def finish(self, *values: str) -> Callable[..., Any]:
-        """Return the function; its result is the value of an expression, or a tuple of several."""
-        self.add(_SAVE, _SAVE_REF, f"return {', '.join(values)}")
-        lines = ["def read(source, work):", " value, left = source.value, source.bits_left"]
-        if self._has_refs:
-            lines.append(" tree, ref = source.tree, source.ref")
-            lines.append(" links = tree.links[source.cell]")
-        skipped = () if self._has_refs else (_SAVE_REF, _LOAD_REF)
-        lines += [" " * depth + line for depth, line in self._lines if line not in skipped]
+        """Return the function of a tree, a cell, its bits, a position in it, and the work.
+
+        It returns the values of expressions, and the position after them.
+        """
+        self._read_numbers()
+        return self._compile(_BODY % (self._join(), ", ".join(values)))
+
+    def finish_cell(self, value: str, *, has_width: bool = False) -> ReadCell:
+        """Return the function of a tree, a cell, which must be consumed, and the work.
+
+        With ``has_width`` it takes the bits of a key that are left, too.
+        """
+        number = str(next(_TYPES) << _TYPE_SHIFT)
+        width, key = (
+            (", width", f"{number} | width << {_WIDTH_SHIFT}") if has_width else ("", number)
+        )
+        self._read_numbers()
+        return self._compile(_CELL_BODY % (width, key, self._join(), value))
+
+    def _join(self) -> str:
+        return "\n".join([" " * depth + line for depth, line in self._lines])
+
+    def _compile(self, text: str) -> Callable[..., Any]:
         # Names and numbers are ours; the texts of a user's layouts are escaped.
-        exec("\n".join(lines), self._names)  # noqa: S102
+        exec(text, self._names)  # noqa: S102
         read: Callable[..., Any] = self._names["read"]
         return read

@@ -5,7 +5,6 @@ opcode, else shown as a bag in base64.
 """
 
 import operator
-from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import permutations
@@ -13,21 +12,22 @@ from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
-from tonlake.ingest.decode.cell.build import append_cell, pack_head
+from tonlake.ingest.decode.cell.build import Rest as CellRest
+from tonlake.ingest.decode.cell.build import pack_head
 from tonlake.ingest.decode.cell.slice import CellSlice
-from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
-from tonlake.ingest.derive.body.codec import (
-    LONG_TEXT,
-    MAX_ITEMS,
-    MAX_RAW_CELLS,
-    Codec,
-    Object,
-    Sized,
-    Work,
-)
+from tonlake.ingest.decode.cell.tree import CellTree, read_bits
+from tonlake.ingest.decode.cell.writer import serialize_chain, serialize_single
+from tonlake.ingest.derive.body.codec import MAX_ITEMS, Codec, Object, Sized, Work, show_bag
 from tonlake.ingest.derive.body.composite import Chunks, Reference, Repeat, check_end
-from tonlake.ingest.derive.body.function import Function, Read, escape
+from tonlake.ingest.derive.body.function import (
+    CELL_SHIFT,
+    LEVEL_SHIFT,
+    LONG_TEXT,
+    MAX_LEVELS,
+    Function,
+    ReadCell,
+    escape,
+)
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
 
 OPCODE_BITS = 32
@@ -154,14 +154,14 @@ class Record(Codec):
         return self._link is not None
 
     @cached_property
-    def read_item(self) -> Callable[[CellSlice, Work], Any]:
-        """What reads an item of a list without the next one.
+    def read_item(self) -> Callable[..., Any]:
+        """What reads an item of a list without the next one, as ``read_at`` does.
 
         It returns the JSON before the next item, the cell of that one, and the JSON after it.
         """
         function, place = Function(), self._link
         if place is None:
-            return lambda source, work: (self.read(source, work), None, "")
+            return function.finish(f"f'{self.write(function)}'", "None", "''")
         before = escape(self._open) + self._write_fields(function, 0, place)
         following = function.following()
         after = self._write_fields(function, place + 1, len(self.parts))
@@ -215,11 +215,6 @@ class Union(Codec):
         self._is_list = any([choice.record.link(self) for choice in self.choices])  # noqa: C419 - calls all
 
     @cached_property
-    def read(self) -> Read:
-        """What reads the constructor that fits."""
-        return super().read if self._is_short else self.load
-
-    @cached_property
     def _is_short(self) -> bool:
         """Whether it has few constructors, of which at most one fits a value."""
         starts = [f"{choice.tag:0{choice.tag_bits}b}"[: choice.tag_bits] for choice in self.choices]
@@ -234,13 +229,15 @@ class Union(Codec):
         first, *others = self.choices
         if not (others or first.tag_bits):
             return first.record.write(function)
-        name, head = function.local(), "if"
-        for choice in self.choices:
-            left = f"left >= {choice.tag_bits}"
-            mask = (1 << choice.tag_bits) - 1
-            tag = f"value >> left - {choice.tag_bits} & {mask} == {choice.tag}"
-            with function.block(f"{head} {left} and {tag}:"):
-                function.add(f"left -= {choice.tag_bits}")
+        name, head, bits = function.local(), "if", 0
+        for choice in sorted(self.choices, key=lambda choice: choice.tag_bits):
+            tag = "tag"
+            if choice.tag_bits > bits:
+                bits = choice.tag_bits
+                tag = f"value >> left - {bits} & {(1 << bits) - 1} if left >= {bits} else -1"
+                tag = f"(tag := {tag})"
+            with function.block(f"{head} {tag} == {choice.tag}:"):
+                function.add(f"left -= {bits}")
                 function.add(f"{name} = f'{choice.record.write(function)}'")
             head = "elif"
         function.add("else:", f" {function.name(_refuse_tag)}()")
@@ -250,8 +247,8 @@ class Union(Codec):
         """Read the object of the constructor that fits."""
         if self._is_list:
             return self._decode_list(source, work)
-        text: str = self._read(source, work)
-        return text
+        [text] = self._read(source, work)
+        return str(text)
 
     def _decode_list(self, source: CellSlice, work: Work) -> str:
         """Read all items of a list."""
@@ -266,9 +263,9 @@ class Union(Codec):
             if len(before) > MAX_ITEMS:
                 work.refuse(f"a list of the body has more than {MAX_ITEMS} items")
             work.visit()
-            cell = CellSlice(source.tree, following)
-            start, following, end = self._read(cell, work, as_item=True, is_whole=True)
-            check_end(cell)
+            item = CellSlice(source.tree, following)
+            start, following, end = self._read(item, work, as_item=True, is_whole=True)
+            check_end(item)
 
     def _order(self, source: CellSlice) -> tuple[list[Choice], int]:
         """Return the constructors whose tags fit, in the order tried, and how many may be whole.
@@ -292,34 +289,34 @@ class Union(Codec):
 
     def _read(
         self, source: CellSlice, work: Work, *, as_item: bool = False, is_whole: bool = False
-    ) -> Any:  # noqa: ANN401 - text, or the parts of an item
+    ) -> list[Any]:
         """Read the first constructor that consumes the cell, else the first that can be read.
 
-        With ``is_whole`` it has to consume the cell.
+        With ``is_whole`` it has to consume the cell. The result is text, or the parts of an item.
         """
         trials, exact = self._order(source)
-        if as_item and is_whole and exact == 1 and not trials[0].tag_bits:
-            return trials[0].record.read_item(source, work)  # most items of a list
         if not trials or (is_whole and not exact):
             _refuse_tag()
         is_sure = len(trials) == 1 or (is_whole and exact == 1)
-        bits, ref = source.bits_left, source.ref
-        readable: dict[Choice, tuple[Any, int, int]] = {}
+        tree, cell, value = source.tree, source.cell, source.value
+        bits, ref, refs = source.bits_left, source.ref, len(tree.links[cell])
+        readable: dict[Choice, list[Any]] = {}
         for choice in trials:
-            source.bits_left, source.ref = bits - choice.tag_bits, ref
+            read = choice.record.read_item if as_item else choice.record.read_at
             try:
-                found = (choice.record.read_item if as_item else choice.record.read)(source, work)
+                *found, left, after = read(tree, cell, value, bits - choice.tag_bits, ref, work)
             except (BocError, BodyError):
                 if is_sure:
                     raise
                 continue
-            if is_sure or not (source.bits_left or source.refs_left):
+            if is_sure or (left == 0 and after == refs):
+                source.bits_left, source.ref = left, after
                 return found
-            readable[choice] = found, source.bits_left, source.ref
+            readable[choice] = [*found, left, after]
         first = next((choice for choice in self.choices if choice in readable), None)
         if first is None:
             raise BodyError("no constructor of the type fits")
-        found, source.bits_left, source.ref = readable[first]
+        *found, source.bits_left, source.ref = readable[first]
         return found
 
 
@@ -327,41 +324,44 @@ def _refuse_tag() -> NoReturn:
     raise BodyError("no constructor of the type has this tag")
 
 
-def decode_layout(source: CellSlice, work: Work) -> str | None:
-    """Return the object of the first layout that fits the start of a body; None if none does.
+def decode_layout(
+    tree: CellTree, cell: int, value: int, bits: int, ref: int, work: Work
+) -> tuple[str, int, int] | None:
+    """Return the object of the first layout that fits, and the bits and references after it.
 
-    Data after the layout are ignored, as in TON Center, unless the layout must be whole, or they
-    have more bits than what it reads, and it reads no reference: then the opcode is that of another
-    layout. Where no layout fits, the position in ``source`` stays as it is.
+    The body begins ``bits`` before the end of a cell, with an opcode. Data after the layout are
+    ignored, as in TON Center, unless the layout must be whole, or they have more bits than what it
+    reads, and it reads no reference: then the opcode is that of another layout.
 
     Raises:
         BodyLimit: decoding takes more work than is allowed.
     """
-    bits, ref = source.bits_left, source.ref
-    opcode = source.value >> bits - OPCODE_BITS & _OPCODE_MASK
-    for record in work.layouts.get(opcode, ()):
-        source.bits_left, source.ref = bits - OPCODE_BITS, ref
+    for record in work.layouts.get(value >> bits - OPCODE_BITS & _OPCODE_MASK, ()):
         try:
-            text = record.read(source, work)
+            found = record.read_at(tree, cell, value, bits - OPCODE_BITS, ref, work)
         except (BocError, BodyError):
             continue
-        left = source.bits_left
-        if record.is_whole and (left or source.refs_left):
+        _text, left, after = found
+        if record.is_whole and (left or after < len(tree.links[cell])):
             continue
-        if left <= bits - left or source.ref > ref:
-            return text
+        if left <= bits - left or after > ref:
+            return found
         work.is_mostly_unread = True
-    source.bits_left, source.ref = bits, ref
     return None
 
 
 EMPTY_CELL = '{"@type":"empty_cell"}'
+_COUNT_BYTE = 6
+"""Where a small bag has the number of its cells."""
+_LEVEL = 1 << LEVEL_SHIFT
+_MAX_PLACE = MAX_LEVELS << LEVEL_SHIFT
+_PAYLOADS_MASK = _LEVEL - 1
 _EXOTIC_BIT, _EMPTY = 8, bytes(2)
 """The bit of d1 that exotic cells have, and the empty cell: d1 and d2, without data."""
 
 
 class Rest(Codec):
-    """``Cell`` and ``Any`` inline: the rest of the cell."""
+    """``Cell`` and ``Any`` inline: the rest of the cell; ``^Cell``: a cell of any kind."""
 
     def load(self, source: CellSlice, work: Work) -> str:
         """Read the rest of the cell."""
@@ -369,12 +369,15 @@ class Rest(Codec):
         refs = len(source.tree.links[source.cell])
         if not bits and ref == refs:
             return EMPTY_CELL
-        text = _decode_payload(source, work) if bits >= OPCODE_BITS and work.payloads else None
-        if text is None:
-            source.bits_left, source.ref = bits, ref
-            text = _show_rest(source, work)
+        found = _decode_payload(source.tree, source.cell, source.value, bits, ref, work)
+        text = _show_rest(source, work) if found is None else found[0]
         source.bits_left, source.ref = 0, refs
         return text
+
+    @cached_property
+    def read_cell(self) -> ReadCell:
+        """What reads a payload, or shows it raw."""
+        return _read_payload
 
 
 class RawCell(Rest):
@@ -388,6 +391,11 @@ class RawCell(Rest):
         source.end()
         return text
 
+    @cached_property
+    def read_cell(self) -> ReadCell:
+        """What shows a cell raw."""
+        return _show_raw
+
 
 class End(Codec):
     """The end of the cell, in place of a rest of it."""
@@ -399,67 +407,89 @@ class End(Codec):
         return EMPTY_CELL
 
 
-class LinkedRaw(Reference):
-    """``^Cell``: a referenced cell of any kind; ``inner`` reads the rest of it."""
-
-    def read_cell(self, tree: CellTree, cell: int, work: Work) -> str:
-        """Read a cell, or show it raw."""
-        head = tree.cells[cell]
-        if not (head[0] & _EXOTIC_BIT or (isinstance(self.inner, RawCell) and head != _EMPTY)):
-            return super().read_cell(tree, cell, work)
+def _read_payload(tree: CellTree, cell: int, work: Work) -> str:
+    """Return the object of a payload in its own cell, or the cell raw."""
+    head = tree.cells[cell]
+    if head[0] & _EXOTIC_BIT:
         return _show_raw(tree, cell, work)
-
-
-def _decode_payload(source: CellSlice, work: Work) -> str | None:
-    """Return the object of the first layout that fits; None if none does within the limits."""
-    work.payloads -= 1
+    place = work.place
+    key = cell << CELL_SHIFT | place
+    text = work.known.get(key)
+    if text is not None:
+        return work.recall(text)
+    work.visits_left = visits = work.visits_left - 1
+    if visits < 0 or place >= _MAX_PLACE:
+        work.refuse_visit()
+    work.place = place + _LEVEL
     try:
-        return decode_layout(source, work)
+        found = _decode_payload(tree, cell, *read_bits(head), 0, work)
+    finally:
+        work.place = place
+    text = _show_raw(tree, cell, work) if found is None else found[0]
+    if len(text) > LONG_TEXT:
+        text = work.set_aside(text)
+    work.known[key] = text
+    return text
+
+
+def _decode_payload(
+    tree: CellTree, cell: int, value: int, bits: int, ref: int, work: Work
+) -> tuple[str, int, int] | None:
+    """Return what ``decode_layout`` does; None within deeper payloads and above limits, too."""
+    place = work.place
+    if bits < OPCODE_BITS or not place & _PAYLOADS_MASK:
+        return None
+    work.place = place - 1
+    try:
+        return decode_layout(tree, cell, value, bits, ref, work)
     except BodyLimit:
         if work.text_left < 0:
             raise
         return None
     finally:
-        work.payloads += 1
+        work.place = place
 
 
 def _show_rest(source: CellSlice, work: Work) -> str:
     """Return the rest of a cell as a cell of its own, in base64."""
-    tree, bits = source.tree, source.bits_left
-    children = tree.links[source.cell][source.ref :]
-    if not (source.pos or source.ref):
-        return _show_raw(tree, source.cell, work)
-    rest = source.value & (1 << bits) - 1
-    if not children:  # needs no tree, in which all other cells would be hashed
-        return _show_bag(serialize_single(pack_head(0, rest, bits)), work)
-    return _show_raw(tree, append_cell(tree, rest, bits, children), work)
+    tree, cell, bits, ref = source.tree, source.cell, source.bits_left, source.ref
+    if not (source.pos or ref):
+        return _show_raw(tree, cell, work)
+    children = tree.links[cell][ref:]
+    head = pack_head(len(children), source.value & (1 << bits) - 1, bits)
+    return _show_tree(tree, head, children, (cell, bits, ref), work)
 
 
 def _show_raw(tree: CellTree, cell: int, work: Work) -> str:
     """Return a bag of cells in base64, which is written once however often it is shown."""
     text = work.known.get(~cell)
-    if isinstance(text, str):
-        return work.repeat(text)
-    children = tree.links[cell]
-    if children:
-        _count_cells(tree, children, work)
-    bag = serialize_boc(tree, [cell]) if children else serialize_single(tree.cells[cell])
-    text = work.known[~cell] = _show_bag(bag, work)
+    if text is not None:
+        return work.recall(text)
+    head, children = tree.cells[cell], tree.links[cell]
+    if not children:
+        text = show_bag(serialize_single(head)) if head != _EMPTY else EMPTY_CELL
+    else:
+        text = _show_tree(tree, head, children, (cell, tree.bit_length(cell), 0), work)
+    work.known[~cell] = text
     return text
 
 
-def _count_cells(tree: CellTree, roots: Sequence[int], work: Work) -> None:
-    """Count the cells of a raw bag below its root; raise BodyLimit above the limit."""
-    seen, todo = set(roots), list(roots)
+def _show_tree(
+    tree: CellTree, head: bytes, children: Sequence[int], rest: CellRest, work: Work
+) -> str:
+    """Return the bag of cells in base64, or a mark for it; raise BodyLimit for too many."""
+    bag = serialize_chain(tree, head, children)
+    if bag is not None:
+        work.count_raw(bag[_COUNT_BYTE] - 1)
+        text = show_bag(bag)
+        return work.set_aside(text) if len(text) > LONG_TEXT else text
+    seen, todo, size = set(children), list(dict.fromkeys(children)), len(head)
     for cell in todo:
+        size += len(tree.cells[cell]) + 8
         fresh = [child for child in tree.links[cell] if child not in seen]
         seen.update(fresh)
         todo += fresh
         if len(seen) > work.raw_left:
-            work.refuse(f"the body shows more than {MAX_RAW_CELLS:,} cells raw")
-    work.raw_left -= len(seen)
-
-
-def _show_bag(bag: bytes, work: Work) -> str:
-    text = f'"{b2a_base64(bag, newline=False).decode()}"'
-    return work.set_aside(text) if len(text) > LONG_TEXT else text
+            break
+    work.count_raw(len(seen))
+    return work.show_later(rest, size)

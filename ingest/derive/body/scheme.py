@@ -25,7 +25,6 @@ from tonlake.ingest.derive.body.record import (
     OPCODE_BITS,
     Condition,
     End,
-    LinkedRaw,
     Part,
     RawCell,
     Record,
@@ -134,8 +133,7 @@ class Scheme:
     def _codec(self, of: Type) -> codecs.Codec:
         """Compile a type."""
         if isinstance(of, Linked):
-            inner = self._codec(of.of)
-            return LinkedRaw(inner) if isinstance(inner, Rest) else composite.Reference(inner)
+            return composite.Reference(self._codec(of.of))
         if isinstance(of, Group):
             return Record("", [self._part(field) for field in of.fields])
         if isinstance(of, Named):

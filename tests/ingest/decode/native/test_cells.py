@@ -1,4 +1,4 @@
-"""The extension parses and hashes bags of cells like the Python reference."""
+"""The extension parses, hashes and writes bags of cells like the Python reference."""
 
 from random import Random
 from typing import Any
@@ -10,17 +10,19 @@ from hypothesis import strategies as st
 from tests.ingest.decode.cell.samples import GENERIC, INDEXED, INDEXED_CRC, trees, write_form
 from tests.ingest.decode.cell.test_fuzz import list_seeds, mutate
 from tests.ingest.networks import Network
+from tonlake.ingest.decode.cell import build
 from tonlake.ingest.decode.cell import tree as cell_tree
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.envelope import NATIVE
-from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.decode.cell.writer import canonical_order
+from tonlake.ingest.decode.cell.tree import ORDINARY, CellTree
+from tonlake.ingest.decode.cell.writer import canonical_order, serialize_single
 from tonlake.ingest.errors import BocError
 
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 
 LEVELS = range(4)
 CASES = 3000
+WRITTEN = 30
 
 
 def describe(bag: bytes) -> Any:
@@ -28,17 +30,22 @@ def describe(bag: bytes) -> Any:
     try:
         tree = parse_boc(bag)
         shown = [tree.cells, tree.links, tree.roots, tree.stored_hashes]
-        return [*shown, _list_hashes(tree), _list_depths(tree)]
+        return [*shown, _list_digests(tree), _list_bags(parse_boc(bag))]
     except BocError as error:
         return str(error)
 
 
-def _list_hashes(tree: CellTree) -> list[bytes]:
-    return [tree.hash(cell, level) for cell in range(tree.count) for level in LEVELS]
+def _list_digests(tree: CellTree) -> list[tuple[bytes, int]]:
+    places = [(cell, level) for cell in range(tree.count) for level in LEVELS]
+    return [(tree.hash(*place), tree.depth(*place)) for place in places]
 
 
-def _list_depths(tree: CellTree) -> list[int]:
-    return [tree.depth(cell, level) for cell in range(tree.count) for level in LEVELS]
+def _list_bags(tree: CellTree) -> list[bytes]:
+    """Write the last cells, each as a whole and its second half."""
+    last = range(max(0, tree.count - WRITTEN), tree.count)
+    whole = [(cell, tree.bit_length(cell), 0) for cell in last if tree.kind(cell) == ORDINARY]
+    halves = [(cell, bits // 2, len(tree.links[cell]) // 2) for cell, bits, _ref in whole]
+    return build.serialize_rests(tree, whole + halves)
 
 
 def compare(bag: bytes) -> Any:
@@ -46,6 +53,7 @@ def compare(bag: bytes) -> Any:
     found = describe(bag)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cell_tree, "NATIVE", None)
+        patch.setattr(build, "NATIVE", None)
         assert describe(bag) == found
     return found
 
@@ -95,3 +103,9 @@ def test_what_is_no_bytes() -> None:
         NATIVE.parse("text", 1)
     with pytest.raises(TypeError):
         NATIVE.hashes("text")
+    bag = serialize_single(b"\0\2\1")
+    assert NATIVE.bags(bag, [(0, 8, 0)], 1) == [bag]
+    assert not any(NATIVE.bags(bag, [rest], 1) for rest in ((1, 8, 0), (0, 9, 0), (0, 8, 1)))
+    for rests in ([(0, 8)], [0], (0, 8, 0)):
+        with pytest.raises(TypeError):
+            NATIVE.bags(bag, rests, 1)

@@ -16,15 +16,7 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body import composite
 from tonlake.ingest.derive.body.body import SIGNED, WALLET, decode_body, decode_message_body
-from tonlake.ingest.derive.body.record import (
-    EMPTY_CELL,
-    OPCODE_BITS,
-    End,
-    LinkedRaw,
-    Record,
-    Rest,
-    Union,
-)
+from tonlake.ingest.derive.body.record import EMPTY_CELL, OPCODE_BITS, End, Record, Rest, Union
 from tonlake.ingest.derive.body.scheme import load_scheme
 
 BYTES_PER_CELL = 127
@@ -111,6 +103,9 @@ def _(codec: Union, value: Any, target: CellBuilder) -> None:
 
 @encode.register
 def _(codec: composite.Reference, value: Any, target: CellBuilder) -> None:
+    if isinstance(codec.inner, Rest):
+        target.store_ref(plant(value, target.tree))
+        return
     child = CellBuilder(target.tree)
     encode(codec.inner, value, child)
     target.store_ref(child.end())
@@ -178,20 +173,15 @@ def _(codec: codecs.Bits, value: Any, target: CellBuilder) -> None:
     store_bits(value, codec.bits, target)
 
 
-@encode.register
-def _(codec: codecs.Unsigned, value: Any, target: CellBuilder) -> None:
+@encode.register(codecs.Flag)
+@encode.register(codecs.Unsigned)
+def _(codec: codecs.Sized, value: Any, target: CellBuilder) -> None:
     target.store_uint(int(value), codec.bits)
 
 
 @encode.register
 def _(codec: codecs.Signed, value: Any, target: CellBuilder) -> None:
     target.store_int(int(value), codec.bits)
-
-
-@encode.register
-def _(codec: codecs.Flag, value: Any, target: CellBuilder) -> None:
-    del codec
-    target.store_bit(value)
 
 
 @encode.register
@@ -237,12 +227,6 @@ def _(codec: Rest, value: Any, target: CellBuilder) -> None:
 @encode.register
 def _(codec: End, value: Any, target: CellBuilder) -> None:
     del codec, value, target
-
-
-@encode.register
-def _(codec: LinkedRaw, value: Any, target: CellBuilder) -> None:
-    del codec
-    target.store_ref(plant(value, target.tree))
 
 
 def plant(value: Any, tree: CellTree) -> int:

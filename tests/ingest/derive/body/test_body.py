@@ -23,7 +23,8 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body.body import Decoded, decode_body, decode_message_body, name_opcode
-from tonlake.ingest.derive.body.codec import MAX_LEVELS, MAX_PAYLOADS, Object, Value
+from tonlake.ingest.derive.body.codec import MAX_PAYLOADS, Object, Value
+from tonlake.ingest.derive.body.function import MAX_LEVELS
 from tonlake.ingest.derive.body.scheme import load_scheme
 from tonlake.ingest.errors import BocError
 

@@ -16,6 +16,7 @@ from tonlake.ingest.derive.body.composite import (
     Reference,
     Wrapped,
 )
+from tonlake.ingest.derive.body.function import MAX_LEVELS
 from tonlake.ingest.derive.body.grammar import parse_scheme
 from tonlake.ingest.derive.body.record import Rest
 from tonlake.ingest.derive.body.scheme import Scheme
@@ -116,7 +117,7 @@ def test_a_chain_of_text_is_bounded() -> None:
 def test_levels_are_limited() -> None:
     codec: codecs.Codec = codecs.Unsigned(8)
     target = CellBuilder().store_uint(7, 8)
-    for _ in range(codecs.MAX_LEVELS):
+    for _ in range(MAX_LEVELS):
         codec = Reference(codec)
         target = CellBuilder(target.tree).store_ref(target.end())
     assert load(codec, target) == "7"

@@ -11,7 +11,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body import composite
-from tonlake.ingest.derive.body.record import EMPTY_CELL, End, LinkedRaw, Record, Rest, Union
+from tonlake.ingest.derive.body.record import EMPTY_CELL, End, Record, Rest, Union
 
 Values: TypeAlias = "st.SearchStrategy[Any]"
 MAX_LEVELS = 3
@@ -115,7 +115,6 @@ def _(codec: codecs.Codec, level: int = 0) -> Values:
 
 
 @values.register(Rest)
-@values.register(LinkedRaw)
 def _(codec: codecs.Codec, level: int = 0) -> Values:
     del codec, level
     return RAW_CELLS
