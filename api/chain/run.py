@@ -6,7 +6,7 @@ masterchain blocks, and public libraries.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -289,47 +289,6 @@ EMULATED_TRANSACTIONS = 256
 """Maximum transactions of an emulated trace; a longer trace is cut."""
 
 
-class LakeWorld:
-    """The chain after a masterchain block, as the world of ``ingest.derive.tvm.trace``."""
-
-    def __init__(self, call: Call, master: Mapping[str, Any]) -> None:
-        """Take the masterchain block; states are read on demand."""
-        self._call = call
-        self._master = master
-        self.now: int = master["gen_utime"]
-        self.lt = next_block_lt(master["end_lt"])
-        self.rand_seed = bytes(32)
-
-    @cached_property
-    def _network(self) -> NetworkConfig:
-        return read_network_config(self._call, self._master)
-
-    @property
-    def config(self) -> bytes:
-        """The configuration as Hashmap 32 ^Cell."""
-        return self._network.root
-
-    @property
-    def global_version(self) -> int:
-        """The version of the configuration."""
-        return self._network.version
-
-    @cached_property
-    def previous(self) -> StackValue:
-        """The previous blocks as PrevBlocksInfo."""
-        return build_previous(find_previous(self._call, self._master), self.global_version)
-
-    def read_account(self, workchain: int, account: bytes) -> bytes:
-        """Return the ShardAccount of an account."""
-        address = WrittenAddress(Address(workchain, account), friendly=False)
-        params = AccountParams(address=address, seqno=self._master["seqno"])
-        return read_shard_account(self._call, find_state(self._call, params))
-
-    def read_libraries(self, bags: Iterable[bytes]) -> bytes | None:
-        """Return the public libraries that ``bags`` reference, as Hashmap 256 ^Cell."""
-        return find_libraries(self._call, self._master["seqno"], bags)
-
-
 def emulate_message(
     call: Call, message: bytes, *, seqno: int | None = None
 ) -> EmulatedTrace | NotAccepted:
@@ -344,10 +303,30 @@ def emulate_message(
     """
     if call.tvm is None:
         raise TvmMissing(HOW_TO_INSTALL)
-    world = LakeWorld(call, find_master(call, seqno))
+    master = find_master(call, seqno)
+
+    def describe_block() -> tuple[EmulationCall, int]:
+        network = read_network_config(call, master)
+        common = EmulationCall(
+            account=b"",
+            message=None,
+            config=network.root,
+            now=master["gen_utime"],
+            lt=next_block_lt(master["end_lt"]),
+            previous=build_previous(find_previous(call, master), network.version),
+        )
+        return common, network.version
+
+    def read_account(workchain: int, account: bytes) -> bytes:
+        address = WrittenAddress(Address(workchain, account), friendly=False)
+        params = AccountParams(address=address, seqno=master["seqno"])
+        return read_shard_account(call, find_state(call, params))
+
     return emulate_trace(
         call.tvm.emulate,
-        world,
+        describe_block,
+        read_account,
+        partial(find_libraries, call, master["seqno"]),
         message,
         max_transactions=EMULATED_TRANSACTIONS,
     )

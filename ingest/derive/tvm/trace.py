@@ -11,8 +11,8 @@ node.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -24,40 +24,12 @@ from tonlake.ingest.decode.cell.build import CellBuilder, graft
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, NotAccepted, StackValue
+from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, NotAccepted
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.lake.account import MASTERCHAIN, AccountId
 from tonlake.lake.schema import MESSAGES
 
 Row = dict[str, Any]
-
-
-class World(Protocol):
-    """The state of the chain at one moment, as the emulator needs it."""
-
-    now: int
-    """Unix time of the emulated block."""
-    lt: int
-    """First logical time of that block."""
-    rand_seed: bytes
-
-    @property
-    def config(self) -> bytes:
-        """The configuration as Hashmap 32 ^Cell."""
-
-    @property
-    def global_version(self) -> int:
-        """The global version of the configuration."""
-
-    @property
-    def previous(self) -> StackValue:
-        """PrevBlocksInfo."""
-
-    def read_account(self, workchain: int, account: bytes) -> bytes:
-        """Return ShardAccount of an account, which need not exist."""
-
-    def read_libraries(self, bags: Iterable[bytes]) -> bytes | None:
-        """Return the public libraries that these bags of cells refer to: Hashmap 256 ^Cell."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -94,16 +66,21 @@ class _Due(msgspec.Struct, frozen=True, order=True):
 
 def emulate_trace(
     emulate: Callable[[EmulationCall], Emulated | NotAccepted],
-    world: World,
+    block: Callable[[], tuple[EmulationCall, int]],
+    read_account: Callable[[int, bytes], bytes],
+    read_libraries: Callable[[Sequence[bytes]], bytes | None],
     message: bytes,
     *,
-    max_transactions: int = 256,
+    max_transactions: int,
 ) -> EmulatedTrace | NotAccepted:
     """Emulate the transaction of a message and of every internal message that results from it.
 
     Args:
         emulate: Emulates one transaction: ``TvmPool.emulate``.
-        world: State of the chain.
+        block: Returns a call with what is the same for all transactions of the block, ``lt`` the
+            first one, and the global version.
+        read_account: Returns ShardAccount of an account, which need not exist.
+        read_libraries: Returns the public libraries that these bags of cells refer to.
         message: External or internal message to a standard address, as a bag.
         max_transactions: Number of transactions after which the trace is cut.
 
@@ -111,12 +88,24 @@ def emulate_trace(
         TvmError: the emulator rejects a message, or does not finish.
         DecodeError, BocError: the message is invalid, or has no standard destination.
     """
-    trace = _Trace(world)
     workchain, account = read_destination(message)
+    common, version = block()
+    trace = _Trace(version)
     todo = [_Due(0, 0, workchain, account, message, None)]
     while todo and len(trace.steps) < max_transactions:
         due = heapq.heappop(todo)
-        made = emulate(trace.describe(due))
+        state, last_lt = trace.accounts.get((due.workchain, due.account), (None, 0))
+        if state is None:
+            state = read_account(due.workchain, due.account)
+        made = emulate(
+            msgspec.structs.replace(
+                common,
+                account=state,
+                message=due.message,
+                lt=max(common.lt, due.lt + 1, last_lt + 1),
+                libraries=read_libraries((state, due.message)),
+            )
+        )
         if isinstance(made, NotAccepted):
             return made  # an internal message is never refused, so this is the first one
         for sent in trace.add(due, made):
@@ -125,45 +114,24 @@ def emulate_trace(
 
 
 class _Trace:
-    """The transactions so far, and the account states after them."""
+    """The transactions so far, and the account states after them with their last lt."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, global_version: int) -> None:
         self.steps: list[Step] = []
-        self._world = world
-        self._accounts: dict[AccountId, bytes] = {}
-        self._last_lts: dict[AccountId, int] = {}
+        self.accounts: dict[AccountId, tuple[bytes, int]] = {}
+        self._global_version = global_version
         self._sent = 0
-
-    def describe(self, due: _Due) -> EmulationCall:
-        """Return the emulation call that delivers a message."""
-        world, key = self._world, (due.workchain, due.account)
-        account = self._accounts.get(key)
-        if account is None:
-            account = world.read_account(*key)
-        return EmulationCall(
-            account=account,
-            message=due.message,
-            config=world.config,
-            now=world.now,
-            lt=max(world.lt, due.lt + 1, self._last_lts.get(key, 0) + 1),
-            libraries=world.read_libraries((account, due.message)),
-            previous=world.previous,
-            rand_seed=world.rand_seed,
-        )
 
     def add(self, due: _Due, made: Emulated) -> list[_Due]:
         """Keep a transaction, and return the internal messages that it sent."""
-        row, messages = decode_transaction(
-            made.transaction, global_version=self._world.global_version
-        )
+        row, messages = decode_transaction(made.transaction, global_version=self._global_version)
         row["workchain"] = due.workchain
         for message in messages:
             message["tx_workchain"] = due.workchain
         place = len(self.steps)
         self.steps.append(Step(row, messages, made.account, due.parent))
-        key = (due.workchain, due.account)
-        self._accounts[key] = made.account
-        self._last_lts[key] = row["lt"] + row["outmsg_cnt"]
+        last_lt = row["lt"] + row["outmsg_cnt"]
+        self.accounts[due.workchain, due.account] = made.account, last_lt
         _received, bags = list_messages(made.transaction)
         sent = [message for message in messages if message["direction"] == "out"]
         found = []

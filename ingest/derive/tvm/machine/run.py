@@ -32,30 +32,12 @@ from tonlake.ingest.derive.tvm.call import (
     make_version_param,
 )
 from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, Builder, Cell, Slice, Source, plant
-from tonlake.ingest.derive.tvm.machine.code import decode
-from tonlake.ingest.derive.tvm.machine.instruction import (
-    building,
-    closure,
-    control,
-    dictops,
-    environment,
-    hashing,
-    message,
-    number,
-    reading,
-    shuffle,
-)
+from tonlake.ingest.derive.tvm.machine.instruction import decode
 from tonlake.ingest.derive.tvm.machine.state import NAN, Machine
 from tonlake.ingest.errors import TvmStackDeep, TvmStackLarge
 
 VERSION = 15
 """The highest global version whose instructions and rules the machine has."""
-
-INSTRUCTIONS = (
-    building, closure, control, dictops, environment, hashing, message, number,
-    reading, shuffle,
-)  # fmt: skip
-"""The groups of instructions; importing them fills the tables of ``code``."""
 
 _CODES_KEPT = 256
 _PAIR = 2
