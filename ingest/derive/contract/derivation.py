@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import lru_cache, partial
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -65,10 +65,7 @@ dropped."""
 
 
 class ContractFinder:
-    """Derives the contract tables of a range: the stage ``contracts``.
-
-    It holds TVM processes: close it after use.
-    """
+    """Derives contract tables (the stage ``contracts``); it holds TVM processes: close it."""
 
     def __init__(self, lake_dir: Path, settings: IngestSections, cells: CellFinder) -> None:
         """Open the lake's folder; TVM processes start on demand."""
@@ -96,11 +93,7 @@ class ContractFinder:
         place: Place,
         _earlier: Sequence[NewFile] = (),
     ) -> Derivation:
-        """Return the contract files of a range.
-
-        Raises:
-            LakeCorrupt: a required file is damaged.
-        """
+        """Return the contract files of a range; raise LakeCorrupt if a file it needs is damaged."""
         first = place.first
         if place.is_baseline and not isinstance(state.baseline, msgspec.UnsetType):
             # Accounts of the baseline were unchanged until the block after which the state was
@@ -114,10 +107,7 @@ class ContractFinder:
     def _derive(
         self, state: LogState, rows: Mapping[str, pa.Table], first: int
     ) -> dict[str, pa.Table]:
-        """Return the contract tables of the base rows of a range that begins at ``first``.
-
-        Workers share the work in parts, each with a subset of the accounts.
-        """
+        """Return the tables of a range that begins at ``first``; workers take parts of it."""
         self._states = None
         if ACCOUNT_STATES.name not in rows:
             return {}
@@ -129,20 +119,19 @@ class ContractFinder:
         count = self.spread.count * each
         read = {name: rows[name] for name in _WORLD if name in rows} | select_moves(rows)
         shared = self.spread.share(read)
-        parts = [
-            _Part(self._lake_dir, self._settings, shared, first, number, count)
-            for number in range(count)
-        ]
-        tables = list(self.spread.map(_derive_part, parts))
+        derive = partial(_derive_part, self._lake_dir, self._settings, shared, first, count)
+        tables = list(self.spread.map(derive, range(count)))
         joined = {name: pa.concat_tables([each[name] for each in tables]) for name in tables[0]}
         return joined | {INTERFACES.name: keep_first_codes(joined[INTERFACES.name])}
 
-    def derive_part(self, part: _Part) -> dict[str, pa.Table]:
-        """Return the contract tables of one part of the accounts of a commit."""
-        rows = part.rows.open()
-        own = {name: _keep_accounts(rows[name], column, part) for name, column in _OWN.items()}
+    def derive_part(
+        self, shared: Shared[dict[str, pa.Table]], first: int, count: int, number: int
+    ) -> dict[str, pa.Table]:
+        """Return the contract tables of one of ``count`` parts of the accounts of a commit."""
+        rows = shared.open()
+        own = {name: _keep_accounts(rows[name], column, number, count) for name, column in _OWN}
         others = rows[ACCOUNT_STATES.name]
-        return self._derive_part(self._log.read(), {**rows, **own}, part.first, others)[0]
+        return self._derive_part(self._log.read(), rows | own, first, others)[0]
 
     def _derive_part(
         self,
@@ -199,18 +188,7 @@ class ContractFinder:
         self._states = None
 
 
-class _Part(NamedTuple):
-    """One of ``parts`` parts of the accounts of a commit, with the rows that it reads."""
-
-    lake_dir: Path
-    settings: IngestSections
-    rows: Shared[dict[str, pa.Table]]
-    first: int
-    number: int
-    parts: int
-
-
-_OWN = {ACCOUNT_STATES.name: "account", MESSAGES.name: "tx_account"}
+_OWN = ((ACCOUNT_STATES.name, "account"), (MESSAGES.name, "tx_account"))
 """Tables of which a part reads only the rows of its own accounts, and the account column."""
 
 _WORLD = tuple(
@@ -218,16 +196,23 @@ _WORLD = tuple(
 )
 
 
-def _derive_part(part: _Part) -> dict[str, pa.Table]:
-    return open_finder(part.lake_dir, part.settings).derive_part(part)
+def _derive_part(
+    lake_dir: Path,
+    settings: IngestSections,
+    shared: Shared[dict[str, pa.Table]],
+    first: int,
+    count: int,
+    number: int,
+) -> dict[str, pa.Table]:
+    return open_finder(lake_dir, settings).derive_part(shared, first, count, number)
 
 
-def _keep_accounts(rows: pa.Table, column: str, part: _Part) -> pa.Table:
+def _keep_accounts(rows: pa.Table, column: str, number: int, count: int) -> pa.Table:
     """Return the rows of a part's accounts; a part is a range of first bytes of account ids."""
-    border, end = (-(-256 * at // part.parts) for at in (part.number, part.number + 1))
-    first = pa.scalar(bytes([border]).ljust(32, b"\0"), rows[column].type)
-    last = pa.scalar(bytes([end - 1]).ljust(32, b"\xff"), rows[column].type)
+    border, end = (-(-256 * at // count) for at in (number, number + 1))
     accounts = rows[column]
+    first = pa.scalar(bytes([border]).ljust(32, b"\0"), accounts.type)
+    last = pa.scalar(bytes([end - 1]).ljust(32, b"\xff"), accounts.type)
     return rows.filter(pc.and_(pc.greater_equal(accounts, first), pc.less_equal(accounts, last)))
 
 
@@ -277,8 +262,8 @@ def _list_baseline(state: LogState, scope: Scope) -> dict[Place, list[list[DataF
     version.
     """
     # The file of a part's cells follows the file of its states.
-    files = [file for held in state.by_place.values() for file in held]
-    behind = dict(zip((file.path for file in files), files[1:], strict=False))
+    files = chain.from_iterable(state.by_place.values())
+    behind = {one.path: following for one, following in pairwise(files)}
     states = list_baseline_files(state, ACCOUNT_STATES.name)
     places = [place for file in states[:1] if scope.covers(place := read_place(file.path))]
     blocks = [

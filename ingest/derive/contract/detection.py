@@ -114,10 +114,7 @@ class ContractDetection:
     def detect_before(
         self, places: Iterable[tuple[Address, int]], before: int
     ) -> Iterator[tuple[AccountState, Finding]]:
-        """Yield findings about accounts as of the masterchain block before the one in ``places``.
-
-        ``before`` is the first masterchain block of the commit.
-        """
+        """Yield findings about accounts as of the masterchain block before that in ``places``."""
         ordered = sorted(places)
         self._load({address for address, _ in ordered}, before)
         active = []

@@ -87,12 +87,7 @@ class Program:
 
 
 def run_alone(question: Question, code: TreeCell, data: TreeCell) -> list[Value]:
-    """Return the stack that a get-method of a contract outside the chain leaves.
-
-    Raises:
-        Mismatch: it fails.
-        BocError: as ``Program.run``.
-    """
+    """Return the stack that a get-method of a contract outside the chain leaves, as ``run``."""
     arguments = (*question.arguments, method_id(question.method))
     context = make_context(*question.address, VERSION)
     ended = Program(code).run(None, data, arguments, context)

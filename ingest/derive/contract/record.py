@@ -48,15 +48,9 @@ def make_interfaces(states: Iterable[AccountState], world: World) -> pa.Table:
     rows = []
     for code_hash, mc_seqno in first.items():
         cell = world.find_cell(code_hash)
-        methods = None if cell is None else read_method_ids(cell.tree, cell.root)
-        rows.append(
-            {
-                "code_hash": code_hash,
-                "mc_seqno": mc_seqno,
-                "methods": methods,
-                "names": name_interfaces(code_hash, methods),
-            }
-        )
+        methods = None if cell is None else read_method_ids(*cell)
+        row = {"code_hash": code_hash, "mc_seqno": mc_seqno, "methods": methods}
+        rows.append({**row, "names": name_interfaces(code_hash, methods)})
     return make_table(INTERFACES, rows)
 
 
@@ -123,12 +117,7 @@ def load_interfaces() -> InterfaceTable:
 
 
 def name_interfaces(code_hash: bytes, methods: Collection[int] | None) -> list[str] | None:
-    """Return the interface names of a code, sorted; None if none fits.
-
-    Args:
-        code_hash: Hash of the code cell, of the library cell if the code is one.
-        methods: Method ids in the code; None if unknown.
-    """
+    """Return the interface names of a code (a library cell as such), sorted; None if none fits."""
     table = load_interfaces()
     if code_hash in table.by_code:
         return [table.by_code[code_hash]]

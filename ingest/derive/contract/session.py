@@ -88,7 +88,8 @@ class GetMethodSession:
         self._tvm = tvm
         self._codes: dict[bytes, Code | None] = {}
         self._missing_methods: set[tuple[bytes, str]] = set()
-        self._answers: dict[Hashable, list[Value] | NotRun | None] = {}
+        self._answers: dict[Hashable, list[Value] | str | None] = {}
+        """Stacks, reasons why a get-method was not run, None if it has no answer."""
         self._cache = cache or AnswerCache()
         self._prepared: tuple[AccountState, int, Context] | None = None
 
@@ -112,12 +113,12 @@ class GetMethodSession:
             try:
                 self._answers[key] = self.answer(question, state, mc_seqno)
             except NotRun as error:
-                self._answers[key] = NotRun(str(error))
+                self._answers[key] = str(error)
         answer = self._answers[key]
         if answer is None:
             raise Mismatch("no answer")
-        if isinstance(answer, NotRun):
-            raise NotRun(str(answer))
+        if isinstance(answer, str):
+            raise NotRun(answer)
         return answer
 
     def has_method(self, code_hash: bytes, method: str) -> bool:
@@ -146,11 +147,7 @@ class GetMethodSession:
         return Code(cell, library, resolved, None if methods is None else frozenset(methods))
 
     def _resolves(self, code: Code, mc_seqno: int) -> bool:
-        """Return whether a code is no library cell, or one of a library that is or may be public.
-
-        Raises:
-            NotRun: the lake lacks that library.
-        """
+        """Return whether a code is no library cell, or one that may be public; raise NotRun."""
         if code.library is None:
             return True
         is_public = self._network.may_be_public(code.library, mc_seqno)

@@ -108,11 +108,7 @@ def load_address(start: CellSlice) -> Address | None:
 
 
 def load_any_address(start: CellSlice) -> Address | None:
-    """Read MsgAddress of any kind; return addr_std without anycast, None for all others.
-
-    Raises:
-        CellUnderflow: the slice is too short.
-    """
+    """Read MsgAddress of any kind; return addr_std without anycast, None for all others."""
     kept = start.copy()
     kind = start.load_uint(2)
     if kind == _EXTERN:
@@ -128,11 +124,7 @@ def load_any_address(start: CellSlice) -> Address | None:
 
 
 def parse_address(text: str) -> Address:
-    """Return the address with a raw form, ``workchain:HEX``.
-
-    Raises:
-        ValueError: ``text`` is not a raw address.
-    """
+    """Return the address with a raw form, ``workchain:HEX``; raise ValueError if it is none."""
     workchain, _, account = text.partition(":")
     found = Address(int(workchain), bytes.fromhex(account))
     if len(found.account) != _ACCOUNT_BYTES or not -_INT32_LIMIT <= found.workchain < _INT32_LIMIT:
@@ -141,10 +133,7 @@ def parse_address(text: str) -> Address:
 
 
 class Results:
-    """The stack that a get-method left, read value by value from the deepest up.
-
-    Every method raises Mismatch if the next value is of another type.
-    """
+    """A stack, read from the deepest value up; raises Mismatch at a value of another type."""
 
     def __init__(self, stack: Sequence[Value], count: int, *, more: bool = False) -> None:
         """Expect exactly ``count`` values, or at least ``count`` with ``more``."""
@@ -235,10 +224,7 @@ class Results:
 
 
 class Question(NamedTuple):
-    """A get-method call of a detector to an account.
-
-    If the answer is not ``required``, the detector is sent None instead of a failure.
-    """
+    """A call of a get-method; if it fails and is not ``required``, the detector is sent None."""
 
     address: Address
     method: str

@@ -67,10 +67,11 @@ def make_moves(
         before: Contract rows as of the previous block, for accounts that no longer exist after a
             block. None for a recorded trace, whose contract rows belong to its first block.
     """
-    rows: dict[str, list[Row]] = {move.table.name: [] for move in _MOVES.values()}
+    tables = [move.table for move in _MOVES.values()]
     messages = moves[MESSAGES.name]
     if not messages.num_rows:
-        return {move.table.name: move.table.empty for move in _MOVES.values()}
+        return {table.name: table.empty for table in tables}
+    rows: dict[str, list[Row]] = {table.name: [] for table in tables}
     contracts = {
         name: _History(found[name], None if before is None else before[name], columns)
         for name, columns in _PART.items()
@@ -89,9 +90,7 @@ def make_moves(
         row[f"{move.sender}_workchain"] = message["source_workchain"]
         row[move.sender] = message["source"]
         rows[move.table.name].append(row)
-    return {
-        move.table.name: make_table(move.table, rows[move.table.name]) for move in _MOVES.values()
-    }
+    return {table.name: make_table(table, rows[table.name]) for table in tables}
 
 
 def list_recipients(moves: Mapping[str, pa.Table]) -> Iterator[tuple[Address, int]]:
@@ -218,19 +217,14 @@ def _read_forward(start: CellSlice) -> Row:
 
     Some senders omit it, or only the reference.
     """
-    if not start.bits_left:
-        return {"forward_payload": None, "forward_payload_inline": None}
-    if start.load_bit():
-        if not start.refs_left:
-            return {"forward_payload": None, "forward_payload_inline": False}
-        return {
-            "forward_payload": _write(start, start.load_ref()),
-            "forward_payload_inline": False,
-        }
-    payload = None
-    if start.bits_left or start.refs_left:
-        payload = _write(start, CellBuilder(start.tree).store_slice(start).end())
-    return {"forward_payload": payload, "forward_payload_inline": True}
+    payload = is_inline = None
+    if start.bits_left:
+        is_inline = not start.load_bit()
+        if not is_inline and start.refs_left:
+            payload = start.load_ref()
+        elif is_inline and (start.bits_left or start.refs_left):
+            payload = CellBuilder(start.tree).store_slice(start).end()
+    return {"forward_payload": _write(start, payload), "forward_payload_inline": is_inline}
 
 
 def _write(start: CellSlice, cell: int | None) -> bytes | None:

@@ -73,11 +73,7 @@ def fits_integer(number: int) -> bool:
 
 
 def pack_value(value: StackValue) -> object:
-    """Return a value as plain data.
-
-    Raises:
-        TypeError: it is not a stack value.
-    """
+    """Return a value as plain data; raise TypeError if it is not a stack value."""
     if value is None:
         return None
     if isinstance(value, int):
@@ -95,11 +91,7 @@ def pack_value(value: StackValue) -> object:
 
 
 def unpack_value(packed: Any) -> StackValue:  # noqa: ANN401 - plain data of any shape
-    """Return the value encoded by ``pack_value``.
-
-    Raises:
-        ValueError, TypeError, IndexError: the data are malformed.
-    """
+    """Return a packed value; raise ValueError, TypeError or IndexError for other data."""
     if packed is None:
         return None
     if isinstance(packed, str):

@@ -49,11 +49,7 @@ _RULES = 1
 
 
 def run_emulation(call: EmulationCall) -> Emulated | NotAccepted:
-    """Emulate a transaction.
-
-    Raises:
-        FAULTS: the emulator rejects the input (module ``engine``).
-    """
+    """Emulate a transaction; raise one of FAULTS if the emulator rejects the input."""
     emulator = _prepare(call)
     account = parse_cell(call.account)
     moment = (str(call.now), str(call.lt), _RULES)

@@ -90,11 +90,7 @@ class LibraryEmulator:
     """The emulator of a shared library."""
 
     def __init__(self, path: str, limits: StackLimits) -> None:
-        """Load the library; resulting stacks are held to ``limits``.
-
-        Raises:
-            OSError: it cannot be loaded, or is not a libemulator.
-        """
+        """Load the library, whose stacks are held to ``limits``; raise OSError if it is none."""
         self._limits = limits
         self._configs: dict[bytes, int] = {}
         self._library = ctypes.CDLL(path)
@@ -178,11 +174,7 @@ class LibraryEmulator:
         return found
 
     def run_emulation(self, call: EmulationCall) -> Emulated | NotAccepted:
-        """Emulate a transaction.
-
-        Raises:
-            LibraryFault: the library rejects the input.
-        """
+        """Emulate a transaction; raise LibraryFault if the library rejects the input."""
         library = self._library
         # log level 0: only the exit code
         handle = library.transaction_emulator_create(_write(call.config), 0)

@@ -45,10 +45,7 @@ def name_remedy(reason: str) -> str:
 
 
 class Engine(msgspec.Struct, frozen=True):
-    """An engine, what it is used for, and the highest global version it supports.
-
-    ``version`` is None if the engine cannot be loaded.
-    """
+    """An engine, its use and its highest global version, None if it cannot be loaded."""
 
     use: str
     name: str
@@ -140,11 +137,7 @@ def find_detector(settings: TvmSettings) -> Engine:
 
 
 def read_network_version(snapshot: Snapshot) -> int | None:
-    """Return the global version after the newest key block; None if the lake has none.
-
-    Raises:
-        LakeCorrupt: a file is missing or damaged.
-    """
+    """Return the global version after the newest key block, if any; raise LakeCorrupt."""
     files = snapshot.files[CONFIG_PARAMS.name]
     newest = sorted(files, key=lambda file: read_place(file.path).last, reverse=True)
     found = filter(None, (_read_newest(snapshot.lake_dir, file) for file in newest))

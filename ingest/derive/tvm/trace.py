@@ -180,11 +180,7 @@ def read_destination(boc: bytes) -> AccountId:
 
 
 def list_messages(transaction: bytes) -> tuple[bytes | None, list[bytes]]:
-    """Return the in message and the out messages of a transaction, as separate bags.
-
-    Raises:
-        BocError: the bag does not contain a transaction.
-    """
+    """Return the in message and the out messages of a transaction as bags; raise BocError."""
     tree = parse_boc(transaction)
     start = tree.slice(tree.refs(tree.roots[0])[0])
     received = start.load_maybe_ref()
@@ -291,11 +287,7 @@ def is_special(params: Mapping[int, bytes], workchain: int, account: bytes) -> b
 def compute_forward_fee(
     message: bytes, params: Mapping[int, bytes], *, is_masterchain: bool
 ) -> int:
-    """Return the forward fee of a message, for its cells except the root, each counted once.
-
-    Raises:
-        DecodeError: the configuration lacks the prices.
-    """
+    """Return the forward fee of a message, for its cells except the root, each counted once."""
     number = _MASTERCHAIN_MESSAGES if is_masterchain else _MESSAGES
     tree = parse_boc(_find(params, number))
     start = tree.slice(tree.roots[0])
@@ -309,11 +301,7 @@ def compute_forward_fee(
 def compute_storage_fee(
     account: bytes | None, params: Mapping[int, bytes], now: int, *, is_masterchain: bool
 ) -> int:
-    """Return the storage fee that an account owes since its last payment.
-
-    Raises:
-        DecodeError: the configuration lacks the prices.
-    """
+    """Return the storage fee that an account owes since its last payment."""
     if account is None:
         return 0
     tree = parse_boc(account)

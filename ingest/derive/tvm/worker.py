@@ -212,11 +212,7 @@ def serve(channel: Connection, settings: WorkerSettings) -> None:
 
 
 def load_engine(settings: WorkerSettings) -> Callable[[Call], Answer]:
-    """Return a function that answers one call.
-
-    Raises:
-        ImportError, OSError: no TVM is installed, or its library cannot be loaded.
-    """
+    """Return a function that answers one call; raise ImportError or OSError if there is no TVM."""
     limits = StackLimits(
         entries=settings.stack_entries,
         depth=settings.stack_depth,

@@ -99,11 +99,7 @@ def _read_value(value: CellSlice) -> bytes:
 
 
 def load_snake(start: CellSlice) -> bytes:
-    """Read the full bytes of the cell, then of its first child, and so on.
-
-    Raises:
-        BocError: an exotic cell, or more than ``MAX_CELLS``.
-    """
+    """Read the bytes of a chain of cells; raise BocError for more than ``MAX_CELLS``."""
     return _join(_iter_snake(start))
 
 
@@ -293,11 +289,7 @@ def read_text(start: CellSlice) -> str:
 
 
 def join_labels(start: CellSlice) -> str:
-    """Return ``name.t.me`` for the labels ``me``, ``t``, ``name``, each ended by a zero byte.
-
-    Raises:
-        Mismatch: a label is not UTF-8.
-    """
+    """Return ``name.t.me`` for ``me``, ``t``, ``name``, each ended by a zero byte; or Mismatch."""
     return ".".join(reversed([label for label in _load_text(start).split("\0") if label]))
 
 

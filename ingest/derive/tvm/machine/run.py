@@ -112,11 +112,7 @@ def run_call(call: GetMethodCall, limits: StackLimits) -> Outcome:
 
 
 def export_stack(stack: Sequence[Any], limits: StackLimits) -> tuple[StackValue, ...]:
-    """Return values of the machine as values of bags.
-
-    Raises:
-        TvmStackDeep, TvmStackLarge: they exceed the limits.
-    """
+    """Return values of the machine as values of bags; raise TvmStackDeep or TvmStackLarge."""
     return _Exporter(limits).read(stack)
 
 

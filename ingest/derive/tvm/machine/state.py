@@ -100,30 +100,6 @@ class Machine:
         self.free_signatures = 10
         self.free_extra = 5
 
-    def spawn(
-        self,
-        code: Slice,
-        data: Cell,
-        stack: list[Any],
-        c7: tuple[Any, ...],
-        *,
-        limit: int,
-        hard_limit: int,
-    ) -> Machine:
-        """Return a machine that runs within this one, with its version, libraries and gas."""
-        child = Machine(
-            code,
-            data,
-            stack,
-            c7,
-            self.decode,
-            version=self.version,
-            gas_limit=min(limit, self.gas),
-            libraries=self.libraries,
-        )
-        child.gas_max = min(hard_limit, self.gas)
-        return child
-
     @property
     def gas_used(self) -> int:
         """The gas that the run has consumed so far."""
@@ -460,9 +436,9 @@ class Machine:
                 try:
                     self._run_until_thrown(target)
                 except VmError as error:
-                    target = self._handle(error)
+                    target = self.throw(error.code, error.argument)
                 except IndexError:  # steps index the stack without asking how deep it is
-                    target = self._handle(VmError(Exit.STACK_UNDERFLOW))
+                    target = self.throw(Exit.STACK_UNDERFLOW)
         except Quit as ended:
             return self._end(ended.code)
         except VmError as error:  # thrown while the handler was set up
@@ -470,9 +446,6 @@ class Machine:
         except OutOfGas:
             self.stack = [self.gas_used]
             return Exit.OUT_OF_GAS
-
-    def _handle(self, error: VmError) -> Continuation:
-        return self.throw(error.code, error.argument)
 
     def _run_until_thrown(self, target: Continuation) -> None:
         following: Continuation | None = target

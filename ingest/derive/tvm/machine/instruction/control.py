@@ -407,11 +407,11 @@ class _Child:
         size = machine.pop_range(len(machine.stack) - 1)
         values = take_top(machine, size)
         machine.use_stack(size)
-        self.child = machine.spawn(program, data, values, c7, limit=limit, hard_limit=hard)
-        self._set_flags(machine)
-
-    def _set_flags(self, machine: Machine) -> None:
-        child = self.child
+        self.child = child = Machine(
+            program, data, values, c7, machine.decode,
+            version=machine.version, gas_limit=min(limit, machine.gas), libraries=machine.libraries,
+        )  # fmt: skip
+        child.gas_max = min(hard, machine.gas)
         if not self.flags & _SAME_C3:
             child.c[3] = Stop(_NO_METHODS)
         elif self.flags & _PUSH_ZERO:

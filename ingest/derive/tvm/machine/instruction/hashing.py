@@ -6,9 +6,9 @@ use them.
 
 import hashlib
 from collections.abc import Callable
-from functools import partial, reduce
+from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 
 from py_arkworks_bls12381 import GT, G1Point, G2Point
 
@@ -17,7 +17,7 @@ from tonlake.ingest.derive.tvm.machine.cell import Builder, Slice
 from tonlake.ingest.derive.tvm.machine.code import QUIET, step, with_operands
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.secp256k1 import recover, tweak
-from tonlake.ingest.derive.tvm.machine.state import CREATE_GAS, NAN, Machine
+from tonlake.ingest.derive.tvm.machine.state import NAN, Machine
 
 _SIGNATURE_GAS = 4000
 _SIGNATURE_GAS_SINCE, _SMALL_KEYS_REFUSED_SINCE, _WIDE_RECOVERY_SINCE = 4, 14, 14
@@ -31,9 +31,7 @@ step("HASHCU")(lambda machine: machine.stack.append(int.from_bytes(machine.pop_c
 
 @step("HASHSU")
 def _hash_slice(machine: Machine) -> None:
-    part = machine.pop_slice()
-    machine.use(CREATE_GAS)
-    cell = Builder().store_slice(part).cell()
+    cell = machine.finish(Builder().store_slice(machine.pop_slice()))
     machine.stack.append(int.from_bytes(cell.hash, "big"))
 
 
@@ -142,25 +140,6 @@ def _take_octets(part: Slice, count: int) -> bytes:
     return part.peek(count * 8).to_bytes(count, "big")
 
 
-_SIGNED = {"U": False, "S": True}
-"""What is signed: the number of a hash, or the bits of a slice."""
-
-
-@step("CHKSIGN{is_slice}", is_slice=_SIGNED)
-def _check_signature(machine: Machine, *, is_slice: bool) -> None:
-    machine.need(3)
-    key = machine.pop_int()
-    signature_slice = machine.pop_slice()
-    data = _octets(machine.pop_slice()) if is_slice else _to_octets(machine.pop_int())
-    signature = _take_octets(signature_slice, _SIGNATURE_BYTES)
-    octets = _to_octets(key)
-    if machine.version >= _SIGNATURE_GAS_SINCE:
-        machine.free_signatures -= 1
-        if machine.free_signatures < 0:
-            machine.use(_SIGNATURE_GAS)
-    machine.push_bool(_check_ed25519(octets, signature, data, machine.version))
-
-
 def _check_p256(key: bytes, signature: bytes, data: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - see the module
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
@@ -176,15 +155,25 @@ def _check_p256(key: bytes, signature: bytes, data: bytes) -> bool:
     return True
 
 
-@step("P256_CHKSIGN{is_slice}", is_slice=_SIGNED)
-def _check_p256_signature(machine: Machine, *, is_slice: bool) -> None:
+@step("{curve}CHKSIGN{is_slice}", curve={"": "", "P256_": "P256"}, is_slice={"U": False, "S": True})
+def _check_signature(machine: Machine, curve: str, *, is_slice: bool) -> None:
+    """Check what is signed: the number of a hash, or the bits of a slice."""
     machine.need(3)
-    key_slice, signature_slice = machine.pop_slice(), machine.pop_slice()
+    key = machine.pop_slice() if curve else machine.pop_int()
+    signature_slice = machine.pop_slice()
     data = _octets(machine.pop_slice()) if is_slice else _to_octets(machine.pop_int())
     signature = _take_octets(signature_slice, _SIGNATURE_BYTES)
-    key = _take_octets(key_slice, _P256_KEY_BYTES)
-    machine.use(_P256_GAS)
-    machine.push_bool(_check_p256(key, signature, data))
+    if isinstance(key, Slice):
+        octets = _take_octets(key, _P256_KEY_BYTES)
+        machine.use(_P256_GAS)
+        machine.push_bool(_check_p256(octets, signature, data))
+        return
+    octets = _to_octets(key)
+    if machine.version >= _SIGNATURE_GAS_SINCE:
+        machine.free_signatures -= 1
+        if machine.free_signatures < 0:
+            machine.use(_SIGNATURE_GAS)
+    machine.push_bool(_check_ed25519(octets, signature, data, machine.version))
 
 
 @step("ECRECOVER")
@@ -382,98 +371,107 @@ def _verify_many(machine: Machine) -> None:
     machine.push_bool(_verify(keys, messages, _take_octets(signature, _G2_BYTES)))
 
 
-class _Group:
-    """The instructions on one of the groups."""
+class _Group(NamedTuple):
+    """A group: the class and the bytes of its points, and the gas of its instructions."""
 
-    def __init__(self, name: str, kind: Any, size: int, gas: dict[str, int]) -> None:  # noqa: ANN401
-        self.kind = kind
-        self.size = size
-        self.gas = gas
-        self.zero = b"\xc0" + bytes(size - 1)
-        for verb, run in (
-            ("ADD", partial(self.combine, checked=1)), ("SUB", partial(self.combine, checked=0)),
-            ("NEG", self.negate), ("MUL", self.multiply),
-            ("MULTIEXP", self.multiply_many), ("ZERO", self.push_zero),
-            ("INGROUP", self.is_in_group), ("ISZERO", self.is_zero),
-        ):  # fmt: skip
-            step(f"BLS_{name}_{verb}")(run)
-        step(f"BLS_MAP_TO_{name}")(self.map)
+    kind: Any
+    size: int
+    add: int
+    neg: int
+    mul: int
+    many: int
+    each: int
+    share: int
+    inside: int
+    map: int
 
-    def pop(self, machine: Machine) -> Any:  # noqa: ANN401 - a point of arkworks
-        return _point(self.kind, self.pop_octets(machine))
-
-    def pop_octets(self, machine: Machine) -> bytes:
+    def pop(self, machine: Machine) -> bytes:
+        """Pop the bytes of a point."""
         return _take_octets(machine.pop_slice(), self.size)
 
-    def push(self, machine: Machine, point: Any) -> None:  # noqa: ANN401 - a point of arkworks
-        _push(machine, bytes(point.to_compressed_bytes()))
-
-    def combine(self, machine: Machine, *, checked: int) -> None:
-        """Add, or subtract; the ``checked`` operand must be in the group: it is added last."""
-        machine.need(2)
-        machine.use(self.gas["add"])
-        octets = [self.pop_octets(machine) for _ in range(2)][::-1]
-        one, other = (_point(self.kind, each, checks=i == checked) for i, each in enumerate(octets))
-        self.push(machine, one + other if checked else one - other)
-
-    def negate(self, machine: Machine) -> None:
-        machine.use(self.gas["neg"])
-        self.push(machine, -self.pop(machine))
-
-    def multiply(self, machine: Machine) -> None:
-        machine.need(2)
-        machine.use(self.gas["mul"])
-        number = machine.pop_finite()
-        self.push(machine, self._multiply(self.pop_octets(machine), number, alone=True))
-
-    def _multiply(self, octets: bytes, number: int, *, alone: bool) -> Any:  # noqa: ANN401
+    def multiply(self, octets: bytes, number: int, *, alone: bool) -> Any:  # noqa: ANN401
+        """Return a product; ``alone`` is False for one of several that are added."""
         if alone and not number:
             return self.kind.identity()  # even if the bytes are no point
         return bls12381.multiply(_point(self.kind, octets), number, alone=alone)
 
-    def multiply_many(self, machine: Machine) -> None:
-        count = machine.pop_range((len(machine.stack) - 1) // 2)
-        share = max(count.bit_length() - 1, 4)
-        machine.use(
-            self.gas["many"] + count * self.gas["each"] + count * self.gas["share"] // share
-        )
-        pairs = [(machine.pop_finite(), self.pop_octets(machine)) for _ in range(count)]
-        products = [self._multiply(octets, n, alone=count == 1) for n, octets in pairs]
-        self.push(machine, reduce(add, products, self.kind.identity()))
 
-    def push_zero(self, machine: Machine) -> None:
-        _push(machine, self.zero)
-
-    def is_zero(self, machine: Machine) -> None:
-        machine.push_bool(self.pop_octets(machine) == self.zero)
-
-    def is_in_group(self, machine: Machine) -> None:
-        machine.use(self.gas["in"])
-        octets = self.pop_octets(machine)
-        try:
-            _point(self.kind, octets, checks=True)
-        except VmError:
-            machine.push_bool(value=False)
-        else:
-            machine.push_bool(value=True)
-
-    def map(self, machine: Machine) -> None:
-        machine.use(self.gas["map"])
-        octets = self.pop_octets(machine)
-        numbers = [int.from_bytes(octets[i : i + 48], "big") for i in range(0, self.size, 48)]
-        reduced = b"".join((each % bls12381.FIELD).to_bytes(48, "big") for each in numbers)
-        map_from = G1Point.map_from_fp_be if self.size == _G1_BYTES else G2Point.map_from_fp2_be
-        self.push(machine, map_from(reduced))
+_GROUPS = {
+    "G1": _Group(G1Point, _G1_BYTES, add=3900, neg=750, mul=5200, many=11375, each=630, share=8820,
+                 inside=2950, map=2350),
+    "G2": _Group(G2Point, _G2_BYTES, add=6100, neg=1550, mul=10550, many=30388, each=1280,
+                 share=22840, inside=4250, map=7950),
+}  # fmt: skip
 
 
-_Group("G1", G1Point, _G1_BYTES, {
-    "add": 3900, "neg": 750, "mul": 5200, "many": 11375, "each": 630, "share": 8820,
-    "in": 2950, "map": 2350,
-})  # fmt: skip
-_Group("G2", G2Point, _G2_BYTES, {
-    "add": 6100, "neg": 1550, "mul": 10550, "many": 30388, "each": 1280, "share": 22840,
-    "in": 4250, "map": 7950,
-})  # fmt: skip
+def _push_point(machine: Machine, point: Any) -> None:  # noqa: ANN401 - of arkworks
+    _push(machine, bytes(point.to_compressed_bytes()))
+
+
+@step("BLS_{group}_{checked}", group=_GROUPS, checked={"ADD": 1, "SUB": 0})
+def _combine_points(machine: Machine, group: _Group, *, checked: int) -> None:
+    """Add, or subtract; the ``checked`` operand must be in the group: it is added last."""
+    machine.need(2)
+    machine.use(group.add)
+    octets = [group.pop(machine) for _ in range(2)][::-1]
+    one, other = (_point(group.kind, each, checks=i == checked) for i, each in enumerate(octets))
+    _push_point(machine, one + other if checked else one - other)
+
+
+@step("BLS_{group}_NEG", group=_GROUPS)
+def _negate(machine: Machine, group: _Group) -> None:
+    machine.use(group.neg)
+    _push_point(machine, -_point(group.kind, group.pop(machine)))
+
+
+@step("BLS_{group}_MUL", group=_GROUPS)
+def _multiply_point(machine: Machine, group: _Group) -> None:
+    machine.need(2)
+    machine.use(group.mul)
+    number = machine.pop_finite()
+    _push_point(machine, group.multiply(group.pop(machine), number, alone=True))
+
+
+@step("BLS_{group}_MULTIEXP", group=_GROUPS)
+def _multiply_many(machine: Machine, group: _Group) -> None:
+    count = machine.pop_range((len(machine.stack) - 1) // 2)
+    share = max(count.bit_length() - 1, 4)
+    machine.use(group.many + count * group.each + count * group.share // share)
+    pairs = [(machine.pop_finite(), group.pop(machine)) for _ in range(count)]
+    products = [group.multiply(octets, n, alone=count == 1) for n, octets in pairs]
+    _push_point(machine, reduce(add, products, group.kind.identity()))
+
+
+@step("BLS_{group}_ZERO", group=_GROUPS)
+def _push_zero(machine: Machine, group: _Group) -> None:
+    _push_point(machine, group.kind.identity())
+
+
+@step("BLS_{group}_ISZERO", group=_GROUPS)
+def _is_zero(machine: Machine, group: _Group) -> None:
+    machine.push_bool(group.pop(machine) == bytes(group.kind.identity().to_compressed_bytes()))
+
+
+@step("BLS_{group}_INGROUP", group=_GROUPS)
+def _is_in_group(machine: Machine, group: _Group) -> None:
+    machine.use(group.inside)
+    octets = group.pop(machine)
+    try:
+        _point(group.kind, octets, checks=True)
+    except VmError:
+        machine.push_bool(value=False)
+    else:
+        machine.push_bool(value=True)
+
+
+@step("BLS_MAP_TO_{group}", group=_GROUPS)
+def _map(machine: Machine, group: _Group) -> None:
+    machine.use(group.map)
+    octets = group.pop(machine)
+    numbers = [int.from_bytes(octets[i : i + 48], "big") for i in range(0, group.size, 48)]
+    reduced = b"".join((each % bls12381.FIELD).to_bytes(48, "big") for each in numbers)
+    map_from = G1Point.map_from_fp_be if group.size == _G1_BYTES else G2Point.map_from_fp2_be
+    _push_point(machine, map_from(reduced))
 
 
 @step("BLS_PAIRING")
