@@ -1,7 +1,8 @@
 """Dictionaries of the machine: HashmapE and PfxHashmapE, with the gas of each cell they touch.
 
 A key is a number of ``left`` bits. A change loads the path from the root, then rebuilds it from
-the bottom up; both cost gas in the order of ``crypto/vm/dict.cpp``.
+the bottom up; both cost gas in the order of ``crypto/vm/dict.cpp``. In prefix dictionaries a tag
+follows the label: leaf$0 and a value, or fork$1 and two children. There a key has its ``size``.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ from tonlake.ingest.derive.tvm.machine.state import Machine
 
 Content = tuple[int, int, tuple[Cell, ...]]
 """Bits as a number, their count, and references."""
-Heads = tuple[Content, Content]
-"""What is stored after the labels of a leaf and of a fork."""
-
 SET, REPLACE, ADD = "set", "replace", "add"
 _FORK_REFS = 2
-_NO_HEADS = (0, 0, ()), (0, 0, ())
+_NOTHING: Content = (0, 0, ())
+_LEAF: Content = (0, 1, ())
+_FORK: Content = (1, 1, ())
 
 
 class Node(NamedTuple):
@@ -110,32 +110,52 @@ class Step(NamedTuple):
 
 
 class Path(NamedTuple):
-    """The way to a key: forks from the root down, the last node (None: empty), and its key bits."""
+    """The way to a key: forks from the root down, and the last node (None: empty).
+
+    ``left`` and ``done`` are the bits of keys below it and above it, ``shared`` the number of bits
+    that its label shares with the key.
+    """
 
     steps: list[Step]
     node: Node | None
     left: int
     shared: int
-    """Number of bits that the label of the last node shares with the key."""
+    is_fork: bool = False
+    done: int = 0
 
 
-def _descend(machine: Machine, root: Cell | None, key: int, bits: int) -> Path:
+def _descend(machine: Machine, root: Cell | None, key: int, bits: int, size: int | None) -> Path:
+    """Follow a key until a leaf, a difference, or its end.
+
+    The tag of a node whose label differs from the key is not read.
+    """
     steps: list[Step] = []
-    cell, left = root, bits
+    cell, done = root, 0
     while cell is not None:
-        node = load_node(machine, cell, left)
-        shared = _common(node.label, node.length, _low(key, left), left)
-        if shared < node.length or node.length == left:
-            return Path(steps, node, left, shared)
-        below = left - node.length - 1
-        side = key >> below & 1
+        left, rest = bits - done, (bits if size is None else size) - done
+        node = _load_either(machine, cell, left, size)
+        shared = _common(node.label, node.length, _low(key, rest), rest)
+        if shared < node.length:
+            return Path(steps, node, left, shared, done=done)
+        is_fork = node.length < left
+        if size is not None:
+            node, is_fork = _read_tag(node, left)
+        if not is_fork or rest == node.length:
+            return Path(steps, node, left, shared, is_fork, done)
+        done += node.length + 1
+        side = key >> rest - node.length - 1 & 1
         steps.append(Step(node.label, node.length, left, side, node.rest.refs))
-        cell, left = node.rest.refs[side], below
-    return Path(steps, None, left, 0)
+        cell = node.rest.refs[side]
+    return Path(steps, None, bits, 0)
 
 
-def _rebuild(machine: Machine, steps: list[Step], cell: Cell, head: Content = (0, 0, ())) -> Cell:
-    """Rebuild the forks above a changed node; ``head`` is stored after each label."""
+def _load_either(machine: Machine, cell: Cell, left: int, size: int | None) -> Node:
+    return load_node(machine, cell, left) if size is None else parse_label(machine.load(cell), left)
+
+
+def _rebuild(machine: Machine, steps: list[Step], cell: Cell, size: int | None) -> Cell:
+    """Rebuild the forks above a changed node."""
+    head = _NOTHING if size is None else _FORK
     for each in reversed(steps):
         pair = (each.children[0], cell) if each.side else (cell, each.children[1])
         label = store_label(each.label, each.length, each.left)
@@ -151,38 +171,50 @@ def _make_node(machine: Machine, label: int, length: int, left: int, *parts: Con
 
 
 def set_value(
-    machine: Machine, root: Cell | None, key: int, bits: int, value: Content, mode: str
+    machine: Machine,
+    root: Cell | None,
+    key: int,
+    bits: int,
+    value: Content,
+    mode: str,
+    size: int | None = None,
 ) -> tuple[Cell | None, Slice | None, bool]:
     """Return the dictionary with a key set, its old value, and whether it has changed."""
-    path = _descend(machine, root, key, bits)
-    left, node = path.left, path.node
-    if node is None or path.shared < node.length:
-        if mode == REPLACE:
+    path = _descend(machine, root, key, bits, size)
+    rest, node = (bits if size is None else size) - path.done, path.node
+    leaf = _NOTHING if size is None else _LEAF
+    if node is None:
+        is_set = mode != REPLACE
+        return (_make_node(machine, key, rest, bits, leaf, value) if is_set else root), None, is_set
+    old = None
+    if path.shared < node.length:
+        if mode == REPLACE or path.shared == rest:
             return root, None, False
-        if node is None:
-            made = _make_node(machine, _low(key, left), left, left, value)
-        else:
-            made = _split(machine, path, key, left, value, _NO_HEADS)
-        return _rebuild(machine, path.steps, made), None, True
-    if mode == ADD:
+        made = _split(machine, path, key, rest, value, size)
+    elif path.is_fork or node.length != rest:
+        return root, None, False
+    elif mode == ADD:
         return root, node.rest, False
-    made = _make_node(machine, node.label, left, left, value)
-    return _rebuild(machine, path.steps, made), node.rest, True
+    else:
+        old = node.rest
+        made = _make_node(machine, node.label, node.length, path.left, leaf, value)
+    return _rebuild(machine, path.steps, made, size), old, True
 
 
 def _split(
-    machine: Machine, path: Path | _PrefixPath, key: int, rest: int, value: Content, heads: Heads
+    machine: Machine, path: Path, key: int, rest: int, value: Content, size: int | None
 ) -> Cell:
     """Put a fork into the edge to the last node of a path to an absent key of ``rest`` bits."""
     node, left, shared = path.node, path.left, path.shared
     assert node is not None  # noqa: S101 - only the last node of a path to an absent key
     below, kept = left - shared - 1, node.length - shared - 1
-    size = rest - shared - 1
-    leaf = _make_node(machine, _low(key, size), size, below, heads[0], value)
+    own = rest - shared - 1
+    leaf_head, fork_head = (_NOTHING, _NOTHING) if size is None else (_LEAF, _FORK)
+    leaf = _make_node(machine, _low(key, own), own, below, leaf_head, value)
     old = _make_node(machine, _low(node.label, kept), kept, below, _content(node.rest))
-    pair = (old, leaf) if key >> size & 1 else (leaf, old)
+    pair = (old, leaf) if key >> own & 1 else (leaf, old)
     label = _low(key, rest) >> rest - shared
-    return _make_node(machine, label, shared, left, heads[1], (0, 0, pair))
+    return _make_node(machine, label, shared, left, fork_head, (0, 0, pair))
 
 
 def _content(part: Slice) -> Content:
@@ -190,20 +222,19 @@ def _content(part: Slice) -> Content:
 
 
 def delete_value(
-    machine: Machine, root: Cell | None, key: int, bits: int
+    machine: Machine, root: Cell | None, key: int, bits: int, size: int | None = None
 ) -> tuple[Cell | None, Slice | None]:
     """Return the dictionary without a key, and the value that it had; None if it was absent."""
-    path = _descend(machine, root, key, bits)
-    node = path.node
-    if node is None or path.shared < node.length:
+    path = _descend(machine, root, key, bits, size)
+    node, rest = path.node, (bits if size is None else size) - path.done
+    if node is None or path.shared < node.length or path.is_fork or node.length != rest:
         return root, None
     if not path.steps:
         return None, node.rest
     *steps, last = path.steps
-    made = _join(
-        machine, last, load_node(machine, last.children[1 - last.side], last.left - last.length - 1)
-    )
-    return _rebuild(machine, steps, made), node.rest
+    below = last.left - last.length - 1
+    made = _join(machine, last, _load_either(machine, last.children[1 - last.side], below, size))
+    return _rebuild(machine, steps, made, size), node.rest
 
 
 def _join(machine: Machine, fork: Step, other: Node) -> Cell:
@@ -214,19 +245,21 @@ def _join(machine: Machine, fork: Step, other: Node) -> Cell:
 
 
 def find_extreme(
-    machine: Machine, root: Cell | None, bits: int, *, last: bool, signed: bool
+    machine: Machine,
+    root: Cell | None,
+    bits: int,
+    *,
+    last: bool,
+    signed: bool,
+    key: int = 0,
+    left: int | None = None,
 ) -> tuple[int, Slice] | None:
-    """Return the first or last key with its value; None if the dictionary is empty."""
-    return (
-        None if root is None else _walk_down(machine, root, 0, bits, bits, last=last, signed=signed)
-    )
+    """Return the first or last key with its value; None if the dictionary is empty.
 
-
-def _walk_down(
-    machine: Machine, cell: Cell, key: int, left: int, bits: int, *, last: bool, signed: bool
-) -> tuple[int, Slice]:
-    """Return the first or last key below a node; ``key`` are the bits above it."""
-    while True:
+    ``root`` may be a node with ``left`` bits of keys below it; those above are ``key``.
+    """
+    cell, left = root, bits if left is None else left
+    while cell is not None:
         node = load_node(machine, cell, left)
         key = key << node.length | node.label
         left -= node.length
@@ -236,6 +269,7 @@ def _walk_down(
         key = key << 1 | side
         cell = node.rest.refs[side]
         left -= 1
+    return None
 
 
 def find_nearest(
@@ -262,7 +296,7 @@ def find_nearest(
             if signed and left - shared == bits:
                 wanted ^= 1
             if bool(wanted) is not up:  # all keys below the node lie in the wanted direction
-                return _walk_down(machine, cell, above, left, bits, last=not up, signed=signed)
+                turns.append((cell, above, left))
             break
         if node.length == left:
             if equal:
@@ -277,7 +311,7 @@ def find_nearest(
     if not turns:
         return None
     cell, above, left = turns[-1]
-    return _walk_down(machine, cell, above, left, bits, last=not up, signed=signed)
+    return find_extreme(machine, cell, bits, last=not up, signed=signed, key=above, left=left)
 
 
 def cut_prefix(
@@ -319,21 +353,6 @@ def _cut_node(
     return _make_node(machine, _low(node.label, kept), kept, bits - size, _content(node.rest))
 
 
-# Prefix dictionaries: after the label, leaf$0 and a value, or fork$1 and two children.
-
-_LEAF, _FORK = (0, 1, ()), (1, 1, ())
-
-
-class _PrefixPath(NamedTuple):
-    steps: list[Step]
-    node: Node | None
-    left: int
-    shared: int
-    is_fork: bool
-    done: int
-    """Number of bits of the key above the last node."""
-
-
 def _read_tag(node: Node, left: int) -> tuple[Node, bool]:
     """Return a node with what follows its tag, and whether it is a fork."""
     rest = node.rest
@@ -345,79 +364,11 @@ def _read_tag(node: Node, left: int) -> tuple[Node, bool]:
     return Node(node.label, node.length, rest.skip(1)), is_fork
 
 
-def _descend_prefix(
-    machine: Machine, root: Cell | None, key: int, size: int, bits: int
-) -> _PrefixPath:
-    """Follow a key of ``size`` bits until a leaf, a difference, or its end.
-
-    The tag of a node whose label differs from the key is not read.
-    """
-    steps: list[Step] = []
-    cell, done = root, 0
-    while cell is not None:
-        left, rest = bits - done, size - done
-        node = parse_label(machine.load(cell), left)
-        shared = _common(node.label, node.length, _low(key, rest), rest)
-        if shared < node.length:
-            return _PrefixPath(steps, node, left, shared, is_fork=False, done=done)
-        node, is_fork = _read_tag(node, left)
-        if not is_fork or rest == node.length:
-            return _PrefixPath(steps, node, left, shared, is_fork, done)
-        done += node.length + 1
-        side = key >> size - done & 1
-        steps.append(Step(node.label, node.length, left, side, node.rest.refs))
-        cell = node.rest.refs[side]
-    return _PrefixPath(steps, None, bits, 0, is_fork=False, done=0)
-
-
 def find_prefix(
     machine: Machine, root: Cell | None, key: Slice, bits: int
 ) -> tuple[Slice, int] | None:
     """Return the value whose key is a prefix of ``key``, and the length of that key."""
-    path = _descend_prefix(machine, root, key.uint(), key.bits, bits)
+    path = _descend(machine, root, key.uint(), bits, key.bits)
     if path.node is None or path.shared < path.node.length or path.is_fork:
         return None
     return path.node.rest, path.done + path.node.length
-
-
-def set_prefix(
-    machine: Machine, root: Cell | None, key: Slice, bits: int, value: Content, mode: str
-) -> tuple[Cell | None, bool]:
-    """Return a prefix dictionary with a key set, and whether it has changed."""
-    size, number = key.bits, key.uint()
-    if size > bits:
-        return root, False
-    path = _descend_prefix(machine, root, number, size, bits)
-    rest, node = size - path.done, path.node
-    if node is None:
-        if mode == REPLACE:
-            return root, False
-        return _make_node(machine, number, size, bits, _LEAF, value), True
-    if path.shared < node.length:
-        if mode == REPLACE or path.shared == rest:
-            return root, False
-        made = _split(machine, path, number, rest, value, (_LEAF, _FORK))
-    elif path.is_fork or node.length != rest or mode == ADD:
-        return root, False
-    else:
-        made = _make_node(machine, node.label, node.length, path.left, _LEAF, value)
-    return _rebuild(machine, path.steps, made, _FORK), True
-
-
-def delete_prefix(
-    machine: Machine, root: Cell | None, key: Slice, bits: int
-) -> tuple[Cell | None, bool]:
-    """Return a prefix dictionary without a key, and whether it had it."""
-    size = key.bits
-    if size > bits:
-        return root, False
-    path = _descend_prefix(machine, root, key.uint(), size, bits)
-    node = path.node
-    if node is None or path.shared < node.length or path.is_fork or node.length != size - path.done:
-        return root, False
-    if not path.steps:
-        return None, True
-    *steps, last = path.steps
-    other = parse_label(machine.load(last.children[1 - last.side]), last.left - last.length - 1)
-    made = _join(machine, last, other)
-    return _rebuild(machine, steps, made, _FORK), True

@@ -284,7 +284,9 @@ def _set_prefix(machine: Machine, mode: str) -> None:
     machine.need(3)
     bits, root = _pop_dictionary(machine)
     key, value = machine.pop_slice(), _pop_value(machine, "")
-    made, changed = tree.set_prefix(machine, root, key, bits, value, mode)
+    made, changed = root, False
+    if key.bits <= bits:
+        made, _, changed = tree.set_value(machine, root, key.uint(), bits, value, mode, key.bits)
     machine.stack.append(made)
     machine.push_bool(changed)
 
@@ -294,9 +296,12 @@ def _delete_prefix(machine: Machine) -> None:
     machine.need_all(3)
     machine.need(2)
     bits, root = _pop_dictionary(machine)
-    made, changed = tree.delete_prefix(machine, root, machine.pop_slice(), bits)
+    key = machine.pop_slice()
+    made, old = root, None
+    if key.bits <= bits:
+        made, old = tree.delete_value(machine, root, key.uint(), bits, key.bits)
     machine.stack.append(made)
-    machine.push_bool(changed)
+    machine.push_bool(old is not None)
 
 
 def _split_by_prefix(
