@@ -44,13 +44,18 @@ left join (
         ) filter (where orig_status = 'nonexist') as funded
     from transactions
     left join messages
-        on transactions.hash = messages.tx_hash
+        on transactions.account = messages.tx_account
         and transactions.lt = messages.tx_lt
+        and transactions.workchain = messages.tx_workchain
         and messages.direction = 'in'
         and messages.kind = 'int'
+    -- Of most rows, those of active accounts, this reads no other column.
     where
-        (orig_status = 'nonexist' and end_status in ('uninit', 'active'))
-        or (orig_status = 'uninit' and end_status = 'active')
+        orig_status <> 'active'
+        and (
+            (orig_status = 'nonexist' and end_status in ('uninit', 'active'))
+            or (orig_status = 'uninit' and end_status = 'active')
+        )
     group by transactions.workchain, transactions.account
 ) as begun
     on states.account = begun.account and states.workchain = begun.workchain

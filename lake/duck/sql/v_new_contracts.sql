@@ -21,4 +21,8 @@ left join known_codes('interfaces') as codes
     on states.code_hash = codes.code_hash
 left join labels
     on transactions.account = labels.account and transactions.workchain = labels.workchain
-where orig_status in ('uninit', 'nonexist') and end_status = 'active';
+-- Of most rows, those of active accounts, this reads no other column.
+where
+    orig_status <> 'active'
+    and orig_status in ('uninit', 'nonexist')
+    and end_status = 'active';
