@@ -99,7 +99,7 @@ def find_previous(call: Call, master: Mapping[str, Any]) -> PreviousBlocks:
 
 
 def _identify_zero_state(call: Call) -> MasterId | None:
-    network = call.reader.snapshot.network
+    network = call.reader.snapshot.state.network
     if network is None or not (network.zero_state_root_hash and network.zero_state_file_hash):
         return None
     hashes = (network.zero_state_root_hash, network.zero_state_file_hash)

@@ -350,7 +350,7 @@ class Call(msgspec.Struct, frozen=True):
         """Whether friendly addresses have the test-only flag: set, or by the network."""
         if self.settings.http.testnet is not None:
             return self.settings.http.testnet
-        network = self.reader.snapshot.network
+        network = self.reader.snapshot.state.network
         return network is not None and network.global_id == TESTNET_GLOBAL_ID
 
 

@@ -71,7 +71,7 @@ SHORT_ID_MODE = 135
 def answer_masterchain_info(call: Call, _params: Params) -> dict[str, Any]:
     """getMasterchainInfo: the newest masterchain block and the zero state."""
     last = find_master(call)
-    network = call.reader.snapshot.network
+    network = call.reader.snapshot.state.network
     root_hash = network.zero_state_root_hash if network else None
     file_hash = network.zero_state_file_hash if network else None
     return {

@@ -22,7 +22,7 @@ from tonlake.lake.command.cli import (
 )
 from tonlake.lake.command.status import describe_outdated, read_index_status
 from tonlake.lake.commit.commit import is_day
-from tonlake.lake.commit.delta import publish, remove_logs
+from tonlake.lake.commit.delta import DAY, publish, remove_logs
 from tonlake.lake.duck.connection import VIEWED_TABLES
 from tonlake.lake.duck.own import (
     OwnState,
@@ -33,7 +33,6 @@ from tonlake.lake.duck.own import (
     read_own_state,
 )
 from tonlake.lake.duck.views import write_views
-from tonlake.lake.file.rows import PARTITION
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import Commit, LogReader, read_state
@@ -455,8 +454,6 @@ SOURCE = "tonlake"
 
 _FRESHNESS = "{warn_after: {count: 1, period: hour}}"
 
-_DAY = Column(PARTITION, "date", "UTC day of the masterchain block", nullable=True)
-
 
 def render_dbt(own: OwnTables = ()) -> str:
     """Return the source file as YAML: each view with its columns, their tests, and freshness."""
@@ -470,7 +467,7 @@ def render_dbt(own: OwnTables = ()) -> str:
         "    tables:",
     ]
     for view, table in VIEWED_TABLES.items():
-        lines += _render_table(view, table.doc, (*table.columns, _DAY))
+        lines += _render_table(view, table.doc, (*table.columns, DAY))
     for shown in VIEWS.values():
         if not shown.parameters:
             lines += _render_table(shown.name, shown.doc, shown.columns)

@@ -90,7 +90,7 @@ def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
     return Status(
         snapshot=snapshot.number,
         schema_version=SCHEMA_VERSION,
-        network=snapshot.network,
+        network=snapshot.state.network,
         first_mc_seqno=snapshot.first_mc_seqno,
         last_mc_seqno=snapshot.last_mc_seqno,
         ranges=snapshot.ranges,
@@ -100,7 +100,7 @@ def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
         bytes=sum(table.bytes for table in tables.values()),
         lookups=read_index_status(snapshot),
         last_commit=last_commit,
-        undoings=snapshot.undoings,
+        undoings=snapshot.state.undoings,
         lag=measure_lag(snapshot.lake_dir, snapshot),
         selection=None if selection == WHOLE else selection,
         baseline=snapshot.baseline,

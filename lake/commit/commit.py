@@ -232,6 +232,7 @@ def _describe(
     source: Mapping[str, str],
     network: Network | None,
 ) -> Commit:
+    known = (table[MC_SEQNO] for table in rows.values() if MC_SEQNO in table.column_names)
     return Commit(
         number=state.number + 1,
         first_mc_seqno=place.first,
@@ -241,7 +242,7 @@ def _describe(
         removed=changes.removed,
         source=dict(source),
         shards=_shard_ranges(rows.get("blocks")),
-        zero_state=place.first == 1 and _has_zero_state(rows),
+        zero_state=place.first == 1 and any(0 in seqnos.unique().to_pylist() for seqnos in known),
         network=network,
         previous=state.digest,
     )
@@ -271,11 +272,6 @@ def _shard_ranges(blocks: pa.Table | None) -> dict[str, Range]:
         first, last = ranges.get(name, (seqno, seqno))
         ranges[name] = min(first, seqno), max(last, seqno)
     return ranges
-
-
-def _has_zero_state(rows: Mapping[str, pa.Table]) -> bool:
-    columns = (table[MC_SEQNO] for table in rows.values() if MC_SEQNO in table.column_names)
-    return any(0 in column.unique().to_pylist() for column in columns)
 
 
 def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> None:

@@ -52,7 +52,7 @@ from tonlake.lake.settings import LakeSettings
 POSITION_FILE = f"{LOG_FOLDER}/delta.json"
 LOCK_FILE = f"{LOG_FOLDER}/delta"
 FOLDER = "_delta_log"
-_DAY = Column(PARTITION, "date", "UTC day of the masterchain block")
+DAY = Column(PARTITION, "date", "UTC day of the masterchain block", nullable=True)
 
 CHECKPOINT_VERSIONS = 32
 """A checkpoint is written after this many versions of a table."""
@@ -193,20 +193,16 @@ def remove_logs(lake_dir: Path) -> None:
 
 def list_published(lake_dir: Path, state: LogState) -> set[str]:
     """Return the paths that published versions or the views list although ``state`` does not."""
-    viewed = _read_viewed(lake_dir)
+    viewed: set[str] = set()
+    if (lake_dir / VIEWED_FILE).exists():
+        try:
+            viewed.update(pq.read_table((lake_dir / VIEWED_FILE).absolute())["path"].to_pylist())
+        except (OSError, KeyError, ValueError, pa.ArrowException) as error:
+            raise LakeCorrupt(VIEWED_FILE, f"it cannot be read ({error})") from error
     if not (lake_dir / POSITION_FILE).exists():
         return viewed
     known = _find_position(lake_dir, state)
     return viewed | sum_changes(_read_commits(lake_dir, known.commit, state.number))[0]
-
-
-def _read_viewed(lake_dir: Path) -> set[str]:
-    if not (lake_dir / VIEWED_FILE).exists():
-        return set()
-    try:
-        return set(pq.read_table((lake_dir / VIEWED_FILE).absolute())["path"].to_pylist())
-    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
-        raise LakeCorrupt(VIEWED_FILE, f"it cannot be read ({error})") from error
 
 
 def find_published(lake_dir: Path, state: LogState) -> int:
@@ -385,7 +381,7 @@ def describe_columns(table: Table) -> Action:
             "nullable": True,
             "metadata": {"comment": column.doc},
         }
-        for column in (*table.columns, _DAY)
+        for column in (*table.columns, DAY)
     ]
     return {"type": "struct", "fields": fields}
 

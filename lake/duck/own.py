@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 
 from tonlake.lake.duck.engine import begin_database, lock_database
-from tonlake.lake.duck.statement import join_scripts, name_root, quote, quote_name
+from tonlake.lake.duck.statement import join_scripts, name_root, quote_name, quote_paths
 from tonlake.lake.errors import QueryError, TableInvalid
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.disk import make_folder, write_file
@@ -189,8 +189,7 @@ def add_own_views(
     root = name_root(lake_dir)
 
     def read_files(_name: str, paths: list[str]) -> str:
-        listed = ", ".join(quote(f"{root}/{path}") for path in paths)
-        return f"read_parquet([{listed}], hive_partitioning = false)"
+        return f"read_parquet({quote_paths(root, paths)}, hive_partitioning = false)"
 
     tables = list_own_tables(lake_dir, statement)
     if settings.check_digests:

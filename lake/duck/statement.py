@@ -20,6 +20,11 @@ def quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def quote_paths(root: str, paths: Iterable[str]) -> str:
+    """Return paths below a folder as an SQL list."""
+    return f"[{', '.join(quote(f'{root}/{path}') for path in paths)}]"
+
+
 def quote_name(name: str) -> str:
     """Return the name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'

@@ -37,8 +37,6 @@ from tonlake.lake.log.state import (
     DataFile,
     LogReader,
     LogState,
-    Network,
-    Undoing,
     read_commit,
     read_first,
     read_state,
@@ -172,14 +170,10 @@ class Snapshot:
         self.ranges: tuple[Range, ...] = state.ranges
         self.known_ranges: tuple[Range, ...] = state.known_ranges
         """Ranges that account states are complete for, pruned ones included."""
-        self.network: Network | None = state.network
-        self.undoings: tuple[Undoing, ...] = state.undoings
         self.baseline: Baseline | None = None if state.baseline is UNSET else state.baseline
         self.files: dict[str, tuple[DataFile, ...]] = {
             name: state.by_table.get(name, ()) for name in TABLES
         }
-        self.last_pruned = state.last_pruned
-        """The last pruned masterchain block; 0 if none was pruned."""
         self.damaged: dict[str, LakeCorrupt] = {}
         broken: set[str] = set()
         for error in damage:

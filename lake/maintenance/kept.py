@@ -81,7 +81,7 @@ Keep = Callable[[pa.Table], pa.Table]
 Thin = Callable[[Iterable[pa.Table]], Iterator[pa.Table]]
 
 
-class KeptRows:
+class RetainedRows:
     """Writes the kept rows of a lake that will begin at a border, table by table."""
 
     def __init__(

@@ -103,7 +103,10 @@ def sweep_orphans(
             if has_leases() and str(path.relative_to(lake_dir)) in replaced:
                 grace_s = min(settings.replaced_grace_s, grace_s)
             if is_meant and path.stat().st_mtime <= now_s - grace_s:
-                _remove(path)
+                if path.is_dir() and not path.is_symlink():  # a killed process sorted rows there
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
                 removed.append(path)
                 reach("sweep.removed")
         _shorten_log(lake_dir, state, settings)
@@ -146,11 +149,3 @@ def _find_checkpoint(lake_dir: Path, checkpoints: list[int], settings: LakeSetti
             if is_sound:
                 return number
     return 0
-
-
-def _remove(path: Path) -> None:
-    """Remove a file, or a folder in which a killed process sorted rows."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()

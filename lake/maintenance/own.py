@@ -287,7 +287,12 @@ class Refresher:
         if self._running is not None:
             if self._running[0].process.poll() is None:
                 return
-            self._note_end(self._end(*self._running))
+            code = self._end(*self._running)
+            if code and code != self._exit_code:
+                self._on_failure(f"the refresher of user-defined tables ended with code {code}")
+            is_again = bool(code and self._exit_code)
+            self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S) if is_again else PAUSE_S
+            self._exit_code = code
             self._next_s = time.monotonic() + self._pause_s
         if time.monotonic() < self._next_s or not (self._lake_dir / DEFINITIONS_FILE).is_file():
             return
@@ -313,14 +318,6 @@ class Refresher:
         except subprocess.TimeoutExpired:  # DuckDB does not return before its statement ends
             process.kill()
         self._end(*self._running)
-
-    def _note_end(self, code: int) -> None:
-        """Report an exit code that differs from the last; lengthen the pause after failures."""
-        if code and code != self._exit_code:
-            self._on_failure(f"the refresher of user-defined tables ended with code {code}")
-        is_again = bool(code and self._exit_code)
-        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S) if is_again else PAUSE_S
-        self._exit_code = code
 
     def _end(self, child: Child, reader: threading.Thread) -> int:
         self._running = None

@@ -31,7 +31,7 @@ from tonlake.lake.log.ranges import Range, merge_ranges, overlaps
 from tonlake.lake.log.snapshot import Lease
 from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState
 from tonlake.lake.maintenance.compact import remove_unless_live
-from tonlake.lake.maintenance.kept import KeptRows, drop_dead_traces
+from tonlake.lake.maintenance.kept import RetainedRows, drop_dead_traces
 from tonlake.lake.maintenance.undo import cut_files
 from tonlake.lake.settings import LakeSettings
 
@@ -182,7 +182,7 @@ def _write_files(
     """Write the remaining blocks of the place that spans the border, and the kept rows."""
     spanning = [file for file in plan.old if read_place(file.path).last >= plan.border]
     cut_files(lake_dir, spanning, (plan.border, plan.state.ranges[-1][1]), settings, made)
-    KeptRows(lake_dir, plan.state, plan.border, plan.place, settings, made).write(on_table)
+    RetainedRows(lake_dir, plan.state, plan.border, plan.place, settings, made).write(on_table)
     reach("prune.written")
 
 

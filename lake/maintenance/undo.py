@@ -63,7 +63,11 @@ def undo_after(
             if is_open(file.path) or read_place(file.path).last >= first_gone
         }
         reopened = Derivation(reopen(state, first_gone), frozenset(gone))
-        spanning = [file for file in state.files if _spans(file.path, last_kept)]
+        spanning = [
+            file
+            for file in state.files
+            if (at := read_place(file.path)).first <= last_kept < at.last
+        ]
         with ExitStack() as undo:
             cut: list[DataFile] = []
             undo.callback(remove_files, lake_dir, cut)
@@ -91,12 +95,6 @@ def undo_after(
         append_commit(lake_dir, state, commit)
     publish(LogReader(lake_dir), settings)
     return commit
-
-
-def _spans(path: str, last_kept: int) -> bool:
-    """Whether a file has blocks on both sides of the border."""
-    place = read_place(path)
-    return not place.is_open and place.first <= last_kept < place.last
 
 
 def _check_border(state: LogState, last_kept: int, max_mc_blocks: int) -> str:

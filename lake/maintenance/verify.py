@@ -68,7 +68,10 @@ def verify_lake(
     lake_dir: Path, on_file: Callable[[int, int], None] = lambda _done, _all: None
 ) -> VerifyReport:
     """Report all damage in the lake; ``on_file`` gets the number of files done and of all."""
-    state, damage = _verify_log(lake_dir)
+    if not list_log(lake_dir)[0]:
+        raise refuse_folder(lake_dir)
+    with Lease(lake_dir, read_first(lake_dir)):  # no sweep removes entries meanwhile
+        state, damage = _verify_entries(lake_dir)
     with Lease(lake_dir, state.number):
         return _verify_files(lake_dir, state, damage, on_file)
 
@@ -107,15 +110,8 @@ def _verify_files(
     )
 
 
-def _verify_log(lake_dir: Path) -> tuple[LogState, list[Damage]]:
-    """Return the state after all readable entries, and the damage of the log."""
-    if not list_log(lake_dir)[0]:
-        raise refuse_folder(lake_dir)
-    with Lease(lake_dir, read_first(lake_dir)):  # no sweep removes entries meanwhile
-        return _verify_entries(lake_dir)
-
-
 def _verify_entries(lake_dir: Path) -> tuple[LogState, list[Damage]]:
+    """Return the state after all readable entries, and the damage of the log."""
     entries, checkpoints = list_log(lake_dir)
     damage: list[Damage] = []
     state, first = LogState(), read_first(lake_dir)

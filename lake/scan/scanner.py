@@ -21,7 +21,7 @@ from tonlake.lake.duck.body_table import MESSAGE_COLUMNS, MISFITS, BodyTable, Mi
 from tonlake.lake.duck.connection import read_macros, render_rows
 from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.remote import describe_files
-from tonlake.lake.duck.statement import join_scripts, name_root, quote, quote_name
+from tonlake.lake.duck.statement import join_scripts, name_root, quote_name, quote_paths
 from tonlake.lake.errors import BlocksLacking, CursorRefused, LakeCorrupt, LakeError, QueryError
 from tonlake.lake.file.rows import PackedRows, load_from
 from tonlake.lake.log.place import list_files_between, read_place
@@ -108,7 +108,7 @@ class ScanDatabase:
     def show(self, table: Table, files: Sequence[DataFile], name: str = "") -> None:
         """Let the view of a table have the rows of some files, in their order."""
         name = name or table.name
-        rows = render_rows(table, tuple(files), self._list_paths)
+        rows = render_rows(table, tuple(files), lambda _name, paths: quote_paths(self._root, paths))
         packed = [file for file in files if file.pack]
         if packed and self._storage is None:
             held = f"packed {name}"
@@ -124,9 +124,6 @@ class ScanDatabase:
     def read(self, text: str) -> pa.Table:
         """Return the rows of a statement."""
         return self._connection.sql(join_scripts([text])).to_arrow_table()
-
-    def _list_paths(self, _name: str, paths: Iterable[str]) -> str:
-        return f"[{', '.join(quote(f'{self._root}/{path}') for path in paths)}]"
 
 
 class ScanRows:
@@ -305,7 +302,7 @@ def find_undone(cursor: Cursor, snapshot: Snapshot) -> Range | None:
     """Return the masterchain blocks up to the cursor that were undone since; None if none were."""
     firsts = [
         one.first_mc_seqno
-        for one in snapshot.undoings
+        for one in snapshot.state.undoings
         if one.commit > cursor.commit and one.first_mc_seqno <= cursor.height
     ]
     return (min(firsts), cursor.height) if firsts else None
@@ -363,7 +360,7 @@ class Scanner:
             BlocksLacking: the next block is missing, or was pruned; LakeCorrupt: a file is damaged.
         """
         newest = self._open_newest()
-        if len(newest.undoings) != len(self._snapshot.undoings):
+        if len(newest.state.undoings) != len(self._snapshot.state.undoings):
             self._parts = iter(())  # it may be about to read undone blocks
         self._snapshot = newest
         undone = find_undone(self.cursor, newest)

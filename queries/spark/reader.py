@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.duck.connection import DERIVED_VIEWS, VIEW_NAMES, read_sql
-from tonlake.lake.schema import TABLES
+from tonlake.lake.duck.connection import DERIVED_VIEWS, VIEWED_TABLES, read_sql
 from tonlake.queries.errors import QueryUnknown
 from tonlake.queries.loader import load_queries, needs_duckdb
 from tonlake.queries.reader import bind_parameters
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from tonlake.lake.spark.tables import SparkLake
-
-_TABLE_NAMES = {VIEW_NAMES.get(name, name): name for name in TABLES}
 
 
 class SparkReader:
@@ -48,8 +45,8 @@ class SparkReader:
         if name in self._views:
             return
         self._views.add(name)
-        if name in _TABLE_NAMES:
-            frame = self._lake.read(_TABLE_NAMES[name])
+        if name in VIEWED_TABLES:
+            frame = self._lake.read(VIEWED_TABLES[name].name)
         else:
             for base in DERIVED_VIEWS[name]:
                 self._add_view(base)

@@ -367,7 +367,7 @@ def operation(
         call = open_call(request, arguments)
         if gaps := describe_gaps(call.reader.snapshot.ranges):
             call.warn(gaps)
-        if call.reader.snapshot.last_pruned and isinstance(query, SpanPage):
+        if call.reader.snapshot.state.last_pruned and isinstance(query, SpanPage):
             query.check_spans(call.reader)  # a few older transactions are kept
         answered = answer(call, query)
         if pages:

@@ -144,7 +144,7 @@ def find_keys(call: Call, query: TransactionsQuery) -> list[Row]:
         NotCovered: the lake does not cover the requested block.
     """
     check_mc_seqno(call.reader, query.mc_seqno)
-    if query.seqno is not None and call.reader.snapshot.last_pruned:
+    if query.seqno is not None and call.reader.snapshot.state.last_pruned:
         # A few transactions of pruned blocks are kept.
         check_seqno(call.reader, query.workchain, query.shard, query.seqno)
     return _find_keys_by_hash(call, query) if query.hash else _find_keys(call, query)

@@ -31,7 +31,7 @@ def test_facts_of_a_snapshot(read_lake: Path) -> None:
     assert snapshot.number == 3
     assert snapshot.ranges == ((1, 10), (16, 30))
     assert (snapshot.first_mc_seqno, snapshot.last_mc_seqno) == (1, 30)
-    assert snapshot.network == Network(-239)
+    assert snapshot.state.network == Network(-239)
     assert {name: len(files) for name, files in snapshot.files.items()} == dict.fromkeys(TABLES, 3)
     assert [commit.number for commit in snapshot.commits] == [1, 2, 3]
     assert snapshot.damaged == {}

@@ -59,7 +59,7 @@ class Replay:
             for key, row in self._blocks.items()
             if key[0] == -1
         }
-        network = self._snapshot.network
+        network = self._snapshot.state.network
         assert network is not None
         hashes = (network.zero_state_root_hash, network.zero_state_file_hash)
         self._masters[0] = MasterId(0, *(bytes.fromhex(text or "") for text in hashes))
