@@ -1,8 +1,4 @@
-"""Commands on an existing lake; ``tonlake schema``: the data dictionary, also as a dbt source.
-
-The dbt source is over ``catalog.duckdb``: with dbt-duckdb, attach the catalogue under the name
-``tonlake`` (``attach`` in the profile), and ``{{ source('tonlake', 'transactions') }}`` is a view.
-"""
+"""Commands on an existing lake; ``tonlake schema``: the data dictionary, also as a dbt source."""
 
 import json
 import sys

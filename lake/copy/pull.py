@@ -400,8 +400,7 @@ def copy_file(
 ) -> None:
     """Copy one file and verify its digest, unless the target has it.
 
-    An object ``standing`` with the right size is one: its last bytes are written if the digest
-    fits.
+    An object ``standing`` with the right size is one: its last bytes followed the check.
     """
     if target.is_local:
         is_there = not find_damage(Path(target.root), [file])

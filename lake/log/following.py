@@ -42,8 +42,7 @@ class Lag(msgspec.Struct, frozen=True):
     """How far a lake is behind its node.
 
     ``lag_s`` is the chain time between their newest blocks, plus the time since the follower
-    looked; None without one. ``block_age_s`` is by this machine's clock. ``holes`` are missing
-    blocks.
+    looked; None without one. ``block_age_s`` is by this machine's clock. ``holes``: missing blocks.
     """
 
     last_mc_seqno: int

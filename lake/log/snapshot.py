@@ -157,10 +157,7 @@ class FileWatch:
 
 
 class Snapshot:
-    """The lake as of one commit.
-
-    ``damaged`` maps damaged tables, and those a partial copy leaves out, to the error.
-    """
+    """The lake as of one commit; ``damaged`` maps damaged and left-out tables to the error."""
 
     def __init__(self, lake_dir: Path, state: LogState, damage: Iterable[LakeCorrupt] = ()) -> None:
         """Take the state after a commit; use ``open_snapshot`` to get a snapshot."""
