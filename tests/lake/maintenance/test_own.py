@@ -117,7 +117,7 @@ def test_after_commits_undos_merges_and_a_rebuild(tmp_path: Path, commits: int) 
             states = refresh_tables(lake, SETTINGS)
             assert not [state.error for state in states.values() if state.error]
             check(lake)
-    assert len(open_snapshot(lake).undoings) == commits // UNDO_EVERY
+    assert len(open_snapshot(lake).state.undoings) == commits // UNDO_EVERY
     rebuild_bodies(lake, commits)
     refresh_tables(lake, SETTINGS)
     check(lake)
