@@ -63,11 +63,8 @@ def undo_after(
             if is_open(file.path) or read_place(file.path).last >= first_gone
         }
         reopened = Derivation(reopen(state, first_gone), frozenset(gone))
-        spanning = [
-            file
-            for file in state.files
-            if (at := read_place(file.path)).first <= last_kept < at.last
-        ]
+        places = ((file, read_place(file.path)) for file in state.files)
+        spanning = [file for file, place in places if place.first <= last_kept < place.last]
         with ExitStack() as undo:
             cut: list[DataFile] = []
             undo.callback(remove_files, lake_dir, cut)
