@@ -28,12 +28,22 @@ _SIMPLE: dict[str, Type] = {
     "string": Linked(Named("SnakeText")),
 }
 VARIABLE: dict[str, Type] = {
-    f"varuint{limit}": Named("VarUInteger", (Named(str(limit)),)) for limit in (16, 32)
+    f"{name}{limit}": Named(kind, (Named(str(limit)),))
+    for name, kind in (("varuint", "VarUInteger"), ("varint", "VarInteger"))
+    for limit in (16, 32)
 }
 """Types of numbers with a length, by their names in the ABIs."""
 _FORMATS: dict[str, Type] = {"coins": _COINS, **VARIABLE}
 _DEFAULT_BITS = 257
-_SIZES = {"coins": 124, "varuint16": 124, "varuint32": 253, "bool": 1, "address": 267}
+_SIZES = {
+    "coins": 124,
+    "varuint16": 124,
+    "varuint32": 253,
+    "varint16": 124,
+    "varint32": 253,
+    "bool": 1,
+    "address": 267,
+}
 _ROOM, _RESERVED = (1023, 4), (1, 1)
 """Bits and references of a cell, and those of the first that the compiler leaves free."""
 

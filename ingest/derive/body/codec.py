@@ -293,10 +293,10 @@ _BYTE_MASKS = [(1 << 8 * count) - 1 for count in range(32)]
 class VarUnsigned(Codec):
     """``VarUInteger n``: a length in bytes, smaller than n, followed by that number of bytes."""
 
-    def __init__(self, limit: int) -> None:
-        """Set n."""
+    def __init__(self, limit: int, *, is_signed: bool = False) -> None:
+        """Set n; ``is_signed``: of ``VarInteger n``."""
         self._length_bits = (limit - 1).bit_length()
-        self.limit = limit
+        self.limit, self.is_signed = limit, is_signed
 
     def write(self, function: Function) -> str:
         """Read an object of ``len`` and ``value``, both decimal text."""
@@ -306,7 +306,11 @@ class VarUnsigned(Codec):
             function.add(f"if {count} >= {self.limit}:", f" {refuse}({count})")
         function.add(f"left -= {count} << 3")
         function.add(f"{number} = value >> left & {function.name(_BYTE_MASKS)}[{count}]")
-        return f'{{{{"@type":"var_uint","len":"{{{count}}}","value":"{{{number}}}"}}}}'
+        if self.is_signed:
+            half = f"(1 << ({count} << 3) >> 1)"
+            function.add(f"{number} = ({number} ^ {half}) - {half}")
+        kind = "var_int" if self.is_signed else "var_uint"
+        return f'{{{{"@type":"{kind}","len":"{{{count}}}","value":"{{{number}}}"}}}}'
 
     def _refuse(self, count: int) -> None:
         raise BodyError(f"number of {count} bytes where fewer than {self.limit} are allowed")

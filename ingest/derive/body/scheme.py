@@ -159,11 +159,11 @@ class Scheme:
             return kind(bits, value)
         if name == REPEATED:
             return self._repeated(_read_number(arguments[0]), arguments[1])
-        if name not in {"VarUInteger", AT_MOST, BELOW}:
+        if name not in {"VarUInteger", "VarInteger", AT_MOST, BELOW}:
             raise BodyError(f"type {name} takes no arguments")
         number = _read_number(arguments[0])
-        if name == "VarUInteger":
-            return codecs.VarUnsigned(number)
+        if name in {"VarUInteger", "VarInteger"}:
+            return codecs.VarUnsigned(number, is_signed=name == "VarInteger")
         return codecs.Bounded(number - (name == BELOW))
 
     def _repeated(self, count: int, of: Type) -> codecs.Codec:

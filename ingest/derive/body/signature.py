@@ -51,6 +51,7 @@ _ARGUMENTS = {
     "Hashmap": 2,
     "HashmapE": 2,
     "VarUInteger": 1,
+    "VarInteger": 1,
     REPEATED: 2,
     BELOW: 1,
     AT_MOST: 1,
@@ -237,9 +238,9 @@ class _Checker:
             return 1
         if of.name == REPEATED:
             return 1 + self._count(name, last) * (_read_size(first) or 1)
-        if of.name == "VarUInteger":
+        if of.name in {"VarUInteger", "VarInteger"}:
             if _read_size(first) not in _VAR_LIMITS:
-                raise SignatureInvalid(f"VarUInteger in {name} takes a number from 2 to 32")
+                raise SignatureInvalid(f"{of.name} in {name} takes a number from 2 to 32")
             return 1
         if of.name.startswith("Hashmap"):
             if not 1 <= _read_size(first) <= _MAX_KEY_BITS:

@@ -15,7 +15,10 @@ from tonlake.ingest.errors import SignatureInvalid
 _VERSION = '"abi_schema_version"'
 _CELL = Named("Cell")
 _SIZED = {"uintN": "uint", "intN": "int", "bitsN": "bits"}
-_VARIABLE = {"varuintN": "VarUInteger", "varuint": "VarUInteger"}
+_VARIABLE = {
+    **dict.fromkeys(("varuintN", "varuint"), "VarUInteger"),
+    **dict.fromkeys(("varintN", "varint"), "VarInteger"),
+}
 _SIMPLE: dict[str, Type] = {
     "coins": Named("Coins"),
     "bool": Named("Bool"),

@@ -187,7 +187,8 @@ def _(codec: codecs.Signed, value: Any, target: CellBuilder) -> None:
 @encode.register
 def _(codec: codecs.VarUnsigned, value: Any, target: CellBuilder) -> None:
     target.store_uint(int(value["len"]), codec._length_bits)
-    target.store_uint(int(value["value"]), int(value["len"]) * 8)
+    bits = int(value["len"]) * 8
+    target.store_uint(int(value["value"]) & (1 << bits) - 1, bits)
 
 
 @encode.register

@@ -33,6 +33,7 @@ SIMPLE = [
     codecs.Bits(256),
     codecs.VarUnsigned(16),
     codecs.VarUnsigned(32),
+    codecs.VarUnsigned(16, is_signed=True),
     codecs.Address(),
     codecs.SnakeText(),
     codecs.SnakeBytes(),
@@ -81,6 +82,11 @@ def test_bits_are_written_as_ton_writes_them(bits: int, number: int, text: str) 
 def test_the_longest_number_is_read() -> None:
     target = CellBuilder().store_uint(31, 5).store_uint(0, 31 * 8)
     assert load(codecs.VarUnsigned(32), target) == {"@type": "var_uint", "len": "31", "value": "0"}
+    target, signed = CellBuilder().store_uint(1, 4).store_uint(0xFE, 8), {"@type": "var_int"}
+    assert load(codecs.VarUnsigned(16, is_signed=True), target) == signed | {
+        "len": "1",
+        "value": "-2",
+    }
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,7 @@ def test_an_abi_of_tact() -> None:
                         ("queryId", False, {"type": "uint", "format": 64}),
                         ("amount", False, {"type": "uint", "format": "coins"}),
                         ("step", True, {"type": "int", "format": 32}),
+                        ("delta", False, {"type": "int", "format": "varint16"}),
                         ("to", True, {"type": "address"}),
                         ("note", False, {"type": "string"}),
                         ("id", False, {"type": "fixed-bytes", "format": 32}),
@@ -103,7 +104,8 @@ def test_an_abi_of_tact() -> None:
     assert (table.name, table.layouts[0].opcode) == ("Add", 2335447074)
     kinds = [field.kind for field in table.layouts[0].fields]
     assert kinds == [
-        *("amount", "amount", "int", "address", "string", "bytes", "json", "json", "json"),
+        *("amount", "amount", "int", "amount", "address", "string", "bytes"),
+        *("json", "json", "json"),
     ]
 
 

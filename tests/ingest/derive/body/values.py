@@ -105,7 +105,8 @@ def _(codec: codecs.Bits, level: int = 0) -> Values:
 @values.register(codecs.VarUnsigned)
 def _(codec: codecs.VarUnsigned, level: int = 0) -> Values:
     del level
-    return st.integers(0, codec.limit - 1).flatmap(var_unsigned)
+    counts = st.integers(0, codec.limit - 1)
+    return counts.flatmap(partial(var_number, is_signed=codec.is_signed))
 
 
 @values.register(codecs.Address)
@@ -214,10 +215,12 @@ def bits(count: int) -> Values:
 
 
 @cache
-def var_unsigned(count: int) -> Values:
+def var_number(count: int, *, is_signed: bool) -> Values:
     """Numbers in a fixed number of bytes, leading zeroes allowed."""
-    numbers = st.integers(0, (1 << 8 * count) - 1)
-    return numbers.map(lambda n: {"@type": "var_uint", "len": str(count), "value": str(n)})
+    least = -(1 << 8 * count >> 1) if is_signed else 0
+    numbers = st.integers(least, least + (1 << 8 * count) - 1)
+    kind = "var_int" if is_signed else "var_uint"
+    return numbers.map(lambda n: {"@type": kind, "len": str(count), "value": str(n)})
 
 
 @cache
