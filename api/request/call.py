@@ -231,7 +231,9 @@ def read_query(kind: type[Q], arguments: Arguments) -> Q:
         except RequestInvalid as error:
             errors.append(str(error))
     if errors:
-        raise RequestInvalid(errors[0] + _count_others(len(errors) - 1))
+        more = len(errors) - 1
+        others = f" (and {more} other error{'s' * (more > 1)})" if more else ""
+        raise RequestInvalid(errors[0] + others)
     return kind(**found)
 
 
@@ -252,12 +254,6 @@ def _convert_all(converter: Converter, texts: list[str], name: str) -> tuple[obj
             text = f'schema: error converting value for index {index} of "{name}"'
             raise RequestInvalid(text) from error
     return tuple(values)
-
-
-def _count_others(count: int) -> str:
-    if count == 0:
-        return ""
-    return " (and 1 other error)" if count == 1 else f" (and {count} other errors)"
 
 
 SHARED_PARAMETERS = frozenset(
@@ -365,10 +361,8 @@ def read_arguments(request: ApiRequest) -> Arguments:
 
 def read_header(request: ApiRequest, name: bytes) -> str | None:
     """Return the first header with this lower-case name; None if there is none."""
-    for header, value in request.scope["headers"]:
-        if header == name:
-            return value.decode("latin-1")
-    return None
+    headers = request.scope["headers"]
+    return next((value.decode("latin-1") for header, value in headers if header == name), None)
 
 
 def open_call(request: ApiRequest, arguments: Arguments, mc_seqno: int | None = None) -> Call:

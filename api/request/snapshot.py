@@ -168,15 +168,24 @@ class SnapshotHolder:
         return found
 
     def newest_number(self) -> int:
-        """Return the number of the newest commit, which may not be open yet; 0 if there is none."""
-        return self._look()
+        """Return the number of the newest commit, looked up each ``LOOK_EVERY_S``; 0: none."""
+        now_s = time.monotonic()
+        if now_s - self._looked_s < LOOK_EVERY_S:
+            return self._newest
+        folder, newest = self._lake_dir / LOG_FOLDER, self._newest
+        if not (folder / entry_name(newest)).exists():  # it may have been removed long ago
+            newest = max(list_log(self._lake_dir)[0], default=0)
+        while (folder / entry_name(newest + 1)).exists():
+            newest += 1
+        self._newest, self._looked_s = newest, now_s
+        return newest
 
     def newest_open(self) -> int | None:
         """Return the number of the snapshot that serves new requests, without waiting.
 
         None if the next request has to open one, or to wait for it.
         """
-        newest = self._look()
+        newest = self.newest_number()
         if newest in self._kept:
             return newest
         is_late = self._opening.locked() and self._rest_s() <= 0
@@ -215,7 +224,7 @@ class SnapshotHolder:
 
     def _open_newest(self) -> _Opened:
         """Open the newest snapshot; other threads wait for it, or soon use the previous one."""
-        newest = self._look()
+        newest = self.newest_number()
         found = self._find_latest()
         if found is not None and found.snapshot.number >= newest:
             return found
@@ -277,19 +286,6 @@ class SnapshotHolder:
         for text in sorted(damage - self._reported):
             LOG.error(text)
         self._reported = damage
-
-    def _look(self) -> int:
-        """Return the number of the newest commit, read at most every ``LOOK_EVERY_S`` seconds."""
-        now_s = time.monotonic()
-        if now_s - self._looked_s < LOOK_EVERY_S:
-            return self._newest
-        folder, newest = self._lake_dir / LOG_FOLDER, self._newest
-        if not (folder / entry_name(newest)).exists():  # it may have been removed long ago
-            newest = max(list_log(self._lake_dir)[0], default=0)
-        while (folder / entry_name(newest + 1)).exists():
-            newest += 1
-        self._newest, self._looked_s = newest, now_s
-        return newest
 
 
 def _describe_damage(snapshot: Snapshot) -> set[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable
@@ -77,7 +76,6 @@ class Hub:
         self._clients: set[Client] = set()
         self._live = ClientIndex()
         self._turn = asyncio.Lock()
-        self._planning = threading.Lock()
         self._reading = asyncio.Lock()
         self._plans: OrderedDict[int, _Plan] = OrderedDict()
         self._kept: OrderedDict[tuple[Chunk, str], list[Event]] = OrderedDict()
@@ -264,10 +262,9 @@ class Hub:
         undone = self._rows.find_undone(number)
         undoing = None if undone is None else make_undoing(number, *undone)
         plan = _Plan(undoing, self._rows.list_chunks(number))
-        with self._planning:
-            self._plans[number] = plan
-            while len(self._plans) > KEPT_COMMITS:
-                self._plans.popitem(last=False)
+        self._plans[number] = plan
+        while len(self._plans) > KEPT_COMMITS:
+            self._plans.popitem(last=False)
         return plan
 
     async def _make(self, chunk: Chunk, kind: str) -> list[Event]:

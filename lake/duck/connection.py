@@ -111,6 +111,7 @@ def connect(
     chosen = {name: sound[name] for name in sound if tables is None or name in tables}
     connection = begin_database(settings, spill)
     root = name_root(snapshot.lake_dir)
+    connection.begin()  # one transaction takes less time than one per statement
     connection.execute(read_macros())
     connection.execute(render_labels(settings))
     views = choose_views(statement)
@@ -118,6 +119,7 @@ def connect(
     add_packed(connection, PackedRows(load_from(snapshot.lake_dir)), chosen, views, _PACKED)
     for script in render_views(root, chosen, views):
         connection.execute(script)
+    connection.commit()
     if tables is None:
         add_own_views(connection, snapshot.lake_dir, settings, needs_catalogue(statement))
     # DuckDB takes 14 microseconds per entry, so allow folders rather than files.
@@ -137,10 +139,7 @@ def add_packed(
     for name in (VIEWED_TABLES[view].name for view in views if view in VIEWED_TABLES):
         files = [file for file in tables.get(name, ()) if file.pack]
         if files:
-            connection.register(_PACKED, packed.read(name, files))
-            table = f"{quote_name(schema)}.{_name_packed(name)}"
-            connection.execute(join_scripts([f"create table {table} as from {_PACKED}"]))
-            connection.unregister(_PACKED)
+            connection.from_arrow(packed.read(name, files)).create(f"{schema}.{_name_packed(name)}")
 
 
 def choose_views(statement: str | None) -> tuple[str, ...]:
@@ -188,8 +187,8 @@ def render_views(
 
     DuckDB reads the names of all files, and the text, of a view when it is created, and again for
     each view over it. So a macro returns a view's files: one until all views exist, then all, in a
-    script of its own, as DuckDB copies a script for each of its statements. And the views for
-    people are created from the last to the first, over empty ones. ``schema`` has the rows in
+    script of its own, as DuckDB copies a script for each of its statements. And views over views
+    are created over empty tables in their places, which cost the least. ``schema`` has the rows in
     packs.
     """
     paths: dict[str, list[str]] = {}
@@ -200,21 +199,22 @@ def render_views(
 
     known = {view: table for view, table in VIEWED_TABLES.items() if table.name in tables}
     made = [view for view in views if known.keys() >= list_bases(view)]
-    texts = []
-    for view in made:
-        if view in known:
+    read = {base for view in made if view not in known for base in VIEW_BASES[view]}
+    stand_ins = {
+        view: (*known[view].columns, DAY) if view in known else VIEWS[view].columns
+        for view in made
+        if view in read and view not in DERIVED_VIEWS
+    }
+    texts = [_render_table(view, columns) for view, columns in stand_ins.items()]
+    texts += [read_sql(view) for view in made if view in DERIVED_VIEWS]
+    for view in reversed([view for view in made if view not in DERIVED_VIEWS]):
+        if view in stand_ins:
+            texts.append(f"drop table {quote_name(view)};\n")
+        if view in VIEWS:
+            texts.append(read_sql(view))
+        else:
             rows = render_rows(known[view], tables[known[view].name], keep_paths, bound, schema)
             texts.append(f"create or replace view {quote_name(view)} as\n{rows};\n")
-        elif view in DERIVED_VIEWS:
-            texts.append(read_sql(view))
-    shown = [view for view in made if view in VIEWS]
-    read = {base for view in shown for base in VIEWS[view].bases}
-    texts += [
-        f"create or replace view {quote_name(view)} as\n{_render_no_rows(VIEWS[view].columns)};\n"
-        for view in shown
-        if view in read
-    ]
-    texts += [read_sql(view) for view in reversed(shown)]
     short = [_render_files(root, name, listed[:1]) for name, listed in paths.items()]
     yield join_scripts([*short, *texts])
     yield from (_render_files(root, name, listed) for name, listed in paths.items() if listed[1:])
@@ -248,10 +248,10 @@ def render_rows(
     if schema and len(parquet) < len(files):
         limit = _limit(table, bound)
         sources.append(f"    from {quote_name(schema)}.{_name_packed(table.name)}{limit}")
-    if len(sources) == 1:
-        return sources[0]
-    columns = ",\n".join(f"    {quote_name(name)}" for name in (*table.names, PARTITION))
     union = " union all by name\n".join(sources)
+    if all(file.schema_version == SCHEMA_VERSION for file in parquet):
+        return union
+    columns = ",\n".join(f"    {quote_name(name)}" for name in (*table.names, PARTITION))
     return f"select\n{columns}\nfrom (\n{union}\n)"
 
 
@@ -272,6 +272,12 @@ def _render_no_rows(columns: Iterable[Column]) -> str:
     """Return a query without rows, but with all columns and their types."""
     nulls = (f"null::{SQL_TYPES[column.type]} as {quote_name(column.name)}" for column in columns)
     return f"select {', '.join(nulls)} where false"
+
+
+def _render_table(name: str, columns: Iterable[Column]) -> str:
+    """Return the SQL that creates an empty table."""
+    listed = ", ".join(f"{quote_name(column.name)} {SQL_TYPES[column.type]}" for column in columns)
+    return f"create table {quote_name(name)} ({listed});\n"
 
 
 def _limit(table: Table, bound: int | None) -> str:
@@ -359,9 +365,15 @@ class Engine:
         for table in (VIEWED_TABLES[view].name for view in views if view in VIEWED_TABLES):
             known = self._known.setdefault(table, set())
             known.update(file.path for file in sound.get(table, ()) if not file.pack)
-        add_packed(maker, self._packed, sound, views, schema)
-        for script in render_views(self._root, sound, views, snapshot.bound, schema):
-            maker.execute(script)
+        maker.begin()
+        try:
+            add_packed(maker, self._packed, sound, views, schema)
+            for script in render_views(self._root, sound, views, snapshot.bound, schema):
+                maker.execute(script)
+        except Exception:
+            maker.rollback()
+            raise
+        maker.commit()
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:

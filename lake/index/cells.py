@@ -60,9 +60,9 @@ class CellStore:
         if self.files is None:
             with _lock:
                 opened = {
-                    key: _kept.get(key) or CellFile(read_rows(self._lake_dir, file, _COLUMNS))
+                    file.sha256: _kept.get(file.sha256)
+                    or CellFile(read_rows(self._lake_dir, file, _COLUMNS))
                     for file in sorted(self._listed, key=lambda file: -file.rows)
-                    for key in [(self._lake_dir, file.sha256)]
                 }
                 _kept.clear()
                 _kept.update(opened)
@@ -72,15 +72,15 @@ class CellStore:
     def find(self, hashes: Iterable[bytes]) -> dict[bytes, PackedCell]:
         """Return the cells with these hashes in the snapshot; LakeCorrupt: a file is damaged."""
         files = self.read()
-        found = {
-            each: next(filter(None, (file.find(each) for file in files)), None) for each in hashes
-        }
-        return {each: cell for each, cell in found.items() if cell is not None}
+        pairs = (
+            (key, next(filter(None, (file.find(key) for file in files)), None)) for key in hashes
+        )
+        return {key: cell for key, cell in pairs if cell is not None}
 
 
 _lock = threading.Lock()
-_kept: dict[tuple[Path, str], CellFile] = {}
-"""The files of the snapshot read last, by lake and digest."""
+_kept: dict[str, CellFile] = {}
+"""The files of the snapshot read last, by digest."""
 
 
 def open_cells(snapshot: Snapshot, settings: LakeSettings) -> CellStore | None:
