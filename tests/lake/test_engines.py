@@ -55,10 +55,6 @@ def ask_sums(columns: tuple[str, ...], source: str) -> str:
     return f"select {', '.join(['count(*)', *(f'sum({name})' for name in columns)])} from {source}"
 
 
-def sum_pyarrow(files: list[str], columns: tuple[str, ...]) -> Sums:
-    return sum_arrow(ds.dataset(files).to_table(columns=list(columns)), columns)
-
-
 def sum_daft(files: list[str], columns: tuple[str, ...]) -> Sums:
     import daft
 
@@ -76,7 +72,7 @@ def sum_dask(files: list[str], columns: tuple[str, ...]) -> Sums:
 
 
 ENGINES: dict[str, Callable[[list[str], tuple[str, ...]], Sums]] = {
-    "pyarrow": sum_pyarrow,
+    "pyarrow": lambda files, names: sum_arrow(ds.dataset(files).to_table(list(names)), names),
     "daft": sum_daft,
     "dask": sum_dask,
 }

@@ -82,19 +82,14 @@ def make_held(lake: Path) -> Path:
     return lake
 
 
-def make_pruned(demo_lake: Path, lake: Path) -> Path:
-    """Prune a copy of the demo lake within a trace."""
-    prune_lake(shutil.copytree(demo_lake, lake), 137, SETTINGS)
-    return lake
-
-
 @pytest.fixture(scope="module")
 def doors(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Door]:
     """Lakes whose index is in memory, in segments, in both, or out of date; and a pruned one."""
     folder = tmp_path_factory.mktemp("door")
     makers = {"traced": make_traced, "stale": make_stale, "held": make_held}
     made = [make(folder / name) for name, make in makers.items()]
-    made.append(make_pruned(demo_lake, folder / "pruned"))
+    made.append(shutil.copytree(demo_lake, folder / "pruned"))
+    prune_lake(made[-1], 137, SETTINGS)  # within a trace
     return [open_door(lake) for lake in (demo_lake, *made)]
 
 
