@@ -5,7 +5,8 @@ with contracts as (
         account,
         nft_workchain,
         nft,
-        arg_max(ton_address(nft_owner_workchain, nft_owner), mc_seqno) as owner,
+        arg_max(nft_owner_workchain, mc_seqno) as owner_workchain,
+        arg_max(nft_owner, mc_seqno) as owner,
         arg_max(ton_address(marketplace_workchain, marketplace), mc_seqno) as market,
         arg_max(details, mc_seqno) as terms
     from nft_sales
@@ -71,19 +72,29 @@ moved as not materialized (
         case
             when transfers.new_owner = contracts.account
                 then case when terms ->> '$.full_price' is null then 'auctioned' else 'listed' end
-            when ton_address(new_owner_workchain, new_owner) = contracts.owner then 'cancelled'
+            when new_owner = owner and new_owner_workchain = owner_workchain then 'cancelled'
             when 'true' in (terms ->> '$.is_complete', terms ->> '$.end_flag') then 'sold'
         end as event,
-        ton_address(transfers.workchain, transfers.account) as item,
-        ton_address(collection_workchain, collection) as collection,
-        contracts.owner as seller,
-        case when event = 'sold' then ton_address(new_owner_workchain, new_owner) end as buyer,
+        transfers.workchain as item_workchain,
+        transfers.account as item_id,
+        collection_workchain,
+        transfers.collection as collection_id,
+        owner_workchain as seller_workchain,
+        owner as seller_id,
+        case when event = 'sold' then new_owner_workchain end as buyer_workchain,
+        case when event = 'sold' then new_owner end as buyer_id,
         case
             when event = 'sold' then coalesce(terms ->> '$.full_price', terms ->> '$.last_bid')
             when event = 'listed' then terms ->> '$.full_price'
         end::decimal(38, 0) as price,
         market as marketplace_address,
-        ton_address(contracts.workchain, contracts.account) as sale,
+        contracts.workchain as sale_workchain,
+        contracts.account as sale_id,
+        ton_address(item_workchain, item_id) as item,
+        ton_address(collection_workchain, collection_id) as collection,
+        ton_address(seller_workchain, seller_id) as seller,
+        ton_address(buyer_workchain, buyer_id) as buyer,
+        ton_address(sale_workchain, sale_id) as sale,
         trace_id,
         now as utime,
         transfers.lt,
@@ -105,10 +116,26 @@ moved as not materialized (
         and transfers.day = traced.day
     where not aborted
 ),
-happened as not materialized (
+told as not materialized (
     from classified
     union all by name
     from minted
+),
+-- With the keys of those that the tables of moves have as keys, by which filters prune them.
+happened as not materialized (
+    select
+        *,
+        ton_raw_workchain(item) as item_workchain,
+        ton_raw_account(item) as item_id,
+        ton_raw_workchain(collection) as collection_workchain,
+        ton_raw_account(collection) as collection_id,
+        ton_raw_workchain(seller) as seller_workchain,
+        ton_raw_account(seller) as seller_id,
+        ton_raw_workchain(buyer) as buyer_workchain,
+        ton_raw_account(buyer) as buyer_id,
+        ton_raw_workchain(sale) as sale_workchain,
+        ton_raw_account(sale) as sale_id
+    from told
     union all by name
     select moved.*
     from moved
@@ -130,29 +157,29 @@ events as not materialized (
         ) as royalty
     from happened
     left join contracts
-        on ton_raw_account(sale) = contracts.account
-        and ton_raw_workchain(sale) = contracts.workchain
-        and ton_raw_account(item) = nft
-        and ton_raw_workchain(item) = nft_workchain
+        on sale_id = contracts.account
+        and sale_workchain = contracts.workchain
+        and item_id = nft
+        and item_workchain = nft_workchain
 )
 select
     ton_time(events.utime) as time,
     event,
     action_type,
     item,
-    ton_raw_workchain(item) as item_workchain,
-    ton_raw_account(item) as item_id,
+    item_workchain,
+    item_id,
     events.collection,
-    ton_raw_workchain(events.collection) as collection_workchain,
-    ton_raw_account(events.collection) as collection_id,
+    events.collection_workchain,
+    events.collection_id,
     collections.content ->> '$.name' as collection_name,
     seller,
-    ton_raw_workchain(seller) as seller_workchain,
-    ton_raw_account(seller) as seller_id,
+    seller_workchain,
+    seller_id,
     sellers.label as seller_label,
     buyer,
-    ton_raw_workchain(buyer) as buyer_workchain,
-    ton_raw_account(buyer) as buyer_id,
+    buyer_workchain,
+    buyer_id,
     buyers.label as buyer_label,
     ton_scaled(price, 9) as price,
     price as price_units,
@@ -162,8 +189,8 @@ select
     royalty as royalty_units,
     coalesce(marketplace, markets.label) as marketplace,
     sale as sale_contract,
-    ton_raw_workchain(sale) as sale_contract_workchain,
-    ton_raw_account(sale) as sale_contract_id,
+    sale_workchain as sale_contract_workchain,
+    sale_id as sale_contract_id,
     trace_id,
     action_id,
     events.lt,
@@ -171,8 +198,8 @@ select
     events.day
 from events
 left join latest_nft_collections as collections
-    on ton_raw_account(events.collection) = collections.account
-    and ton_raw_workchain(events.collection) = collections.workchain
+    on events.collection_id = collections.account
+    and events.collection_workchain = collections.workchain
 left join labels as sellers on seller = sellers.address
 left join labels as buyers on buyer = buyers.address
 left join labels as markets on marketplace_address = markets.address;
