@@ -16,11 +16,12 @@ from tonlake.ingest.derive.tvm.call import (
     GetMethodCall,
     NetworkConfig,
     PreviousBlocks,
+    StackLimits,
     method_id,
 )
 from tonlake.ingest.derive.tvm.worker import Answer, Call, Refusal, WorkerSettings, load_engine
 
-LIMITS = WorkerSettings(1 << 30, 8000, 100, 16 << 20)
+LIMITS = WorkerSettings(1 << 30, StackLimits(8000, 100, 16 << 20))
 CALLS = 200
 
 

@@ -1,6 +1,7 @@
 """Finds all contracts of a commit: runs detectors over its states and batches their questions."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from tonlake.ingest.derive.contract.known import AccountState
 from tonlake.ingest.derive.contract.session import GetMethodSession, NotRun
@@ -96,20 +97,17 @@ class ContractDetection:
         self, states: Sequence[AccountState], before: int
     ) -> Iterator[tuple[AccountState, Finding]]:
         """Yield every finding in ``states``; ``before`` is the commit's first masterchain block."""
-        self._world.load_cells({state.code_hash for state in states})
-        codes = {state.code_hash for state in states if state.code_hash is not None}
+        codes = {state.code_hash for state in states}
+        self._world.load_cells(codes | {state.data_hash for state in states})
         triggers = {code_hash: [*self._find_triggers(code_hash)] for code_hash in codes}
-        candidates = [
-            (state, trigger)
+        yield from self._read_wallets(states)
+        active = [
+            ActiveDetection(state, trigger)
             for state in states
-            if state.code_hash is not None and state.data_hash is not None
+            if state.data_hash is not None
             for trigger in triggers[state.code_hash]
         ]
-        self._world.load_cells({state.data_hash for state in states})
-        yield from self._read_wallets(states)
-        yield from self._settle(
-            [ActiveDetection(state, trigger) for state, trigger in candidates], before
-        )
+        yield from self._settle(active, before)
 
     def detect_before(
         self, places: Iterable[tuple[Address, int]], before: int
@@ -120,11 +118,10 @@ class ContractDetection:
         active = []
         for address, mc_seqno in ordered:
             state = self._world.find_state(address, mc_seqno - 1)
-            if state is None or state.code_hash is None or state.data_hash is None:
-                continue
-            triggers = self._find_triggers(state.code_hash)
-            then = state._replace(mc_seqno=mc_seqno - 1)
-            active += [ActiveDetection(then, trigger) for trigger in triggers]
+            if state is not None and state.data_hash is not None:
+                triggers = self._find_triggers(state.code_hash)
+                then = state._replace(mc_seqno=mc_seqno - 1)
+                active += [ActiveDetection(then, trigger) for trigger in triggers]
         yield from self._settle(active, before)
 
     def _settle(
@@ -143,11 +140,12 @@ class ContractDetection:
             for finding in each.findings:
                 yield each.state, finding
 
-    def _find_triggers(self, code_hash: bytes) -> Iterator[Trigger]:
+    def _find_triggers(self, code_hash: bytes | None) -> Iterator[Trigger]:
+        if code_hash is None:
+            return
         for trigger in self._triggers:
-            if trigger.codes is not None and code_hash not in trigger.codes:
-                continue
-            if self._session.has_method(code_hash, trigger.method):
+            may_apply = trigger.codes is None or code_hash in trigger.codes
+            if may_apply and self._session.has_method(code_hash, trigger.method):
                 yield trigger
 
     def _read_wallets(
@@ -157,10 +155,9 @@ class ContractDetection:
             if state.code_hash is None:
                 continue
             data = self._world.find_cell(state.data_hash)
-            try:
-                start = None if data is None else data.slice()
-            except BocError:
-                start = None
+            start = None
+            with suppress(BocError):
+                start = data and data.slice()
             fields = read_wallet(state.code_hash, start)
             if fields is not None:
                 yield state, Finding(WALLETS.name, fields)

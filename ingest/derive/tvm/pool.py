@@ -2,6 +2,7 @@
 
 import queue
 import threading
+from typing import TypeVar
 
 import msgspec
 
@@ -11,8 +12,9 @@ from tonlake.ingest.derive.tvm.call import (
     GetMethodCall,
     NotAccepted,
     Outcome,
+    StackLimits,
 )
-from tonlake.ingest.derive.tvm.worker import Call, Result, WorkerProcess, WorkerSettings
+from tonlake.ingest.derive.tvm.worker import Call, WorkerProcess, WorkerSettings
 from tonlake.ingest.errors import TvmBusy, TvmCrash
 from tonlake.ingest.settings import TvmSettings
 
@@ -26,6 +28,9 @@ STACK_DEPTH = 100
 """Nesting depth that a resulting stack must stay below."""
 RESULT_BYTES = 16 << 20
 """Maximum bytes of cells in a resulting stack."""
+
+
+R = TypeVar("R")
 
 
 class PoolLoad(msgspec.Struct, frozen=True):
@@ -47,13 +52,8 @@ class TvmPool:
     def __init__(self, settings: TvmSettings) -> None:
         """Create the pool; processes start on demand."""
         self.settings = settings
-        limits = WorkerSettings(
-            memory_bytes=settings.memory_mib << 20,
-            stack_entries=STACK_ENTRIES,
-            stack_depth=STACK_DEPTH,
-            result_bytes=RESULT_BYTES,
-            library=settings.emulator_library,
-        )
+        stack = StackLimits(STACK_ENTRIES, STACK_DEPTH, RESULT_BYTES)
+        limits = WorkerSettings(settings.memory_mib << 20, stack, settings.emulator_library)
         self._workers = [WorkerProcess(limits, settings.wall_ms) for _ in range(settings.workers)]
         self._idle: queue.LifoQueue[WorkerProcess] = queue.LifoQueue()
         for worker in self._workers:
@@ -74,10 +74,7 @@ class TvmPool:
         """
         if call.gas_limit is None:
             call = msgspec.structs.replace(call, gas_limit=self.settings.gas_limit)
-        result = self._ask(call)
-        if not isinstance(result, Outcome):
-            raise TvmCrash("the TVM returned an unreadable answer")
-        return result
+        return self._ask(call, Outcome)
 
     def emulate(self, call: EmulationCall) -> Emulated | NotAccepted:
         """Emulate a transaction; return NotAccepted if the contract does not accept the message.
@@ -85,10 +82,7 @@ class TvmPool:
         Raises:
             TvmMissing, TvmBusy, TvmTimeout, TvmCrash, TvmRefusal: as ``run_get_method``.
         """
-        result = self._ask(call)
-        if isinstance(result, Outcome):
-            raise TvmCrash("the TVM returned an unreadable answer")
-        return result
+        return self._ask(call, Emulated, NotAccepted)  # type: ignore[return-value] # kinds join
 
     def measure(self) -> PoolLoad:
         """Return the current load."""
@@ -101,12 +95,16 @@ class TvmPool:
             restarts=sum(max(0, worker.starts - 1) for worker in workers),
         )
 
-    def _ask(self, call: Call) -> Result:
+    def _ask(self, call: Call, *kinds: type[R]) -> R:
+        """Return the result of a call, which must be of one of the kinds."""
         worker = self._acquire()
         try:
-            return worker.ask(call)
+            result = worker.ask(call)
         finally:
             self._release(worker)
+        if not isinstance(result, kinds):
+            raise TvmCrash("the TVM returned an unreadable answer")
+        return result
 
     def close(self) -> None:
         """Stop the processes; busy ones stop after their current call."""

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -190,9 +190,7 @@ class WorkerSettings(msgspec.Struct, frozen=True):
     """Limits of one worker: its memory, and the size of the stacks that it returns."""
 
     memory_bytes: int
-    stack_entries: int
-    stack_depth: int
-    result_bytes: int
+    stack: StackLimits
     library: str = ""
     """Path of a libemulator; empty: get-methods run in tonlake's machine, messages in tonpy."""
 
@@ -213,23 +211,17 @@ def serve(channel: Connection, settings: WorkerSettings) -> None:
 
 def load_engine(settings: WorkerSettings) -> Callable[[Call], Answer]:
     """Return a function that answers one call; raise ImportError or OSError if there is no TVM."""
-    limits = StackLimits(
-        entries=settings.stack_entries,
-        depth=settings.stack_depth,
-        boc_bytes=settings.result_bytes,
-    )
-    library = settings.library
-    engine = _load_library(library, limits) if library else _load_own(limits)
+    run, emulate, faults = _load_library(settings) if settings.library else _load_own(settings)
 
     def answer(call: Call) -> Answer:
         try:
             if isinstance(call, EmulationCall):
-                return engine.run_emulation(call)
-            ended = engine.run_call(call)
+                return emulate(call)
+            ended = run(call)
             return Ended(ended.exit_code, ended.gas_used, [pack_value(v) for v in ended.stack])
         except TvmError as error:
             return Refusal(type(error).__name__, str(error))
-        except engine.faults as error:
+        except faults as error:
             if str(error) == _NO_MEMORY:  # the state of this process is unknown
                 raise MemoryError from error
             return Refusal(TvmRefusal.__name__, str(error))
@@ -237,32 +229,32 @@ def load_engine(settings: WorkerSettings) -> Callable[[Call], Answer]:
     return answer
 
 
-class _Engine(NamedTuple):
-    """The two functions of an engine, and its exceptions for invalid input."""
+Engine = tuple[
+    Callable[[GetMethodCall], Outcome],
+    Callable[[EmulationCall], Emulated | NotAccepted],
+    tuple[type[Exception], ...],
+]
+"""What runs get-methods, what emulates, and the exceptions of both for invalid input."""
 
-    run_call: Callable[[GetMethodCall], Outcome]
-    run_emulation: Callable[[EmulationCall], Emulated | NotAccepted]
-    faults: tuple[type[Exception], ...]
 
-
-def _load_own(limits: StackLimits) -> _Engine:
+def _load_own(settings: WorkerSettings) -> Engine:
     """Return the machine, and the emulator of tonpy where that is installed."""
-    run = partial(run_call, limits=limits)
+    run = partial(run_call, limits=settings.stack)
     try:
         # It is not available on every platform.
         from tonlake.ingest.derive.tvm import engine  # noqa: PLC0415
     except ImportError:
-        return _Engine(run, _refuse_emulation, (BocError,))
-    return _Engine(run, engine.run_emulation, (BocError, *engine.FAULTS))
+        return run, _refuse_emulation, (BocError,)
+    return run, engine.run_emulation, (BocError, *engine.FAULTS)
 
 
 def _refuse_emulation(_call: EmulationCall) -> Emulated:
     raise TvmMissing(HOW_TO_INSTALL)
 
 
-def _load_library(path: str, limits: StackLimits) -> _Engine:
-    library = LibraryEmulator(path, limits)
-    return _Engine(library.run_call, library.run_emulation, (LibraryFault, BocError, TypeError))
+def _load_library(settings: WorkerSettings) -> Engine:
+    library = LibraryEmulator(settings.library, settings.stack)
+    return library.run_call, library.run_emulation, (LibraryFault, BocError, TypeError)
 
 
 def main() -> None:

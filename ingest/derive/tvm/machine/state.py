@@ -38,6 +38,10 @@ INTEGER_LIMIT = 1 << 256
 MAX_TUPLE = 255
 
 
+_REGISTERS: dict[int, type] = {**dict.fromkeys(range(4), Continuation), 4: Cell, 5: Cell, 7: tuple}
+"""What the control registers hold."""
+
+
 class Nan:
     """Not a number: what quiet arithmetic leaves on overflow."""
 
@@ -258,19 +262,13 @@ class Machine:
 
     def get_register(self, number: int) -> Any:  # noqa: ANN401 - a stack value
         """Return a control register; raise VmError if there is none with this number."""
-        if number == 6 or not 0 <= number <= 7:  # noqa: PLR2004 - numbers of registers
+        if number not in _REGISTERS:
             raise VmError(Exit.RANGE_CHECK)
         return self.c[number]
 
     def check_register(self, number: int, value: Any) -> None:  # noqa: ANN401 - a stack value
         """Raise VmError unless a register can hold a value."""
-        if number < 4:  # noqa: PLR2004
-            fits = isinstance(value, Continuation)
-        elif number < 6:  # noqa: PLR2004
-            fits = value.__class__ is Cell
-        else:
-            fits = number == 7 and value.__class__ is tuple  # noqa: PLR2004
-        if not fits:
+        if not isinstance(value, _REGISTERS.get(number, ())):
             raise VmError(Exit.TYPE_CHECK)
 
     def restore(self, save: Save) -> None:
@@ -325,23 +323,16 @@ class Machine:
                 skipped = passed - copied
             else:
                 copied = passed
-        if target.stack:
-            if copied < 0:
-                copied = depth
+        if target.stack and copied < 0:
+            copied = depth
+        left = None
+        if copied >= 0:
             at = depth - copied
-            new = target.stack + stack[at:]
-            self.stack = stack[: max(at - skipped, 0)]
-            self.use_stack(len(new))
-        elif copied >= 0:
-            at = depth - copied
-            new = stack[at:]
-            self.stack = stack[: max(at - skipped, 0)]
-            self.use_stack(len(new))
-        else:
-            new, self.stack = stack, []
-        left = self.stack if copied >= 0 else None
+            left = stack[: max(at - skipped, 0)]
+            stack = (target.stack or []) + stack[at:]
+            self.use_stack(len(stack))
         self.c[0] = Ordinary(code, {0: self.c[0]}, left, returned)
-        self.stack = new
+        self.stack = stack
         return target
 
     def _check_passed(self, target: Continuation, passed: int) -> None:

@@ -181,8 +181,7 @@ def _save_into_variable(machine: Machine) -> None:
     machine.need(3)
     number = machine.pop_range(16)
     machine.get_register(number)
-    target, value = machine.pop_continuation(), machine.stack.pop()
-    machine.stack.append(_define(machine, target, number, value))
+    _save_into(number, machine)
 
 
 @numbered("SETCONTCTRMANY", "SETCONTCTRMANYX", 255)

@@ -290,17 +290,10 @@ def _shift_variable(machine: Machine, *, left: bool, quiet: bool) -> None:
     _shift(machine, bits, left=left, quiet=quiet, since=_STRICT_SINCE)
 
 
-step("POW2")(lambda machine: _leave(machine, 1 << machine.pop_range(_MAX_BITS), quiet=False))
-
-
-@step("QPOW2")
-def _power_quietly(machine: Machine) -> None:
-    if machine.version < _STRICT_SINCE:
-        _leave(machine, 1 << machine.pop_range(_MAX_BITS), quiet=True)
-        return
-    bits = machine.pop_int()
-    is_good = bits is not NAN and 0 <= bits <= _MAX_BITS  # type: ignore[operator]
-    _leave(machine, 1 << bits if is_good else NAN, quiet=True)  # type: ignore[operator]
+@step("{quiet}POW2", quiet=QUIET)
+def _power(machine: Machine, *, quiet: bool) -> None:
+    bits = _pop_shift(machine, _MAX_BITS, quiet=quiet, since=_STRICT_SINCE)
+    _leave(machine, NAN if bits is NAN else 1 << bits, quiet=quiet)  # type: ignore[operator]
 
 
 # Sizes

@@ -3,6 +3,7 @@
 The table names registers of PUXC and the like as Fift does: as they are before the pushes.
 """
 
+from functools import partial
 from typing import Any
 
 from tonlake.ingest.derive.tvm.machine.code import OPCODES, WHEN, maker, numbered, step
@@ -85,8 +86,7 @@ def _exchange(one: int, other: int) -> Step:
     return run
 
 
-def _exchange_top(place: int) -> Step:
-    return _exchange(0, place)
+_exchange_top = partial(_exchange, 0)
 
 
 def _chain(*steps: Step) -> Step:
@@ -142,12 +142,6 @@ def _rotate_back(machine: Machine) -> None:
 step("2SWAP")(lambda machine: _swap_blocks(machine, 2, 2))
 
 
-@step("2DROP")
-def _drop_two(machine: Machine) -> None:
-    machine.need(2)
-    del machine.stack[-2:]
-
-
 @step("2DUP")
 def _double_two(machine: Machine) -> None:
     stack = machine.stack
@@ -177,6 +171,7 @@ def _drop_block(machine: Machine, count: int, kept: int = 0) -> None:
     del stack[end - count : end]
 
 
+step("2DROP")(lambda machine: _drop_block(machine, 2))
 maker("BLKDROP")(lambda count: lambda machine: _drop_block(machine, count))
 maker("BLKDROP2")(lambda count, kept: lambda machine: _drop_block(machine, count, kept))
 maker("BLKPUSH")(lambda count, place: _chain(*[_push(place)] * count))
