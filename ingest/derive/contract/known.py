@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import chain
 from operator import and_, attrgetter
 from pathlib import Path
@@ -35,7 +35,7 @@ _FEW_ROWS = 10_000
 """Maximum number of unindexed account states that are held in memory."""
 
 _FILES_KEPT = 1_000
-"""Maximum number of files of small tables held in memory; beyond it the cache is cleared."""
+"""Maximum number of files of small tables held in memory."""
 
 Rows = list[tuple[Any, ...]]
 
@@ -73,7 +73,6 @@ class KnownLake:
         self._first = LakeCache[tuple[Address, int], tuple[AccountState, ...]](
             lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_first, most=most
         )
-        self._rows: dict[tuple[str, Sequence[str]], Rows] = {}
 
     def close(self) -> None:
         """Release the lake."""
@@ -113,19 +112,15 @@ class KnownLake:
         files = list_files(state, table)
         for file in sorted(files, key=lambda file: read_place(file.path), reverse=True):
             if read_place(file.path).first < before:
-                rows = [row for row in self._read(file, columns) if row[0] < before]
+                rows = [row for row in _read_file(self._lake_dir, file, columns) if row[0] < before]
                 if rows:
                     yield rows
 
-    def _read(self, file: DataFile, columns: Sequence[str]) -> Rows:
-        """Return the rows of a file; files are immutable."""
-        key = (file.path, columns)
-        if key not in self._rows:
-            if len(self._rows) >= _FILES_KEPT:
-                self._rows.clear()
-            table = read_rows(self._lake_dir, file, columns)
-            self._rows[key] = list(zip(*(table[name].to_pylist() for name in columns), strict=True))
-        return self._rows[key]
+
+@lru_cache(_FILES_KEPT)
+def _read_file(lake_dir: Path, file: DataFile, columns: Sequence[str]) -> Rows:
+    """Return the rows of a file; files are immutable."""
+    return list(iter_tuples(read_rows(lake_dir, file, columns), columns))
 
 
 class _NewestCache(LakeCache[Address, AccountState]):

@@ -3,6 +3,7 @@
 A control step is given ``code``, what follows it in its cell.
 """
 
+from functools import partial
 from typing import Any
 
 from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, Cell, Slice
@@ -147,18 +148,26 @@ maker("PREPAREDICT")(lambda number: lambda machine: machine.stack.extend((number
 # Conditions
 
 
-@with_code("{when}", when=WHEN)
-def _call_if(code: Slice, machine: Machine, *, when: bool) -> Continuation | None:
-    machine.need(2)
-    target = machine.pop_continuation()
-    return machine.call(target, code) if machine.pop_bool() is when else None
+_JUMPS = {"": False, "JMP": True}
 
 
-@step("{when}JMP", when=WHEN)
-def _jump_if(machine: Machine, *, when: bool) -> Continuation | None:
+@with_code("{when}{jumps}", when=WHEN, jumps=_JUMPS)
+def _enter_if(code: Slice, machine: Machine, *, when: bool, jumps: bool) -> Continuation | None:
     machine.need(2)
     target = machine.pop_continuation()
-    return machine.jump(target) if machine.pop_bool() is when else None
+    if machine.pop_bool() is not when:
+        return None
+    return machine.jump(target) if jumps else machine.call(target, code)
+
+
+@with_code("{when}{jumps}REF", when=WHEN, jumps=_JUMPS)
+def _enter_ref_if(
+    code: Slice, cell: Cell, machine: Machine, *, when: bool, jumps: bool
+) -> Continuation | None:
+    if machine.pop_bool() is not when:
+        return None
+    target = _open(machine, cell)
+    return machine.jump(target) if jumps else machine.call(target, code)
 
 
 @step("{when}RET{alternative}", when=WHEN, alternative={"": False, "ALT": True})
@@ -166,16 +175,6 @@ def _return_if(machine: Machine, *, when: bool, alternative: bool) -> Continuati
     if machine.pop_bool() is not when:
         return None
     return machine.ret_alternative() if alternative else machine.ret()
-
-
-@with_code("{when}REF", when=WHEN)
-def _call_ref_if(code: Slice, cell: Cell, machine: Machine, *, when: bool) -> Continuation | None:
-    return machine.call(_open(machine, cell), code) if machine.pop_bool() is when else None
-
-
-@with_operands("{when}JMPREF", when=WHEN)
-def _jump_ref_if(cell: Cell, machine: Machine, *, when: bool) -> Continuation | None:
-    return machine.jump(_open(machine, cell)) if machine.pop_bool() is when else None
 
 
 @with_code("IFELSE")
@@ -214,26 +213,21 @@ def _select(machine: Machine, *, checks: bool) -> None:
     machine.stack.append(then if machine.pop_bool() else otherwise)
 
 
-def _has_bit(machine: Machine, bit: int) -> bool:
-    """Return a bit of the integer on top, which stays."""
-    value = machine.pop_finite()
-    machine.stack.append(value)
-    return bool(value >> bit & 1)
-
-
 _BIT = {"IFBIT": True, "IFNBIT": False}
 
 
-@with_operands("{when}JMP", when=_BIT)
-def _jump_if_bit(bit: int, machine: Machine, *, when: bool) -> Continuation | None:
-    machine.need(2)
-    target = machine.pop_continuation()
-    return machine.jump(target) if _has_bit(machine, bit) is when else None
-
-
-@with_operands("{when}JMPREF", when=_BIT)
-def _jump_ref_if_bit(bit: int, cell: Cell, machine: Machine, *, when: bool) -> Continuation | None:
-    return machine.jump(_open(machine, cell)) if _has_bit(machine, bit) is when else None
+@with_operands("{when}JMP", "{when}JMPREF", when=_BIT)
+def _jump_if_bit(bit: int, *cell_and_machine: Any, when: bool) -> Continuation | None:  # noqa: ANN401
+    """Jump by a bit of the integer on top, which stays: to a cell, or a popped continuation."""
+    *cells, machine = cell_and_machine
+    machine.need(2 - len(cells))
+    target = None if cells else machine.pop_continuation()
+    value = machine.pop_finite()
+    machine.stack.append(value)
+    if bool(value >> bit & 1) is not when:
+        return None
+    following: Continuation = machine.jump(target or _open(machine, *cells))
+    return following
 
 
 # Loops: the forms in -END loop over the rest of the code, those in -BRK set c1 to leave the loop.
@@ -319,20 +313,18 @@ _ARGUMENT = {"": False, "ARG": True}
 
 
 @with_operands("THROW{argument}{when}", argument=_ARGUMENT, when=WHEN)
-def _throw_if(code: int, machine: Machine, *, when: bool, argument: bool) -> Continuation | None:
-    machine.need(1 + argument)
-    flag = machine.pop_bool()
-    value = machine.stack.pop() if argument else 0
-    return machine.throw(code, value) if flag is when else None
-
-
-@step("THROW{argument}ANY{when}", argument=_ARGUMENT, when={**WHEN, "": None})
-def _throw_any(machine: Machine, *, when: bool | None, argument: bool) -> Continuation | None:
-    machine.need(1 + argument + (when is not None))
+def _throw(
+    code: int | None, machine: Machine, *, when: bool | None, argument: bool
+) -> Continuation | None:
+    """Throw ``code``, None: the one on the stack, if a flag is as wanted."""
+    machine.need(argument + (when is not None) + (code is None))
     flag = when if when is None else machine.pop_bool()
-    code = machine.pop_range(_MAX_EXIT_CODE)
+    code = machine.pop_range(_MAX_EXIT_CODE) if code is None else code
     value = machine.stack.pop() if argument else 0
     return machine.throw(code, value) if flag is when else None
+
+
+step("THROW{argument}ANY{when}", argument=_ARGUMENT, when={**WHEN, "": None})(partial(_throw, None))
 
 
 @control("TRY", "TRYARGS")

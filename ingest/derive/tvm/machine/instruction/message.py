@@ -277,16 +277,11 @@ def _install(
 _SEND, _RESERVE, _SET_CODE, _LIBRARY = 0x0EC3C86D, 0x36E6B809, 0xAD4DE08E, 0x26FA1DD4
 
 
-def install_message(machine: Machine, mode: int, cell: Cell) -> None:
-    """Append the action that sends a message."""
-    _install(machine, _SEND, mode, (0, 0, (cell,)))
-
-
 @step("SENDRAWMSG")
 def _send_raw(machine: Machine) -> None:
     machine.need(2)
     mode = machine.pop_range(255)
-    install_message(machine, mode, machine.pop_cell())
+    _install(machine, _SEND, mode, (0, 0, (machine.pop_cell(),)))
 
 
 @step("RAWRESERVE{extra}", extra={"": False, "X": True})
@@ -307,30 +302,18 @@ def _reserve(machine: Machine, *, extra: bool) -> None:
 step("SETCODE")(lambda machine: _install(machine, _SET_CODE, None, (0, 0, (machine.pop_cell(),))))
 
 
-def _pop_library_mode(machine: Machine) -> int:
-    if machine.version < _NEWER_MODES_SINCE:
-        return machine.pop_range(2)
-    mode = machine.pop_range(31)
+@step("{has_code}", has_code={"SETLIBCODE": True, "CHANGELIB": False})
+def _change_library(machine: Machine, *, has_code: bool) -> None:
+    machine.need(2)
+    is_new = machine.version >= _NEWER_MODES_SINCE
+    mode = machine.pop_range(31 if is_new else 2)
     if mode & ~16 > 2:  # noqa: PLR2004 - remove, private, public
         raise VmError(Exit.RANGE_CHECK)
-    return mode
-
-
-@step("SETLIBCODE")
-def _set_library(machine: Machine) -> None:
-    machine.need(2)
-    mode = _pop_library_mode(machine)
-    _install(machine, _LIBRARY, mode * 2 + 1, (0, 0, (machine.pop_cell(),)))
-
-
-@step("CHANGELIB")
-def _change_library(machine: Machine) -> None:
-    machine.need(2)
-    mode = _pop_library_mode(machine)
-    value = machine.pop_finite()
+    value = 0 if has_code else machine.pop_finite()
     if value < 0 or value >> 256:
         raise VmError(Exit.RANGE_CHECK)
-    _install(machine, _LIBRARY, mode * 2, (value, 256, ()))
+    library = (0, 0, (machine.pop_cell(),)) if has_code else (value, 256, ())
+    _install(machine, _LIBRARY, mode * 2 + has_code, library)
 
 
 _ONLY_FEE, _MAX_MODE = 1024, 255
@@ -490,7 +473,7 @@ def _send(machine: Machine) -> None:
     fee = _find_fee(machine, message, cell, mode)
     machine.push_int(fee)
     if sends:
-        install_message(machine, mode, cell)
+        _install(machine, _SEND, mode, (0, 0, (cell,)))
 
 
 def _find_value(machine: Machine, message: _Message, mode: int) -> int:
