@@ -140,10 +140,7 @@ class ContractFinder:
         first: int,
         others: pa.Table | None = None,
     ) -> tuple[dict[str, pa.Table], list[AccountState]]:
-        """Return the contract tables of the accounts in ``rows``, and their states.
-
-        ``others`` has the states of all accounts of the commit.
-        """
+        """Return the tables of the accounts in ``rows``, and their states; ``others`` has all."""
         if state.undoings != self._undoings:  # undone blocks may have held cells
             self._cache, self._undoings = CellCache.make(), state.undoings
         world = World(self._lake, state, self._cells, rows, self._cache, others)
@@ -236,13 +233,7 @@ _DERIVED = frozenset(table.name for table in CONTRACT_TABLES)
 def rederive_contracts(
     lake_dir: Path, state: LogState, settings: IngestSections, scope: Scope
 ) -> Derivation:
-    """Return the contract files of the ranges in a scope that have blocks.
-
-    Ranges without blocks, which come from recorded traces, keep their recorded rows.
-
-    Raises:
-        LakeCorrupt: a base file is damaged.
-    """
+    """Return the contract files of a scope; ranges without blocks keep their recorded rows."""
     base = {place: files for place, files in _list_base(state).items() if scope.covers(place)}
     baseline = _list_baseline(state, scope)
     old = frozenset(

@@ -87,11 +87,7 @@ class ContractDetection:
         """Detect in the states of a commit; ``global_id`` is the network's, None if unknown."""
         self._world = world
         self._session = session
-        self._triggers = (
-            *token.list_triggers(global_id),
-            *sale.TRIGGERS,
-            *multisig.TRIGGERS,
-        )
+        self._triggers = (*token.list_triggers(global_id), *sale.TRIGGERS, *multisig.TRIGGERS)
 
     def detect(
         self, states: Sequence[AccountState], before: int

@@ -59,11 +59,7 @@ class Program:
         self._cell = Source(tree).cell(graft_cell(tree, code.tree, code.root))
 
     def run(
-        self,
-        library: Program | None,
-        data: TreeCell,
-        arguments: Sequence[Value],
-        context: Context,
+        self, library: Program | None, data: TreeCell, arguments: Sequence[Value], context: Context
     ) -> Ended:
         """Run a get-method of an account with this code; ``library`` is what the code refers to.
 

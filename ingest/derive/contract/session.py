@@ -56,10 +56,7 @@ def make_key(value: Value) -> Hashable:
 
 
 class Code(NamedTuple):
-    """A code: the account's cell, its library hash, the cell it resolves to, and its method ids.
-
-    ``resolved`` is ``cell`` if the lake lacks the library.
-    """
+    """A code, its library hash, the cell it resolves to (``cell`` if none), and its method ids."""
 
     cell: Cell
     library: bytes | None
@@ -156,11 +153,7 @@ class GetMethodSession:
         return is_public
 
     def answer(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
-        """Return the answer; None if the get-method has none.
-
-        Raises:
-            NotRun: no engine could run the method.
-        """
+        """Return the answer, None if there is none; raise NotRun if no engine could run it."""
         code = None if state.code_hash is None else self.find_code(state.code_hash)
         if code is None or not self._resolves(code, mc_seqno):
             return None

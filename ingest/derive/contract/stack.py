@@ -209,10 +209,7 @@ class Results:
         return raw_text(self.address())
 
     def read(self, layout: str) -> dict[str, Any]:
-        """Return columns by name, as a layout tells their readers: ``small start end, cell data``.
-
-        An address has two columns.
-        """
+        """Return columns as a layout tells: ``small start end, address owner`` (which has two)."""
         row: dict[str, Any] = {}
         for part in layout.split(","):
             kind, *names = part.split()
@@ -245,10 +242,7 @@ Detector = Callable[[Address], Detection]
 
 
 class Trigger(NamedTuple):
-    """A detector, the get-method that the code must have, and the code hashes it is limited to.
-
-    ``table`` is the one that its contracts belong to.
-    """
+    """A detector, the method that a code must have, their table, and the codes it is limited to."""
 
     method: str
     table: Table

@@ -94,10 +94,7 @@ def make_moves(
 
 
 def list_recipients(moves: Mapping[str, pa.Table]) -> Iterator[tuple[Address, int]]:
-    """Yield accounts that consumed potential transfers, with the masterchain block of each.
-
-    Accounts that were not active when the message arrived are left out.
-    """
+    """Yield active accounts that consumed potential transfers, with the block of each."""
     active = _list_chosen(moves, "orig_status", value="active")
     columns = ("tx_hash", "tx_workchain", "tx_account", "mc_seqno")
     for tx_hash, workchain, account, mc_seqno in iter_tuples(moves[MESSAGES.name], columns):

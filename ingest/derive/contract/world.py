@@ -221,10 +221,7 @@ class Network:
         self._joined: dict[int | None, NetworkConfig] = {}
 
     def find_config(self, mc_seqno: int) -> NetworkConfig:
-        """Return the configuration after a block.
-
-        If the lake begins after the last key block, it has only the global version of the blocks.
-        """
+        """Return the configuration after a block; only a version, if the lake has no key block."""
         since = max((at for at in self._configs if at <= mc_seqno), default=None)
         if since not in self._joined:
             alone = {VERSION_PARAM: make_version_param(self._version)}

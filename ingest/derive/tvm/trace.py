@@ -25,6 +25,7 @@ from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, NotAccepted
+from tonlake.ingest.derive.tvm.machine.instruction.environment import round_up
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.lake.account import MASTERCHAIN, AccountId
 from tonlake.lake.schema import MESSAGES
@@ -150,12 +151,7 @@ _OWN_COLUMNS = MESSAGES.names[MESSAGES.names.index("msg_hash") :]
 
 
 def read_message(boc: bytes) -> dict[str, Any]:
-    """Return the columns of ``messages`` that follow from the message itself, from ``msg_hash`` on.
-
-    Raises:
-        BocError: ``boc`` is not a bag of cells.
-        DecodeError: it does not contain a message.
-    """
+    """Return the columns of ``messages`` from ``msg_hash`` on; raise BocError or DecodeError."""
     tree = parse_boc(boc)
     try:
         columns = MessageDecoder(tree, None).decode(tree.roots[0])
@@ -167,12 +163,7 @@ def read_message(boc: bytes) -> dict[str, Any]:
 
 
 def read_destination(boc: bytes) -> AccountId:
-    """Return workchain and account of a message's destination.
-
-    Raises:
-        BocError: ``boc`` is not a bag of cells.
-        DecodeError: it does not contain a message, or the destination is not a standard address.
-    """
+    """Return the standard address that a message is sent to; raise BocError or DecodeError."""
     message = read_message(boc)
     if message["destination_kind"] != "std":
         raise DecodeError("the destination of the message is not a standard address (addr_std)")
@@ -222,7 +213,6 @@ _MASTERCHAIN_MESSAGES, _MESSAGES = 24, 25
 _CONFIG_ACCOUNT, _SPECIAL_ACCOUNTS = 0, 31
 _ACCOUNT_BITS = 256
 _MESSAGE_TAG, _STORAGE_TAG = 0xEA, 0xCC
-_FRACTION_BITS = 16
 _UTIME_BITS = 32
 
 
@@ -295,7 +285,7 @@ def compute_forward_fee(
         raise DecodeError(f"configuration parameter {number} has no message prices")
     lump, bit_price, cell_price = (start.load_uint(64) for _ in range(3))
     bits, cells = _measure(parse_boc(message))
-    return lump + _round_up(bit_price * bits + cell_price * cells)
+    return lump + round_up(bit_price * bits + cell_price * cells)
 
 
 def compute_storage_fee(
@@ -316,7 +306,7 @@ def compute_storage_fee(
             per_s = (state.storage_bits or 0) * bit_price + (state.storage_cells or 0) * cell_price
             total += per_s * (until - start)
             until = start
-    return _round_up(total)
+    return round_up(total)
 
 
 def _read_storage_prices(
@@ -353,8 +343,3 @@ def _find(params: Mapping[int, bytes], number: int) -> bytes:
     if number not in params:
         raise DecodeError(f"the configuration has no parameter {number}")
     return params[number]
-
-
-def _round_up(price: int) -> int:
-    """Convert a price in 65536ths of a nanoton to nanoton, rounded up."""
-    return -(-price >> _FRACTION_BITS)

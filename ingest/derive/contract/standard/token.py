@@ -183,10 +183,7 @@ def list_triggers(global_id: int | None) -> list[Trigger]:
 
 
 def detect_item(roots: Collection[Address] | None, me: Address) -> Detection:
-    """Ask get_nft_data of an item; ask its collection for its address and content.
-
-    Items of the collections ``roots``, of any if it is None, may be domains.
-    """
+    """Ask an item and its collection; items of ``roots`` (None: of any) may be domains."""
     answer = Results((yield Question(me, "get_nft_data")), 5)
     init, index, collection = answer.boolean(), answer.integer(), answer.address()
     owner, own = answer.address(), answer.maybe_cell()

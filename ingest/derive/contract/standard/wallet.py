@@ -44,12 +44,7 @@ _LAYOUTS: dict[str, Layout] = {
 
 
 def read_wallet(code_hash: bytes, start: CellSlice | None) -> Fields | None:
-    """Return the fields of a wallet's data; None if the code is not that of a known wallet.
-
-    Args:
-        code_hash: Hash of its code.
-        start: Its data cell; if None (unreadable), all fields but ``kind`` are None.
-    """
+    """Return the fields of a known wallet, None for another code; no ``start``: unreadable data."""
     kind = load_interfaces().by_code.get(code_hash, "")
     if kind not in _LAYOUTS:
         return None

@@ -199,10 +199,7 @@ def _write_head(cell: Cell, tree: CellTree, children: tuple[int, ...]) -> bytes:
 
 @dataclass(slots=True, eq=False)
 class Slice:
-    """A part of a cell: its bits from ``start`` to ``end``, its references ``ref`` to ``ref_end``.
-
-    It is immutable.
-    """
+    """A part of a cell, immutable: bits ``start`` to ``end``, references ``ref`` to ``ref_end``."""
 
     cell: Cell
     start: int

@@ -97,11 +97,7 @@ class Ordinary(Data):
     __slots__ = ("code",)
 
     def __init__(
-        self,
-        code: Slice,
-        save: Save | None = None,
-        stack: list[Any] | None = None,
-        nargs: int = -1,
+        self, code: Slice, save: Save | None = None, stack: list[Any] | None = None, nargs: int = -1
     ) -> None:
         """Take a slice as code of codepage 0."""
         super().__init__({} if save is None else save, stack, nargs)

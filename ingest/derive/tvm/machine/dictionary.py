@@ -273,14 +273,7 @@ def find_extreme(
 
 
 def find_nearest(
-    machine: Machine,
-    root: Cell | None,
-    key: int,
-    bits: int,
-    *,
-    up: bool,
-    equal: bool,
-    signed: bool,
+    machine: Machine, root: Cell | None, key: int, bits: int, *, up: bool, equal: bool, signed: bool
 ) -> tuple[int, Slice] | None:
     """Return the nearest key above (``up``) or below a key, or the key itself if ``equal``."""
     if root is None:

@@ -92,12 +92,7 @@ open_code = lru_cache(_CODES_KEPT)(open_bag)
 
 
 def run_call(call: GetMethodCall, limits: StackLimits) -> Outcome:
-    """Run a get-method of bags.
-
-    Raises:
-        TvmStackDeep, TvmStackLarge: the resulting stack exceeds the limits.
-        BocError: code, data, an argument or a library is not a bag of cells.
-    """
+    """Run a get-method of bags; raise BocError, TvmStackDeep or TvmStackLarge."""
     data = EMPTY_CELL if call.data is None else open_bag(call.data)
     libraries = (lambda _hash: None) if call.libraries is None else _open_libraries(call.libraries)
     ended = execute(

@@ -186,12 +186,7 @@ _PAIR = 2
 
 
 def write_stack(values: Sequence[StackValue]) -> bytes:
-    """Return a stack, deepest value first, as a bag.
-
-    Raises:
-        TypeError: values of its type have no cells.
-        BocError: it is nested too deeply for cells, or has a bag that is none.
-    """
+    """Return a stack, deepest value first, as a bag; raise TypeError or BocError for others."""
     return _write(values, build_stack)
 
 
@@ -209,12 +204,7 @@ def _write(values: Sequence[StackValue], write: Callable[[list[Any]], Cell]) -> 
 
 
 def read_stack(boc: bytes, limits: StackLimits) -> tuple[StackValue, ...]:
-    """Return the values of a stack, deepest first.
-
-    Raises:
-        BocError: it is not a VmStack.
-        TvmStackDeep, TvmStackLarge: it exceeds the limits.
-    """
+    """Return a stack, deepest value first; raise BocError, TvmStackDeep or TvmStackLarge."""
     tree = parse_boc(boc)
     return export_stack(_Reader(tree).stack(tree.slice(tree.roots[0])), limits)
 

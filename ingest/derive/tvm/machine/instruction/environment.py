@@ -9,7 +9,7 @@ from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step, with_o
 from tonlake.ingest.derive.tvm.machine.dictionary import find_value
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.instruction.shuffle import extend_tuple
-from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS, NAN, Machine, Step
+from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS, NAN, Machine, Nan, Step
 
 _NOW, _SEED, _BALANCE, _ADDRESS, _CONFIG, _CODE = 3, 6, 7, 8, 9, 10
 _PREVIOUS, _UNPACKED, _MESSAGE = 13, 14, 17
@@ -87,9 +87,7 @@ def _get_seed(machine: Machine) -> bytes:
     seed = get_parameter(machine, _SEED)
     if seed.__class__ is not int:
         raise VmError(Exit.TYPE_CHECK)
-    if seed < 0 or seed >> 256:
-        raise VmError(Exit.RANGE_CHECK)
-    return seed.to_bytes(32, "big")
+    return to_octets(seed)
 
 
 def _set_seed(machine: Machine, seed: bytes) -> None:
@@ -129,10 +127,14 @@ def _mix_seed(machine: Machine) -> None:
 
 
 def _pop_hash(machine: Machine) -> bytes:
-    value = machine.pop_finite()
-    if value < 0 or value >> 256:
+    return to_octets(machine.pop_finite())
+
+
+def to_octets(value: int | Nan) -> bytes:
+    """Return 32 bytes; raise VmError for a number that is not one of 256 bits."""
+    if value is NAN or value < 0 or value >> 256:  # type: ignore[operator]
         raise VmError(Exit.RANGE_CHECK)
-    return value.to_bytes(32, "big")
+    return value.to_bytes(32, "big")  # type: ignore[union-attr]
 
 
 # Configuration
@@ -141,11 +143,15 @@ def _pop_hash(machine: Machine) -> bytes:
 step("CONFIGDICT")(lambda machine: machine.stack.extend((get_parameter(machine, _CONFIG), 32)))
 
 
+def _check_root(value: Any) -> Cell | None:  # noqa: ANN401 - a stack value
+    if value is not None and value.__class__ is not Cell:
+        raise VmError(Exit.TYPE_CHECK)
+    return value
+
+
 def _find_config_parameter(machine: Machine) -> Cell | None:
     number = machine.pop_int()
-    root = get_parameter(machine, _CONFIG)
-    if root is not None and root.__class__ is not Cell:
-        raise VmError(Exit.TYPE_CHECK)
+    root = _check_root(get_parameter(machine, _CONFIG))
     if number is NAN or not -(1 << 31) <= number < 1 << 31:  # type: ignore[operator]
         return None
     found = find_value(machine, root, number & 0xFFFFFFFF, 32)  # type: ignore[operator]
@@ -283,9 +289,7 @@ def _original_forward_fee(machine: Machine) -> None:
 @step("GETEXTRABALANCE")
 def _extra_balance(machine: Machine) -> None:
     number = machine.pop_range((1 << 32) - 1)
-    root = _index(get_parameter(machine, _BALANCE), 1)
-    if root is not None and root.__class__ is not Cell:
-        raise VmError(Exit.TYPE_CHECK)
+    root = _check_root(_index(get_parameter(machine, _BALANCE), 1))
     before = machine.gas
     found = find_value(machine, root, number, 32)
     machine.free_extra -= 1

@@ -16,8 +16,9 @@ from tonlake.ingest.derive.tvm.machine import bls12381, ristretto
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Slice
 from tonlake.ingest.derive.tvm.machine.code import QUIET, step, with_operands
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
+from tonlake.ingest.derive.tvm.machine.instruction.environment import to_octets
 from tonlake.ingest.derive.tvm.machine.secp256k1 import recover, tweak
-from tonlake.ingest.derive.tvm.machine.state import NAN, Machine
+from tonlake.ingest.derive.tvm.machine.state import Machine
 
 _SIGNATURE_GAS = 4000
 _SIGNATURE_GAS_SINCE, _SMALL_KEYS_REFUSED_SINCE, _WIDE_RECOVERY_SINCE = 4, 14, 14
@@ -116,13 +117,6 @@ def _read_part(part: Any) -> tuple[int, int]:  # noqa: ANN401 - a stack value
     raise VmError(Exit.TYPE_CHECK)
 
 
-def _to_octets(value: Any) -> bytes:  # noqa: ANN401 - an integer or NaN
-    """Return 32 bytes; raise VmError for a number that is not one of 256 bits."""
-    if value is NAN or value < 0 or value >> 256:
-        raise VmError(Exit.RANGE_CHECK)
-    return value.to_bytes(32, "big")  # type: ignore[no-any-return]
-
-
 def _check_ed25519(key: bytes, signature: bytes, data: bytes, version: int) -> bool:
     if version >= _SMALL_KEYS_REFUSED_SINCE and key in _WEAK_KEYS:
         return False
@@ -161,14 +155,14 @@ def _check_signature(machine: Machine, curve: str, *, is_slice: bool) -> None:
     machine.need(3)
     key = machine.pop_slice() if curve else machine.pop_int()
     signature_slice = machine.pop_slice()
-    data = _octets(machine.pop_slice()) if is_slice else _to_octets(machine.pop_int())
+    data = _octets(machine.pop_slice()) if is_slice else to_octets(machine.pop_int())
     signature = _take_octets(signature_slice, _SIGNATURE_BYTES)
     if isinstance(key, Slice):
         octets = _take_octets(key, _P256_KEY_BYTES)
         machine.use(_P256_GAS)
         machine.push_bool(_check_p256(octets, signature, data))
         return
-    octets = _to_octets(key)
+    octets = to_octets(key)
     if machine.version >= _SIGNATURE_GAS_SINCE:
         machine.free_signatures -= 1
         if machine.free_signatures < 0:
@@ -182,7 +176,7 @@ def _recover(machine: Machine) -> None:
     s, r = machine.pop_int(), machine.pop_int()
     v = machine.pop_range(255)
     digest = machine.pop_int()
-    values = [int.from_bytes(_to_octets(each), "big") for each in (digest, r, s)]
+    values = [int.from_bytes(to_octets(each), "big") for each in (digest, r, s)]
     machine.use(_RECOVER_GAS)
     if v in (27, 28) and machine.version >= _WIDE_RECOVERY_SINCE:
         v -= 27
@@ -194,7 +188,7 @@ def _recover(machine: Machine) -> None:
 def _tweak(machine: Machine) -> None:
     machine.need(2)
     by, key = machine.pop_int(), machine.pop_int()
-    octets = [int.from_bytes(_to_octets(each), "big") for each in (key, by)]
+    octets = [int.from_bytes(to_octets(each), "big") for each in (key, by)]
     machine.use(_TWEAK_GAS)
     found = tweak(*octets)
     machine.stack += (0,) if found is None else (4, *found, -1)
@@ -213,7 +207,7 @@ def _hash_to_ristretto(machine: Machine) -> None:
     machine.need(2)
     other, one = machine.pop_int(), machine.pop_int()
     machine.use(_HASH_GAS)
-    octets = _to_octets(one) + _to_octets(other)
+    octets = to_octets(one) + to_octets(other)
     machine.stack.append(ristretto.from_hash(octets))
 
 

@@ -323,10 +323,7 @@ def _set_index(machine: Machine, place: int) -> None:
 
 
 def extend_tuple(values: tuple[Any, ...] | None, place: int, value: Any) -> tuple[Any, ...] | None:  # noqa: ANN401 - a stack value
-    """Return a tuple with a value set, extended by nulls if it is too short.
-
-    A null beyond the end changes nothing.
-    """
+    """Return a tuple with a value set, extended by nulls; a null beyond its end adds nothing."""
     old = () if values is None else values
     if place < len(old):
         return (*old[:place], value, *old[place + 1 :])
@@ -397,12 +394,7 @@ def _split_last(machine: Machine) -> None:
     machine.stack.append(values[-1])
 
 
-@step(
-    "NULL{depth}{when}{count}",
-    depth={"SWAP": 1, "ROTR": 2},
-    when=WHEN,
-    count={"": 1, "2": 2},
-)
+@step("NULL{depth}{when}{count}", depth={"SWAP": 1, "ROTR": 2}, when=WHEN, count={"": 1, "2": 2})
 def _push_nulls(machine: Machine, depth: int, count: int, *, when: bool) -> None:
     """Put nulls under ``depth`` values, decided by the top one."""
     machine.need(depth)
