@@ -13,7 +13,8 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BocError
 
 Rest: TypeAlias = tuple[int, int, int]
-"""The end of a cell: the cell, how many of its last bits, and the number of its first reference."""
+"""The end of a cell: the cell, at most how many of its bits, and the number of its first reference.
+"""
 
 MAX_BITS = 1023
 MAX_REFS = 4
@@ -124,7 +125,7 @@ def serialize_rests(tree: CellTree, rests: Sequence[Rest]) -> list[bytes]:
 
 
 def _cut(tree: CellTree, cell: int, bits: int, ref: int) -> int:
-    if not ref and bits == tree.bit_length(cell):
+    if not ref and bits >= tree.bit_length(cell):
         return cell
     value = tree.slice(cell).value & (1 << bits) - 1
     return append_cell(tree, value, bits, tree.links[cell][ref:])

@@ -152,7 +152,7 @@ PyObject *hash_cells(PyObject *data)
     return end(&tree, status, status == DONE ? pack_lists(&tree, makers) : NULL);
 }
 
-/* The end of a cell: its last `bits` bits, and its references from `ref` on. */
+/* The end of a cell: at most its last `bits` bits, and its references from `ref` on. */
 typedef struct {
     unsigned cell, bits, ref;
 } Rest;
@@ -165,11 +165,14 @@ static Status write_rest(Writer *writer, Tree *tree, const Rest *rest, Heap *to)
     Slice slice = slice_open(tree, root);
     unsigned refs = cell_ref_count(&tree->cells[root]);
     Status status = DONE;
-    if (rest->ref || rest->bits != tree->cells[root].bits) {
-        if (rest->ref > refs || slice.failed || !slice_skip(&slice, slice.end - rest->bits))
+    if (rest->ref || rest->bits < tree->cells[root].bits) {
+        if (rest->ref > refs || slice.failed)
             return NOT_MINE;
+        if (rest->bits < slice.end)
+            slice.pos = (uint16_t)(slice.end - rest->bits);
+        unsigned bits = slice_bits_left(&slice);
         slice_tail(&slice, data);
-        status = tree_append(tree, data, rest->bits, slice.refs + rest->ref, refs - rest->ref, &root);
+        status = tree_append(tree, data, bits, slice.refs + rest->ref, refs - rest->ref, &root);
     }
     return status == DONE ? write_bag(writer, tree, root, to) : status;
 }

@@ -41,8 +41,8 @@ MAX_TEXT = 4 << 20
 fits, but a few crafted cells could represent 2^256 keys."""
 MAX_VISITS = 2048
 """Maximum cells that layouts read, some of them several times: 255 messages with their payloads."""
-MAX_RAW_CELLS = 1536
-"""Maximum cells of raw bags, without single ones: six in each of 255 messages."""
+MAX_RAW_CELLS = 1792
+"""Maximum cells of raw bags, without single ones: seven in each of 255 messages."""
 _CELL_TRIALS = 4
 _SPARE_CELLS = 1024
 """A small body may visit each of its cells a few times, as layouts are tried, plus this number."""
@@ -63,7 +63,7 @@ class Work:
 
     def __init__(self, tree: CellTree, layouts: Layouts) -> None:
         """Create the full allowance for a body in its own tree."""
-        self._aside: list[tuple[str, int]] = []
+        self._aside: list[tuple[list[str], int]] = []
         self._rests: dict[int, Rest] = {}
         self._tree = tree
         self.visits_left = min(_CELL_TRIALS * tree.count + _SPARE_CELLS, MAX_VISITS)
@@ -82,19 +82,19 @@ class Work:
 
     def set_aside(self, text: str) -> str:
         """Return a mark that stands for a long text, so that no level copies it."""
-        self._aside.append((text, self._measure(text)))
+        parts = _split(text)
+        self._aside.append((parts, self._measure(parts)))
         return f"{_MARK}{len(self._aside) - 1}{_MARK}"
 
     def show_later(self, rest: Rest, size: int) -> str:
         """Return a mark that stands for a bag of about ``size`` bytes; all are written at once."""
         self._rests[len(self._aside)] = rest
-        self._aside.append(("", size * 4 // 3))
+        self._aside.append(([], size * 4 // 3))
         return f"{_MARK}{len(self._aside) - 1}{_MARK}"
 
-    def _measure(self, text: str) -> int:
-        if _MARK not in text:
-            return len(text)
-        return len(text) + sum([self._aside[int(place)][1] for place in text.split(_MARK)[1::2]])
+    def _measure(self, parts: list[str]) -> int:
+        below = [self._aside[int(place)][1] for place in parts[1::2]]
+        return sum(map(len, parts[::2])) + sum(below)
 
     def assemble(self, text: str) -> str:
         """Return a text with all that its marks stand for.
@@ -105,31 +105,27 @@ class Work:
         if self._rests:
             bags = serialize_rests(self._tree, list(self._rests.values()))
             for place, bag in zip(self._rests, bags, strict=True):
-                self._aside[place] = show_bag(bag), 0
+                self._aside[place] = [show_bag(bag)], 0
             self._rests = {}
-        parts: list[str] = []
-        self._add(text, parts)
-        return "".join(parts)
+        texts: list[str] = []
+        self._add(_split(text), texts)
+        return "".join(texts)
 
-    def _add(self, text: str, parts: list[str]) -> None:
-        if _MARK not in text:
-            parts.append(text)
-            return
-        first, *others = text.split(_MARK)
-        parts.append(first)
-        for place, after in zip(others[::2], others[1::2], strict=True):
-            self._add(self._aside[int(place)][0], parts)
-            parts.append(after)
+    def _add(self, parts: list[str], texts: list[str]) -> None:
+        texts.append(parts[0])
+        for place, after in zip(parts[1::2], parts[2::2], strict=True):
+            self._add(self._aside[int(place)][0], texts)
+            texts.append(after)
 
     def repeat(self, text: str) -> str:
         """Count the text of a cell that is shown again; raise BodyLimit above the limit."""
-        self.text_left -= self._measure(text)
+        self.text_left -= self._measure(_split(text))
         if self.text_left < 0:
             self.refuse(f"shared cells repeat more than {MAX_TEXT:,} characters")
         return text
 
     def count_raw(self, cells: int) -> None:
-        """Count cells of raw bags, without the roots; raise BodyLimit above the limit."""
+        """Count the cells of a raw bag; raise BodyLimit above the limit."""
         if cells > self.raw_left:
             self.refuse(f"the body shows more than {MAX_RAW_CELLS:,} cells raw")
         self.raw_left -= cells
@@ -151,6 +147,15 @@ class Work:
         if self.place >= MAX_LEVELS << LEVEL_SHIFT:
             self.refuse(f"the body has more than {MAX_LEVELS} levels")
         self.refuse("the layouts visit the cells of the body too often")
+
+
+def _split(text: str) -> list[str]:
+    """Split at the marks, as ``str.split`` does, which compares character by character."""
+    parts, start = [], 0
+    while (at := text.find(_MARK, start)) >= 0:
+        parts.append(text[start:at])
+        start = at + 1
+    return [*parts, text[start:]]
 
 
 def show_bag(bag: bytes) -> str:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
+from tonlake.ingest.decode.cell.build import MAX_BITS, pack_head
 from tonlake.ingest.decode.cell.build import Rest as CellRest
-from tonlake.ingest.decode.cell.build import pack_head
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree, read_bits
 from tonlake.ingest.decode.cell.writer import serialize_chain, serialize_single
@@ -27,6 +27,7 @@ from tonlake.ingest.derive.body.function import (
     Function,
     ReadCell,
     escape,
+    refuse_rest,
 )
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
 
@@ -263,9 +264,23 @@ class Union(Codec):
             if len(before) > MAX_ITEMS:
                 work.refuse(f"a list of the body has more than {MAX_ITEMS} items")
             work.visit()
-            item = CellSlice(source.tree, following)
-            start, following, end = self._read(item, work, as_item=True, is_whole=True)
-            check_end(item)
+            start, following, end = self._read_item(source.tree, following, work)
+
+    def _read_item(self, tree: CellTree, cell: int, work: Work) -> list[Any]:
+        """Read an item that fills a cell; most lists have one constructor of its size."""
+        value, bits = read_bits(tree.cells[cell])
+        refs = len(tree.links[cell])
+        trials, exact = self._orders.get((bits, refs), ([], 0))
+        found: list[Any]
+        if exact == 1:
+            *found, left, ref = trials[0].record.read_item(tree, cell, value, bits, 0, work)
+            if left or ref < refs:
+                refuse_rest(cell)
+            return found
+        item = CellSlice(tree, cell)
+        found = self._read(item, work, as_item=True, is_whole=True)
+        check_end(item)
+        return found
 
     def _order(self, source: CellSlice) -> tuple[list[Choice], int]:
         """Return the constructors whose tags fit, in the order tried, and how many may be whole.
@@ -351,8 +366,8 @@ def decode_layout(
 
 
 EMPTY_CELL = '{"@type":"empty_cell"}'
-_COUNT_BYTE = 6
-"""Where a small bag has the number of its cells."""
+_COUNT_BYTE, _LINK_BYTES = 6, 8
+"""Where a small bag has the number of its cells, and the most that references of a cell take."""
 _LEVEL = 1 << LEVEL_SHIFT
 _MAX_PLACE = MAX_LEVELS << LEVEL_SHIFT
 _PAYLOADS_MASK = _LEVEL - 1
@@ -469,7 +484,7 @@ def _show_raw(tree: CellTree, cell: int, work: Work) -> str:
     if not children:
         text = show_bag(serialize_single(head)) if head != _EMPTY else EMPTY_CELL
     else:
-        text = _show_tree(tree, head, children, (cell, tree.bit_length(cell), 0), work)
+        text = _show_tree(tree, head, children, (cell, MAX_BITS, 0), work)
     work.known[~cell] = text
     return text
 
@@ -478,18 +493,20 @@ def _show_tree(
     tree: CellTree, head: bytes, children: Sequence[int], rest: CellRest, work: Work
 ) -> str:
     """Return the bag of cells in base64, or a mark for it; raise BodyLimit for too many."""
-    bag = serialize_chain(tree, head, children)
+    bag = serialize_chain(tree, head, children) if len(children) <= 1 else None
     if bag is not None:
-        work.count_raw(bag[_COUNT_BYTE] - 1)
+        work.count_raw(bag[_COUNT_BYTE] if children else 0)
         text = show_bag(bag)
         return work.set_aside(text) if len(text) > LONG_TEXT else text
-    seen, todo, size = set(children), list(dict.fromkeys(children)), len(head)
+    cells, links, size = tree.cells, tree.links, len(head)
+    seen = set(children)
+    todo = list(seen)
     for cell in todo:
-        size += len(tree.cells[cell]) + 8
-        fresh = [child for child in tree.links[cell] if child not in seen]
-        seen.update(fresh)
-        todo += fresh
-        if len(seen) > work.raw_left:
-            break
-    work.count_raw(len(seen))
+        size += len(cells[cell]) + _LINK_BYTES
+        below = links[cell]
+        if below and len(seen) <= work.raw_left:
+            fresh = set(below) - seen
+            seen |= fresh
+            todo += fresh
+    work.count_raw(len(seen) + 1)
     return work.show_later(rest, size)

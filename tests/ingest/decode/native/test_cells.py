@@ -104,8 +104,8 @@ def test_what_is_no_bytes() -> None:
     with pytest.raises(TypeError):
         NATIVE.hashes("text")
     bag = serialize_single(b"\0\2\1")
-    assert NATIVE.bags(bag, [(0, 8, 0)], 1) == [bag]
-    assert not any(NATIVE.bags(bag, [rest], 1) for rest in ((1, 8, 0), (0, 9, 0), (0, 8, 1)))
+    assert NATIVE.bags(bag, [(0, 8, 0), (0, 9, 0)], 1) == [bag, bag]
+    assert not any(NATIVE.bags(bag, [rest], 1) for rest in ((1, 8, 0), (0, 8, 1)))
     for rests in ([(0, 8)], [0], (0, 8, 0)):
         with pytest.raises(TypeError):
             NATIVE.bags(bag, rests, 1)

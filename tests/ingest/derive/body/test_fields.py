@@ -143,4 +143,4 @@ def read_whole(layout: Layout, body: bytes | None) -> dict[str, Any] | None:
         value: dict[str, Any] = read(layout.record, source)
     except (BocError, BodyError, BodyLimit):
         return None
-    return value
+    return None if layout.record.is_whole and (source.bits_left or source.refs_left) else value
