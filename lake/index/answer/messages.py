@@ -87,15 +87,14 @@ def _read(
     """
     direction, messages = asked["direction"], segment.messages
     filters, is_only = _read_filters(asked), len(segments.segments) == 1
-    for number, row in zip(numbers, messages.read(numbers), strict=True):
+    for number, row in zip(numbers, messages.read(numbers, direction), strict=True):
         if not filters.pass_row(row):
             continue
-        is_whole = messages.is_whole(number, is_only=is_only)
-        if is_whole and direction is None:
-            yield row
+        if messages.is_whole(number, is_only=is_only):
+            if direction in (None, row.direction):
+                yield row
             continue
-        places = [(segment, number)] if is_whole else _find_exactly(segments, row.msg_hash)
-        ends = _list_ends(places, direction)
+        ends = _list_ends(_find_exactly(segments, row.msg_hash), direction)
         if ends:
             yield _name_ends(row, ends)
 
@@ -213,8 +212,11 @@ def read_lines(index: Index, asked: Mapping[str, Any]) -> list[Row]:
         {name: line[name] for name in _LINE}
         for msg_hash in dict.fromkeys(asked["msg_hashes"])
         for segment, number in _find_exactly(segments, msg_hash)
-        for line in segment.messages.list_lines(number)
-        if line.tx_hash in tx_hashes and asked["first_lt"] <= line.tx_lt <= asked["last_lt"]
+        for end in ENDS
+        for line in segment.messages.read([number], end)
+        if line.direction == end
+        and line.tx_hash in tx_hashes
+        and asked["first_lt"] <= line.tx_lt <= asked["last_lt"]
     ]
 
 

@@ -471,19 +471,26 @@ class SegmentTransactions:
         place_of, accounts = self._segment.accounts.place_of, self._accounts
         return self._bags.read([place_of(accounts[row], row) for row in rows])
 
-    def read_messages(self, places: Sequence[tuple[int, int]]) -> list[list[Any]]:
-        """Return messages by row and place among those of the transaction, as lists."""
-        rows = dict.fromkeys(row for row, _ in places)
+    def read_messages(self, places: Sequence[tuple[int, int, int]]) -> list[list[Any]]:
+        """Return messages as lists, by row, likely place in the transaction, and number of hash."""
+        rows = dict.fromkeys(row for row, _, _ in places)
         copies = zip(rows, self._table.read_copies(rows), strict=True)
         parts = {row: values[PARTS_AT] for row, values in copies}  # the rest is freed at once
-        lines = [parts[row][place] for row, place in places]
+        lines = [_find_line(parts[row], place, own) for row, place, own in places]
         ids, accounts = self._segment.accounts.ids, self._accounts
         lts, times = self.lt, self.now
-        for (row, _), line in zip(places, lines, strict=True):
+        for (row, _, _), line in zip(places, lines, strict=True):
             _fill_lines((line,), lts[row], times[row], ids[accounts[row]])
         self._rows.fill(lines, _MESSAGE_HASHES)
         read_amounts(lines, _MESSAGE_AMOUNTS)
         return lines
+
+
+def _find_line(lines: Sequence[list[Any]], place: int, own: int) -> list[Any]:
+    """Return the message whose hash has a number, which is likely to be at a place."""
+    if place < len(lines) and lines[place][_MSG_HASH] == own:
+        return lines[place]
+    return next(line for line in lines if line[_MSG_HASH] == own)
 
 
 def _fill_lines(lines: Iterable[list[Any]], lt: int, now: int, account: int) -> None:
@@ -530,12 +537,8 @@ class SegmentMessages:
                 return False
             if self.table.numbers["created_lt"][number] != NO_LT:
                 return True
-        own = hashes[number]
-        return (
-            is_only
-            and (number == 0 or hashes[number - 1] != own)
-            and (number + 1 == len(hashes) or hashes[number + 1] != own)
-        )
+        near = hashes[number - 1], hashes[(number + 1) % len(hashes)]
+        return is_only and hashes[number] not in near
 
     def find(self, msg_hash: bytes) -> list[int]:
         """Return the rows of messages by hash, as stored."""
@@ -555,30 +558,22 @@ class SegmentMessages:
         """Return the ends of a message in the segment, each with the row of the transaction."""
         return [(end, rows[number] - 1) for end, rows in self.ends.items() if rows[number]]
 
-    def read(self, numbers: Sequence[int]) -> list[Any]:
+    def read(self, numbers: Sequence[int], direction: str | None = None) -> list[Any]:
         """Return messages, each as a row of the transaction that consumed it, or else sent it.
 
-        ``in_tx_hash`` and ``out_tx_hash`` are those of the ends in the segment.
+        ``in_tx_hash`` and ``out_tx_hash`` are those of the ends in the segment. With a direction
+        they are only of that end, whose transaction is preferred.
         """
         transactions = self._segment.transactions
         consumed, sent = ([rows[each] for each in numbers] for rows in self.ends.values())
-        homes = [(end or start) - 1 for end, start in zip(consumed, sent, strict=True)]
-        places = zip(homes, map(self._places.__getitem__, numbers), strict=True)
+        ends = (sent, consumed) if direction == "out" else (consumed, sent)
+        homes = [(first or other) - 1 for first, other in zip(*ends, strict=True)]
+        likely, own = ([rows[each] for each in numbers] for rows in (self._places, self.hashes))
+        places = zip(homes, likely, own, strict=True)
         lines = transactions.read_messages(list(places))
         hash_of, lts = transactions.hash_of, transactions.lt
         for line, home, end, start in zip(lines, homes, consumed, sent, strict=True):
-            tx_hash = hash_of(home)
-            sender = tx_hash if not end else hash_of(start - 1) if start else None
-            line.extend((tx_hash, lts[home], tx_hash if end else None, sender))
+            consumer = hash_of(end - 1) if end and direction != "out" else None
+            sender = hash_of(start - 1) if start and direction != "in" else None
+            line.extend((hash_of(home), lts[home], consumer, sender))
         return [make_row(Message, line) for line in lines]
-
-    def list_lines(self, number: int) -> list[Any]:
-        """Return a message as a row of each transaction of the segment that has it."""
-        rows = [row for _, row in self.list_ends(number)]
-        msg_hash = self.hash_of(number)
-        return [
-            line
-            for record in self._segment.transactions.read_records(rows)
-            for line in record.messages
-            if line.msg_hash == msg_hash
-        ]
