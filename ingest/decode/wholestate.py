@@ -40,6 +40,7 @@ from tonlake.ingest.decode.cell.packed import (
     naming,
     split_packed,
 )
+from tonlake.ingest.decode.cell.slice import EXOTIC_BIT
 from tonlake.ingest.decode.cell.tree import PRUNED, CellTree, read_bits
 from tonlake.ingest.decode.native import decode_branch
 from tonlake.ingest.decode.rows import RowSet
@@ -104,7 +105,6 @@ _SHALLOWER = 1 / 3
 """The first leaf of n random keys is log2(n) forks deep on average, minus this."""
 
 _EMPTY_CELL = bytes(2)
-_EXOTIC_BIT = 8
 _FORK_REFS = 2
 
 
@@ -178,7 +178,7 @@ class WholeState:
         """Return a tree of a cell over empty placeholders, the cell, and its children's handles."""
         (packed,) = self._store.fetch([handle])
         body, children = split_packed(packed, self._store.width)
-        if body[0] & _EXOTIC_BIT:
+        if body[0] & EXOTIC_BIT:
             raise DecodeError(f"cell {handle.hex()} is exotic, so the state is incomplete")
         tree = CellTree()
         below = tuple(tree.append(_EMPTY_CELL) for _ in children)
@@ -208,7 +208,7 @@ def list_pruned(store: CellStore, root: Branch) -> tuple[list[Branch], list[Bran
         found = {
             each.cell
             for each, cell in zip(level, packed, strict=True)
-            if cell[0] & _EXOTIC_BIT and cell[2] == PRUNED
+            if cell[0] & EXOTIC_BIT and cell[2] == PRUNED
         }
         pruned += [each for each in level if each.cell in found]
         rest = [each for each in level if each.cell not in found]
@@ -325,7 +325,7 @@ def _open_forks(store: CellStore, level: Sequence[Branch]) -> list[Branch]:
 
 def _open_node(node: Branch, packed: bytes, width: int) -> list[Branch]:
     body, children = split_packed(packed, width)
-    if body[0] & _EXOTIC_BIT:
+    if body[0] & EXOTIC_BIT:
         raise DecodeError(f"accounts: cell {node.cell.hex()} is exotic, so the state is incomplete")
     key, left, _ = read_label(*read_bits(body), node.bits_left, node.key)
     if not left:

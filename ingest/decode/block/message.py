@@ -18,6 +18,7 @@ import msgspec
 
 from tonlake.ingest.decode.cell.build import append_cell, pack_head
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.slice import EXOTIC_BIT
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
 from tonlake.ingest.errors import DecodeError
@@ -127,7 +128,6 @@ Message = tuple[Any, ...]
 EXTRA_FLAGS_VERSION = 12
 """Global version from which int_msg_info has extra_flags in place of ihr_fee."""
 
-_EXOTIC_BIT = 8
 _OPCODE_BITS = 32
 _NO_BITS_NO_REFS = b"\x00\x00"
 
@@ -258,7 +258,7 @@ class MessageDecoder:
         cell = children[ref]
         head = self._tree.cells[cell]
         opcode = None
-        if not head[0] & _EXOTIC_BIT and self._tree.bit_length(cell) >= _OPCODE_BITS:
+        if not head[0] & EXOTIC_BIT and self._tree.bit_length(cell) >= _OPCODE_BITS:
             opcode = int.from_bytes(head[2:6], "big", signed=True)
         return self._take(cell), opcode
 

@@ -40,7 +40,7 @@ from tonlake.ingest.decode.cell.dictionary import (
     load_label,
 )
 from tonlake.ingest.decode.cell.packed import pack_cell
-from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.slice import EXOTIC_BIT, CellSlice
 from tonlake.ingest.decode.cell.tree import MAX_LEVEL, ORDINARY, PRUNED, CellTree
 from tonlake.ingest.decode.rows import Row, RowSet
 from tonlake.ingest.errors import BocError, DecodeError, IngestError
@@ -165,8 +165,6 @@ def read_config(tree: CellTree, state: ShardState) -> int | None:
     return extra.load_ref()
 
 
-_EXOTIC_BIT = 8
-
 CellAt = tuple[int, int]
 """A cell and its Merkle depth: the number of Merkle cells of the state above it."""
 
@@ -217,7 +215,7 @@ def iter_depths(tree: CellTree, roots: Iterable[CellAt]) -> Iterator[tuple[int, 
         for cell in found:
             children = links[cell]
             # A Merkle cell: no other exotic cell has children.
-            if children and cells[cell][0] & _EXOTIC_BIT:
+            if children and cells[cell][0] & EXOTIC_BIT:
                 waiting.setdefault(depth + 1, {}).update(dict.fromkeys(children))
                 continue
             for child in children:

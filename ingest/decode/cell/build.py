@@ -7,7 +7,7 @@ from secrets import randbits
 from typing import Self, TypeAlias
 
 from tonlake.ingest.decode.cell.envelope import NATIVE
-from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.slice import EXOTIC_BIT, CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree, exotic_mask, hash_plain
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BocError
@@ -18,7 +18,6 @@ Rest: TypeAlias = tuple[int, int, int]
 
 MAX_BITS = 1023
 MAX_REFS = 4
-_EXOTIC_BIT = 8
 _COINS_LENGTH_BITS = 4
 
 
@@ -109,7 +108,7 @@ def append_cell(
     tree: CellTree, value: int, bits: int, children: tuple[int, ...], *, exotic: bool = False
 ) -> int:
     """Append a cell with data ``value`` of ``bits`` bits and these children; return its index."""
-    d1 = len(children) | (_EXOTIC_BIT if exotic else 0)
+    d1 = len(children) | (EXOTIC_BIT if exotic else 0)
     cell = pack_head(d1, value, bits)
     masks = [tree.level_mask(child) for child in children]
     mask = exotic_mask(cell, masks) if exotic else reduce(or_, masks, 0)

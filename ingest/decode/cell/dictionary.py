@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.slice import EXOTIC_BIT, CellSlice
 from tonlake.ingest.decode.cell.tree import ORDINARY, PRUNED, CellTree
 from tonlake.ingest.errors import BocError, CellUnderflow
 
 _FORK_REFS = 2
-_EXOTIC_BIT = 8
 _PRUNED_ONCE = 0x28
 """First descriptor of pruned branches with one level, and of no other cells."""
 _LABEL_OF_NOTHING = 0x40
@@ -130,7 +129,7 @@ def _walk(
         if not steps:
             raise BocError(f"hash map at cell {cell} repeats its nodes too often")
         head = cells[cell]
-        is_exotic = head[0] & _EXOTIC_BIT
+        is_exotic = head[0] & EXOTIC_BIT
         if is_exotic and skip_pruned and head[2] == PRUNED:
             continue
         has_label = not head[1] or head[2] >= _LABEL_OF_NOTHING

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 TAG_BITS = [(last & -last).bit_length() for last in range(256)]
 """Bits of the data from the completion tag on, by the last byte."""
 _COINS_LENGTH_BITS = 4
-_EXOTIC_BIT = 8
+EXOTIC_BIT = 8
 _from_bytes = int.from_bytes
 
 
@@ -28,7 +28,7 @@ class CellSlice:
         if head[1] & 1:  # completed with a one and zeroes
             tag = TAG_BITS[head[-1]]
             value, bits = value >> tag, bits - tag
-        if head[0] & _EXOTIC_BIT:
+        if head[0] & EXOTIC_BIT:
             value, bits = tree.bits(cell)
         self.value = value
         self.bits_left = bits

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 from tonlake.ingest.decode.cell.envelope import NATIVE
-from tonlake.ingest.decode.cell.slice import TAG_BITS, CellSlice
+from tonlake.ingest.decode.cell.slice import EXOTIC_BIT, TAG_BITS, CellSlice
 from tonlake.ingest.decode.cell.writer import Plan
 from tonlake.ingest.errors import BocError
 
@@ -70,7 +70,6 @@ def exotic_mask(cell: bytes, child_masks: Sequence[int]) -> int:
 MAX_DEPTH = 1024
 """Deepest tree the node accepts (``CellTraits::max_depth``)."""
 
-_EXOTIC_BIT = 8
 _LEVEL_ONE = 1
 # Highest first descriptor of an ordinary cell without levels.
 _MAX_PLAIN_D1 = 4
@@ -232,7 +231,7 @@ class Digests:
     def _fill(self, cell: int) -> None:
         head = self._cells[cell]
         mask = head[0] >> 5
-        kind = head[2] if head[0] & _EXOTIC_BIT else 0
+        kind = head[2] if head[0] & EXOTIC_BIT else 0
         if kind == PRUNED:
             self._fill_pruned(cell, mask)
         elif kind in (MERKLE_PROOF, MERKLE_UPDATE):
@@ -297,7 +296,7 @@ _from_bytes = int.from_bytes
 
 def read_bits(head: bytes) -> tuple[int, int]:
     """Return the data of an ordinary cell as an integer, and its number of bits."""
-    if head[0] & _EXOTIC_BIT:
+    if head[0] & EXOTIC_BIT:
         name = KIND_NAMES.get(head[2], "exotic")
         raise BocError(f"expected an ordinary cell, found a {name} cell")
     if not head[1] & 1:
@@ -368,7 +367,7 @@ class CellTree:
     def kind(self, cell: int) -> int:
         """Return ORDINARY, PRUNED, LIBRARY, MERKLE_PROOF or MERKLE_UPDATE."""
         head = self.cells[cell]
-        return head[2] if head[0] & _EXOTIC_BIT else ORDINARY
+        return head[2] if head[0] & EXOTIC_BIT else ORDINARY
 
     def level_mask(self, cell: int) -> int:
         """Return the level mask of a cell, 0 to 7."""
@@ -399,7 +398,7 @@ class CellTree:
         """Return the hash that a pruned branch stores for a level; None for any other cell."""
         head = self.cells[cell]
         mask = head[0] >> 5
-        if not mask >> level or not head[0] & _EXOTIC_BIT or head[2] != PRUNED:
+        if not mask >> level or not head[0] & EXOTIC_BIT or head[2] != PRUNED:
             return None
         start = 4 + (mask & ((1 << level) - 1)).bit_count() * HASH_BYTES
         return head[start : start + HASH_BYTES]
@@ -489,7 +488,7 @@ class CellTree:
             if depths[child] >= depth:
                 depth = depths[child] + 1
         mask = masks >> 5
-        if d1 & _EXOTIC_BIT:
+        if d1 & EXOTIC_BIT:
             mask = exotic_mask(cells[cell], [cells[child][0] >> 5 for child in children])
         if d1 >> 5 != mask:
             raise BocError(f"cell {cell} claims level mask {d1 >> 5}, but has {mask}")

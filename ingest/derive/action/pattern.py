@@ -231,11 +231,10 @@ class Choice(Pattern):
 class Chain(Pattern):
     """A chain of blocks of one pattern, each the child of the previous, with another at the end."""
 
-    def __init__(self, link: Pattern, end: Pattern) -> None:
+    def __init__(self, link: Pattern, *, until: Pattern) -> None:
         """Set the patterns of the links and of the end."""
-        super().__init__(*link.heads, *end.heads)
-        self._link = link
-        self._end = end
+        super().__init__(*link.heads, *until.heads)
+        self._link, self._end = link, until
 
     def match(self, block: Block) -> Match | None:
         """Return the match of the whole chain, however long it is."""
@@ -282,13 +281,11 @@ def built(*types: str, name: str = "") -> Pattern:
 def jettons(name: str = "", *, carrying: int | None = None) -> Pattern:
     """Return the pattern of a transfer of jettons, by the opcode that they carry."""
     pattern = built(JETTON_TRANSFER, name=name)
-    return pattern if carrying is None else pattern.where(lambda block: carries(block, carrying))
-
-
-def carries(block: Block, opcode: int) -> bool:
-    """Return whether the forward payload of jettons has an opcode."""
-    payload = block["payload"]
-    return payload is not None and payload.peek_opcode() == opcode
+    if carrying is None:
+        return pattern
+    return pattern.where(
+        lambda block: bool(block["payload"]) and block["payload"].peek_opcode() == carrying
+    )
 
 
 def comment(*comments: str) -> Pattern:
@@ -296,21 +293,10 @@ def comment(*comments: str) -> Pattern:
     return Pattern(*((TRANSFER, comment) for comment in comments))
 
 
-def anything() -> Pattern:
-    """Return the pattern of any block."""
-    return Pattern()
-
-
-def one_of(*options: Pattern) -> Choice:
-    """Return the pattern of the first option that fits."""
-    return Choice(*options)
+anything, one_of, repeat = Pattern, Choice, Chain
+"""What the classes are called in rules."""
 
 
 def relay(*links: Pattern) -> Pattern:
     """Return the pattern of messages of which each causes the next."""
     return reduce(lambda later, earlier: earlier.then(later), reversed(links))
-
-
-def repeat(link: Pattern, *, until: Pattern) -> Chain:
-    """Return the pattern of a chain."""
-    return Chain(link, until)

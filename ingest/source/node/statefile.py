@@ -39,6 +39,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import read_label, store_label
 from tonlake.ingest.decode.cell.envelope import NATIVE, read_envelope
 from tonlake.ingest.decode.cell.packed import CellStore, naming, split_packed
+from tonlake.ingest.decode.cell.slice import EXOTIC_BIT
 from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, CellTree, exotic_mask, read_bits
 from tonlake.ingest.decode.wholestate import Branch, WholeState, list_pruned
 from tonlake.ingest.errors import BlockUnavailable, BocError, IngestError, SourceError
@@ -233,7 +234,7 @@ class StateBag:
 
     def _digest(self, cell: int) -> tuple[bytes, int]:
         body, refs = self.cells.read(cell)
-        if body[0] & _EXOTIC_BIT:
+        if body[0] & EXOTIC_BIT:
             if refs:
                 return self._digest_merkle(cell)
             mask = exotic_mask(body, ())
@@ -242,7 +243,7 @@ class StateBag:
                 depth = int.from_bytes(body[depth_at : depth_at + _DEPTH_BYTES], "big")
                 return body[_HASH_AT : _HASH_AT + _HASH_BYTES], depth
         mask = reduce(or_, (self.cells.read(ref)[0][0] >> 5 for ref in refs), 0)
-        if not body[0] & _EXOTIC_BIT and body[0] >> 5 != mask:
+        if not body[0] & EXOTIC_BIT and body[0] >> 5 != mask:
             raise BocError(f"cell {cell} claims level mask {body[0] >> 5}, but has {mask}")
         below = [self.get_digest(_HANDLE.pack(ref)) for ref in refs]
         depths = b"".join(each[1].to_bytes(_DEPTH_BYTES, "big") for each in below)
@@ -306,7 +307,6 @@ _PART_NAME = re.compile(
 )
 _SPLIT = "statesplit_"
 _ACCOUNT_BITS, _SHARD_BITS = 256, 64
-_EXOTIC_BIT = 8
 
 Key = tuple[int, int, int]
 """Masterchain seqno, workchain and shard (unsigned) of a state."""
@@ -397,7 +397,7 @@ def _describe(bag: StateBag, branch: Branch) -> StatePart:
 def _find_root(bag: StateBag, root_hash: bytes) -> bytes:
     root = bag.root
     (packed,) = bag.cells.fetch([root])
-    if packed[0] & _EXOTIC_BIT and packed[2] == MERKLE_PROOF:
+    if packed[0] & EXOTIC_BIT and packed[2] == MERKLE_PROOF:
         (root,) = split_packed(packed, bag.cells.width)[1]
     found, _ = bag.get_digest(root)
     if found != root_hash:
@@ -422,7 +422,7 @@ def _hash_below(bag: StateBag, cell: bytes, branch: Branch) -> bytes | None:
     """Return the hash of a node without the branch's prefix in its label; None if not there."""
     (packed,) = bag.cells.fetch([cell])
     body, children = split_packed(packed, bag.cells.width)
-    if body[0] & _EXOTIC_BIT:
+    if body[0] & EXOTIC_BIT:
         return None
     value, size = read_bits(body)
     try:
