@@ -35,20 +35,16 @@ def without_collector() -> Iterator[None]:
 Row = tuple[Any, ...]
 
 
-class RowSet:
+class RowSet(dict[str, list[Row]]):
     """Rows of all base tables; a row is a tuple of the table's columns in schema order."""
 
     def __init__(self) -> None:
         """Start without rows."""
-        self.rows: dict[str, list[Row]] = {table.name: [] for table in BASE_TABLES}
-
-    def table(self, name: str) -> list[Row]:
-        """Return the list of rows of a table, to append to."""
-        return self.rows[name]
+        super().__init__((table.name, []) for table in BASE_TABLES)
 
     def to_arrow(self) -> dict[str, pa.Table]:
         """Return every table as Arrow, sorted as its schema says."""
-        return {name: make_table(TABLES[name], rows) for name, rows in self.rows.items()}
+        return {name: make_table(TABLES[name], rows) for name, rows in self.items()}
 
 
 def make_table(table: Table, rows: list[Row]) -> pa.Table:

@@ -68,7 +68,7 @@ def decode_zero_states(states: Sequence[ZeroState]) -> dict[str, pa.Table]:
 def decode_states(trees: Sequence[CellTree], *, mc_seqno: int) -> dict[str, pa.Table]:
     """Decode complete shard states after one masterchain block; tables as for zero states."""
     rows = RowSet()
-    cells = StateCells(rows.table("state_cells"))
+    cells = StateCells(rows["state_cells"])
     for tree in trees:
         if tree.level_mask(tree.roots[0]):
             raise DecodeError("shard state: parts of it are pruned, so it is incomplete")
@@ -82,11 +82,11 @@ def _read_rows(tree: CellTree, mc_seqno: int, rows: RowSet, cells: StateCells) -
     at = StateAt(shard.workchain, shard.shard, shard.seqno, mc_seqno, shard.gen_utime)
     _count, roots = _add_accounts(tree, iter_shard_accounts(tree, shard.accounts), at, rows)
     libraries = read_all_libraries(tree, read_libraries(tree, shard), mc_seqno)
-    rows.table("libraries").extend([row for row, _ in libraries])
+    rows["libraries"].extend([row for row, _ in libraries])
     roots += [(library, 0) for _, library in libraries]
     config = read_config(tree, shard)
     if config is not None:
-        rows.table("config_params").extend(read_params(tree, config, mc_seqno, shard.gen_utime))
+        rows["config_params"].extend(read_params(tree, config, mc_seqno, shard.gen_utime))
     cells.keep(tree, roots, mc_seqno)
 
 
@@ -157,9 +157,9 @@ class WholeState:
                 for row, cell in read_all_libraries(tree, places[children[held]], mc_seqno)
                 if row[1] not in skip
             ]
-            rows.table(LIBRARIES.name).extend([row for row, _ in libraries])
+            rows[LIBRARIES.name].extend([row for row, _ in libraries])
             roots = [(cell, 0) for _, cell in libraries]
-            StateCells(rows.table(STATE_CELLS.name)).keep(tree, roots, mc_seqno)
+            StateCells(rows[STATE_CELLS.name]).keep(tree, roots, mc_seqno)
         return _take(rows, LIBRARIES.name, STATE_CELLS.name)
 
     def decode_config(self, key_seqno: int) -> Tables:
@@ -171,7 +171,7 @@ class WholeState:
             if held is not None:
                 tree, places = _build(Loaded(self._store, [children[held]]))
                 params = read_params(tree, places[children[held]], key_seqno, self._top.gen_utime)
-                rows.table(CONFIG_PARAMS.name).extend(params)
+                rows[CONFIG_PARAMS.name].extend(params)
         return _take(rows, CONFIG_PARAMS.name)
 
     def _open(self, handle: bytes) -> tuple[CellTree, int, list[bytes]]:
@@ -257,7 +257,7 @@ def _decode_slowly(
     leaves = iter_hashmap(tree, places[branch.cell], branch.bits_left, key=branch.key)
     entries = (load_leaf(key, leaf) for key, leaf in leaves)
     count, roots = _add_accounts(tree, entries, at, rows, skip, only_active=only_active)
-    pruned = StateCells(rows.table(STATE_CELLS.name)).keep(tree, roots, at.mc_seqno)
+    pruned = StateCells(rows[STATE_CELLS.name]).keep(tree, roots, at.mc_seqno)
     if pruned:
         raise DecodeError(
             f"accounts: cell {min(pruned).hex()} is pruned, so the state is incomplete"
@@ -285,7 +285,7 @@ def _add_accounts(
         if entry.account not in skip:
             last = entry.last_trans_lt, entry.last_trans_hash
             touched = Touched(entry.account, *last, tree.hash(entry.cell))
-            rows.table(ACCOUNT_STATES.name).append(make_row(tree, at, touched, account))
+            rows[ACCOUNT_STATES.name].append(make_row(tree, at, touched, account))
     return count, roots
 
 

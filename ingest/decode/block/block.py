@@ -69,7 +69,7 @@ def decode_in_python(
 ) -> dict[str, pa.Table]:
     """Implement ``decode_bundles`` in Python; ``tops`` are named by a block verified before."""
     rows = RowSet()
-    cells = StateCells(rows.table("state_cells"))
+    cells = StateCells(rows["state_cells"])
     for bundle in bundles:
         for raw in bundle.blocks:
             tree = open_block(raw, is_named=raw.id in tops)
@@ -113,11 +113,11 @@ def _decode_block(
     # If the configuration is unknown, assume the newest version that the block's creator supports.
     version = bundle.versions.get(header.prev_key_block_seqno, header.gen_software_version)
     touched, count = _decode_transactions(tree, header, mc_seqno, version, rows)
-    rows.table("blocks").append(_make_block_row(header, raw, mc_seqno, count))
+    rows["blocks"].append(_make_block_row(header, raw, mc_seqno, count))
     decode_update(tree, header, mc_seqno, touched, rows, cells)
     if header.workchain == MASTERCHAIN:
-        rows.table("shard_blocks").extend(_make_shard_rows(tree, header, raw))
-        rows.table("config_params").extend(config_rows(tree, mc_seqno, header.gen_utime))
+        rows["shard_blocks"].extend(_make_shard_rows(tree, header, raw))
+        rows["config_params"].extend(config_rows(tree, mc_seqno, header.gen_utime))
 
 
 def _decode_transactions(
@@ -125,8 +125,8 @@ def _decode_transactions(
 ) -> tuple[list[Touched], int]:
     place = BlockPlace(header.workchain, header.shard, header.seqno, mc_seqno)
     decode = TransactionDecoder(tree, place, version).decode
-    add = rows.table("transactions").append
-    add_messages = rows.table("messages").extend
+    add = rows["transactions"].append
+    add_messages = rows["messages"].extend
     touched = []
     count = 0
     blocks = list(_iter_account_blocks(tree))

@@ -418,10 +418,10 @@ def decode_update(
     old, new = tree.refs(parts.state_update)
     at = StateAt(header.workchain, header.shard, header.seqno, mc_seqno, header.gen_utime)
     states, roots = _read_accounts(tree, new, at, touched, header.gen_software_version)
-    rows.table("account_states").extend(states)
+    rows["account_states"].extend(states)
     if header.workchain == MASTERCHAIN:
         libraries, contents = read_library_changes(tree, old, new, mc_seqno)
-        rows.table("libraries").extend(libraries)
+        rows["libraries"].extend(libraries)
         roots += contents
     pruned = cells.keep(tree, [(root, 0) for root in roots], mc_seqno)
     if pruned:

@@ -16,7 +16,7 @@ LIBRARY = TABLES["libraries"].names
 def test_rows_become_sorted_typed_tables() -> None:
     rows = RowSet()
     for first in (3, 1, 2):
-        rows.table("state_cells").append((bytes([first]) * 32, 7, b"\x00\x00", [bytes(32)]))
+        rows["state_cells"].append((bytes([first]) * 32, 7, b"\x00\x00", [bytes(32)]))
     tables = rows.to_arrow()
     assert set(tables) == {table.name for table in BASE_TABLES}
     cells = tables["state_cells"]
@@ -32,7 +32,7 @@ def test_amounts_keep_every_digit() -> None:
     row = dict.fromkeys(TABLES["messages"].names) | hashes | numbers | kinds
     row["extra_flags"] = (1 << 120) - 1
     rows = RowSet()
-    rows.table("messages").append(tuple(row.values()))
+    rows["messages"].append(tuple(row.values()))
     found = rows.to_arrow()["messages"].to_pylist()[0]
     assert found == row | {"extra_flags": Decimal((1 << 120) - 1)}
 
@@ -40,8 +40,8 @@ def test_amounts_keep_every_digit() -> None:
 @pytest.mark.parametrize("value", [1 << 63, -(1 << 63) - 1])
 def test_a_number_that_does_not_fit_names_its_row(value: int) -> None:
     rows = RowSet()
-    rows.table("state_cells").append((b"\x01" * 32, 1, b"", []))
-    rows.table("state_cells").append((b"\x02" * 32, value, b"", []))
+    rows["state_cells"].append((b"\x01" * 32, 1, b"", []))
+    rows["state_cells"].append((b"\x02" * 32, value, b"", []))
     with pytest.raises(DecodeError, match=rf"state_cells.mc_seqno of hash 0202.*: {value} is out"):
         rows.to_arrow()
 

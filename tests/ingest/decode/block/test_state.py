@@ -603,9 +603,7 @@ def test_a_touched_account_without_a_state_is_an_error(demo: Network) -> None:
     rows = RowSet()
     touched = [Touched(b"\3" * 32, 1, b"\4" * 32, b"\5" * 32)]
     with pytest.raises(DecodeError, match=r"account -1:0303.* but the update has none"):
-        decode_update(
-            tree, read_header(tree), 1, touched, rows, StateCells(rows.table("state_cells"))
-        )
+        decode_update(tree, read_header(tree), 1, touched, rows, StateCells(rows["state_cells"]))
 
 
 Libraries = dict[int, tuple[int, ...]]

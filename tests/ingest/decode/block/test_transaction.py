@@ -151,7 +151,7 @@ def test_numbers_too_large_for_the_lake_name_the_transaction(data: st.DataObject
     row = list(decoded.row)
     for name in ("lt", "prev_trans_lt"):
         row[TRANSACTIONS.names.index(name)] = 5
-    rows.table("transactions").append(tuple(row))
+    rows["transactions"].append(tuple(row))
     account = to.columns["account"].hex()
     with pytest.raises(
         DecodeError, match=f"storage_fees_collected of workchain 0, account {account}"

@@ -45,7 +45,7 @@ def recorded(shared: Path) -> list[Row]:
 def read_states(recorded: list[Row]) -> dict[str, pa.Table]:
     """Return the rows of a block after which accounts have the recorded states."""
     rows = RowSet()
-    cells = StateCells(rows.table("state_cells"))
+    cells = StateCells(rows["state_cells"])
     for one in recorded:
         tree = parse_boc(base64.b64decode(one["shard_account_boc"]))
         start = tree.slice(tree.roots[0])
@@ -54,7 +54,7 @@ def read_states(recorded: list[Row]) -> dict[str, pa.Table]:
         state = read_account(tree, cell, global_version=GLOBAL_VERSION)
         touched = Touched(parse_address(one["account"]).account, lt, last_hash, tree.hash(cell))
         at = StateAt(0, SHARD, 1, 1, NOW)
-        rows.table("account_states").append(make_row(tree, at, touched, state))
+        rows["account_states"].append(make_row(tree, at, touched, state))
         cells.keep(tree, [(cell, 0)], 1)
     return rows.to_arrow()
 
@@ -161,7 +161,7 @@ class Deployment(NamedTuple):
 def read_deployments(shared: Path) -> tuple[list[Deployment], pa.Table]:
     """Return the jetton wallets whose deployment was recorded, and their cells."""
     rows = RowSet()
-    cells = StateCells(rows.table("state_cells"))
+    cells = StateCells(rows["state_cells"])
     found: list[Deployment] = []
     for trace in read_lines(shared / "data/classifier/traces.jsonl.zst"):
         for transaction in trace["transactions"]:
