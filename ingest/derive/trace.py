@@ -331,9 +331,11 @@ class TraceFiles:
         Raises:
             TraceImpossible: the messages form a cycle.
             TracesMissing: the lake has transactions without traces.
-            LakeCorrupt: a file to be replaced is damaged.
         """
-        _check_traced(state)
+        if TRANSACTIONS.name in state.by_table and not state.by_table.keys() & TRACE_TABLES:
+            raise TracesMissing(
+                "the lake has transactions without traces: run `tonlake rebuild traces` first"
+            )
         opened = list_open_files(state, *TRACE_TABLES)
         transactions = rows.get(TRANSACTIONS.name, TRANSACTIONS.empty).select(TRANSACTION_COLUMNS)
         messages = rows.get(MESSAGES.name, MESSAGES.empty).select(MESSAGE_COLUMNS)
@@ -421,25 +423,13 @@ def move_rows(rows: pa.Table, moved: pa.Table) -> pa.Table:
     return pa.table(columns, schema=rows.schema)
 
 
-def _check_traced(state: LogState) -> None:
-    if TRANSACTIONS.name in state.by_table and not state.by_table.keys() & TRACE_TABLES:
-        raise TracesMissing(
-            "the lake has transactions without traces: run `tonlake rebuild traces` first"
-        )
-
-
 _COLUMNS = {TRANSACTIONS.name: TRANSACTION_COLUMNS, MESSAGES.name: MESSAGE_COLUMNS}
 
 
 def rederive_traces(
     lake_dir: Path, state: LogState, _settings: IngestSections, scope: Scope
 ) -> Derivation:
-    """Return the trace files of all ranges, which replace the present ones.
-
-    Raises:
-        LakeCorrupt: a base file is damaged.
-        TraceImpossible: the messages cannot come from a chain.
-    """
+    """Return the trace files of all ranges; TraceImpossible if no chain has such messages."""
     old = frozenset(file.path for file in list_files(state, *TRACE_TABLES))
     return Derivation(_rederive_ranges(lake_dir, state, scope.on_range), old)
 
@@ -458,7 +448,12 @@ def _rederive_ranges(
             for name, columns in _COLUMNS.items()
         )
         step = assemble(transactions, messages, before)
-        _check_order(step.moved, step.complete, place)
+        ends = step.complete["mc_seqno_end"].to_pylist()
+        if step.moved.num_rows or any(not place.first <= end <= place.last for end in ends):
+            raise TraceImpossible(
+                f"a message sent in masterchain blocks {place.first}..{place.last} was consumed in "
+                "an earlier one: the rows of transactions and messages cannot come from a chain"
+            )
         before = step.open
         yield NewFile(TRANSACTION_TRACES.name, place, step.transactions)
         yield NewFile(TRACES.name, place, step.complete)
@@ -467,23 +462,8 @@ def _rederive_ranges(
         yield from open_files(before, places[-1])
 
 
-def _check_order(moved: pa.Table, complete: pa.Table, place: Place) -> None:
-    """Raise TraceImpossible if a trace continues in a masterchain block before its root's."""
-    ends = complete["mc_seqno_end"].to_pylist()
-    if moved.num_rows or any(not place.first <= end <= place.last for end in ends):
-        raise TraceImpossible(
-            f"a message sent in masterchain blocks {place.first}..{place.last} was consumed in "
-            "an earlier one: the rows of transactions and messages cannot come from a chain"
-        )
-
-
 def reopen_traces(lake_dir: Path, state: LogState, first_gone: int) -> list[NewFile]:
-    """Return the open files of a lake without its masterchain blocks from ``first_gone`` on.
-
-    Raises:
-        LakeCorrupt: a required file is damaged.
-        TraceImpossible: the lake's traces do not match its rows.
-    """
+    """Return the open files of a lake without its masterchain blocks from ``first_gone`` on."""
     places = [place for place in list_places(state) if place.first < first_gone]
     starts = _list_cut(lake_dir, state, first_gone)
     oldest = pc.min(starts["mc_seqno_start"]).as_py() if starts.num_rows else first_gone

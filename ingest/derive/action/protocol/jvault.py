@@ -63,13 +63,8 @@ def _read_claimed(block: Block) -> list[str]:
     if root is None:
         return []
     keys = (key for key, _ in iter_hashmap(root.tree, root.cell, _ADDRESS_BITS))
-    return [_show_address(key) for key in keys]
-
-
-def _show_address(key: int) -> str:
-    """Return the account of addr_std without anycast in a dictionary key."""
-    workchain = key >> 256 & 0xFF
-    return f"{workchain - 256 if workchain > 127 else workchain}:{key & (1 << 256) - 1:064X}"  # noqa: PLR2004
+    # A key is addr_std without anycast.
+    return [f"{(key >> 256 & 0xFF ^ 128) - 128}:{key & (1 << 256) - 1:064X}" for key in keys]
 
 
 _REFERRERS = repeat(call(REQUEST_REFERRER), until=call(UPDATE_REFERRER).maybe).maybe

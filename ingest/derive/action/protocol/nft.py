@@ -109,11 +109,6 @@ _OF_SALES = (
 """Facts about payments, which only purchases have."""
 
 
-def _is_sold_on_getgems(block: Block) -> bool:
-    data = block.columns["nft_transfer_data"]
-    return bool(data["is_purchase"]) and data["marketplace"] == GETGEMS
-
-
 @rule("nft.mint", built(DEPLOYING).where(lambda block: len(block.deployments) == 1))
 def mint(match: Match) -> Draft | None:
     """Draft a mint: a message that deploys only an item."""
@@ -235,11 +230,13 @@ def assignment(match: Match) -> Draft | None:
     return Draft("nft_transfer", columns, more=more)
 
 
-@rule("nft.getgems_purchase", built("nft_transfer").where(_is_sold_on_getgems))
+@rule("nft.getgems_purchase", built("nft_transfer"))
 def getgems_purchase(match: Match) -> Draft | None:
     """Draft a purchase on Getgems: the transfer, with the payment to the previous owner."""
     moved = match.block
     data = moved["nft_transfer_data"]
+    if not data["is_purchase"] or data["marketplace"] != GETGEMS:
+        return None
     payout = next(
         (
             block

@@ -123,17 +123,16 @@ def _is_deployment(block: Block) -> bool:
     )
 
 
-def _is_sent_on(block: Block) -> bool:
-    """Return whether the item is that of the previous transfer."""
-    before = block.previous
-    return before is not None and before["asset_secondary"] == block["asset_secondary"]
-
-
 @rule(
     "sale.listing",
     built("nft_transfer").then(
         built(TON_TRANSFER, CALL, name="sale_init").where(_is_deployment),
-        built("nft_transfer", name="to_sale").where(_is_sent_on),
+        built("nft_transfer", name="to_sale").where(
+            lambda block: (
+                block.previous is not None
+                and block.previous["asset_secondary"] == block["asset_secondary"]
+            )
+        ),
     ),
 )
 def put_on_sale(match: Match) -> Draft | None:

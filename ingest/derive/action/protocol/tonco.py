@@ -60,15 +60,6 @@ def _read_source_wallet(order: Block) -> str | None:
     return wallet
 
 
-def _read_min_out(order: Block) -> int:
-    """Return the requested minimum amount.
-
-    TL-B of swap_params: amount:Coins sqrt_price_limit:uint160 min_out_amount:Coins.
-    """
-    amount: int = order.arguments().child().take("coins", 160, "coins")[2]
-    return amount
-
-
 @rule(
     "tonco.swap",
     call(SWAP, name="swap").then(exchange.pay(PAY_TO, SWAP, _MAX_HOPS)).after(exchange.SENT),
@@ -97,8 +88,11 @@ def swap(match: Match) -> Draft | None:
         incoming,
         outgoing,
         hops=hops,
-        # As in TON Center: the amount received, if the swap succeeded.
-        min_out_amount=_read_min_out(orders[-1]) if failed else outgoing.amount,
+        # As in TON Center: the amount received, if the swap succeeded. TL-B of swap_params:
+        # amount:Coins sqrt_price_limit:uint160 min_out_amount:Coins.
+        min_out_amount=orders[-1].arguments().child().take("coins", 160, "coins")[2]
+        if failed
+        else outgoing.amount,
         asset_out=find_asset(match.interfaces, other),
     )
     return Draft("jetton_swap", columns, failed=failed)

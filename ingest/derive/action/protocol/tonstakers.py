@@ -13,14 +13,6 @@ DEPOSIT_FEE_NANO = 1_000_000_000
 """Value that a deposit carries in addition to the stake."""
 
 
-def _find_payout_item(minting: Block) -> str | None:
-    """Return the NFT item created for a later payout."""
-    for after in minting.following:
-        if after.deployments:
-            return min(after.deployments)
-    return None
-
-
 def _find_pool(burnt: Block) -> str | None:
     """Return the pool of a burnt item, which ordered the first burn of a chain."""
     block = burnt.previous
@@ -92,7 +84,8 @@ def withdraw(match: Match) -> Draft:
         data = {"provider": PROVIDER, "ts_nft": None, "tokens_burnt": tokens}
         columns |= {"amount": amount, "staking_data": data}
         return Draft("tonstakers_withdraw", columns, failed=burn.failed, served="stake_withdrawal")
-    item = _find_payout_item(match["delayed"])
+    deployed = (min(each.deployments) for each in match["delayed"].following if each.deployments)
+    item = next(deployed, None)  # created for a later payout
     columns |= burn.pick(source_secondary="destination")
     columns |= {"amount": tokens, "staking_data": {"provider": PROVIDER, "ts_nft": item}}
     return Draft(
