@@ -115,25 +115,13 @@ class SharedValue(Generic[T]):
         return self._value
 
 
-class Channel:
-    """One end of a pipe between two processes that share a folder."""
-
-    def __init__(self, pipe: Connection, folder: Path) -> None:
-        """Use one end of a pipe, and the folder of buffers."""
-        self.close = pipe.close
-        self._pipe, self._folder = pipe, folder
-
-    def send(self, value: object) -> None:
-        """Pickle and send a value."""
-        self._pipe.send(pack(value, self._folder))
-
-    def receive(self) -> Any:  # noqa: ANN401 - any value
-        """Return the next value."""
-        packed: Packed = self._pipe.recv()
-        value = packed.open()
-        if packed.path is not None:
-            packed.path.unlink()
-        return value
+def receive(pipe: Connection) -> Any:  # noqa: ANN401 - any value
+    """Return the next packed value of a pipe, and remove its file."""
+    packed: Packed = pipe.recv()
+    value = packed.open()
+    if packed.path is not None:
+        packed.path.unlink()
+    return value
 
 
 _CONTEXT = multiprocessing.get_context("spawn")
@@ -149,7 +137,7 @@ class TaskProcess:
     def __init__(self, folder: Path, begin: Begin, *values: object) -> None:
         """Start the process with a call of ``begin``; function and values are pickled."""
         here, there = _CONTEXT.Pipe()
-        self._channel = Channel(here, folder)
+        self._pipe, self._folder = here, folder
         self._process = _CONTEXT.Process(
             target=_serve, args=(there, folder, begin, values), daemon=True
         )
@@ -161,8 +149,8 @@ class TaskProcess:
         """Return ``work(*values)``; function, values and result are pickled."""
         self.is_busy = True
         try:
-            self._channel.send((work, values))
-            result, error = self._channel.receive()
+            self._pipe.send(pack((work, values), self._folder))
+            result, error = receive(self._pipe)
         except (EOFError, OSError) as cause:
             self._process.join()
             code = self._process.exitcode or 0
@@ -181,20 +169,19 @@ class TaskProcess:
         if self.is_busy:
             self._process.terminate()
         else:
-            self._channel.close()
+            self._pipe.close()
 
     def join(self) -> None:
         """Wait until the process has ended."""
         self._process.join()
-        self._channel.close()
+        self._pipe.close()
 
 
 def _serve(pipe: Connection, folder: Path, begin: Begin, values: tuple[object, ...]) -> None:
     begin(*values)
-    channel = Channel(pipe, folder)
     while True:
         try:
-            work, given = channel.receive()
+            work, given = receive(pipe)
         except EOFError:
             AT_END.close()
             os._exit(0)  # unloading all modules would cost 0.2 s of CPU time
@@ -205,9 +192,9 @@ def _serve(pipe: Connection, folder: Path, begin: Begin, values: tuple[object, .
             answer = None, _portable(error)
         del given
         try:
-            channel.send(answer)
+            pipe.send(pack(answer, folder))
         except LakeFull as error:
-            channel.send((None, error))
+            pipe.send(pack((None, error), folder))
         del answer
 
 

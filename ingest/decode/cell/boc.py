@@ -30,10 +30,8 @@ _UNUSUAL = frozenset(d1 for d1 in range(256) if d1 & _HASHES_BIT or d1 & 7 > _MA
 def parse_boc(data: bytes, *, check_crc: bool = True) -> CellTree:
     """Parse a bag of cells; every cell is checked, even if no root reaches it.
 
-    ``check_crc=False`` skips the CRC, for callers that verify a hash of ``data`` anyway.
-
-    Raises:
-        BocError: the bytes are not a valid bag of cells; the message has the offset.
+    ``check_crc=False`` skips the CRC, for callers that verify a hash of ``data`` anyway. BocError
+    has the offset.
     """
     tree = CellTree()
     tree.data = data

@@ -28,11 +28,7 @@ def iter_hashmap(
 
     If ``root`` is a node of a larger dictionary, ``key`` is the prefix before its label. In a leaf
     of HashmapAug the slice is at the augmentation, which precedes the value. Every node counts as
-    one step; ``skip_pruned`` leaves out pruned branches.
-
-    Raises:
-        BocError: a label longer than the key, a node too short, an exotic cell, or far more keys
-            than cells.
+    one step; ``skip_pruned`` leaves out pruned branches. Far more keys than cells are a BocError.
     """
     return _walk(tree, [(root, key, key_bits)], skip_pruned=skip_pruned)
 
@@ -53,10 +49,7 @@ def iter_hashmap_slice(
 def find_leaf(tree: CellTree, root: int, key: int, key_bits: int) -> CellSlice | None:
     """Return a slice at the value of a key; None if the key is absent.
 
-    In a proof the whole path to the key, or to where it would be, must be present.
-
-    Raises:
-        BocError: part of the path is pruned, or a node is malformed.
+    In a proof the whole path to the key, or to where it would be, must be present, else BocError.
     """
     cell, left = root, key_bits
     while True:
@@ -160,15 +153,10 @@ Store = Callable[[CellBuilder, int], object]
 def build_hashmap(
     tree: CellTree, entries: Sequence[Entry], key_bits: int, store: Store = CellBuilder.store_ref
 ) -> int:
-    """Append ``Hashmap n X`` with these entries to the tree that contains the values.
+    """Append ``Hashmap n X`` to the tree that contains the values; return the index of its root.
 
-    X is ``^Cell``, unless ``store`` writes values in another form.
-
-    Returns:
-        The index of the root node.
-
-    Raises:
-        BocError: there are no entries, keys do not ascend, or do not fit ``key_bits``.
+    X is ``^Cell``, unless ``store`` writes values in another form. There must be entries, and their
+    keys ascend and fit ``key_bits``, else BocError.
     """
     if not entries or any(left[0] >= right[0] for left, right in pairwise(entries)):
         raise BocError("a hash map needs entries with ascending keys")

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tonlake.ingest.errors import BlockCorrupt, SourceError, WorkerLost
-from tonlake.ingest.run.process import AT_END, Channel, SharedValue, TaskProcess, pack
+from tonlake.ingest.run.process import AT_END, SharedValue, TaskProcess, pack, receive
 from tonlake.lake.errors import LakeCorrupt, LakeFull
 
 LARGE = 8 << 20
@@ -160,15 +160,14 @@ def count_open() -> int:
 def carry(value: object, folder: Path) -> Any:
     """Send a value from one end to the other, and return what arrives."""
     here, there = multiprocessing.Pipe()
-    sender, receiver = Channel(here, folder), Channel(there, folder)
-    thread = threading.Thread(target=sender.send, args=(value,))
+    thread = threading.Thread(target=lambda: here.send(pack(value, folder)))
     thread.start()
-    found = receiver.receive()
+    found = receive(there)
     thread.join()
-    sender.close()
+    here.close()
     with pytest.raises(EOFError):
-        receiver.receive()
-    receiver.close()
+        receive(there)
+    there.close()
     assert not list(folder.iterdir())
     return found
 
@@ -207,29 +206,20 @@ def test_a_table_outlives_its_file_and_its_channel(tmp_path: Path) -> None:
 def test_a_folder_that_was_swept_is_made_again(tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     table = pa.table({"a": range(10_000)})
-    here, there = multiprocessing.Pipe()
-    Channel(here, folder).send(table)
-    assert Channel(there, folder).receive() == table
-    here.close()
-    there.close()
+    assert pack(table, folder).open() == table
 
 
 def test_a_full_disk_is_named(tmp_path: Path) -> None:
-    here, there = multiprocessing.Pipe()
-    sender, receiver = (Channel(each, tmp_path) for each in (here, there))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
         with pytest.raises(LakeFull):
-            sender.send(pa.table({"a": range(100_000)}))
+            pack(pa.table({"a": range(100_000)}), tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not list(tmp_path.iterdir())
-    sender.send("goes on")
-    assert receiver.receive() == "goes on"
-    for each in (sender, receiver):
-        each.close()
+    assert pack("goes on", tmp_path).open() == "goes on"
 
 
 def test_shared_rows_are_written_once_and_their_file_removed(tmp_path: Path) -> None:

@@ -84,7 +84,6 @@ def list_messages(body: CellSlice) -> Iterator[int]:
     of send_mode:uint8 message:^MessageRelaxed.
 
     Raises:
-        CellUnderflow: a cell is too short.
         ActionUnreadable: the number of messages differs.
     """
     body.skip(SIGNATURE_BITS)

@@ -62,7 +62,6 @@ def _read_changes(body: Body) -> tuple[list[tuple[int, str | None]], bool | None
     """Read a request from ``out_actions`` on: its changes, and whether it allows signatures.
 
     Raises:
-        CellUnderflow: a cell is too short.
         ActionUnreadable: an action is unknown, or is not followed by just a signature.
     """
     body.maybe_ref()
