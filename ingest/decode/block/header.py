@@ -141,10 +141,7 @@ def sign_shard(shard: int) -> int:
 
 
 def read_own_info(tree: CellTree, cell: int) -> tuple[dict[str, Any], CellSlice]:
-    """Read the bits of BlockInfo; return its fields, and the slice at its references.
-
-    The fields include ``not_master``. References may be pruned, as in a proof of a header.
-    """
+    """Read the bits of BlockInfo; return its fields, and the slice at its references."""
     info = tree.slice(cell)
     check_tag(info, 32, _INFO_TAG, "block info")
     start = info.load_bytes(_INFO_START.size)

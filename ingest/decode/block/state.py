@@ -239,10 +239,7 @@ _VAR_UINT_7_BITS = 3
 
 
 class AccountState(msgspec.Struct, frozen=True):
-    """A parsed Account cell; ``extra_currencies``, ``code``, ``data``, ``library`` are cells.
-
-    The other fields are columns of ``account_states``; None if the form has no such field.
-    """
+    """A parsed Account cell: columns of ``account_states``, and the cells whose hashes are others."""
 
     account_status: str
     balance: int = 0
@@ -409,11 +406,7 @@ def decode_update(
     rows: RowSet,
     cells: StateCells,
 ) -> None:
-    """Add the changes of one block to ``account_states``, ``libraries`` and ``cells``.
-
-    ``touched`` lists every account with transactions in the block. Libraries are only read from
-    masterchain blocks.
-    """
+    """Add the changes of a block; ``touched`` are all accounts with transactions in it."""
     parts = read_parts(tree)
     old, new = tree.refs(parts.state_update)
     at = StateAt(header.workchain, header.shard, header.seqno, mc_seqno, header.gen_utime)

@@ -457,10 +457,7 @@ class NamedState(NamedTuple):
 
 
 class NamedStates(NamedTuple):
-    """The states of all shards after a masterchain block, by workchain and shard prefix.
-
-    ``key_seqno`` is the key block whose configuration is in force after the block.
-    """
+    """The states of all shards after a masterchain block, configured by block ``key_seqno``."""
 
     mc_seqno: int
     root_hash: bytes
