@@ -239,7 +239,7 @@ _VAR_UINT_7_BITS = 3
 
 
 class AccountState(msgspec.Struct, frozen=True):
-    """A parsed Account cell: columns of ``account_states``, and the cells whose hashes are others."""
+    """A parsed Account cell: columns of ``account_states``, or the cells that they hash."""
 
     account_status: str
     balance: int = 0
