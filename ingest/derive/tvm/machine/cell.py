@@ -28,16 +28,16 @@ class Cell:
     ``blocks`` caches the decoded instructions of parts of the cell (module ``code``).
     """
 
-    __slots__ = ("_depth", "_hash", "_origin", "_place", "bits", "blocks", "mask", "refs",
-                 "special", "value")  # fmt: skip
+    __slots__ = ("_origin", "_place", "bits", "blocks", "depth", "hash", "mask", "refs", "special",
+                 "value")  # fmt: skip
 
     value: int
     bits: int
     refs: tuple[Cell, ...]
     special: bool
     mask: int
-    _hash: bytes
-    _depth: int
+    hash: bytes
+    depth: int
     _origin: Source | None
     _place: int
     blocks: dict[tuple[int, int, int, int], list[Any]]
@@ -57,7 +57,7 @@ class Cell:
         """Read a cell of a tree, or compute what was not needed so far."""
         if name == "blocks":
             self.blocks = {}
-        elif name in ("_hash", "_depth"):
+        elif name in ("hash", "depth"):
             self._compute()
         elif name in ("_origin", "_place"):
             return None
@@ -65,30 +65,20 @@ class Cell:
             self._origin.read(self, self._place)
         return getattr(self, name)
 
-    @property
-    def hash(self) -> bytes:
-        """The representation hash."""
-        return self._hash
-
-    @property
-    def depth(self) -> int:
-        """The depth; 0 without references."""
-        return self._depth
-
     def _compute(self) -> None:
         if self._origin is not None:
-            self._hash = self._origin.tree.hash(self._place)
-            self._depth = self._origin.tree.depth(self._place)
+            self.hash = self._origin.tree.hash(self._place)
+            self.depth = self._origin.tree.depth(self._place)
         elif self.mask or self.special:
             tree, place = plant(self)
-            self._hash, self._depth = tree.hash(place), tree.depth(place)
+            self.hash, self.depth = tree.hash(place), tree.depth(place)
         else:
             refs = self.refs
-            self._depth = 1 + max((child.depth for child in refs), default=-1)
+            self.depth = 1 + max((child.depth for child in refs), default=-1)
             parts = [pack_head(len(refs), self.value, self.bits)]
             parts += [child.depth.to_bytes(2, "big") for child in refs]
             parts += [child.hash for child in refs]
-            self._hash = sha256(b"".join(parts)).digest()
+            self.hash = sha256(b"".join(parts)).digest()
 
     def level_hash(self, level: int) -> tuple[bytes, int]:
         """Return hash and depth at a level, 0 to 3."""

@@ -23,13 +23,11 @@ Save = dict[int, Any]
 _MAX_EXIT_CODE = 0xFFFF
 
 
+@dataclass(eq=False)
 class Quit(Exception):
     """The run ends with an exit code."""
 
-    def __init__(self, code: int) -> None:
-        """End with ``code``."""
-        super().__init__(code)
-        self.code = code
+    code: int
 
 
 class Continuation:
@@ -51,14 +49,15 @@ class Continuation:
         return Envelope(self)
 
 
+@dataclass(eq=False)
 class StartChild(Exception):
-    """A machine starts another (RUNVM); ``resume`` runs in it when the other has ended."""
+    """A machine starts another (RUNVM).
 
-    def __init__(self, child: Machine, resume: Callable[[Machine, int], Continuation]) -> None:
-        """Run ``child``; ``resume`` is given the machine that started it and the exit code."""
-        super().__init__()
-        self.child = child
-        self.resume = resume
+    ``resume`` is given the machine that started it and the exit code when the other has ended.
+    """
+
+    child: Machine
+    resume: Callable[[Machine, int], Continuation]
 
 
 @dataclass(slots=True, eq=False)

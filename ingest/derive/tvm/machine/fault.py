@@ -1,5 +1,6 @@
 """Exceptions of a run, with their exit codes."""
 
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -19,14 +20,12 @@ class Exit:
     OUT_OF_GAS = -14
 
 
+@dataclass(eq=False)
 class VmError(Exception):
-    """An exception that code can catch."""
+    """An exception that code can catch: an exit code, and its argument, a stack value."""
 
-    def __init__(self, code: int, argument: Any = 0) -> None:  # noqa: ANN401 - a stack value
-        """Throw an exit code with an argument."""
-        super().__init__(code)
-        self.code = code
-        self.argument = argument
+    code: int
+    argument: Any = 0
 
 
 class OutOfGas(Exception):

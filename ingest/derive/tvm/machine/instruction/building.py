@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from tonlake.ingest.decode.cell.build import MAX_BITS, MAX_REFS
-from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice, special_cell
+from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, special_cell
 from tonlake.ingest.derive.tvm.machine.code import QUIET, SIGNED, maker, numbered, step
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.instruction.number import fits_signed, fits_unsigned
@@ -138,22 +138,12 @@ def _store(
 step("ENDCST")(partial(_store, pop=_pop_finished, reverse=True, quiet=False))
 
 
-@maker("STREFCONST", "STREF2CONST")
-def _store_constant_refs(*cells: Cell) -> Step:
-    def run(machine: Machine) -> None:
-        machine.stack.append(machine.pop_builder().store(0, 0, cells))
-
-    return run
+def _store_constant(value: int, bits: int, refs: tuple[Cell, ...]) -> Step:
+    return lambda machine: machine.stack.append(machine.pop_builder().store(value, bits, refs))
 
 
-@maker("STSLICECONST")
-def _store_constant(part: Slice) -> Step:
-    value, bits, refs = part.uint(), part.bits, part.refs
-
-    def run(machine: Machine) -> None:
-        machine.stack.append(machine.pop_builder().store(value, bits, refs))
-
-    return run
+maker("STREFCONST", "STREF2CONST")(lambda *cells: _store_constant(0, 0, cells))
+maker("STSLICECONST")(lambda part: _store_constant(part.uint(), part.bits, part.refs))
 
 
 @step("ST{signed}LE{size}", signed=SIGNED, size={"4": 4, "8": 8})

@@ -59,17 +59,11 @@ def _set_arguments(machine: Machine, copied: int, more: int) -> None:
 maker("SETCONTARGS")(lambda copied, more: lambda machine: _set_arguments(machine, copied, more))
 
 
-@step("SETCONTVARARGS")
-def _set_variable_arguments(machine: Machine) -> None:
+@step("SET{copies}VARARGS", copies={"CONT": True, "NUM": False})
+def _set_variable_arguments(machine: Machine, *, copies: bool) -> None:
     machine.need(2)
     more = machine.pop_range(_MAX_COPIED, -1)
-    _set_arguments(machine, machine.pop_range(_MAX_COPIED), more)
-
-
-@step("SETNUMVARARGS")
-def _set_argument_count(machine: Machine) -> None:
-    machine.need(2)
-    _set_arguments(machine, 0, machine.pop_range(_MAX_COPIED, -1))
+    _set_arguments(machine, machine.pop_range(_MAX_COPIED) if copies else 0, more)
 
 
 @numbered("RETURNARGS", "RETURNVARARGS", _MAX_COPIED, count=1)

@@ -11,6 +11,7 @@ from tonlake.ingest.derive.tvm.machine.code import (
     WHEN,
     control,
     maker,
+    numbered,
     step,
     with_code,
     with_operands,
@@ -346,28 +347,14 @@ def _try(code: Slice, passed: int = -1, returned: int = -1) -> Step:
 # Codepages and debugging
 
 
-@with_operands("SETCP")
-def _set_codepage(number: int, _machine: Machine) -> None:
+@numbered("SETCP", "SETCPX", 0x7FFF, least=-0x8000, count=1)
+def _set_codepage(_machine: Machine, number: int) -> None:
     if number:
         raise VmError(Exit.INVALID_OPCODE)
 
 
-@step("SETCPX")
-def _set_codepage_variable(machine: Machine) -> None:
-    if machine.pop_range(0x7FFF, -0x8000):
-        raise VmError(Exit.INVALID_OPCODE)
-
-
-def _ignore(*_operands: Any) -> Step:  # noqa: ANN401 - operands of any kind
-    return _pass
-
-
-def _pass(_machine: Machine) -> None:
-    pass
-
-
-maker("DEBUG", "DUMP", "DEBUGSTR")(_ignore)
-step("DUMPSTK", "STRDUMP")(_pass)
+with_operands("DEBUG", "DUMP", "DEBUGSTR")(lambda *_operands: None)
+step("DUMPSTK", "STRDUMP")(lambda _machine: None)
 
 
 _RUN_GAS = 40

@@ -256,23 +256,15 @@ def _storage_fee(machine: Machine) -> None:
     machine.push_int(round_up((bit * bits + cell * cells) * seconds))
 
 
-def _pop_forward_fee(machine: Machine) -> tuple[int, int]:
-    """Return the lump price and the price of the bits and cells on the stack."""
+@step("GETFORWARDFEE{has_lump}", has_lump={"": True, "SIMPLE": False})
+def _forward_fee(machine: Machine, *, has_lump: bool) -> None:
     machine.need_all(3)
     is_masterchain = machine.pop_bool()
     bits = machine.pop_range(_MAX_UINT63)
     cells = machine.pop_range(_MAX_UINT63)
     prices = get_forward_prices(machine, is_masterchain)
-    return prices.lump, round_up(prices.bit * bits + prices.cell * cells)
-
-
-@step("GETFORWARDFEE")
-def _forward_fee(machine: Machine) -> None:
-    lump, fee = _pop_forward_fee(machine)
-    machine.push_int(lump + fee)
-
-
-step("GETFORWARDFEESIMPLE")(lambda machine: machine.push_int(_pop_forward_fee(machine)[1]))
+    fee = round_up(prices.bit * bits + prices.cell * cells)
+    machine.push_int(fee + prices.lump * has_lump)
 
 
 @step("GETORIGINALFWDFEE")
