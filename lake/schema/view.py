@@ -475,7 +475,7 @@ PRICES_DAILY = View(
         "TON and jettons by UTC day: the last price in dex_prices, or, of a token of liquid "
         "staking without one, TON for a token in the day's deposits of at least one TON."
     ),
-    bases=("dex_prices", "ton_prices", "actions", "v_jettons"),
+    bases=("dex_prices", "actions", "v_jettons"),
     columns=optional(
         Column("date", "date", "UTC day of the swaps or deposits"),
         *ASSET,

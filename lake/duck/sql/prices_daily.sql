@@ -1,10 +1,14 @@
 create or replace view prices_daily as
-with dollars as (
+-- Named once, and so bound once.
+with traded as not materialized (
+    from dex_prices
+),
+dollars as (
     select
         time::date as date,
         arg_max(usd, time) as usd,
         sum(volume_ton) as volume_ton
-    from ton_prices
+    from coin_prices('traded')
     group by time::date
 ),
 -- What pools of liquid staking gave for coins; those of other assets name it in asset2.
@@ -33,7 +37,7 @@ priced as (
         arg_max(close, time) as price,
         sum(volume_ton) as volume_ton,
         sum(trades)::bigint as trades
-    from dex_prices
+    from traded
     group by time::date, address, symbol
     union all by name
     select
@@ -46,7 +50,7 @@ priced as (
         staked.trades
     from staked
     join v_jettons on asset = address
-    anti join dex_prices as traded
+    anti join traded
         on asset = traded.address and staked.date = traded.time::date
     where decimals is not null
 )

@@ -165,6 +165,17 @@ create or replace macro valued_jettons(relation, jettons, price_list) as table
         and named.jetton_workchain = prices.workchain
         and named.time >= prices.time;
 
+-- TON in US dollars by hour; the relation is `dex_prices`.
+create or replace macro coin_prices(price_list) as table
+    select
+        prices.time,
+        median(1 / close) as usd,
+        sum(volume_ton) as volume_ton,
+        count(*) as stablecoins
+    from query_table(price_list) as prices
+    semi join stablecoins using (address)
+    group by prices.time;
+
 -- Rows with the trace of their transaction, and the comment in their body; the relations have
 -- tx_workchain, tx_account, tx_lt and body_hash, and are `transaction_traces` and `message_bodies`.
 create or replace macro with_trace_and_comment(relation, traces, bodies) as table
