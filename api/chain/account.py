@@ -172,21 +172,6 @@ def read_shard_account(call: Call, state: AccountState) -> bytes:
     return join_shard_account(account, state.last_trans_hash, state.last_trans_lt)
 
 
-class WalletKind(msgspec.Struct, frozen=True):
-    """A wallet version: its name in the API and the hash of its code."""
-
-    name: str
-    code_hash: bytes
-
-
-class WalletData(msgspec.Struct, frozen=True):
-    """Fields of a wallet's data; None if the version does not have the field."""
-
-    seqno: int
-    wallet_id: int | None = None
-    is_signature_allowed: bool | None = None
-
-
 _TABLE: tuple[tuple[str, str], ...] = (
     ("wallet v1 r1", "oM/CxIruFqJx8s/AtzgtgXVs7LEBfQd/qqs7tgL2how="),
     ("wallet v1 r2", "1JAvzJ+tdGmPqONTIgpo2g3PcuMryy657gQhfBfTBiw="),
@@ -200,26 +185,22 @@ _TABLE: tuple[tuple[str, str], ...] = (
     ("wallet v5 beta", "89fKU0k97trCizgZhqhJQDy6w9LFhHea8IEGWvCsS5M="),
     ("wallet v5 r1", "IINLe3KxEhR+Gy+0V7hOdNGjDwT3N9T2KmaOlVLSty8="),
 )
-WALLETS: dict[bytes, WalletKind] = {
-    code_hash: WalletKind(name, code_hash)
-    for name, code_hash in ((name, base64.b64decode(text)) for name, text in _TABLE)
-}
+WALLETS = {base64.b64decode(text): name for name, text in _TABLE}
 """Wallet versions by code hash, without highload wallets and others that have no seqno."""
 
 
-def read_wallet_data(kind: WalletKind, data: bytes) -> WalletData | None:
-    """Decode the data cell of a wallet from a bag of cells.
+def read_wallet_data(code_hash: bytes, data: bytes | None) -> dict[str, Any]:
+    """Return the fields that a wallet of this code has, from a bag of its data; {} without any.
 
-    Return None if the data is too short or an exotic cell: such a wallet cannot work.
+    Data that is too short or an exotic cell has none: such a wallet cannot work.
     """
     try:
-        tree = parse_boc(data)
-        found = read_wallet(kind.code_hash, tree.slice(tree.roots[0]))
+        tree = parse_boc(data or b"")
+        found = read_wallet(code_hash, tree.slice(tree.roots[0])) or {}
     except BocError:
-        return None
-    if found is None or found["seqno"] is None:
-        return None
-    return WalletData(found["seqno"], found["wallet_id"], found["is_signature_allowed"])
+        return {}
+    names = ("seqno", "wallet_id", "is_signature_allowed")
+    return {name: found[name] for name in names if found.get(name) is not None}
 
 
 LOG = logging.getLogger("tonlake.api")

@@ -86,25 +86,11 @@ def name_param(number: int) -> str:
 def decode_param(number: int, boc: bytes) -> Object | None:
     """Decode the bag of a configuration parameter; None if its format is unknown."""
     sign = "Minus" if number < 0 else ""
-    return _decode(f"Param{sign}{abs(number)}", boc)
+    return decode_data(f"Param{sign}{abs(number)}", boc)
 
 
-def decode_elector(data: bytes) -> Object | None:
-    """Decode the data of the elector; None if its format is unknown."""
-    return _decode("ElectorData", data)
-
-
-def decode_pool(data: bytes) -> Object | None:
-    """Decode the data of a nominator pool; None if its format is unknown."""
-    return _decode("NominatorPool", data)
-
-
-def decode_members(cell: bytes) -> Object | None:
-    """Decode the members of a Whales pool; None if their format is unknown."""
-    return _decode("WhalesMembers", cell)
-
-
-def _decode(name: str, boc: bytes) -> Object | None:
+def decode_data(name: str, boc: bytes) -> Object | None:
+    """Decode a bag of cells as the type ``name`` of ``config.tlb``; None if it does not fit."""
     try:
         tree = parse_boc(boc)
         source = tree.slice(tree.roots[0])

@@ -9,7 +9,6 @@ from datetime import UTC, date, datetime
 from functools import partial
 from itertools import groupby, product, starmap
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 import segno
@@ -27,6 +26,7 @@ from tonlake.api.explorer.frame import (
     convert,
     link,
     list_page,
+    name_path,
     read_address,
     read_offset,
 )
@@ -55,7 +55,7 @@ from tonlake.api.v3.layout.transaction import Message
 from tonlake.api.v3.page.listed import describe
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, find_keys
 from tonlake.api.v3.resource.action import Action
-from tonlake.api.v3.resource.answer import Metadata, WalletState
+from tonlake.api.v3.resource.answer import Metadata
 from tonlake.api.v3.route.account import (
     AccountStatesQuery,
     WalletStatesQuery,
@@ -132,11 +132,7 @@ class HistoryPage(ListPage, frozen=True, kw_only=True):
 
 
 def read_filters(question: Question) -> Filters:
-    """Return the filters among the parameters of a page.
-
-    Raises:
-        RequestInvalid: a filter has an invalid value.
-    """
+    """Return the filters among the parameters of a page; RequestInvalid if one is invalid."""
     texts = {name: question.argument(name).strip() for name in Filters.__struct_fields__}
     if texts["direction"] not in ("", *DIRECTIONS):
         raise RequestInvalid(f"direction is one of {', '.join(DIRECTIONS)}")
@@ -149,11 +145,7 @@ def read_filters(question: Question) -> Filters:
 
 
 def list_history(question: Question, address: Address) -> HistoryPage:
-    """Return one page of an account's history.
-
-    Raises:
-        RequestInvalid: a filter or the cursor is invalid.
-    """
+    """Return one page of an account's history; RequestInvalid for a bad filter or cursor."""
     filters = read_filters(question)
     actions, cursor, read = _find(question, address, filters)
     written = write_actions([action for action, _ in actions], question.names)
@@ -166,7 +158,7 @@ def list_history(question: Question, address: Address) -> HistoryPage:
         (day, list(entries))
         for day, entries in groupby(rows, lambda row: read_moment(row.written.utime).date())
     ]
-    account = f"/account/{quote(question.names.friendly(str(address)))}"
+    account = name_path(question, "account", str(address))
     kept = {**filters.chosen, **question.kept}
     start = question.argument("cursor")
     return HistoryPage(
@@ -222,7 +214,8 @@ def _find(
 ) -> tuple[list[tuple[Action, list[Movement]]], Cursor | None, int]:
     """Return the actions of a page, the cursor of the next page and the number of actions read."""
     found: list[tuple[Action, list[Movement]]] = []
-    cursor = _read_cursor(question)
+    start, convert_start = question.argument("cursor"), partial(parse_cursor, parts=2)
+    cursor = convert(start, convert_start, "invalid cursor") if start else None
     is_filtered = bool(filters.direction or filters.token)
     limit, read = BATCH if is_filtered else ROWS, 0
     while read < MAX_READ:
@@ -230,9 +223,10 @@ def _find(
         actions = _ask(question, query)
         for action in actions:
             read, cursor = read + 1, _mark(action, by_time=query.by_time)
-            movements = list_movements(action, str(address))
-            if _matches(filters, movements):
-                found.append((action, movements))
+            moved = list_movements(action, str(address))
+            directed = not filters.direction or name_direction(moved) == filters.direction
+            if directed and (not filters.token or filters.token in {one.asset for one in moved}):
+                found.append((action, moved))
             if len(found) == ROWS:
                 return found, cursor, read
         if len(actions) < limit:
@@ -288,12 +282,6 @@ def make_query(
     )
 
 
-def _matches(filters: Filters, movements: list[Movement]) -> bool:
-    if filters.direction and name_direction(movements) != filters.direction:
-        return False
-    return not filters.token or any(one.asset == filters.token for one in movements)
-
-
 def _mark(action: Action, *, by_time: bool) -> Cursor:
     """Return the cursor that continues after ``action``."""
     trace_end, end = int(action.trace_end_lt), int(action.end_lt)
@@ -301,11 +289,6 @@ def _mark(action: Action, *, by_time: bool) -> Cursor:
         trace_end, end = action.trace_end_utime, action.end_utime
     ids = (bytes.fromhex(write_hex(text)) for text in (action.trace_id, action.action_id))
     return Cursor(trace_end, next(ids), end, next(ids))
-
-
-def _read_cursor(question: Question) -> Cursor | None:
-    text = question.argument("cursor")
-    return convert(text, partial(parse_cursor, parts=2), "invalid cursor") if text else None
 
 
 def _read_day(name: str, text: str) -> int | None:
@@ -366,6 +349,7 @@ def show_account(question: Question) -> Shown:
     )
     question.names.learn(states.address_book, states.metadata)
     state = next(iter(states.accounts), None)
+    wallets = get_wallet_states(question.call, WalletStatesQuery(address=(address,))).wallets
     raw = str(address)
     shown = choose(question, "show", LISTS)
     values: Values = {
@@ -378,7 +362,7 @@ def show_account(question: Question) -> Shown:
         "state": state,
         "interfaces": list_certain((state and state.interfaces) or ()),
         "token_page": _find_token_page(states.metadata, raw),
-        "wallet": _describe_wallet(question, address),
+        "wallet": next((one for one in wallets if one.is_wallet), None),
         "domains": ask_or_say(lambda: _list_domains(question, address)),
         "balances": _draw_balance(question, address) if shown == "history" else None,
         "show": shown,
@@ -393,16 +377,6 @@ def _find_token_page(metadata: Metadata, raw: str) -> tuple[str, str] | None:
     known = metadata.get(raw)
     types = [info.type for info in known.token_info] if known else []
     return next((TOKEN_PAGES[name] for name in types if name in TOKEN_PAGES), None)
-
-
-def name_path(question: Question, kind: str, raw: str) -> str:
-    """Return the path of a page about the account ``raw``; ``kind`` is its first segment."""
-    return f"/{kind}/{quote(question.names.friendly(raw))}"
-
-
-def _describe_wallet(question: Question, address: Address) -> WalletState | None:
-    found = get_wallet_states(question.call, WalletStatesQuery(address=(address,))).wallets
-    return found[0] if found and found[0].is_wallet else None
 
 
 def _list_domains(question: Question, address: Address) -> list[str]:
@@ -507,7 +481,7 @@ def _list_messages(question: Question, address: Address) -> ListPage:
         only_externals=way == EXTERNAL,
     )
     rows: list[Any] = find_rows(question.call, query)
-    question.names.learn(*describe(question.call, starmap(Address, list_ends(rows))))
+    question.names.learn(**describe(question.call, starmap(Address, list_ends(rows))))
     build = make_builder(Message, question.call.settings.http.opcode_format)
     return _page(question, address, [build((row,)) for row in rows])
 

@@ -17,7 +17,7 @@ from tonlake.api.explorer.frame import (
     Shown,
     ask_or_say,
     convert,
-    link,
+    list_page,
     read_number,
     read_offset,
 )
@@ -67,21 +67,15 @@ class Shards(msgspec.Struct, frozen=True):
 
 
 def measure_shard(shard: int) -> tuple[float, float]:
-    """Return the start and end of a shard in the account id space of its workchain, 0 to 1.
-
-    Args:
-        shard: Unsigned shard id: the bits of the prefix, a one, then zeros.
-    """
+    """Return start and end, 0 to 1, of an unsigned shard id among the ids of its workchain."""
     low = shard & -shard
     return (shard - low) / (1 << ID_BITS), (shard + low) / (1 << ID_BITS)
 
 
 def draw_shards(committed: Sequence[Block], tops: Iterable[tuple[int, int, int]]) -> list[Shards]:
-    """Return one diagram per workchain.
+    """Return one diagram per workchain of the blocks that a masterchain block commits.
 
-    Args:
-        committed: The blocks that the masterchain block commits, in any order.
-        tops: Workchain, shard (unsigned) and seqno of the newest block of every shard.
+    ``tops`` are workchain, shard (unsigned) and seqno of the newest block of every shard.
     """
     blocks = {
         (block.workchain, int(block.shard, 16), block.seqno): block.tx_count for block in committed
@@ -195,34 +189,22 @@ def show_block(question: Question) -> Shown:
         AnswerNotFound, NotCovered: the lake does not have the block.
     """
     workchain, shard, seqno = _read_id(question.parts["id"])
-    query = BlocksQuery(workchain=workchain, shard=shard, seqno=seqno, limit=1, offset=0)
-    found = get_blocks(question.call, query).blocks
-    if not found:
+    place: Row = {"workchain": workchain, "shard": shard, "seqno": seqno}
+    blocks = get_blocks(question.call, BlocksQuery(**place, limit=1, offset=0)).blocks
+    if not blocks:
         raise AnswerNotFound(f"block {question.parts['id']} not found in this lake")
-    block = found[0]
-    offset = read_offset(question)
-    keys = find_keys(
-        question.call,
-        TransactionsQuery(
-            workchain=workchain,
-            shard=shard,
-            seqno=seqno,
-            limit=BLOCK_ROWS,
-            offset=offset,
-            sort="asc",
-        ),
-    )
-    listed = ask_transactions(question, keys)
-    here = f"/block/{workchain}:{block.shard.lower()}:{seqno}"
+    (block,) = blocks
+    page: Row = {"limit": BLOCK_ROWS, "offset": read_offset(question), "sort": "asc"}
+    keys = find_keys(question.call, TransactionsQuery(**place, **page))
+    name = f"{workchain}:{block.shard.lower()}:{seqno}"
     values = {
         "block": block,
         **(_show_masterchain(question, block) if workchain == MASTERCHAIN else _SHARD),
-        "transactions": listed.transactions,
+        "transactions": ask_transactions(question, keys).transactions,
         "next_blocks": list_next(question, block),
-        "newest": here if offset else "",
-        "older": link(here, offset=offset + BLOCK_ROWS) if len(keys) == BLOCK_ROWS else "",
+        "listed": list_page(question, f"/block/{name}", keys, BLOCK_ROWS),
     }
-    return Shown("block.html", f"Block {workchain}:{block.shard.lower()}:{seqno}", values)
+    return Shown("block.html", f"Block {name}", values)
 
 
 _SHARD: Row = {"committed": [], "shards": [], "changes": []}
@@ -231,19 +213,14 @@ _SHARD: Row = {"committed": [], "shards": [], "changes": []}
 
 def _show_masterchain(question: Question, block: Block) -> Row:
     """Return the shard blocks that the block commits and the configuration changes it makes."""
-    reader = question.call.reader
-    seqno = block.seqno
+    reader, seqno = question.call.reader, block.seqno
     committed = _list_committed(question, seqno)
     rows = reader.rows("v2/shards", mc_seqno=seqno)
     tops = [(row["workchain"], row["shard"] & SHARD_MASK, row["seqno"]) for row in rows]
     changes = None
     if block.key_block:
         changes = compare_configuration(reader, seqno, block.prev_key_block_seqno)
-    return {
-        "committed": committed,
-        "shards": draw_shards(committed, tops),
-        "changes": changes,
-    }
+    return {"committed": committed, "shards": draw_shards(committed, tops), "changes": changes}
 
 
 def _read_id(text: str) -> tuple[int, int, int]:
@@ -273,13 +250,8 @@ def list_next(question: Question, block: Block) -> list[Block]:
     shards = [shard - half, shard + half] if block.before_split else [shard]
     found: list[Block] = []
     for each in shards:
-        query = BlocksQuery(
-            workchain=block.workchain,
-            shard=parse_shard(f"{each:016x}"),
-            seqno=block.seqno + 1,
-            limit=1,
-            offset=0,
-        )
+        place: Row = {"workchain": block.workchain, "seqno": block.seqno + 1}
+        query = BlocksQuery(**place, shard=parse_shard(f"{each:016x}"), limit=1, offset=0)
         answer = ask_or_say(partial(get_blocks, question.call, query))
         found += [] if isinstance(answer, str) else answer.blocks
     return found
@@ -292,11 +264,11 @@ def show_lake(question: Question) -> Shown:
     """Show the ranges the lake covers, its tables by size and its lag."""
     snapshot = question.call.reader.snapshot
     status = read_status(snapshot, read_commit(snapshot.lake_dir, snapshot.number)[0])
-    newest = read_latest(question.call.reader, 1)
+    newest = [row["utime"] for row in read_latest(question.call.reader, 1)]
     values = {
         "status": status,
-        "lag": time.time() - newest[0]["utime"] if newest else None,
-        "newest_utime": newest[0]["utime"] if newest else None,
+        "lag": time.time() - newest[0] if newest else None,
+        "newest_utime": newest[0] if newest else None,
         "calendar": fill_calendar(count_days(snapshot.files["transactions"])),
         "tables": sorted(status.tables.items(), key=lambda pair: -pair[1].bytes),
         "empty": sorted(name for name, table in status.tables.items() if not table.rows),

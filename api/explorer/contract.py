@@ -10,7 +10,7 @@ import msgspec
 
 from tonlake.api.chain.account import AccountState
 from tonlake.api.chain.arguments import GetMethodParams, read_params
-from tonlake.api.chain.configuration import decode_members, decode_pool
+from tonlake.api.chain.configuration import decode_data
 from tonlake.api.chain.run import read_libraries, run_get_method
 from tonlake.api.errors import ApiError, RequestInvalid
 from tonlake.api.explorer.frame import ListPage, Question, ask_or_say, convert
@@ -70,7 +70,8 @@ def describe_nominators(question: Question, address: Address) -> list[list[Fact]
     query = AccountStatesQuery(address=(address,), include_boc=True)
     states = get_account_states(question.call, query).accounts
     data = states[0].data_boc if states else None
-    found = decode_pool(base64.b64decode(data)) if isinstance(data, str) else None
+    bag = base64.b64decode(data) if isinstance(data, str) else None
+    found = None if bag is None else decode_data("NominatorPool", bag)
     if found is None:
         return _UNKNOWN
     pool = unwrap(found)
@@ -101,7 +102,7 @@ def describe_whales(question: Question, address: Address) -> list[list[Fact]]:
     found = outcome.stack[-1] if outcome.exit_code in SUCCESS and outcome.stack else None
     if outcome.exit_code in SUCCESS and outcome.stack == (None,):
         return [[Fact("Members", "none")]]
-    members = decode_members(found.boc) if isinstance(found, TvmCell) else None
+    members = decode_data("WhalesMembers", found.boc) if isinstance(found, TvmCell) else None
     if members is None:
         return _UNKNOWN
     values = unwrap(members)["members"]
@@ -437,20 +438,12 @@ def _run(
         return MethodAnswer(error=called)
     state, outcome = called
     stack = [encode_v3(value) for value in outcome.stack]
-    text = msgspec.json.format(msgspec.json.encode(stack), indent=2).decode()
-    return MethodAnswer(
-        text[:MAX_CHARACTERS],
-        outcome.exit_code,
-        outcome.gas_used,
-        state.master["seqno"],
-        meaning=_explain(outcome.exit_code, interfaces),
-    )
-
-
-def _explain(exit_code: int, interfaces: Sequence[str]) -> str:
-    if exit_code == NO_CODE:
-        return "the account had no code"
-    return explain_exit_code(exit_code, interfaces)
+    text = msgspec.json.format(msgspec.json.encode(stack), indent=2).decode()[:MAX_CHARACTERS]
+    meaning = explain_exit_code(outcome.exit_code, interfaces)
+    if outcome.exit_code == NO_CODE:
+        meaning = "the account had no code"
+    place = state.master["seqno"]
+    return MethodAnswer(text, outcome.exit_code, outcome.gas_used, place, meaning=meaning)
 
 
 def _read_block(text: str) -> int | None:

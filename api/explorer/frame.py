@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from http import HTTPStatus
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -117,11 +117,7 @@ class Moment(NamedTuple):
 
 
 def read_seqno(arguments: Arguments) -> int | None:
-    """Return the masterchain block that a page is requested for; None for the newest.
-
-    Raises:
-        RequestInvalid: it is not a positive number.
-    """
+    """Return the masterchain block that a page is requested for; None for the newest."""
     text = (arguments.last(SEQNO) or "").strip().replace(",", "")
     refusal = "seqno is the number of a masterchain block"
     seqno = convert(text, parse_int32, refusal) if text else None
@@ -335,7 +331,7 @@ def load_templates() -> Environment:
     found.filters |= FILTERS | {
         "body": list_body,
         "judged": judge_with,
-        "with_kept": link_kept,
+        "with_kept": lambda path, kept, **changed: link(path, **(kept | changed)),
         "amount": write_amount,
     }
     return found
@@ -364,9 +360,9 @@ def link(path: str, **parameters: object) -> str:
     return f"{path}?{urlencode(present)}" if present else path
 
 
-def link_kept(path: str, kept: dict[str, str], **changed: str) -> str:
-    """Return a path with the parameters in ``kept``, overridden by ``changed``."""
-    return link(path, **(kept | changed))
+def name_path(question: Question, kind: str, raw: str) -> str:
+    """Return the path of a page about the account ``raw``; ``kind`` is its first segment."""
+    return f"/{kind}/{quote(question.names.friendly(raw))}"
 
 
 def read_number(question: Question, name: str, default: int = 0) -> int:
@@ -403,21 +399,13 @@ def choose(question: Question, name: str, choices: Iterable[str]) -> str:
 
 
 def read_hash(question: Question) -> bytes:
-    """Return the hash in the path of a page.
-
-    Raises:
-        RequestInvalid: it is not a hash.
-    """
+    """Return the hash in the path of a page."""
     refusal = "a hash must be 64 hex digits or 44 base64 characters"
     return convert(question.parts["hash"], parse_hash, refusal)
 
 
 def read_address(question: Question) -> Address:
-    """Return the address in the path of a page, in any notation.
-
-    Raises:
-        RequestInvalid: it is not an address.
-    """
+    """Return the address in the path of a page, in any notation."""
     text = question.parts["address"]
     refusal = f"not an address: {shorten(text, MAX_ADDRESS_CHARACTERS // 2)!r}"
     return convert(text, parse_any_address, refusal)

@@ -15,7 +15,7 @@ from tonlake.api.chain.configuration import (
     PREVIOUS,
     STAKES,
     TIMES,
-    decode_elector,
+    decode_data,
     decode_param,
     name_param,
 )
@@ -47,11 +47,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def show_config(question: Question) -> Shown:
-    """Show the configuration and the key blocks that changed it.
-
-    Raises:
-        NotCovered: the key block is not in the lake.
-    """
+    """Show the configuration and the key blocks that changed it."""
     key_seqno, params = _read_configuration(question)
     rows = question.call.reader.rows("explorer/config_changes", limit=MAX_CHANGES)
     values = {
@@ -63,6 +59,7 @@ def show_config(question: Question) -> Shown:
 
 
 def _read_configuration(question: Question) -> tuple[int, Params]:
+    """Return the seqno of the key block and its parameters; NotCovered if it is not there."""
     try:
         master = find_master(question.call)
         return find_configuration_seqno(master), read_params(question.call, master)
@@ -82,21 +79,13 @@ def _show_param(number: int, boc: bytes) -> Values:
 
 
 def compare_configuration(reader: Reader, seqno: int, earlier: int) -> list[Change] | None:
-    """Return the values that a key block changed; None if either key block is not in the lake.
+    """Return what key block ``seqno`` changed after the one before, 0 for the zero state.
 
-    Args:
-        reader: A reader of the lake.
-        seqno: Seqno of the key block.
-        earlier: Seqno of the previous key block, 0 for the zero state.
+    None if either block is not in the lake.
     """
-    before, after = (_list_params(reader, at) for at in (earlier, seqno))
-    if not before or not after:
-        return None
-    return compare_params(before, after)
-
-
-def _list_params(reader: Reader, seqno: int) -> Params:
-    return {row["param"]: row["boc"] for row in reader.rows("v2/config_params", mc_seqno=seqno)}
+    lists = (reader.rows("v2/config_params", mc_seqno=at) for at in (earlier, seqno))
+    before, after = ({row["param"]: row["boc"] for row in rows} for rows in lists)
+    return compare_params(before, after) if before and after else None
 
 
 def compare_params(before: Params, after: Params) -> list[Change]:
@@ -134,11 +123,7 @@ def _flatten(number: int, boc: bytes | None) -> dict[str, str]:
 
 
 def show_validators(question: Question) -> Shown:
-    """Show the validator sets, the elections and the number of blocks each validator created.
-
-    Raises:
-        NotCovered: the key block is not in the lake.
-    """
+    """Show the validator sets, the elections and the number of blocks each validator created."""
     key_seqno, params = _read_configuration(question)
     elector, elections = _read_elections(question.call.reader, params)
     sets = {
@@ -168,7 +153,7 @@ def _read_elections(reader: Reader, params: Params) -> tuple[str | None, Values 
     row = reader.one("v3/accounts", workchains=[MASTERCHAIN], accounts=[account])
     data_hash = None if row is None else row["data_hash"]
     data = read_cell_trees(reader, [data_hash]).get(data_hash) if data_hash else None
-    found = None if data is None else decode_elector(data)
+    found = None if data is None else decode_data("ElectorData", data)
     return raw, None if found is None else unwrap(found)
 
 

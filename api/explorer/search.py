@@ -8,6 +8,7 @@ import base64
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -234,18 +235,11 @@ def _find_hash(call: Call, digest: bytes) -> str | None:
         BlocksQuery(root_hash=digest, limit=1, offset=0),
         BlocksQuery(file_hash=digest, limit=1, offset=0),
     ):
-        if path := _find_block(call, query):
-            return path
+        found = ask_or_say(partial(get_blocks, call, query))
+        for block in () if isinstance(found, str) else found.blocks:
+            return f"/block/{block.workchain}:{block.shard.lower()}:{block.seqno}"
     known = read_accounts(call, [Address(workchain, digest) for workchain in WORKCHAINS])
     return next((f"/account/{quote(str(address))}" for address in known), None)
-
-
-def _find_block(call: Call, query: BlocksQuery) -> str | None:
-    found = ask_or_say(lambda: get_blocks(call, query).blocks)
-    if isinstance(found, str) or not found:
-        return None
-    block = found[0]
-    return f"/block/{block.workchain}:{block.shard.lower()}:{block.seqno}"
 
 
 def _find_domain(call: Call, domain: str) -> str | None:

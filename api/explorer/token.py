@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import cached_property
 from itertools import count
 from typing import Any
-from urllib.parse import quote
 
 from litestar import Response
 from litestar.handlers import HTTPRouteHandler
@@ -25,6 +24,7 @@ from tonlake.api.explorer.frame import (
     ask_or_say,
     choose,
     list_page,
+    name_path,
     read_address,
     read_offset,
 )
@@ -40,7 +40,6 @@ from tonlake.api.text.encoding import Address
 from tonlake.api.v3.page.book import describe_addresses
 from tonlake.api.v3.page.history import check_derived
 from tonlake.api.v3.page.metadata import NOT_FETCHED, describe_tokens, read_fetched, read_metadata
-from tonlake.api.v3.page.nft import NFTCollection, NFTItem
 from tonlake.api.v3.page.operation import check_no_contract_missing
 from tonlake.api.v3.route import token as token_routes
 from tonlake.ingest.errors import FetchError
@@ -199,33 +198,30 @@ def show_jetton(question: Question) -> Shown:
         **_describe_content(question, master.jetton_content),
         "show": shown,
         "lists": {name: title for name, (title, _) in LISTS.items()},
-        "listed": ask_or_say(lambda: LISTS[shown][1](question, address)),
+        "listed": _list_page(question, "jetton", address, LISTS[shown][1]),
         "supply": int(master.total_supply),
     }
     return Shown("jetton.html", f"Jetton {question.names.label(master.address)}", values)
 
 
-def _list_holders(question: Question, address: Address) -> ListPage:
+def _list_holders(question: Question, address: Address) -> list[Any]:
     query = token_routes.WalletsQuery(
         jetton_address=(address,), exclude_zero_balance=True, sort="desc", **_window(question)
     )
-    found = question.ask(token_routes.get_wallets, query)
-    return _page(question, "jetton", address, found.jetton_wallets)
+    return question.ask(token_routes.get_wallets, query).jetton_wallets
 
 
-def _list_transfers(question: Question, address: Address) -> ListPage:
+def _list_transfers(question: Question, address: Address) -> list[Any]:
     query = token_routes.TransfersQuery(jetton_master=address, **_window(question))
-    found = question.ask(token_routes.get_transfers, query)
-    return _page(question, "jetton", address, found.jetton_transfers)
+    return question.ask(token_routes.get_transfers, query).jetton_transfers
 
 
-def _list_burns(question: Question, address: Address) -> ListPage:
+def _list_burns(question: Question, address: Address) -> list[Any]:
     query = token_routes.MovesQuery(jetton_master=address, **_window(question))
-    found = question.ask(token_routes.get_burns, query)
-    return _page(question, "jetton", address, found.jetton_burns)
+    return question.ask(token_routes.get_burns, query).jetton_burns
 
 
-LISTS: dict[str, tuple[str, Callable[[Question, Address], ListPage]]] = {
+LISTS: dict[str, tuple[str, Callable[[Question, Address], list[Any]]]] = {
     "holders": ("Holders", _list_holders),
     "transfers": ("Transfers", _list_transfers),
     "burns": ("Burns", _list_burns),
@@ -242,52 +238,47 @@ def show_nft(question: Question) -> Shown:
     """
     address = read_address(question)
     query = token_routes.ItemsQuery(address=(address,), limit=1, offset=0)
-    items = question.ask(token_routes.get_items, query)
-    if items.nft_items:
-        return _show_item(question, address, items.nft_items[0])
+    for item in question.ask(token_routes.get_items, query).nft_items:
+        listed = _list_page(question, "nft", address, _list_moves)
+        values = {"item": item, "listed": listed, **_describe_content(question, item.content)}
+        return Shown("nft.html", f"NFT {question.names.label(item.address)}", values)
     by_address = token_routes.CollectionsQuery(collection_address=(address,), limit=1, offset=0)
-    found = question.ask(token_routes.get_collections, by_address)
-    if found.nft_collections:
-        return _show_collection(question, address, found.nft_collections[0])
+    for found in question.ask(token_routes.get_collections, by_address).nft_collections:
+        values = {"collection": found, "listed": _list_page(question, "nft", address, _list_items)}
+        values |= _describe_content(question, found.collection_content)
+        title = f"Collection {question.names.label(found.address)}"
+        return Shown("collection.html", title, values)
     check_no_contract_missing(question.call.reader)
     raise AnswerNotFound(
         f"{question.names.friendly(str(address))} is not an NFT item or collection"
     )
 
 
-def _show_item(question: Question, address: Address, item: NFTItem) -> Shown:
-    values = {"item": item, "listed": ask_or_say(lambda: _list_moves(question, address))}
-    values |= _describe_content(question, item.content)
-    return Shown("nft.html", f"NFT {question.names.label(item.address)}", values)
-
-
-def _show_collection(question: Question, address: Address, collection: NFTCollection) -> Shown:
-    listed = ask_or_say(lambda: _list_items(question, address))
-    values = {"collection": collection, "listed": listed}
-    values |= _describe_content(question, collection.collection_content)
-    title = f"Collection {question.names.label(collection.address)}"
-    return Shown("collection.html", title, values)
-
-
-def _list_moves(question: Question, address: Address) -> ListPage:
+def _list_moves(question: Question, address: Address) -> list[Any]:
     query = token_routes.ItemTransfersQuery(item_address=(address,), **_window(question))
-    found = question.ask(token_routes.get_item_transfers, query)
-    return _page(question, "nft", address, found.nft_transfers)
+    return question.ask(token_routes.get_item_transfers, query).nft_transfers
 
 
-def _list_items(question: Question, address: Address) -> ListPage:
+def _list_items(question: Question, address: Address) -> list[Any]:
     query = token_routes.ItemsQuery(collection_address=(address,), **_window(question))
-    found = question.ask(token_routes.get_items, query)
-    return _page(question, "nft", address, found.nft_items)
+    return question.ask(token_routes.get_items, query).nft_items
 
 
 def _window(question: Question) -> dict[str, Any]:
     return {"limit": ROWS, "offset": read_offset(question)}
 
 
-def _page(question: Question, kind: str, address: Address, rows: list[Any]) -> ListPage:
-    path = f"/{kind}/{quote(question.names.friendly(str(address)))}"
-    return list_page(question, path, rows, ROWS, show=question.argument("show"))
+def _list_page(
+    question: Question,
+    kind: str,
+    address: Address,
+    list_rows: Callable[[Question, Address], list[Any]],
+) -> ListPage | str:
+    """Return the list below a token, or why the lake cannot answer."""
+    path, shown = name_path(question, kind, str(address)), question.argument("show")
+    return ask_or_say(
+        lambda: list_page(question, path, list_rows(question, address), ROWS, show=shown)
+    )
 
 
 def _describe_content(question: Question, content: dict[str, object] | None) -> dict[str, Any]:
@@ -312,11 +303,7 @@ COLLECTION_SORTS = {"owners": "Owners", "items": "Items"} | {
 
 
 def show_accounts(question: Question) -> Shown:
-    """List the accounts with the highest balances.
-
-    Raises:
-        NotCovered: none is found, and the lake may not have all accounts.
-    """
+    """List the accounts with the highest balances."""
     offset = read_offset(question)
     rows = question.call.reader.rows("v3/accounts_by_balance", limit=RANKED_ROWS, offset=offset)
     if not (rows or offset):
@@ -325,21 +312,13 @@ def show_accounts(question: Question) -> Shown:
 
 
 def show_jettons(question: Question) -> Shown:
-    """List jettons by holders, transfers or volume.
-
-    Raises:
-        NotDerived, NotCovered: none is found, and the lake may not have all contracts.
-    """
+    """List jettons by holders, transfers or volume."""
     check_derived(question.call, JETTON_MASTERS.name, JETTON_WALLETS.name)
     return _rank(question, "jettons", "Jettons", JETTON_SORTS)
 
 
 def show_collections(question: Question) -> Shown:
-    """List NFT collections by owners, items, transfers or volume.
-
-    Raises:
-        NotDerived, NotCovered: none is found, and the lake may not have all contracts.
-    """
+    """List NFT collections by owners, items, transfers or volume."""
     check_derived(question.call, NFT_COLLECTIONS.name, NFT_ITEMS.name)
     return _rank(question, "collections", "NFT collections", COLLECTION_SORTS)
 

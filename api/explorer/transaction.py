@@ -27,7 +27,7 @@ from tonlake.api.v3.layout.transaction import Message, Transaction
 from tonlake.api.v3.page.metadata import read_metadata
 from tonlake.api.v3.page.operation import check_no_gap
 from tonlake.api.v3.page.transaction_page import answer_transactions, read_records
-from tonlake.api.v3.resource.answer import Traces, Transactions
+from tonlake.api.v3.resource.answer import Transactions
 from tonlake.api.v3.route.trace import ActionsQuery, TracesQuery, answer_actions, answer_traces
 
 BOX_WIDTH, BOX_HEIGHT = 176, 48
@@ -102,7 +102,8 @@ def draw_tree(transactions: Sequence[Transaction], names: Names, *, fold: bool =
     """
     outcomes = {each.hash: judge_with(each, names) for each in transactions}
     folded = fold_fans(transactions, outcomes) if fold else {}
-    kept = _leave_out(transactions, folded)
+    gone = _list_branch(transactions, [branch for cut in folded.values() for branch in cut])
+    kept = [each for each in transactions if each.hash not in gone]
     shown = kept[:MAX_BOXES]
     placed = place_tree(shown)
     counts = {parent: len(_list_branch(transactions, cut)) for parent, cut in folded.items()}
@@ -150,14 +151,6 @@ def fold_fans(
         if len(found) > MAX_BRANCHES
         and (cut := [each for each in found[MAX_BRANCHES - 2 :] if each not in notable])
     }
-
-
-def _leave_out(
-    transactions: Sequence[Transaction], folded: Mapping[str, list[str]]
-) -> Sequence[Transaction]:
-    cut = [branch for found in folded.values() for branch in found]
-    gone = _list_branch(transactions, cut) if cut else set()
-    return [each for each in transactions if each.hash not in gone]
 
 
 def _list_branch(transactions: Sequence[Transaction], starts: Sequence[str]) -> set[str]:
@@ -347,47 +340,25 @@ MAX_FAILURES = 100
 
 
 def show_trace(question: Question) -> Shown:
-    """Show a trace by its id, or by a transaction or message in it.
-
-    Raises:
-        AnswerNotFound: there is no such trace.
-        NotCovered: the lake has gaps that may contain it.
-    """
+    """Show a trace by its id, or by a transaction or message in it; raises as ``find_trace``."""
     trace_id = find_trace(question.call, read_hash(question))
     try:
         found = answer_traces(question.call, TracesQuery(trace_id=(trace_id,), limit=1, offset=0))
     except RequestInvalid as error:
         text = {"text": f"This trace is too large to show: {error}"}
         return Shown("error.html", "Trace", text, status=422)
-    return _describe(question, found, trace_id)
-
-
-def find_trace(call: Call, any_hash: bytes) -> bytes:
-    """Return the id of the trace that contains a transaction or message.
-
-    Raises:
-        AnswerNotFound, NotCovered: as for ``show_trace``.
-    """
-    ids = find_trace_ids(call.reader, tx_hashes=[any_hash])
-    ids = ids or find_trace_ids(call.reader, msg_hashes=[any_hash])
-    if not ids:
-        check_no_gap(call.reader)
-        raise AnswerNotFound(f"no trace with transaction or message {any_hash.hex()}")
-    return ids[0]
-
-
-def _describe(question: Question, found: Traces, trace_id: bytes) -> Shown:
     question.names.learn(found.address_book, found.metadata)
     trace = found.traces[0]
     known = trace.transactions or {}
     transactions = [known[each] for each in trace.transactions_order or ()]
+    judged = [(each, judge_with(each, question.names)) for each in transactions]
     query = ActionsQuery(trace_id=(trace_id,), limit=MAX_ACTIONS, offset=0, sort="asc")
     is_open = question.argument("open") == "all"
     values = {
         "trace": trace,
         "actions": ask_or_say(lambda: list_actions(question, query)),
         "transactions": transactions,
-        "failures": list_failures(transactions, question.names),
+        "failures": [pair for pair in judged if pair[1].kind == BAD][:MAX_FAILURES],
         "tree": draw_tree(transactions, question.names, fold=not is_open) if transactions else None,
         "is_open": is_open,
         "here": f"/trace/{trace_id.hex()}",
@@ -396,12 +367,19 @@ def _describe(question: Question, found: Traces, trace_id: bytes) -> Shown:
     return Shown("trace.html", f"Trace {trace_id.hex()[:8]}", values)
 
 
-def list_failures(
-    transactions: Sequence[Transaction], names: Names
-) -> list[tuple[Transaction, Outcome]]:
-    """Return the failed transactions with their outcomes."""
-    judged = [(each, judge_with(each, names)) for each in transactions]
-    return [(each, outcome) for each, outcome in judged if outcome.kind == BAD][:MAX_FAILURES]
+def find_trace(call: Call, any_hash: bytes) -> bytes:
+    """Return the id of the trace that contains a transaction or message.
+
+    Raises:
+        AnswerNotFound: there is no such trace.
+        NotCovered: the lake has gaps that may contain it.
+    """
+    ids = find_trace_ids(call.reader, tx_hashes=[any_hash])
+    ids = ids or find_trace_ids(call.reader, msg_hashes=[any_hash])
+    if not ids:
+        check_no_gap(call.reader)
+        raise AnswerNotFound(f"no trace with transaction or message {any_hash.hex()}")
+    return ids[0]
 
 
 def list_actions(question: Question, query: ActionsQuery) -> list[WrittenAction]:

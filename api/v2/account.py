@@ -9,8 +9,6 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import msgspec
-
 from tonlake.api.chain.account import (
     WALLETS,
     AccountState,
@@ -158,23 +156,18 @@ def answer_extended_information(call: Call, params: AccountParams) -> dict[str, 
 def answer_wallet_information(call: Call, params: AccountParams) -> dict[str, Any]:
     """getWalletInformation: wallet type and seqno."""
     state = find_state(call, params)
-    kind = WALLETS.get(state.code_hash or b"")
+    name = WALLETS.get(state.code_hash or b"")
     found: dict[str, Any] = {
         "@type": "ext.accounts.walletInformation",
-        "wallet": kind is not None,
+        "wallet": name is not None,
         "balance": str(state.balance),
         "account_state": name_state(state),
         "last_transaction_id": render_transaction_id(state.last_trans_lt, state.last_trans_hash),
     }
-    if kind is None:
+    if name is None or state.code_hash is None:
         return found
     _code, data = read_cells(call, state)
-    read = None if data is None else read_wallet_data(kind, data)
-    fields: Mapping[str, Any] = {} if read is None else msgspec.structs.asdict(read)
-    return found | {
-        "wallet_type": kind.name,
-        **{name: value for name, value in fields.items() if value is not None},
-    }
+    return found | {"wallet_type": name, **read_wallet_data(state.code_hash, data)}
 
 
 def answer_balance(call: Call, params: AccountParams) -> str:

@@ -37,37 +37,34 @@ _KEY_BITS = 256
 _ADNL_MARK = b"\x2d"
 
 
-class Resolved(msgspec.Struct, frozen=True):
-    """The result of one resolver: number of resolved bytes of the name, and a cell."""
-
-    known_bytes: int
-    boc: bytes | None
-
-
 def answer_resolve(call: Call, params: ResolveParams) -> dict[str, Any]:
     """dnsResolve: all records of a domain, or the next resolver once ``ttl`` is exhausted."""
     name = encode_name(params.name)
     target, left = params.address, params.ttl
     while True:
-        found = _ask_resolver(call, target, params.seqno, name)
-        if found.boc is None or not found.known_bytes:
+        size, boc = _ask_resolver(call, target, params.seqno, name)
+        if boc is None or not size:
             entries: list[dict[str, Any]] = []
             break
-        if found.known_bytes == len(name):
-            entries = _list_entries(found.boc, decode_name(name))
+        if size == len(name):
+            entries = _list_entries(boc, decode_name(name))
             break
-        kind, value = _read_record(found.boc) or ("", (None, None))
+        kind, value = _read_record(boc) or ("", (None, None))
         if not left or kind != "dns_next_resolver" or value[1] is None:
-            known = decode_name(name[: found.known_bytes])
-            entries = [_render_entry(known, NEXT_RESOLVER, render_record(found.boc))]
+            entries = [_render_entry(decode_name(name[:size]), NEXT_RESOLVER, render_record(boc))]
             break
-        name, left = name[found.known_bytes :], left - 1
+        name, left = name[size:], left - 1
         target = msgspec.structs.replace(params.address, address=Address(*value))
     return {"@type": "dns.resolved", "entries": entries}
 
 
-def _ask_resolver(call: Call, target: WrittenAddress, seqno: int | None, name: bytes) -> Resolved:
-    """Run dnsresolve with an encoded name and category 0, which requests all records."""
+def _ask_resolver(
+    call: Call, target: WrittenAddress, seqno: int | None, name: bytes
+) -> tuple[int, bytes | None]:
+    """Run dnsresolve with an encoded name and category 0, which requests all records.
+
+    Return the number of resolved bytes of the name, and a cell.
+    """
     state = find_state(call, AccountParams(address=target, seqno=seqno))
     builder = CellBuilder().store_bytes(name)
     start = TvmSlice(serialize_boc(builder.tree, [builder.end()]))
@@ -81,7 +78,7 @@ def _ask_resolver(call: Call, target: WrittenAddress, seqno: int | None, name: b
         raise LiteServerError(f"{target.address} resolves {bits} bits of a name, not whole bytes")
     if cell is not None and not isinstance(cell, TvmCell):
         raise LiteServerError(f"{target.address} returns no cell")
-    return Resolved(bits // 8, None if cell is None else cell.boc)
+    return bits // 8, None if cell is None else cell.boc
 
 
 def encode_name(name: str) -> bytes:

@@ -155,19 +155,17 @@ def _unwrap_plain(value: dict[str, Any], kind: object, depth: int) -> object:
     if kind in _NUMBERS and "value" in value:
         return value["value"]
     if kind in _COINS and set(value) == {_TYPE, "amount"}:
-        return write_ton(str(unwrap(value["amount"], depth + 1)))
+        return write_ton(str(unwrap(value["amount"])))  # a number, however deep
     if kind == "addr_std" and "workchain_id" in value and "address" in value:
         return f"{value['workchain_id']}:{value['address']}"
     if kind == _SOMETHING and set(value) == {_TYPE, "value"}:
         return unwrap(value["value"], depth + 1)
-    found = {name: _unwrap_field(name, each, depth + 1) for name, each in value.items()}
+    found = {}
+    for name, each in value.items():
+        is_coins = isinstance(each, dict) and each.get(_TYPE) in _COINS
+        plain = each.get("amount", each) if is_coins and _JETTONS.search(name) else each
+        found[name] = unwrap(plain, depth + 1)
     return found | {name: _sign_keys(found[name]) for name in _SIGNED & found.keys()}
-
-
-def _unwrap_field(name: str, value: Any, depth: int) -> object:  # noqa: ANN401 - any JSON
-    if isinstance(value, dict) and value.get(_TYPE) in _COINS and _JETTONS.search(name):
-        value = value.get("amount", value)
-    return unwrap(value, depth)
 
 
 def _sign_keys(entries: Any) -> Any:  # noqa: ANN401 - any JSON

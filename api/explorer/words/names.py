@@ -52,9 +52,9 @@ class Names:
         self._book: AddressBook = {}
         self._tokens: dict[str, TokenInfo] = {}
 
-    def learn(self, book: AddressBook, metadata: Metadata | None = None) -> None:
+    def learn(self, address_book: AddressBook, metadata: Metadata | None = None) -> None:
         """Add the address book and metadata of a response."""
-        self._book |= book
+        self._book |= address_book
         for address, known in (metadata or {}).items():
             for info in known.token_info:
                 if info.type in _TOKENS:

@@ -135,11 +135,6 @@ def explain_new_bounce(phase: object, code: int, interfaces: Sequence[str]) -> s
     return f"{what} with {code}: {meaning}" if meaning else f"{what} with {code}"
 
 
-def explain_bounce(kind: str) -> str:
-    """Return the result of the bounce phase as text; "" if unknown."""
-    return _BOUNCED.get(kind, "")
-
-
 def _judge_skipped(transaction: Transaction, compute: ComputePhase) -> Outcome:
     """Return the outcome without a TVM run: most often TON sent to an account without code.
 
@@ -161,7 +156,7 @@ def _name_code(phase: str, kind: str, code: object, meaning: str) -> str:
 
 def _describe_bounce(transaction: Transaction) -> str:
     bounce = transaction.description.bounce
-    return "" if bounce is UNSET else explain_bounce(bounce.type or "")
+    return "" if bounce is UNSET else _BOUNCED.get(bounce.type or "", "")
 
 
 def _describe_ignored(transaction: Transaction) -> str:
@@ -295,7 +290,7 @@ def _describe_action(facts: Facts, meanings: Mapping[str, str]) -> tuple[str, st
 
 def _describe_bounce_phase(facts: Facts, _meanings: Mapping[str, str]) -> tuple[str, str, str]:
     kind = str(facts.get("type") or "")
-    return BAD, "bounced" if kind == "ok" else "not bounced", explain_bounce(kind)
+    return BAD, "bounced" if kind == "ok" else "not bounced", _BOUNCED.get(kind, "")
 
 
 def _describe_split(_facts: Facts, _meanings: Mapping[str, str]) -> tuple[str, str, str]:

@@ -272,12 +272,7 @@ class Movement(msgspec.Struct, frozen=True):
 
 
 def list_movements(action: Action, account: str) -> list[Movement]:
-    """Return the movements of a successful action from or to an account; [] if it failed.
-
-    Args:
-        action: The action.
-        account: The raw address of the account.
-    """
+    """Return the movements of an action from or to a raw address; [] if the action failed."""
     found: list[Movement] = []
     for move in MOVES.get(action.type, ()) if action.success else ():
         giver, taker = (_read(action.details, name) for name in (move.giver, move.taker))

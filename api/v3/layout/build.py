@@ -215,19 +215,17 @@ class _Compiler:
 _BESIDE = frozenset({Kind.ACCOUNT, Kind.NAMED_ACCOUNT, Kind.BASE64_UNLESS})
 
 
-def compile_struct(struct: Any, opcodes: str = HEX, lists: Sequence[Sequence[str]] = ()) -> Any:  # noqa: ANN401 - the extension's
-    """Return the layout of a struct; ``lists`` are the columns of the sources that are lists."""
-    return _compile_struct(struct, _NO_INNER, opcodes, lists, 0)
-
-
-def _compile_struct(
+def compile_struct(
     struct: Any,  # noqa: ANN401
-    made: Inner,
-    opcodes: str,
-    lists: Sequence[Sequence[str]],
-    current: int,
-) -> Any:  # noqa: ANN401
-    """Return the layout of a struct whose row is the source ``current``."""
+    opcodes: str = HEX,
+    lists: Sequence[Sequence[str]] = (),
+    made: Inner = _NO_INNER,
+    current: int = 0,
+) -> Any:  # noqa: ANN401 - the extension's
+    """Return the layout of a struct whose row is the source ``current``.
+
+    ``lists`` are the columns of the sources that are lists; ``made``: it is part of another struct.
+    """
     fields = list_fields(struct, made, opcodes)
     return NATIVE.compile_layout(tuple(_describe(each, opcodes, lists, current) for each in fields))
 
@@ -257,7 +255,7 @@ def _describe(
     place = partial(place_column, columns=lists[at] if lists else ())
     match field.kind:
         case Kind.OBJECT | Kind.LIST | Kind.BODY:
-            other = _compile_struct(field.struct, field.inner, opcodes, lists, at)
+            other = compile_struct(field.struct, opcodes, lists, field.inner, at)
         case Kind.CURRENCIES:
             other = place(beside), equals
         case Kind.OPCODE_NAME:
@@ -286,22 +284,18 @@ def make_row_writer(struct: Any, opcodes: str = HEX) -> Callable[[tuple[Any, ...
     return lambda sources: msgspec.Raw(write(sources))
 
 
-RecordKeys = tuple[
-    tuple[str, int], tuple[str, int], tuple[str, int], int, str, bytes, object, object
-]
-"""How records of transactions are taken apart: the columns of a message's direction and of the
-hashes of the states before and after, the place of the messages in a record that is a list, the
-direction of the incoming message, the state hash of a nonexistent account, and the rows written for
-such a state and for an unknown one."""
-
-
 def make_record_writer(
     layout: Any,  # noqa: ANN401 - the extension's
-    keys: RecordKeys,
+    keys: tuple[object, ...],
 ) -> Callable[[list[Any], set[tuple[int, bytes]], memoryview | bytes], list[bytes]]:
     """Return the function that writes transactions from their records, in the given layout.
 
     It adds workchain and id of the address book's accounts to its second argument. The third has
     the 32-byte values that numbers in place of bytes stand for.
+
+    ``keys`` say how a record is taken apart: the columns of a message's direction and of the hashes
+    of the states before and after, the place of the messages in a record that is a list, the
+    direction of the incoming message, the state hash of a nonexistent account, and the rows written
+    for such a state and for an unknown one.
     """
     return partial(NATIVE.write_records, layout, keys)

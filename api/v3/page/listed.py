@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from itertools import starmap
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -15,29 +15,22 @@ from tonlake.api.v3.layout.field import Kind, list_fields
 from tonlake.api.v3.page.book import read_address_book, write_address_book
 from tonlake.api.v3.page.history import read_trace_ids
 from tonlake.api.v3.page.metadata import read_metadata
-from tonlake.api.v3.resource.answer import AddressBook, Metadata
 
 S = TypeVar("S")
 Row = dict[str, Any]
 
 
-class Described(NamedTuple):
-    """The last two fields of most responses."""
-
-    address_book: AddressBook
-    metadata: Metadata
-
-
-def describe(call: Call, addresses: Iterable[Address]) -> Described:
-    """Return the address book and the token metadata of addresses."""
+def describe(call: Call, addresses: Iterable[Address]) -> dict[str, Any]:
+    """Return the address book and the token metadata of addresses, the fields of ``Described``."""
     named = set(addresses)
-    return Described(read_address_book(call, named), read_metadata(call, named))
+    book = read_address_book(call, named)
+    return {"address_book": book, "metadata": read_metadata(call, named)}
 
 
-def write_description(call: Call, accounts: Collection[tuple[int, bytes]]) -> Described:
+def write_description(call: Call, accounts: Collection[tuple[int, bytes]]) -> dict[str, Any]:
     """Return both for workchains and account ids, for sending only."""
     book = write_address_book(call, accounts)
-    return Described(book, read_metadata(call, starmap(Address, accounts)))
+    return {"address_book": book, "metadata": read_metadata(call, starmap(Address, accounts))}
 
 
 def list_addresses(struct: Callable[..., Any], rows: Iterable[Row]) -> set[Address]:

@@ -60,6 +60,13 @@ Metadata = dict[str, AddressMetadata]
 """By raw address; accounts that are not token contracts are left out."""
 
 
+class Described(msgspec.Struct, kw_only=True):
+    """The last fields of most responses: the addresses in it, and the metadata of tokens."""
+
+    address_book: AddressBook
+    metadata: Metadata
+
+
 class MasterchainInfo(msgspec.Struct):
     """The newest and the oldest masterchain block in the lake."""
 
@@ -88,12 +95,10 @@ class ShardState(msgspec.Struct):
     address_book: AddressBook
 
 
-class Messages(msgspec.Struct):
+class Messages(Described):
     """A page of messages, and the addresses in them."""
 
     messages: list[Message]
-    address_book: AddressBook
-    metadata: Metadata
 
 
 class AccountStateFull(msgspec.Struct):
@@ -115,17 +120,10 @@ class AccountStateFull(msgspec.Struct):
     code_boc: Annotated[str, Kind.EXTRA] | Omitted = UNSET
 
 
-class AccountStates(msgspec.Struct):
+class AccountStates(Described):
     """States of the requested accounts, unknown ones omitted."""
 
     accounts: list[AccountStateFull]
-    address_book: AddressBook
-    metadata: Metadata
-
-
-def _read_currencies(text: str) -> dict[str, str] | Omitted:
-    """Return extra currencies; UNSET if there are none."""
-    return decode_currencies(text) or UNSET
 
 
 class WalletState(msgspec.Struct):
@@ -139,18 +137,18 @@ class WalletState(msgspec.Struct):
     seqno: Annotated[int, Kind.EXTRA] | Omitted = UNSET
     wallet_id: Annotated[int, Kind.EXTRA] | Omitted = UNSET
     balance: Decimal | Omitted = UNSET
-    extra_currencies: Annotated[Currencies, Read(_read_currencies)] | Omitted = UNSET
+    extra_currencies: (
+        Annotated[Currencies, Read(lambda text: decode_currencies(text) or UNSET)] | Omitted
+    ) = UNSET
     is_signature_allowed: Annotated[bool, Kind.EXTRA] | Omitted = UNSET
     status: Annotated[str, Column("account_status")] | Omitted = UNSET
     code_hash: Base64 | Omitted = UNSET
 
 
-class WalletStates(msgspec.Struct):
+class WalletStates(Described):
     """States of the requested wallets."""
 
     wallets: list[WalletState]
-    address_book: AddressBook
-    metadata: Metadata
 
 
 class AccountBalance(msgspec.Struct):
@@ -224,20 +222,16 @@ class Trace(msgspec.Struct):
     transactions: dict[str, Transaction] | Omitted = UNSET
 
 
-class Traces(msgspec.Struct):
+class Traces(Described):
     """A page of traces, and the addresses in them."""
 
     traces: list[Trace]
-    address_book: AddressBook
-    metadata: Metadata
 
 
-class Events(msgspec.Struct):
+class Events(Described):
     """A page of traces (former name)."""
 
     events: list[Trace]
-    address_book: AddressBook
-    metadata: Metadata
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):

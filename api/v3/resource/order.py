@@ -153,10 +153,6 @@ def _find_comment(body: CellSlice) -> str:
     return load_text(source)
 
 
-def _read_text(source: CellSlice) -> Fields:
-    return {"comment": load_text(source), "encrypted": False}
-
-
 def _read_in_order(**fields: Callable[[CellSlice], Any]) -> Reader:
     """Return the reader of a body with a query id and these fields."""
     return lambda source: read_query(source) | {name: load(source) for name, load in fields.items()}
@@ -269,7 +265,7 @@ def _read_vesting_send(source: CellSlice) -> Fields:
 
 
 _KINDS: dict[int, tuple[str, Reader]] = {
-    TEXT: ("ton_transfer", _read_text),
+    TEXT: ("ton_transfer", lambda source: {"comment": load_text(source), "encrypted": False}),
     ENCRYPTED_TEXT: ("ton_transfer", read_encrypted),
     0x0F8A7EA5: ("jetton_transfer", _read_transfer),
     0x595F07BC: (
@@ -343,7 +339,11 @@ def _read_action(tree: CellTree, value: CellSlice) -> OrderAction:
 def _fill_action(source: CellSlice, action: OrderAction) -> None:
     kind = source.load_uint(32)
     if kind == SEND_MESSAGE:
-        _read_sending(source, action)
+        action.send_mode = source.load_uint(8)
+        message = read_message(source.tree.slice(source.load_ref()))
+        action.destination, action.value = message.destination, message.value
+        action.body_raw = encode_rest(message.body)
+        action.parsed_body_type, action.parsed_body = read_body(message.body)
     elif kind == UPDATE_PARAMS:
         action.parsed_body = _read_new_params(source)
         action.parsed_body_type = "multisig_update_params"
@@ -354,14 +354,6 @@ def _fill_action(source: CellSlice, action: OrderAction) -> None:
 def _refuse(action: OrderAction, error: Exception) -> OrderAction:
     action.error = str(error)
     return action
-
-
-def _read_sending(source: CellSlice, action: OrderAction) -> None:
-    action.send_mode = source.load_uint(8)
-    message = read_message(source.tree.slice(source.load_ref()))
-    action.destination, action.value = message.destination, message.value
-    action.body_raw = encode_rest(message.body)
-    action.parsed_body_type, action.parsed_body = read_body(message.body)
 
 
 def _read_new_params(source: CellSlice) -> Fields:

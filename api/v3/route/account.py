@@ -22,14 +22,8 @@ from tonlake.api.request.call import (
 )
 from tonlake.api.text.encoding import Address, render_raw
 from tonlake.api.v3.layout.build import make_builder
-from tonlake.api.v3.page.book import (
-    CodeFacts,
-    describe_addresses,
-    read_accounts,
-    read_address_book,
-    read_codes,
-)
-from tonlake.api.v3.page.metadata import read_metadata
+from tonlake.api.v3.page.book import CodeFacts, describe_addresses, read_accounts, read_codes
+from tonlake.api.v3.page.listed import describe
 from tonlake.api.v3.page.operation import (
     Page,
     check_accounts_known,
@@ -85,8 +79,7 @@ def get_account_states(call: Call, query: AccountStatesQuery) -> AccountStates:
             _render_account(address, row, cells, codes[row["code_hash"]])
             for address, row in accounts.items()
         ],
-        address_book=read_address_book(call, accounts),
-        metadata=read_metadata(call, accounts),
+        **describe(call, accounts),
     )
 
 
@@ -264,8 +257,7 @@ def get_wallet_states(call: Call, query: WalletStatesQuery) -> WalletStates:
             )
             for address, row in accounts.items()
         ],
-        address_book=read_address_book(call, accounts),
-        metadata=read_metadata(call, accounts),
+        **describe(call, accounts),
     )
 
 
@@ -309,16 +301,10 @@ def _read_account(call: Call, query: InformationQuery) -> Row:
 
 def _read_fields(row: Row, cells: Mapping[bytes, bytes]) -> dict[str, Any]:
     """Return the type of a wallet and the fields of its data; {} for other contracts."""
-    kind, data = WALLETS.get(row["code_hash"]), cells.get(row["data_hash"])
-    if kind is None:
+    name, data = WALLETS.get(row["code_hash"]), cells.get(row["data_hash"])
+    if name is None:
         return {}
-    fields: dict[str, Any] = {"wallet_type": kind.name}
-    if data is not None:
-        read = read_wallet_data(kind, data)
-        names = ("seqno", "wallet_id", "is_signature_allowed")
-        known = {name: getattr(read, name) for name in names}
-        fields |= {name: value for name, value in known.items() if value is not None}
-    return fields
+    return {"wallet_type": name, **read_wallet_data(row["code_hash"], data)}
 
 
 routes = [

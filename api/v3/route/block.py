@@ -280,7 +280,7 @@ def get_messages(call: Call, query: MessagesQuery) -> Messages:
         query.check_covered(call.reader)
     write = make_row_writer(Message, call.settings.http.opcode_format)
     messages = [write((row,)) for row in rows]
-    return Messages(messages, *write_description(call, set(list_ends(rows))))
+    return Messages(messages, **write_description(call, set(list_ends(rows))))
 
 
 def find_rows(call: Call, query: MessagesQuery) -> list[Any]:

@@ -31,10 +31,6 @@ class RecordsQuery(Page, frozen=True, kw_only=True):
     mc_seqno: Int32 = None
 
 
-def _encode_hex(data: bytes) -> str:
-    return data.hex().upper()
-
-
 class DNSRecord(msgspec.Struct, gc=False):
     """A domain and its records (TEP-81); bag ids are hex."""
 
@@ -44,7 +40,9 @@ class DNSRecord(msgspec.Struct, gc=False):
     dns_next_resolver: Annotated[RawAddress, account("next_resolver")] | None
     dns_wallet: Annotated[RawAddress, account("wallet")] | None
     dns_site_adnl: Annotated[Base64, Column("site_adnl")] | None
-    dns_storage_bag_id: Annotated[str, Column("storage_bag_id"), Read(_encode_hex)] | None
+    dns_storage_bag_id: (
+        Annotated[str, Column("storage_bag_id"), Read(lambda data: data.hex().upper())] | None
+    )
 
 
 class DNSRecords(msgspec.Struct):
@@ -208,7 +206,10 @@ def get_multisigs(call: Call, query: MultisigsQuery) -> Multisigs:
         own = of_wallet.get(Address(row["workchain"], row["account"]))
         wallets.append(build((row,), orders=own if included else []))
     named = list_addresses(Multisig, rows) | list_addresses(MultisigOrder, orders)
-    return Multisigs(wallets, read_address_book(call, named | _list_members([*rows, *orders])))
+    for row in (*rows, *orders):
+        texts = (*(row["signers"] or ()), *(row.get("proposers") or ()))
+        named.update(map(parse_address, texts))
+    return Multisigs(wallets, read_address_book(call, named))
 
 
 def get_orders(call: Call, query: OrdersQuery) -> MultisigOrders:
@@ -241,11 +242,6 @@ def _read_orders_of(call: Call, wallets: Sequence[Row], query: MultisigsQuery) -
     if len(rows) > most:
         call.warn(f"only {most} orders are shown; ask /multisig/orders for the others")
     return rows[:most]
-
-
-def _list_members(rows: Sequence[Row]) -> set[Address]:
-    texts = [text for row in rows for text in (row["signers"] or (), row.get("proposers") or ())]
-    return {parse_address(text) for listed in texts for text in listed}
 
 
 routes = [

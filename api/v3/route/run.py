@@ -25,12 +25,12 @@ from tonlake.api.text.encoding import Address, encode_bytes, encode_v3
 from tonlake.api.v3.layout.field import Omitted
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.classified import choose_types
-from tonlake.api.v3.page.metadata import read_metadata
+from tonlake.api.v3.page.listed import describe
 from tonlake.api.v3.page.operation import describe_gaps, operation
 from tonlake.api.v3.page.request_body import Posted, posted
 from tonlake.api.v3.page.transaction_page import list_addresses
 from tonlake.api.v3.resource.action import Action
-from tonlake.api.v3.resource.answer import AddressBook, Metadata, Traces, Transactions
+from tonlake.api.v3.resource.answer import Described, Traces, Transactions
 from tonlake.api.v3.route.decode import read_cells
 from tonlake.api.v3.route.trace import list_addresses as list_action_addresses
 from tonlake.ingest.derive.tvm.trace import Fees
@@ -115,12 +115,10 @@ class PendingActionsQuery(PendingTracesQuery, frozen=True, kw_only=True):
     include_transactions: Flag = None
 
 
-class PendingActions(msgspec.Struct):
+class PendingActions(Described):
     """Actions of pending traces."""
 
     actions: list[Action]
-    address_book: AddressBook
-    metadata: Metadata
 
 
 class MessageRequest(msgspec.Struct, frozen=True):
@@ -167,11 +165,7 @@ def get_pending_traces(call: Call, query: PendingTracesQuery) -> Traces:
     shown = [one for trace in found for one in trace.transactions.values()]
     addresses = list_addresses(shown)
     addresses.update(list_action_addresses(row for trace in found for row in trace.action_rows))
-    return Traces(
-        traces=[trace.render(types) for trace in found],
-        address_book=read_address_book(call, addresses),
-        metadata=read_metadata(call, addresses),
-    )
+    return Traces([trace.render(types) for trace in found], **describe(call, addresses))
 
 
 def get_pending_actions(call: Call, query: PendingActionsQuery) -> PendingActions:
@@ -193,17 +187,11 @@ def get_pending_actions(call: Call, query: PendingActionsQuery) -> PendingAction
     actions.sort(
         key=lambda one: (int(one.trace_end_lt), int(one.end_lt), int(one.start_lt)), reverse=True
     )
-    return PendingActions(
-        actions=actions,
-        address_book=read_address_book(call, addresses),
-        metadata=read_metadata(call, addresses),
-    )
+    return PendingActions(actions, **describe(call, addresses))
 
 
 def _list_traces(call: Call) -> list[Any]:
-    if call.pending is None:
-        return []
-    return call.pending.list_traces()
+    return [] if call.pending is None else call.pending.list_traces()
 
 
 def _find(call: Call, query: PendingTracesQuery) -> list[Any]:

@@ -37,7 +37,7 @@ from tonlake.api.v3.page.nft import (
     render_sale,
 )
 from tonlake.api.v3.page.operation import Page, SortedPage, SpanPage, operation
-from tonlake.api.v3.resource.answer import AddressBook, Metadata
+from tonlake.api.v3.resource.answer import Described
 
 
 class MastersQuery(Page, frozen=True, kw_only=True):
@@ -145,36 +145,28 @@ class JettonBurn(msgspec.Struct, gc=False):
     trace_id: Annotated[str, Kind.EXTRA] | None
 
 
-class JettonMasters(msgspec.Struct):
+class JettonMasters(Described):
     """A page of jetton masters."""
 
     jetton_masters: list[JettonMaster]
-    address_book: AddressBook
-    metadata: Metadata
 
 
-class JettonWallets(msgspec.Struct):
+class JettonWallets(Described):
     """A page of jetton wallets."""
 
     jetton_wallets: list[JettonWallet]
-    address_book: AddressBook
-    metadata: Metadata
 
 
-class JettonTransfers(msgspec.Struct):
+class JettonTransfers(Described):
     """A page of transfers of jettons."""
 
     jetton_transfers: list[JettonTransfer]
-    address_book: AddressBook
-    metadata: Metadata
 
 
-class JettonBurns(msgspec.Struct):
+class JettonBurns(Described):
     """A page of burns of jettons."""
 
     jetton_burns: list[JettonBurn]
-    address_book: AddressBook
-    metadata: Metadata
 
 
 def get_masters(call: Call, query: MastersQuery) -> JettonMasters:
@@ -187,7 +179,7 @@ def get_masters(call: Call, query: MastersQuery) -> JettonMasters:
         **query.filters(),
     )
     shown = render_rows(JettonMaster, rows)
-    return JettonMasters(shown, *describe(call, list_addresses(JettonMaster, rows)))
+    return JettonMasters(shown, **describe(call, list_addresses(JettonMaster, rows)))
 
 
 def get_wallets(call: Call, query: WalletsQuery) -> JettonWallets:
@@ -207,7 +199,7 @@ def get_wallets(call: Call, query: WalletsQuery) -> JettonWallets:
         **query.filters(),
     )
     shown = render_rows(JettonWallet, rows)
-    return JettonWallets(shown, *describe(call, list_addresses(JettonWallet, rows)))
+    return JettonWallets(shown, **describe(call, list_addresses(JettonWallet, rows)))
 
 
 def get_transfers(call: Call, query: TransfersQuery) -> JettonTransfers:
@@ -221,14 +213,14 @@ def get_transfers(call: Call, query: TransfersQuery) -> JettonTransfers:
         outgoing=query.direction != "in",
     )
     moves = render_moves(call, JettonTransfer, rows)
-    return JettonTransfers(moves, *describe(call, list_addresses(JettonTransfer, rows)))
+    return JettonTransfers(moves, **describe(call, list_addresses(JettonTransfer, rows)))
 
 
 def get_burns(call: Call, query: MovesQuery) -> JettonBurns:
     """List jetton burns, newest first, including aborted ones."""
     rows = read_moves(call, "jetton_burns", query, **_filter_moves(query))
     moves = render_moves(call, JettonBurn, rows)
-    return JettonBurns(moves, *describe(call, list_addresses(JettonBurn, rows)))
+    return JettonBurns(moves, **describe(call, list_addresses(JettonBurn, rows)))
 
 
 def _filter_moves(query: MovesQuery) -> dict[str, object]:
@@ -281,36 +273,28 @@ class SalesQuery(Query, frozen=True, kw_only=True):
     mc_seqno: Int32 = None
 
 
-class NFTCollections(msgspec.Struct):
+class NFTCollections(Described):
     """A page of collections."""
 
     nft_collections: list[NFTCollection]
-    address_book: AddressBook
-    metadata: Metadata
 
 
-class NFTItems(msgspec.Struct):
+class NFTItems(Described):
     """A page of items."""
 
     nft_items: list[NFTItem]
-    address_book: AddressBook
-    metadata: Metadata
 
 
-class NFTTransfers(msgspec.Struct):
+class NFTTransfers(Described):
     """A page of transfers of items."""
 
     nft_transfers: list[NFTTransfer]
-    address_book: AddressBook
-    metadata: Metadata
 
 
-class NFTSales(msgspec.Struct):
+class NFTSales(Described):
     """The requested sale contracts, unknown ones omitted."""
 
     nft_sales: list[NFTSale]
-    address_book: AddressBook
-    metadata: Metadata
 
 
 def get_collections(call: Call, query: CollectionsQuery) -> NFTCollections:
@@ -323,7 +307,7 @@ def get_collections(call: Call, query: CollectionsQuery) -> NFTCollections:
         **query.filters(),
     )
     shown = render_rows(NFTCollection, rows)
-    return NFTCollections(shown, *describe(call, list_addresses(NFTCollection, rows)))
+    return NFTCollections(shown, **describe(call, list_addresses(NFTCollection, rows)))
 
 
 def get_items(call: Call, query: ItemsQuery) -> NFTItems:
@@ -348,7 +332,7 @@ def get_items(call: Call, query: ItemsQuery) -> NFTItems:
         **query.filters(),
     )
     items = complete_items(call, rows, query.mc_seqno)
-    return NFTItems([*items.values()], *describe(call, list_addresses(NFTItem, rows)))
+    return NFTItems([*items.values()], **describe(call, list_addresses(NFTItem, rows)))
 
 
 def get_item_transfers(call: Call, query: ItemTransfersQuery) -> NFTTransfers:
@@ -365,7 +349,7 @@ def get_item_transfers(call: Call, query: ItemTransfersQuery) -> NFTTransfers:
         outgoing=query.direction != "in",
     )
     moves = render_moves(call, NFTTransfer, rows)
-    return NFTTransfers(moves, *describe(call, list_addresses(NFTTransfer, rows)))
+    return NFTTransfers(moves, **describe(call, list_addresses(NFTTransfer, rows)))
 
 
 def get_sales(call: Call, query: SalesQuery) -> NFTSales:
@@ -379,7 +363,7 @@ def get_sales(call: Call, query: SalesQuery) -> NFTSales:
     sold = {Address(row["nft_workchain"], row["nft"]) for row in rows if row["nft"]}
     items = complete_items(call, read_items(call, sorted(sold), at_block), at_block)
     shown = [render_sale(row, items) for row in rows]
-    return NFTSales(shown, *describe(call, find_addresses(shown)))
+    return NFTSales(shown, **describe(call, find_addresses(shown)))
 
 
 def _check_items(query: ItemsQuery) -> None:

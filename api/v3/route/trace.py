@@ -8,8 +8,6 @@ from itertools import chain, starmap
 from operator import itemgetter
 from typing import Annotated, Any, NamedTuple
 
-import msgspec
-
 from tonlake.api.chain.block import find_trace_ids
 from tonlake.api.errors import AddressInvalid, RequestInvalid
 from tonlake.api.request.call import (
@@ -33,10 +31,8 @@ from tonlake.api.v3.resource.action import Action, render_action
 from tonlake.api.v3.resource.answer import (
     PAGE_TRANSACTIONS,
     TRACE_TRANSACTIONS,
-    AddressBook,
+    Described,
     Events,
-    Metadata,
-    Trace,
     Traces,
 )
 from tonlake.queries.reader import Reader
@@ -108,25 +104,23 @@ class ActionsQuery(SpanPage, frozen=True, kw_only=True):
     cursor: Annotated[Cursor | None, _convert_cursor(2)] = None
 
 
-class Actions(msgspec.Struct):
+class Actions(Described):
     """A page of actions, and the addresses in them."""
 
     actions: list[Action]
-    address_book: AddressBook
-    metadata: Metadata
 
 
 def get_actions(call: Call, query: ActionsQuery) -> Actions:
     """List actions of complete traces, latest trace first."""
     actions, named = _list_actions(call, query)
     pairs = {(address.workchain, address.account) for address in named}
-    return Actions(actions, *write_description(call, pairs))
+    return Actions(actions, **write_description(call, pairs))
 
 
 def answer_actions(call: Call, query: ActionsQuery) -> Actions:
     """Return the same as ``get_actions``, with the address book as objects."""
     actions, named = _list_actions(call, query)
-    return Actions(actions, *describe(call, named))
+    return Actions(actions, **describe(call, named))
 
 
 def _list_actions(call: Call, query: ActionsQuery) -> tuple[list[Action], set[Address]]:
@@ -296,25 +290,20 @@ class TracesQuery(SpanPage, frozen=True, kw_only=True):
 
 def get_traces(call: Call, query: TracesQuery) -> Traces:
     """List traces with their transactions, latest end first."""
-    return Traces(*_write(call, query, with_actions=bool(query.include_actions)))
+    page = _answer(call, query, write_page, with_actions=bool(query.include_actions))
+    return Traces(page.traces, **write_description(call, page.named))
 
 
 def answer_traces(call: Call, query: TracesQuery) -> Traces:
     """Return the same as ``get_traces``, with transactions as objects."""
     page = _answer(call, query, answer_page, with_actions=bool(query.include_actions))
-    return Traces(page.traces, *describe(call, starmap(Address, page.named)))
+    return Traces(page.traces, **describe(call, starmap(Address, page.named)))
 
 
 def get_events(call: Call, query: TracesQuery) -> Events:
     """List traces with actions (former name of /traces)."""
-    return Events(*_write(call, query, with_actions=True))
-
-
-def _write(
-    call: Call, query: TracesQuery, *, with_actions: bool
-) -> tuple[list[Trace], AddressBook, Metadata]:
-    page = _answer(call, query, write_page, with_actions=with_actions)
-    return page.traces, *write_description(call, page.named)
+    page = _answer(call, query, write_page, with_actions=True)
+    return Events(page.traces, **write_description(call, page.named))
 
 
 def _answer(call: Call, query: TracesQuery, show: Show, *, with_actions: bool) -> TracePage:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.api.explorer.page import Page, Walker
-from tonlake.api.chain.configuration import decode_members
+from tonlake.api.chain.configuration import decode_data
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.explorer.contract import (
     MAX_MEMBERS,
@@ -209,7 +209,8 @@ def make_members(*stakes: tuple[int, int, int, int]) -> bytes:
 
 
 def test_members_of_a_whales_pool() -> None:
-    found: Any = decode_members(make_members((5 * TON, 0, 0, 0), (TON, TON, 2 * TON, 1)))
+    stakes = (5 * TON, 0, 0, 0), (TON, TON, 2 * TON, 1)
+    found: Any = decode_data("WhalesMembers", make_members(*stakes))
     waiting = {"pending_deposit": "pending", "withdraw": "ready"}
     assert list_members(unwrap(found)["members"].items(), waiting) == [
         Fact("Member", "5 TON", ("0:" + "0" * 63 + "1",)),
@@ -219,10 +220,10 @@ def test_members_of_a_whales_pool() -> None:
 
 def test_other_data_has_no_members() -> None:
     builder = CellBuilder().store_uint(0, 64)
-    assert decode_members(serialize_boc(builder.tree, [builder.end()])) is None
+    assert decode_data("WhalesMembers", serialize_boc(builder.tree, [builder.end()])) is None
 
 
 def test_many_members_are_cut() -> None:
-    found: Any = decode_members(make_members(*[(TON, 0, 0, 0)] * (MAX_MEMBERS + 5)))
+    found: Any = decode_data("WhalesMembers", make_members(*[(TON, 0, 0, 0)] * (MAX_MEMBERS + 5)))
     assert len(list_members(unwrap(found)["members"].items(), {})) == MAX_MEMBERS
     assert list_members([("ab", {"amount": "0 TON"})], {}) == [Fact("Member", "0 TON", ("0:AB",))]

@@ -11,7 +11,7 @@ from tests.api.explorer.page import Walker
 from tests.api.v3.scene import Scene
 from tests.patience import patient
 from tonlake.api.app import create_app
-from tonlake.api.chain.configuration import decode_elector, decode_param, decode_pool, name_param
+from tonlake.api.chain.configuration import decode_data, decode_param, name_param
 from tonlake.api.explorer.network import compare_params
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
@@ -43,7 +43,7 @@ def test_unknown_forms_are_not_guessed(params: dict[int, bytes]) -> None:
     assert decode_param(15, params[8]) is None
     assert decode_param(999, params[8]) is None
     assert decode_param(8, b"") is None
-    assert decode_elector(params[8]) is None
+    assert decode_data("ElectorData", params[8]) is None
 
 
 def test_changes_are_by_value(params: dict[int, bytes]) -> None:
@@ -66,7 +66,7 @@ def test_a_nominator_pool_is_read() -> None:
     pool = CellBuilder(config.tree).store_uint(2, 8).store_uint(0, 16).store_coins(10**9)
     pool.store_coins(2 * 10**9).store_ref(inner).store_bit(0).store_bit(0)
     pool.store_uint(1, 32).store_uint(2, 256).store_uint(3, 8).store_uint(4, 32)
-    found: Any = decode_pool(_wrap(pool.store_uint(5, 32).store_bit(0)))
+    found: Any = decode_data("NominatorPool", _wrap(pool.store_uint(5, 32).store_bit(0)))
     assert found["config"]["max_nominators_count"] == "40"
     assert found["validator_amount"]["amount"]["value"] == str(2 * 10**9)
 

@@ -97,9 +97,10 @@ def test_large_bodies_are_cut(value: Any, count: int) -> None:
 
 
 def test_deep_bodies_end() -> None:
+    coins = {"@type": "nanograms", "amount": {"@type": "var_uint", "len": "0", "value": "0"}}
     value: Any = "x"
     for _ in range(3 * MAX_DEPTH):
-        value = {"in": value}
+        value = {"in": value, "fee": coins}
     depth, nodes = 0, list_values(value)
     while nodes and nodes[0].children:
         depth, nodes = depth + 1, nodes[0].children
