@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache
 from http import HTTPStatus
 from importlib.metadata import version
@@ -48,7 +48,6 @@ from tonlake.api.http.representation import (
     Header,
     Representations,
     ResponseCache,
-    is_unkept,
     list_validators,
 )
 from tonlake.api.http.transit import Carrier, Transit
@@ -58,7 +57,7 @@ from tonlake.api.request.call import STARTED_S, ApiRequest, join_notes, measure_
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.request.table_format import HTML, choose_format
 from tonlake.api.scan.routes import ScanLane
-from tonlake.api.settings import HttpSettings, Settings
+from tonlake.api.settings import Settings
 from tonlake.api.sql.pool import SqlPool
 from tonlake.api.stream.hub import Hub
 from tonlake.ingest.derive.tvm.pool import TvmPool
@@ -176,7 +175,11 @@ def create_app(
     hub.watch(pending.settle)
     recheck = Recheck(holder.latest, settings.lake.recheck_s)
     layers = _Parts(
-        make_connections(http),
+        Connections(
+            most=count_connections(),
+            max_of_address=CONNECTION_PARTS * http.requests_in_flight,
+            max_unsent_bytes=TRANSIT_PARTS * http.response_bytes,
+        ),
         make_queues(http.request_threads, http.request_wait_ms / 1000),
         Pulse(),
         ResponseCache(http.cache_mib << 20),
@@ -211,15 +214,6 @@ def create_app(
     application = create_application(settings, state, [start_timers, hub.start], closing)
     meter.know_routes(route.path for route in application.routes)
     return Service(wrap_application(application, layers, settings), application.state)
-
-
-def make_connections(settings: HttpSettings) -> Connections:
-    """Return a registry of connections for one server."""
-    return Connections(
-        most=count_connections(),
-        max_of_address=CONNECTION_PARTS * settings.requests_in_flight,
-        max_unsent_bytes=TRANSIT_PARTS * settings.response_bytes,
-    )
 
 
 def wrap_application(application: Litestar, parts: _Parts, settings: Settings) -> ASGIApp:
@@ -318,22 +312,20 @@ async def add_headers(message: Message, scope: Scope) -> None:
     """Add the headers common to all responses."""
     if message["type"] != "http.response.start":
         return
-    message["headers"] = complete_headers(message["headers"], scope, message["status"])
+    status, settings = message["status"], scope["litestar_app"].state.settings
+    ours = [*list_headers(scope), *list_validators(scope, status, settings, VERSION)]
+    names = {name for name, _ in ours}
+    # Ours replace those of the handler.
+    listed = [*(pair for pair in message["headers"] if pair[0].lower() not in names), *ours]
+    if scope["path"].startswith("/api/") and not any(
+        name.lower() == UNKEPT[0] for name, _ in listed
+    ):
+        listed.append(UNKEPT)
+    message["headers"] = listed
     headers = MutableScopeHeaders.from_message(message)
-    refused = message["status"] == HTTPStatus.METHOD_NOT_ALLOWED
+    refused = status == HTTPStatus.METHOD_NOT_ALLOWED
     if refused or (scope.get("method") == "OPTIONS" and "allow" in headers):
         headers["Allow"] = list_methods(scope["litestar_app"], scope["path"])
-
-
-def complete_headers(given: Iterable[Header], scope: Scope, status: int) -> list[Header]:
-    """Return the headers of a response with those common to all responses, without duplicates."""
-    ours = list_headers(scope)
-    ours += list_validators(scope, status, scope["litestar_app"].state.settings, VERSION)
-    names = {name for name, _ in ours}
-    headers = [*(pair for pair in given if pair[0].lower() not in names), *ours]
-    if is_unkept(scope) and not any(name.lower() == UNKEPT[0] for name, _ in headers):
-        headers.append(UNKEPT)
-    return headers
 
 
 def list_headers(scope: Scope) -> list[Header]:
@@ -371,15 +363,7 @@ def answer_error(request: ApiRequest, error: Exception) -> Response[Any]:
 
 
 def explain_error(request: ApiRequest, error: Exception) -> tuple[int, str]:
-    """Return status and text of an error; log it if it is unexpected."""
-    status, text = describe_error(request, error)
-    if status >= 500 and not isinstance(error, HTTPException | _EXPLAINED):  # noqa: PLR2004
-        LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return status, text
-
-
-def describe_error(request: ApiRequest, error: Exception) -> tuple[int, str]:
-    """Return status and text of an error; the text reveals no file paths or internals."""
+    """Return status and text of an error, without file paths or internals; log unexpected ones."""
     for kind, status, text in _FIXED_TEXTS:
         if isinstance(error, kind):
             return status, text.format(method=request.method, path=request.url.path)
@@ -387,6 +371,7 @@ def describe_error(request: ApiRequest, error: Exception) -> tuple[int, str]:
         return error.status_code, error.detail
     if isinstance(error, _EXPLAINED):
         return status_of(error), str(error)
+    LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
     return 500, "internal server error"
 
 

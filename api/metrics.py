@@ -94,10 +94,7 @@ class Meter:
     """
 
     def __init__(
-        self,
-        *,
-        log_requests: bool = False,
-        clock: Callable[[], float] = time.perf_counter,
+        self, *, log_requests: bool = False, clock: Callable[[], float] = time.perf_counter
     ) -> None:
         """Start at zero; ``clock`` returns seconds."""
         self.registry = CollectorRegistry()
@@ -181,7 +178,8 @@ class Meter:
         state: dict[str, Any] = scope.get("state") or {}
         refusal = state.get(REFUSAL)
         if refusal is not None:
-            self._refusals.labels(_name_reason(refusal)).inc()
+            fitting = (name for kind, name in _REASONS.items() if isinstance(refusal, kind))
+            self._refusals.labels(next(fitting, "key")).inc()
         if self._log:
             fields = {
                 "route": route,
@@ -208,10 +206,6 @@ class Meter:
         if found is None:
             found = scope["path"] if scope["path"] in self._routes else UNKNOWN_ROUTE
         return str(found)
-
-
-def _name_reason(refusal: Exception) -> str:
-    return next((reason for kind, reason in _REASONS.items() if isinstance(refusal, kind)), "key")
 
 
 _REASONS = {
@@ -283,9 +277,9 @@ class ServiceCollector(Collector):
         try:
             snapshot = self._holder.reader().snapshot
         except LakeError:
-            yield _gauge("lake_ready", "Whether the lake can be read", 0)
-        else:
-            yield _gauge("lake_ready", "Whether the lake can be read", 1)
+            snapshot = None
+        yield _gauge("lake_ready", "Whether the lake can be read", snapshot is not None)
+        if snapshot is not None:
             yield from _read_lake(snapshot)
             yield from _read_versions(snapshot, self._tvm.settings)
         yield _counter("answer_cache_hits", "Responses from the cache", self._cache.hits)
@@ -312,22 +306,21 @@ def _read_lake(snapshot: Snapshot) -> Iterator[Metric]:
     yield _gauge("lake_holes", "Ranges of missing blocks", len(snapshot.ranges) - 1)
     damaged = len(snapshot.damaged) - len(snapshot.lacking)
     yield _gauge("lake_damaged_tables", "Tables with a damaged file", damaged)
-    if lag.lag_s is not None:
-        yield _gauge("lake_lag_seconds", "Time the lake is behind its node", lag.lag_s)
-    if lag.block_age_s is not None:
-        yield _gauge("lake_block_age_seconds", "Age of the newest block", lag.block_age_s)
-    if lag.node_last_mc_seqno is not None:
-        yield _gauge("node_last_mc_seqno", "Newest block of the node", lag.node_last_mc_seqno)
-    sizes = {
-        "bytes": _gauge_by_table("lake_table_bytes", "Size of a table's files"),
-        "rows": _gauge_by_table("lake_table_rows", "Rows of a table"),
-        "files": _gauge_by_table("lake_table_files", "Files of a table"),
-    }
+    for name, text, value in (
+        ("lake_lag_seconds", "Time the lake is behind its node", lag.lag_s),
+        ("lake_block_age_seconds", "Age of the newest block", lag.block_age_s),
+        ("node_last_mc_seqno", "Newest block of the node", lag.node_last_mc_seqno),
+    ):
+        if value is not None:
+            yield _gauge(name, text, value)
+    sizes = _gauge_by_table("lake_table_bytes", "Size of a table's files")
+    rows = _gauge_by_table("lake_table_rows", "Rows of a table")
+    counts = _gauge_by_table("lake_table_files", "Files of a table")
     for name, files in snapshot.files.items():
-        sizes["bytes"].add_metric((name,), sum(file.bytes for file in files))
-        sizes["rows"].add_metric((name,), sum(file.rows for file in files))
-        sizes["files"].add_metric((name,), len(files))
-    yield from sizes.values()
+        sizes.add_metric((name,), sum(file.bytes for file in files))
+        rows.add_metric((name,), sum(file.rows for file in files))
+        counts.add_metric((name,), len(files))
+    yield from (sizes, rows, counts)
     yield from _read_own_tables(snapshot)
 
 

@@ -190,13 +190,6 @@ def _describe_parameter(path: str, name: str, schema: Schema, *, required: bool 
     return shown | {"example": example} if required else shown
 
 
-def _describe_property(path: str, name: str, schema: Schema) -> Schema:
-    """Return a body's field; it has no default, as generated clients would require a value."""
-    known = _find_parameter(path, name)
-    schema = {key: value for key, value in schema.items() if key != "default"}
-    return schema | {"description": known.description, "examples": [known.read_example(schema)]}
-
-
 class _Types:
     """Collects the types of all operations and describes them at once, resolving equal names."""
 
@@ -226,8 +219,12 @@ class _Types:
         for shown, schema in zip(self._shown, found, strict=True):
             shown.update(schema)
         for name, path in self._bodies.items():
-            fields = named[name]["properties"]
-            fields |= {key: _describe_property(path, key, field) for key, field in fields.items()}
+            for key, field in named[name]["properties"].items():
+                # Generated clients would require a value for a field with a default.
+                field.pop("default", None)
+                known = _find_parameter(path, key)
+                field["description"] = known.description
+                field["examples"] = [known.read_example(field)]
         return named
 
 
@@ -315,7 +312,8 @@ def _describe_route(path: str, route: HTTPRouteHandler, types: _Types) -> Schema
     described: Schema = {}
     for verb in sorted(route.http_methods - {"HEAD"}):
         responses = _list_responses({} if kind is None else types.refer(kind))
-        if answer is not None and _has_rows(kind):
+        has_rows = get_origin(kind) is list or (isinstance(kind, type) and has_list(kind))
+        if answer is not None and has_rows:
             responses["200"]["description"] = f"Success. By Accept also as {', '.join(_OTHERS)}."
             responses["200"]["x-table-media-types"] = _OTHERS
         shared = [{"$ref": f"#/components/parameters/{name}"} for name in _SHARED]
@@ -369,11 +367,6 @@ def _list_properties(parameters: list[Schema]) -> Schema:
     return {
         item["name"]: item["schema"] | {"description": item["description"]} for item in parameters
     }
-
-
-def _has_rows(kind: Any) -> bool:  # noqa: ANN401 - any type
-    """Return whether a response has a list, which is also available as a table."""
-    return get_origin(kind) is list or (isinstance(kind, type) and has_list(kind))
 
 
 def _first_line(function: Any) -> str:  # noqa: ANN401 - a function

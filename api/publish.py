@@ -44,7 +44,9 @@ def answer_file(request: ApiRequest) -> Response[bytes] | Stream:
     file = request.app.state.lake_dir / name
     if not is_published(name) or not file.is_file():
         raise NotFoundException
-    tag = f'"{_name_version(name, file)}"'
+    found = _DIGEST.search(name.rpartition("/")[2])
+    version = hashlib.sha256(file.read_bytes()).hexdigest() if found is None else found[1]
+    tag = f'"{version}"'
     lasts = "no-cache" if name == FIRST_FILE else _LASTING
     headers = {"ETag": tag, "Cache-Control": lasts, "Accept-Ranges": "bytes"}
     if tag in request.headers.get("if-none-match", ""):
@@ -81,11 +83,6 @@ def is_published(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _name_version(name: str, file: Path) -> str:
-    found = _DIGEST.search(name.rpartition("/")[2])
-    return hashlib.sha256(file.read_bytes()).hexdigest() if found is None else found[1]
 
 
 def _read(file: Path, first: int, count: int) -> Iterator[bytes]:

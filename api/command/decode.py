@@ -122,7 +122,7 @@ def decode_tx_command(file: Path, global_version: int | None) -> None:
             if not line.strip():
                 continue
             try:
-                boc = _read_boc(line)
+                boc = base64.b64decode(msgspec.json.decode(line, type=_Line).boc, validate=True)
                 print_json(
                     render_decoded(boc, settings.http.opcode_format, global_version=global_version)
                 )
@@ -135,11 +135,6 @@ def decode_tx_command(file: Path, global_version: int | None) -> None:
 
 class _Line(msgspec.Struct):
     boc: str
-
-
-def _read_boc(line: bytes) -> bytes:
-    """Return the bytes of a line's ``boc``; ValueError if it is missing or invalid."""
-    return base64.b64decode(msgspec.json.decode(line, type=_Line).boc, validate=True)
 
 
 @contextmanager

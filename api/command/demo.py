@@ -70,7 +70,8 @@ def demo_command(*, archive: Path | None, lake: Path, host: str, port: int, once
         listen(host, port).close()  # find out now whether the port is free, not after the work
     report = _ingest(archive, lake, settings)
     click.echo(f"2. ingested into {lake}: " + _rows_in_words(report))
-    _check_files(lake)
+    if damage := verify_lake(lake).damage:
+        raise DemoFailed(f"the lake is damaged: {damage}")
     click.echo("3. every file of the lake matches its digest in the log")
     for line in _check_answers(lake, settings):
         click.echo(f"4. {line}")
@@ -98,12 +99,6 @@ def _rows_in_words(report: IngestReport) -> str:
         return f"masterchain {report.requested} was already ingested"
     rows = ", ".join(f"{count:,} {name}" for name, count in report.rows.items() if count)
     return f"masterchain {report.requested}: {rows}"
-
-
-def _check_files(lake: Path) -> None:
-    damage = verify_lake(lake).damage
-    if damage:
-        raise DemoFailed(f"the lake is damaged: {damage}")
 
 
 def _open_client(lake: Path, settings: Settings) -> TestClient[Service]:

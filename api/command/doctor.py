@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import click
 import msgspec
@@ -60,10 +60,7 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def worst_of(findings: list[Finding]) -> Level:
     """Return the level of the worst finding."""
-    levels = {one.level for one in findings}
-    if "problem" in levels:
-        return "problem"
-    return "warning" if "warning" in levels else "ok"
+    return max((one.level for one in findings), key=get_args(Level).index)
 
 
 def _judge(subject: str, fine: str, fault: str, advice: str) -> Finding:

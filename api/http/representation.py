@@ -62,7 +62,7 @@ TIP_CONTROL = "no-cache"
 """For responses of the newest snapshot: caches may store them, and revalidate every time."""
 
 UNKEPT = (b"cache-control", b"no-store")
-"""For errors, and responses that depend on more than the snapshot."""
+"""For errors, and responses of the API that depend on more than the snapshot."""
 
 VARY = b", ".join(
     [b"Accept", b"Accept-Encoding", b"Origin", *sorted(name.title() for name in ANSWER_HEADERS)]
@@ -241,7 +241,8 @@ class Representations:
     ) -> None:
         """Send a buffered response: a 304 without a body, a compressed body, or as it is."""
         choice = wish.choice
-        if not wish.condition and (choice.coding is None or _is_small(response, choice)):
+        is_small = 0 < len(response.body) <= MIN_BYTES and not choice.refuses_identity
+        if not wish.condition and (choice.coding is None or is_small):
             await response.send(send)
             return
         headers = {name.lower(): value for name, value in response.headers}
@@ -367,11 +368,6 @@ def read_key(scope: HTTPScope, any_origin: bool) -> Key | None:  # noqa: FBT001
     return scope["path"], scope["query_string"], tuple(inputs)
 
 
-def _is_small(response: _Buffered, choice: Choice) -> bool:
-    """Return whether a body is too small to compress, whatever its head says."""
-    return 0 < len(response.body) <= MIN_BYTES and not choice.refuses_identity
-
-
 def _is_packable(response: _Buffered, headers: dict[bytes, bytes], choice: Choice) -> bool:
     media_type = headers.get(b"content-type", b"").partition(b";")[0].strip()
     if media_type not in COMPRESSIBLE or b"content-encoding" in headers:
@@ -413,11 +409,6 @@ def list_validators(scope: Scope, status: int, settings: Settings, version: str)
         (b"cache-control", f"{visibility}, {control}".encode()),
         (b"vary", VARY),
     ]
-
-
-def is_unkept(scope: Scope) -> bool:
-    """Return whether a response without ``Cache-Control`` must not be stored by caches."""
-    return scope["path"].startswith("/api/")
 
 
 def _make_tag(scope: Any, tagged: str) -> bytes:  # noqa: ANN401 - any scope

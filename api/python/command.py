@@ -1,15 +1,13 @@
 """The command ``tonlake sql``."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
-from functools import cache
 from pathlib import Path
 
 import click
 
 from tonlake.api.python.history import NAME, add_history, name_views
 from tonlake.api.python.signature import HELP, read_signature
-from tonlake.api.python.source import Opened, Source
+from tonlake.api.python.source import Source
 from tonlake.api.settings import Settings
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.ingest.errors import SignatureInvalid
@@ -81,19 +79,13 @@ def sql_command(
             open_to_ask(place, snapshot, settings, views) as (opened, connection),
             unfinished(output) if output else nullcontext() as path,
         ):
-            indexed = _open_once(place, opened.number)
             misfits = add_tables(connection, tables)
             if NAME in query.lower():
-                add_history(connection, indexed())
+                add_history(connection, Source(place, read_settings(Settings)).open(opened.number))
             write_answer(opened, ask(connection, opened, query), output_format, path)
             notes = list_notes(opened, query)
     for note in (*notes, *misfits.warnings()):
         click.echo(note, err=True)
-
-
-def _open_once(place: Path | str, number: int) -> Callable[[], Opened]:
-    """Return a function that opens the snapshot with its index, once."""
-    return cache(lambda: Source(place, read_settings(Settings)).open(number))
 
 
 commands = [sql_command]

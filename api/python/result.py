@@ -37,20 +37,18 @@ def write_accounts(table: pa.Table, *, test_only: bool) -> pa.Table:
     for at, name in enumerate(names):
         partner = name_workchain(name)
         values = table.column(at).to_pylist()
-        if _is_bytes(table.schema.field(at).type) and names.count(partner) == 1:
+        kind = table.schema.field(at).type
+        is_bytes = pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind)
+        if is_bytes and names.count(partner) == 1:
             workchains = table.column(names.index(partner)).to_pylist()
             pairs = zip(workchains, values, strict=True)
             written = [_write_pair(workchain, value, test_only) for workchain, value in pairs]
-        elif pa.types.is_string(table.schema.field(at).type):
+        elif pa.types.is_string(kind):
             written = [_write_raw(value, test_only) for value in values]
         else:
             continue
         table = table.set_column(at, name, pa.array(written, pa.string()))
     return table
-
-
-def _is_bytes(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind))
 
 
 def _write_pair(workchain: object, account: bytes | None, test_only: bool) -> str | None:  # noqa: FBT001
@@ -90,14 +88,10 @@ class Result:
     ) -> None:
         """Take the rows; ``test_only`` sets the testnet flag of friendly addresses."""
         self._table = table
-        self._test_only = test_only
+        self.test_only = test_only
+        """Whether friendly addresses have the testnet flag."""
         self.notes = tuple(notes)
         """What the lake cannot know of the answer, such as accounts from before its first block."""
-
-    @property
-    def test_only(self) -> bool:
-        """Whether friendly addresses have the testnet flag."""
-        return self._test_only
 
     @property
     def columns(self) -> list[str]:
@@ -185,7 +179,7 @@ class Result:
         return fill_template("result.html", values)
 
     def _shorten(self, rows: int) -> pa.Table:
-        return write_accounts(self._table.slice(0, rows), test_only=self._test_only)
+        return write_accounts(self._table.slice(0, rows), test_only=self.test_only)
 
     def _count(self, rows: int) -> str:
         count = f"{len(self):,} {'row' if len(self) == 1 else 'rows'}"

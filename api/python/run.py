@@ -112,7 +112,8 @@ def run_command(
     Without --code, METHOD is a file of runs: one JSON object per line, answered line by line.
     """
     sys.setrecursionlimit(_RECURSION)
-    network = _read_bag(config) if config else _default_config()
+    params = ((VERSION_PARAM, make_version_param(VERSION)),)
+    network = _read_bag(config) if config else join_config(params).root
     if code is None:
         if arguments:
             raise click.UsageError("--code is needed to run a method with arguments.")
@@ -132,10 +133,6 @@ def run_command(
     except (ValueError, TvmError, BocError, RequestInvalid) as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(EXIT_DATA)
-
-
-def _default_config() -> bytes:
-    return join_config(((VERSION_PARAM, make_version_param(VERSION)),)).root
 
 
 def _read_bag(text: str) -> bytes:
@@ -192,7 +189,11 @@ def _run_lines(file: Path, network: bytes) -> None:
 def _answer(text: bytes, network: bytes) -> dict[str, Any]:
     try:
         line = msgspec.json.decode(text, type=_Line)
-        ended = _run(line, _read_values(line.stack), network)
+        if isinstance(line.stack, str):
+            stack = list(read_stack(base64.b64decode(line.stack, validate=True), _LIMITS))
+        else:
+            stack = [_read_value(value) for value in line.stack]
+        ended = _run(line, stack, network)
         tree, place = plant(build_stack(ended.stack))
     except VmError:
         return {"error": "the resulting stack is too deep for cells"}
@@ -202,12 +203,6 @@ def _answer(text: bytes, network: bytes) -> dict[str, Any]:
         return {"error": "a value is nested too deeply"}
     bag = base64.b64encode(serialize_boc(tree, [place], crc32c=True)).decode()
     return {"exit": ended.exit_code, "gas": ended.gas_used, "stack": bag}
-
-
-def _read_values(stack: Any) -> list[StackValue]:  # noqa: ANN401 - JSON
-    if isinstance(stack, str):
-        return list(read_stack(base64.b64decode(stack, validate=True), _LIMITS))
-    return [_read_value(value) for value in stack]
 
 
 def _read_value(value: Any) -> StackValue:  # noqa: ANN401 - JSON

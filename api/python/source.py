@@ -98,7 +98,9 @@ class Opened:
         """
         with self._lock:
             if not self._indexes:
-                self._indexes.append(self._open_index())
+                # In object storage SQL answers everything.
+                settings, is_local = self.source.settings.lake, self.source.storage is None
+                self._indexes.append(open_index(self.snapshot, settings) if is_local else None)
             tvm = self.source.tvm
         index, lasting = self._indexes[0], self._lasting
         reader = make_reader(self.snapshot, self._views, index=index, lasting=lasting)
@@ -121,9 +123,3 @@ class Opened:
     def test_only(self) -> bool:
         """Whether friendly addresses have the testnet flag."""
         return Call(Arguments(()), self.source.settings, self.reader()).test_only
-
-    def _open_index(self) -> Index | None:
-        """Return the index; None in object storage, where SQL answers everything."""
-        if self.source.storage is not None:
-            return None
-        return open_index(self.snapshot, self.source.settings.lake)

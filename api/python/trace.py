@@ -92,7 +92,10 @@ class Trace:
             return [
                 TraceAction(
                     type=action.type,
-                    text=_join_parts(sentence, self._names),
+                    text="".join(
+                        self._names.label(part.text) if part.kind == "account" else part.text
+                        for part in sentence.parts
+                    ),
                     success=action.success,
                     time=datetime.fromtimestamp(action.end_utime, UTC),
                     details=action.details,
@@ -183,9 +186,3 @@ def open_trace(opened: Opened, any_hash: bytes) -> Trace:
     names = Names(call, load_labels(call.settings.lake))
     names.learn(found.address_book, found.metadata)
     return Trace(opened, found.traces[0], names)
-
-
-def _join_parts(sentence: WrittenAction, names: Names) -> str:
-    return "".join(
-        names.label(part.text) if part.kind == "account" else part.text for part in sentence.parts
-    )

@@ -52,17 +52,11 @@ def list_examples() -> tuple[Example, ...]:
 
 def _read_example(query: Query) -> Example:
     title = query.doc.split(". ")[0].removesuffix(".")
-    text = write_statement(query)
-    fields = {"query": text, "format": "html", **_list_fields(query)}
+    text, chart = write_statement(query), query.chart
+    fields: dict[str, str | tuple[str, ...]] = {"query": text, "format": "html", "chart": "none"}
+    if chart is not None:
+        fields |= {"chart": chart.kind, "x": chart.x, "y": chart.y, "by": chart.by or ""}
     return Example(title, text, "/sql?" + urlencode(fields, doseq=True))
-
-
-def _list_fields(query: Query) -> dict[str, str | tuple[str, ...]]:
-    """Return the form fields that select the query's chart, if any."""
-    chart = query.chart
-    if chart is None:
-        return {"chart": "none"}
-    return {"chart": chart.kind, "x": chart.x, "y": chart.y, "by": chart.by or ""}
 
 
 def write_statement(query: Query) -> str:
@@ -295,14 +289,7 @@ def show_editor(
     notice: str | None = None,
     error: Exception | None = None,
 ) -> Shown:
-    """Return the page without a result.
-
-    Args:
-        query: Text of the editor.
-        signatures: The signatures entered with it.
-        notice: Why the statement was not run.
-        error: The error that running it raised.
-    """
+    """Return the page without a result; ``notice`` says why the statement was not run."""
     status = 200 if error is None else status_of(error)
     values = _list_values(query, signatures) | {
         "notice": notice,
@@ -314,11 +301,7 @@ def show_editor(
 def show_result(
     pool: SqlPool, snapshot: Snapshot, query: str, signatures: tuple[str, ...], choice: Chart
 ) -> Shown:
-    """Return the page with the answer to a statement and the selected chart.
-
-    Raises:
-        ApiError: the statement cannot be answered.
-    """
+    """Return the page with the answer to a statement and the chosen chart, or raise ApiError."""
     answer = pool.run(snapshot, query, JSON, DRAWN_ROWS, signatures)
     fields = {"query": query} | ({"signature": signatures} if signatures else {})
     result = msgspec.json.decode(answer.body, type=SqlResult)

@@ -14,7 +14,7 @@ import msgspec
 from tonlake.api.errors import RequestInvalid, SqlBusy, SqlUnavailable
 from tonlake.api.settings import SqlSettings
 from tonlake.api.sql.sandbox import Bounds
-from tonlake.api.sql.worker import READY, Damaged, Head, Job
+from tonlake.api.sql.worker import READY, Head, Job
 from tonlake.lake.duck.connection import list_tables
 from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.log.snapshot import Snapshot
@@ -114,7 +114,9 @@ class SqlPool:
             raise
         finally:
             self._places.release()
-            self._keep_spare()
+            with self._lock:
+                if not self._closed and self._spare is None:
+                    self._spare = _start()
         _check_files(snapshot, list_tables(query))
         return answer
 
@@ -138,9 +140,7 @@ class SqlPool:
         signatures: tuple[str, ...],
     ) -> Job:
         settings = self._settings
-        damaged = (
-            Damaged(each.file, each.reason, each.advice) for each in snapshot.damaged.values()
-        )
+        damaged = ((each.file, each.reason, each.advice) for each in snapshot.damaged.values())
         seconds = -(-settings.timeout_ms // 1000)
         return Job(
             lake_dir=str(snapshot.lake_dir.absolute()),
@@ -225,11 +225,6 @@ class SqlPool:
                 process = _start()
             self._running.add(process)
             return process
-
-    def _keep_spare(self) -> None:
-        with self._lock:
-            if not self._closed and self._spare is None:
-                self._spare = _start()
 
 
 def _check_files(snapshot: Snapshot, tables: Iterable[str]) -> None:

@@ -43,9 +43,8 @@ _OWN_SITES = ("same-origin", "none")
 def check_origin(request: ApiRequest, hosts: str) -> None:
     """Refuse a request from a page of another origin, or under a foreign host name.
 
-    Args:
-        request: The request. Links from other sites pass: they show a statement without running it.
-        hosts: Host names allowed besides IP addresses and private names, separated by commas.
+    Links from other sites pass: they show a statement without running it. ``hosts`` are names
+    allowed besides IP addresses and private names, separated by commas.
 
     Raises:
         OriginForbidden: the request is refused.
@@ -68,11 +67,7 @@ def check_origin(request: ApiRequest, hosts: str) -> None:
 
 
 def check_own(request: ApiRequest) -> None:
-    """Refuse a request that another site initiates, even by a link.
-
-    Raises:
-        OriginForbidden: the request is refused.
-    """
+    """Refuse a request that another site initiates, even by a link, with OriginForbidden."""
     if is_foreign(request):
         raise OriginForbidden("SQL requests from pages of other web origins are refused")
 
@@ -131,11 +126,7 @@ class SqlRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_body(body: bytes, media_type: str) -> SqlRequest:
-    """Parse a request body: JSON, a form, or the plain statement.
-
-    Raises:
-        RequestInvalid: the body is malformed.
-    """
+    """Parse a request body: JSON, a form, or the plain statement."""
     try:
         if media_type == "application/json":
             return msgspec.json.decode(body, type=SqlRequest)
@@ -150,11 +141,7 @@ def read_body(body: bytes, media_type: str) -> SqlRequest:
 
 
 def list_signatures(arguments: Arguments) -> tuple[str, ...]:
-    """Return the signatures of a request, without the empty one that the page may send.
-
-    Raises:
-        RequestInvalid: there are too many.
-    """
+    """Return the signatures of a request, without the empty one that the page may send."""
     signatures = tuple(text for text in arguments.values.get("signature", ()) if text.strip())
     if len(signatures) > SIGNATURES:
         raise RequestInvalid(f"a statement takes at most {SIGNATURES} signatures")

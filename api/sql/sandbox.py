@@ -27,8 +27,6 @@ from tonlake.lake.system import (
     read_address_space,
 )
 
-"""Flag: the filter applies to all threads of the process."""
-
 _LOAD, _IF_EQUAL, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
 """Instructions of classic BPF (linux/filter.h): load a word, two jumps, return."""
 

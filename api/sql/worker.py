@@ -71,20 +71,14 @@ def _list_identifiers(query: str) -> set[str]:
     return {text[0].strip('"').lower() for text in texts if text}
 
 
-class Damaged(msgspec.Struct, frozen=True):
-    """A damaged data file that must not be read, and why."""
-
-    file: str
-    reason: str
-    advice: str
-
-
 class Job(msgspec.Struct, frozen=True):
     """A statement, the snapshot to run it on, and limits and format of the answer."""
 
     lake_dir: str
     snapshot: int
-    damaged: tuple[Damaged, ...]
+    damaged: tuple[tuple[str, str, str], ...]
+    """Damaged data files, which must not be read: file, reason, advice."""
+
     query: str
     signatures: tuple[str, ...]
     form: str
@@ -128,7 +122,7 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
         SqlUnavailable: the process cannot be confined.
     """
     lake_dir = name_folder_of_process()  # DuckDB shows the paths that it may read
-    damage = [LakeCorrupt(each.file, each.reason, each.advice) for each in job.damaged]
+    damage = [LakeCorrupt(*each) for each in job.damaged]
     snapshot = Snapshot(lake_dir, read_state(lake_dir, job.snapshot), damage)
     memory_mib = max(64, int(job.memory_mib * _MEMORY_SHARE))
     settings = msgspec.structs.replace(job.lake, duckdb_memory_mib=memory_mib)
