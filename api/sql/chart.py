@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import msgspec
@@ -56,7 +56,8 @@ class Scale(msgspec.Struct, frozen=True):
 
     def list_marks(self) -> list[Mark]:
         """Return round values with their positions, lowest first."""
-        step = _choose_seconds(self.high - self.low) if self.is_time else _choose_step(self)
+        span = self.high - self.low
+        step = _choose_seconds(span) if self.is_time else _choose_step(span)
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
         values = [number * step for number in range(first, last + 1)]
@@ -79,8 +80,8 @@ def fit_scale(
     return Scale(low, high, start, end, is_time)
 
 
-def _choose_step(scale: Scale) -> float:
-    least = (scale.high - scale.low) / (MAX_MARKS - 1)
+def _choose_step(span: float) -> float:
+    least = span / (MAX_MARKS - 1)
     power: float = 10.0 ** math.floor(math.log10(least))
     return next(part * power for part in _ROUND if part * power >= least * (1 - 1e-9))
 
@@ -157,30 +158,27 @@ class ChartUnfit(ValueError):
 DEFAULT = Chart()
 
 
-class Bar(msgspec.Struct, frozen=True):
+class Dot(msgspec.Struct, frozen=True):
+    """A point of a line or scatter chart, or the corner of a bar; ``x`` is in percent."""
+
+    x: float
+    y: float
+    shade: int
+    text: str
+
+
+class Bar(Dot, frozen=True):
     """A bar with its label ``text``; ``x`` and ``width`` are in percent."""
 
-    x: float
-    y: float
     width: float
     height: float
-    shade: int
-    text: str
-
-
-class Dot(msgspec.Struct, frozen=True):
-    """A point of a line or scatter chart."""
-
-    x: float
-    y: float
-    shade: int
-    text: str
 
 
 class Drawing(msgspec.Struct, frozen=True):
     """A drawn chart for the template; ``names`` label the groups of a categorical axis.
 
-    ``names_left_out`` and ``series_left_out`` did not fit.
+    ``key`` is the legend, if there are several series. ``names_left_out`` and ``series_left_out``
+    did not fit.
     """
 
     kind: str
@@ -199,17 +197,9 @@ class Drawing(msgspec.Struct, frozen=True):
     series_left_out: tuple[str, ...] = ()
 
 
-Columns = Sequence[tuple[str, str]]
-Rows = Sequence[Sequence[Any]]
-Point = tuple[Any, float]
-"""A value of the axis as in the result, and a number."""
-
-
-class Series(msgspec.Struct, frozen=True):
-    """The values of a column, or of one group of its rows (``by``)."""
-
-    name: str
-    points: list[Point]
+Series = dict[str, list[tuple[Any, float]]]
+"""By the name of a column, or of a group of its rows: values of the axis, as in the result, with
+numbers."""
 
 
 def is_number(kind: str) -> bool:
@@ -217,14 +207,12 @@ def is_number(kind: str) -> bool:
     return kind.startswith(_NUMBERS)
 
 
-def draw_chart(columns: Columns, rows: Rows, choice: Chart = DEFAULT) -> Drawing:
-    """Draw a result.
+def draw_chart(
+    columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]], choice: Chart = DEFAULT
+) -> Drawing:
+    """Draw a result of ``columns`` (names and Arrow types), with values as in JSON.
 
-    Args:
-        columns: Names and Arrow types.
-        rows: Values as in JSON.
-        choice: The chart to draw; empty parts are chosen: names become bars, numbers and times
-            lines.
+    Empty parts of the choice are chosen: names become bars, numbers and times lines.
 
     Raises:
         ChartUnfit: the result cannot be drawn as requested.
@@ -235,82 +223,79 @@ def draw_chart(columns: Columns, rows: Rows, choice: Chart = DEFAULT) -> Drawing
     for name in (choice.x, choice.by, *choice.y):
         if name and name not in kinds:
             raise ChartUnfit(f"the result has no column {name}")
-    axis = choice.x or _choose_axis(columns)
+    times = [name for name, kind in columns if kind.startswith(_TIMES)]
+    others = [name for name, kind in columns if not is_number(kind)]
+    axis = choice.x or [*times, *others, columns[0][0]][0]
     drawn = choice.y or tuple(
         name
         for name, kind in columns
-        if is_number(kind) and name not in {axis, choice.by} and not _is_place(name)
+        if is_number(kind)
+        and name not in {axis, choice.by}
+        and name.rpartition("_")[2] not in _PLACES
     )
     if not drawn or not all(is_number(kinds[name]) for name in drawn):
         raise ChartUnfit("a chart needs a column of numbers in addition to its axis")
     series = _list_series([name for name, _ in columns], rows, axis, drawn, choice.by)
     if not series:
         raise ChartUnfit(f"{drawn[0]} has no values")
-    shown, lost = series[:MAX_SERIES], series[MAX_SERIES:]
-    y = drawn[0] if choice.by else ", ".join(each.name for each in shown)
+    shown = dict(islice(series.items(), MAX_SERIES))
+    y = drawn[0] if choice.by else ", ".join(shown)
     chart = _draw_series(choice.kind, axis, kinds[axis], y, shown)
-    return msgspec.structs.replace(chart, series_left_out=tuple(each.name for each in lost))
+    key = tuple(enumerate(shown, 1)) if len(shown) > 1 else ()
+    left_out = tuple(series)[MAX_SERIES:]
+    return msgspec.structs.replace(chart, key=key, series_left_out=left_out)
 
 
-def _draw_series(kind: str, axis: str, axis_type: str, y: str, series: list[Series]) -> Drawing:
+def _draw_series(kind: str, axis: str, axis_type: str, y: str, series: Series) -> Drawing:
     is_time = axis_type.startswith(_TIMES)
-    if not is_time and not is_number(axis_type):
-        if kind not in {"auto", "bar"}:
-            raise ChartUnfit(f"{axis} has neither numbers nor times: only bars can show it")
-        return _draw_named(axis, y, series)
-    return _draw_measured("line" if kind == "auto" else kind, axis, y, series, is_time=is_time)
-
-
-def _is_place(name: str) -> bool:
-    return name.rpartition("_")[2] in _PLACES
-
-
-def _choose_axis(columns: Columns) -> str:
-    """Return the first time column, else the first that is not a number, else the first."""
-    for wanted in (lambda kind: kind.startswith(_TIMES), lambda kind: not is_number(kind)):
-        if found := [name for name, kind in columns if wanted(kind)]:
-            return found[0]
-    return columns[0][0]
+    if is_time or is_number(axis_type):
+        return _draw_measured("line" if kind == "auto" else kind, axis, y, series, is_time=is_time)
+    if kind not in {"auto", "bar"}:
+        raise ChartUnfit(f"{axis} has neither numbers nor times: only bars can show it")
+    return _draw_named(axis, y, series)
 
 
 def _list_series(
-    names: list[str], rows: Rows, axis: str, drawn: Sequence[str], by: str | None
-) -> list[Series]:
+    names: list[str],
+    rows: Sequence[Sequence[Any]],
+    axis: str,
+    drawn: Sequence[str],
+    by: str | None,
+) -> Series:
     """Return a series per column; with ``by``, of the first column for each value of ``by``.
 
     Series without values are left out.
     """
     at = names.index(axis)
-    found: dict[str, list[Point]] = {}
+    found: Series = {}
     for name in drawn[:1] if by else drawn:
         value_at = names.index(name)
         for row in rows:
-            key = _cut(row[names.index(by)]) if by else name
+            points = found.setdefault(_cut(row[names.index(by)]) if by else name, [])
             value = read_place(row[value_at])
-            points = found.setdefault(key, [])
             if value is not None:
                 points.append((row[at], value))
-    return [Series(name, points) for name, points in found.items() if points]
+    return {name: points for name, points in found.items() if points}
 
 
-def _draw_named(axis: str, y: str, series: list[Series]) -> Drawing:
+def _draw_named(axis: str, y: str, series: Series) -> Drawing:
     """Return horizontal bars, grouped under each name."""
-    names = list(dict.fromkeys(_cut(name) for each in series for name, _ in each.points))
+    names = list(dict.fromkeys(_cut(name) for points in series.values() for name, _ in points))
     shown = names[: max(1, MAX_BARS // len(series))]
-    values = [value for each in series for name, value in each.points if _cut(name) in shown]
+    values = [value for points in series.values() for name, value in points if _cut(name) in shown]
     longest = max(len(write_number(value)) for value in values)
     beside = min(0.75, DIGIT_WIDTH * (longest + 1) / MIN_WIDTH)
     scale = fit_scale(values, 0, WIDTH * (1 - beside), zero=True)
     group = NAME_HEIGHT + BAR_HEIGHT * len(series) + BAR_GAP
     boxes = []
-    for shade, each in enumerate(series, 1):
-        known = {_cut(name): value for name, value in reversed(each.points)}
+    for shade, points in enumerate(series.values(), 1):
+        known = {_cut(name): value for name, value in reversed(points)}
         for at, name in enumerate(shown):
             if name in known:
                 start, end = sorted((scale.put(0.0), scale.put(known[name])))
                 top = at * group + NAME_HEIGHT + (shade - 1) * BAR_HEIGHT
-                text = write_number(known[name])
-                boxes.append(Bar(start, top, round(end - start, 2), BAR_HEIGHT - 2, shade, text))
+                text, width = write_number(known[name]), round(end - start, 2)
+                boxes.append(Bar(start, top, shade, text, width, BAR_HEIGHT - 2))
     return Drawing(
         "named",
         axis,
@@ -319,14 +304,13 @@ def _draw_named(axis: str, y: str, series: list[Series]) -> Drawing:
         boxes=tuple(boxes),
         names=tuple(Mark(at * group, name) for at, name in enumerate(shown)),
         zero=scale.put(0.0),
-        key=_list_key(series),
         names_left_out=len(names) - len(shown),
     )
 
 
-def _draw_measured(kind: str, axis: str, y: str, series: list[Series], *, is_time: bool) -> Drawing:
+def _draw_measured(kind: str, axis: str, y: str, series: Series, *, is_time: bool) -> Drawing:
     """Return vertical bars, lines or points over an axis of numbers or times."""
-    placed = [_place_points(each.points) for each in series]
+    placed = [_place_points(points) for points in series.values()]
     places = [place for points in placed for place, _, _ in points]
     if not places or min(places) == max(places):
         raise ChartUnfit(f"{axis} has no two values")
@@ -340,22 +324,25 @@ def _draw_measured(kind: str, axis: str, y: str, series: list[Series], *, is_tim
         for shade, points in enumerate(placed, 1)
     ]
     dotted = kind == "scatter" or (kind == "line" and len(places) <= MAX_DOTS)
-    zero = up.put(0.0) if up.low <= 0 <= up.high else None
+    joined = [
+        (dots[0].shade, "M" + "L".join(f"{dot.x} {dot.y}" for dot in dots))
+        for dots in every
+        if dots and kind == "line"
+    ]
     return Drawing(
         kind,
         axis,
         y,
         boxes=tuple(_raise_bars(every, up.put(0.0), width)) if kind == "bar" else (),
         dots=tuple(dot for dots in every for dot in dots) if dotted else (),
-        lines=tuple(_join(dots) for dots in every if dots) if kind == "line" else (),
+        lines=tuple(joined),
         x_marks=tuple(across.list_marks()),
         y_marks=tuple(up.list_marks()),
-        zero=zero,
-        key=_list_key(series),
+        zero=up.put(0.0) if up.low <= 0 <= up.high else None,
     )
 
 
-def _place_points(points: Iterable[Point]) -> list[tuple[float, float, str]]:
+def _place_points(points: Iterable[tuple[Any, float]]) -> list[tuple[float, float, str]]:
     """Return points sorted by position, with their labels; points without one are left out."""
     placed = [
         (place, value, f"{name}: {write_number(value)}")
@@ -378,19 +365,8 @@ def _raise_bars(every: list[list[Dot]], ground: float, width: float) -> Iterator
     for at, dots in enumerate(every):
         for dot in dots:
             top, bottom = sorted((dot.y, ground))
-            left = round(dot.x - width / 2 + at * one, 2)
-            yield Bar(left, top, round(one, 2), round(bottom - top, 2), dot.shade, dot.text)
-
-
-def _join(dots: list[Dot]) -> tuple[int, str]:
-    """Return the shade of a line through dots, and its SVG path."""
-    return dots[0].shade, "M" + "L".join(f"{dot.x} {dot.y}" for dot in dots)
-
-
-def _list_key(series: list[Series]) -> tuple[tuple[int, str], ...]:
-    """Return the legend: shade and name of each series, if there are several."""
-    named = tuple((shade, each.name) for shade, each in enumerate(series, 1))
-    return named if len(named) > 1 else ()
+            left, height = round(dot.x - width / 2 + at * one, 2), round(bottom - top, 2)
+            yield Bar(left, top, dot.shade, dot.text, round(one, 2), height)
 
 
 def _cut(value: Any) -> str:  # noqa: ANN401 - any JSON

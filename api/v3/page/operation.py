@@ -14,9 +14,9 @@ from litestar.handlers import HTTPRouteHandler
 from tonlake.api.errors import NotCovered, RequestInvalid
 from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
+    INT64_MAX,
     SHARED_PARAMETERS,
     ApiRequest,
-    Arguments,
     Call,
     ConversionError,
     Converter,
@@ -199,34 +199,23 @@ def check_no_contract_missing(reader: Reader, mc_seqno: int | None = None) -> No
         raise NotCovered(f"nothing found, and this lake covers only masterchain {covered}")
 
 
-def check_utime(reader: Reader, first: int | None, last: int | None) -> None:
-    """Refuse a span of time that the lake does not cover at all.
+def check_spans(reader: Reader, utime: Bounds, *lts: Bounds) -> None:
+    """Refuse a span of time, or spans of logical time, that the lake does not cover at all.
 
     Raises:
         NotCovered: with the covered times.
     """
-    _check_span("time", [extent.utime for extent in read_extents(reader)], first, last)
-
-
-def check_lt(reader: Reader, first: int | None, last: int | None) -> None:
-    """Refuse a span of logical time that the lake does not cover at all.
-
-    Raises:
-        NotCovered: with the covered logical times.
-    """
-    _check_span("logical time", [extent.lt for extent in read_extents(reader)], first, last)
-
-
-def _check_span(what: str, held: list[Range], first: int | None, last: int | None) -> None:
-    if first is None and last is None:
-        return
-    for start, end in held:
-        if (first is None or first <= end) and (last is None or last >= start):
-            return
-    raise NotCovered(
-        f"{what} {'' if first is None else first}..{'' if last is None else last} "
-        f"is not indexed; this lake covers {name_ranges(held)}"
-    )
+    for what, (first, last) in (("time", utime), *(("logical time", lt) for lt in lts)):
+        if first is None and last is None:
+            continue
+        extents = read_extents(reader)
+        held = [extent.utime if what == "time" else extent.lt for extent in extents]
+        after, before = first or 0, INT64_MAX if last is None else last
+        if not any(after <= end and before >= start for start, end in held):
+            raise NotCovered(
+                f"{what} {'' if first is None else first}..{'' if last is None else last} "
+                f"is not indexed; this lake covers {name_ranges(held)}"
+            )
 
 
 DEFAULT_LIMIT = 10
@@ -310,16 +299,10 @@ class SpanPage(SortedPage, frozen=True, kw_only=True):
         listed = {name: getattr(self, name) for name in names}
         return listed | {"limit": self.limit or 0, "offset": self.offset or 0}
 
-    def check_spans(self, reader: Reader) -> None:
-        """Refuse spans of time or logical time that the lake does not cover at all.
-
-        Raises:
-            NotCovered: with the covered range.
-        """
-        utime, lt = (self.start_utime, self.end_utime), (self.start_lt, self.end_lt)
-        if {*utime, *lt} != {None}:
-            check_utime(reader, *utime)
-            check_lt(reader, *lt)
+    @property
+    def spans(self) -> tuple[Bounds, Bounds]:
+        """The bounds of time and of logical time."""
+        return (self.start_utime, self.end_utime), (self.start_lt, self.end_lt)
 
     def check_covered(self, reader: Reader, *, may_lie_in_gap: bool = True) -> None:
         """Refuse an empty result that missing blocks may have caused.
@@ -328,8 +311,8 @@ class SpanPage(SortedPage, frozen=True, kw_only=True):
             NotCovered: the lake does not cover the spans at all, or the requested rows
                 ``may_lie_in_gap``.
         """
-        utime, lt = (self.start_utime, self.end_utime), (self.start_lt, self.end_lt)
-        self.check_spans(reader)
+        utime, lt = self.spans
+        check_spans(reader, utime, lt)
         if may_lie_in_gap and not self.offset:
             check_no_gap(reader, utime=utime, lt=lt)
 
@@ -363,12 +346,15 @@ def operation(
         arguments = read_arguments(request)
         note_warnings(request, arguments.warnings(known, SHARED_PARAMETERS), settings)
         query = check_page(read_query(kind, arguments), settings)
-        _keep_snapshot(query, arguments)
+        cursor = query.cursor if isinstance(query, Page) else None
+        if isinstance(cursor, PageCursor) and arguments.last("snapshot") is None:
+            # Every page of a list is served from the snapshot of its first page.
+            arguments.values["snapshot"] = [str(cursor.snapshot)]
         call = open_call(request, arguments)
         if gaps := describe_gaps(call.reader.snapshot.ranges):
             call.warn(gaps)
         if call.reader.snapshot.state.last_pruned and isinstance(query, SpanPage):
-            query.check_spans(call.reader)  # a few older transactions are kept
+            check_spans(call.reader, *query.spans)  # a few older transactions are kept
         answered = answer(call, query)
         if pages:
             _name_next_page(call, query, answered)
@@ -403,13 +389,6 @@ def write_answer(answered: object, form: str | None, settings: HttpSettings) -> 
         written = Response(body, media_type=name_media_type(form))
     written.headers["Vary"] = "Accept"
     return written
-
-
-def _keep_snapshot(query: Query, arguments: Arguments) -> None:
-    """Serve every page of a list from the snapshot of its first page."""
-    cursor = query.cursor if isinstance(query, Page) else None
-    if isinstance(cursor, PageCursor) and arguments.last("snapshot") is None:
-        arguments.values["snapshot"] = [str(cursor.snapshot)]
 
 
 def _name_next_page(call: Call, query: Query, answered: object) -> None:

@@ -14,11 +14,10 @@ from tonlake.api.v3.layout.transaction import Transaction
 from tonlake.api.v3.page.book import pair_addresses, read_address_book, write_address_book
 from tonlake.api.v3.page.operation import (
     SpanPage,
-    check_lt,
     check_mc_seqno,
     check_no_gap,
     check_seqno,
-    check_utime,
+    check_spans,
 )
 from tonlake.api.v3.resource.answer import AddressBook, Transactions
 from tonlake.api.v3.resource.transaction import find_record_writer, render_transaction
@@ -232,10 +231,8 @@ def check_covered(call: Call, query: TransactionsQuery) -> None:
     """
     if query.seqno is not None:
         check_seqno(call.reader, query.workchain, query.shard, query.seqno)
-    utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)
-    check_utime(call.reader, *utime)
-    check_lt(call.reader, *lt)
-    check_lt(call.reader, query.lt, query.lt)
+    utime, lt = query.spans
+    check_spans(call.reader, utime, lt, (query.lt, query.lt))
     if query.mc_seqno is None and query.seqno is None and not query.offset:
         exact = lt if query.lt is None else (query.lt, query.lt)
         check_no_gap(call.reader, utime=utime, lt=exact)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -30,30 +30,27 @@ _RETURNED = {INTERNAL_TRANSFER, BURN_NOTIFICATION}
 """Messages sent by a wallet when jettons leave it; if one bounces, the jettons return."""
 
 
-class JettonWalletOwner(NamedTuple):
-    """Owner and master of a jetton wallet, as raw addresses."""
+class BalanceChanges(msgspec.Struct):
+    """Changes and fees in nanoton by account, and of jettons by owner and master.
 
-    owner: str
-    jetton: str
-
-
-class Balances(NamedTuple):
-    """Changes in nanoton, including fees, and changes of jettons by owner and master."""
+    Changes include fees.
+    """
 
     changes: dict[str, int]
     fees: dict[str, int]
-    jettons: dict[str, dict[str, int]]
+    jettons: dict[str, dict[str, str]]
 
 
 def sum_balances(
     transactions: Iterable[Row],
     messages: Mapping[bytes, Sequence[Row]],
-    wallets: Mapping[Address, JettonWalletOwner],
-) -> Balances:
+    wallets: Mapping[Address, tuple[str, str]],
+) -> BalanceChanges:
     """Return the balance changes that transactions caused on their accounts.
 
     ``changes`` is the balance after minus the balance before, so it includes fees. ``fees`` is what
     validators received: the fees of the transaction, and the forward fees of its out messages.
+    ``wallets`` are owner and master of jetton wallets, as raw addresses.
     """
     changes: dict[str, int] = defaultdict(int)
     fees: dict[str, int] = defaultdict(int)
@@ -67,13 +64,13 @@ def sum_balances(
         changes[account] += received - _sum(own, "out", "value") - paid
         wallet = wallets.get(Address(row["workchain"], row["account"]))
         if wallet is not None and not row["aborted"]:
-            jettons[wallet.owner][wallet.jetton] += sum(map(read_jettons, own))
+            jettons[wallet[0]][wallet[1]] += sum(map(read_jettons, own))
     moved = {
-        owner: {jetton: amount for jetton, amount in held.items() if amount}
+        owner: {jetton: str(amount) for jetton, amount in held.items() if amount}
         for owner, held in jettons.items()
     }
     kept = {owner: held for owner, held in moved.items() if held}
-    return Balances(dict(changes), dict(fees), kept)
+    return BalanceChanges(dict(changes), dict(fees), kept)
 
 
 def read_jettons(message: Row) -> int:
@@ -112,31 +109,12 @@ class BalanceChangesQuery(Query, frozen=True, kw_only=True):
     action_id: Hash = None
 
 
-class BalanceChanges(msgspec.Struct):
-    """Changes and fees in nanoton by account, and of jettons by owner and master.
-
-    Changes include fees.
-    """
-
-    changes: dict[str, int]
-    fees: dict[str, int]
-    jettons: dict[str, dict[str, str]]
-
-
 def get_balance_changes(call: Call, query: BalanceChangesQuery) -> BalanceChanges:
     """List balance changes of a trace or action."""
     check_derived(call, JETTON_WALLETS.name)
     rows, messages = read_transactions(call, _find_keys(call, query))
     accounts = {Address(row["workchain"], row["account"]) for row in rows}
-    found = sum_balances(rows, messages, _read_wallets(call, accounts))
-    return BalanceChanges(
-        changes=found.changes,
-        fees=found.fees,
-        jettons={
-            owner: {jetton: str(amount) for jetton, amount in held.items()}
-            for owner, held in found.jettons.items()
-        },
-    )
+    return sum_balances(rows, messages, _read_wallets(call, accounts))
 
 
 def _find_keys(call: Call, query: BalanceChangesQuery) -> list[Row]:
@@ -172,7 +150,7 @@ def _find_members(call: Call, trace_id: bytes) -> list[Row]:
     )
 
 
-def _read_wallets(call: Call, accounts: Iterable[Address]) -> dict[Address, JettonWalletOwner]:
+def _read_wallets(call: Call, accounts: Iterable[Address]) -> dict[Address, tuple[str, str]]:
     pairs = pair_addresses(sorted(accounts))
     rows = call.reader.rows(
         "v3/jetton_wallets",
@@ -182,9 +160,9 @@ def _read_wallets(call: Call, accounts: Iterable[Address]) -> dict[Address, Jett
         limit=len(pairs["accounts"]),
     )
     return {
-        Address(row["workchain"], row["account"]): JettonWalletOwner(
-            owner=render_raw(row["owner_workchain"], row["owner"]),
-            jetton=render_raw(row["jetton_workchain"], row["jetton"]),
+        Address(row["workchain"], row["account"]): (
+            render_raw(row["owner_workchain"], row["owner"]),
+            render_raw(row["jetton_workchain"], row["jetton"]),
         )
         for row in rows
         if row["owner"] is not None

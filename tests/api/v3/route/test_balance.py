@@ -12,10 +12,10 @@ from tests.patience import PATIENT
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.text.encoding import Address
 from tonlake.api.v3.page.transaction_page import split_records
-from tonlake.api.v3.route.balance import JettonWalletOwner, read_jettons, sum_balances
+from tonlake.api.v3.route.balance import read_jettons, sum_balances
 
 WALLET = Address(0, bytes(32))
-OWNERS = {WALLET: JettonWalletOwner(owner="0:A", jetton="0:B")}
+OWNERS = {WALLET: ("0:A", "0:B")}
 BOUNCED = 0xFFFFFFFF
 
 
@@ -61,7 +61,7 @@ def test_bodies_that_are_cut_off_change_nothing() -> None:
 def test_jettons_move_only_where_the_wallet_agreed() -> None:
     message = _message(0x178D4519)
     moved = sum_balances([_transaction()], {b"t": [message]}, OWNERS)
-    assert moved.jettons == {"0:A": {"0:B": 50}}
+    assert moved.jettons == {"0:A": {"0:B": "50"}}
     stuck = sum_balances([_transaction(aborted=True)], {b"t": [message]}, OWNERS)
     assert stuck.jettons == {}
     both = [message, _message(0x0F8A7EA5)]
