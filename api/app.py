@@ -33,7 +33,7 @@ from tonlake.api.chain.account import AccountFetcher
 from tonlake.api.errors import ApiError, status_of
 from tonlake.api.explorer.routes import create_router, show_error
 from tonlake.api.http import service
-from tonlake.api.http.admission import Admission, Crowd, Pulse, Queues, make_queues
+from tonlake.api.http.admission import WAITING_THREADS, Admission, Crowd, Pulse, Queues, ThreadQueue
 from tonlake.api.http.connection import Connections, count_connections
 from tonlake.api.http.gate import (
     QUOTA_HEADERS,
@@ -163,7 +163,7 @@ def create_app(
 
     ``servers`` are asked for unknown accounts and closed at shutdown; ``clock`` is for rate limits.
     """
-    http = settings.http
+    http, wait_s = settings.http, settings.http.request_wait_ms / 1000
     fetcher = None if servers is None else AccountFetcher(lake_dir, servers, settings)
     meter = Meter(log_requests=settings.log.requests)
     holder = SnapshotHolder(lake_dir, settings, meter.observe_query)
@@ -180,7 +180,11 @@ def create_app(
             max_of_address=CONNECTION_PARTS * http.requests_in_flight,
             max_unsent_bytes=TRANSIT_PARTS * http.response_bytes,
         ),
-        make_queues(http.request_threads, http.request_wait_ms / 1000),
+        Queues(
+            small=ThreadQueue("small", http.request_threads, wait_s),
+            large=ThreadQueue("large", http.request_threads, wait_s),
+            waiting=ThreadQueue("waiting", WAITING_THREADS, wait_s),
+        ),
         Pulse(),
         ResponseCache(http.cache_mib << 20),
         holder,

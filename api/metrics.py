@@ -168,14 +168,22 @@ class Meter:
         """Count a finished request."""
         seconds = self._clock() - started_s
         self._now -= 1
-        route = self._name_route(scope)
+        state: dict[str, Any] = scope.get("state") or {}
+        matched: Any = scope.get("path_template")  # only after routing
+        if matched is None:
+            matched = scope["path"] if scope["path"] in self._routes else UNKNOWN_ROUTE
+        route = str(matched)
         method = str(scope.get("method", "WEBSOCKET"))
         method = method if method in METHODS else OTHER_METHOD
-        counter, histogram = self._find_labelled(route, method, status)
+        labels = route, method, status
+        known = self._known.get(labels)
+        if known is None:  # prometheus_client looks them up slowly
+            known = self._requests.labels(*labels), self._request_seconds.labels(route)
+            self._known[labels] = known
+        counter, histogram = known
         counter.inc()
         if not route.startswith(STREAM_PREFIXES):
             histogram.observe(seconds)
-        state: dict[str, Any] = scope.get("state") or {}
         refusal = state.get(REFUSAL)
         if refusal is not None:
             fitting = (name for kind, name in _REASONS.items() if isinstance(refusal, kind))
@@ -191,21 +199,6 @@ class Meter:
                 "snapshot": state.get("snapshot"),
             }
             LOG.info("%s %s %s", method, route, status, extra={"fields": fields})
-
-    def _find_labelled(self, route: str, method: str, status: str) -> tuple[Counter, Histogram]:
-        """Return the cached metrics of these labels, as prometheus_client looks them up slowly."""
-        labels = route, method, status
-        found = self._known.get(labels)
-        if found is None:
-            found = self._requests.labels(*labels), self._request_seconds.labels(route)
-            self._known[labels] = found
-        return found
-
-    def _name_route(self, scope: Any) -> str:  # noqa: ANN401 - a scope before and after routing
-        found = scope.get("path_template")
-        if found is None:
-            found = scope["path"] if scope["path"] in self._routes else UNKNOWN_ROUTE
-        return str(found)
 
 
 _REASONS = {

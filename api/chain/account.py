@@ -314,10 +314,10 @@ class AccountFetcher:
             due, self._due = self._due, {}
         if not due:
             return
-        rows = pa.Table.from_pylist(
-            [_write_row(key, fetched) for key, fetched in due.items()],
-            schema=FETCHED_ACCOUNTS.arrow,
-        )
+        places = [{"workchain": key[0], "account": key[1]} for key in due]
+        written = [(fetched.row or {}) | {"boc": fetched.boc} for fetched in due.values()]
+        listed = [row | place for row, place in zip(written, places, strict=True)]
+        rows = pa.Table.from_pylist(listed, schema=FETCHED_ACCOUNTS.arrow)
         most = self._settings.liteserver.kept_accounts
         try:
             keep_fetched(self._lake_dir, rows, most, self._settings.lake)
@@ -403,13 +403,6 @@ def describe_fetched(workchain: int, touched: Touched, boc: bytes, mc_seqno: int
         cell_hash: serialize_boc(tree, [cell], crc32c=True) for cell_hash, cell in cells.items()
     }
     return FetchedAccount(mc_seqno, row | {"bags": bags}, bags, boc)
-
-
-def _write_row(key: _Key, fetched: FetchedAccount) -> dict[str, Any]:
-    row = fetched.row or {}
-    names = ("mc_seqno", "hash", "last_trans_lt", "last_trans_hash")
-    written = {name: row[name] for name in names}
-    return {"workchain": key[0], "account": key[1], **written, "boc": fetched.boc}
 
 
 def _identify(master: Mapping[str, Any]) -> BlockId:

@@ -156,7 +156,9 @@ def list_history(question: Question, address: Address) -> HistoryPage:
     ]
     days = [
         (day, list(entries))
-        for day, entries in groupby(rows, lambda row: read_moment(row.written.utime).date())
+        for day, entries in groupby(
+            rows, lambda row: read_moment(row.written.action.end_utime).date()
+        )
     ]
     account = name_path(question, "account", str(address))
     kept = {**filters.chosen, **question.kept}
@@ -193,8 +195,8 @@ def _write_lines(row: HistoryEntry, names: Names) -> Iterator[tuple[str, ...]]:
         names.friendly(part.text) if part.kind == "account" else part.text
         for part in row.written.parts
     )
-    about = (write_iso(row.written.utime), row.written.type, row.direction)
-    end = (mark_formula(text), "succeeded" if row.written.success else "failed")
+    about = (write_iso(row.written.action.end_utime), row.written.action.type, row.direction)
+    end = (mark_formula(text), "succeeded" if row.written.action.success else "failed")
     movements: list[Movement | None] = [*row.movements]
     for movement in movements or [None]:
         amount = asset = ""
@@ -206,7 +208,7 @@ def _write_lines(row: HistoryEntry, names: Names) -> Iterator[tuple[str, ...]]:
                 names.friendly(raw) if raw else "" for raw in (contract, movement.other)
             )
         amounts = (amount.replace(",", ""), mark_formula(asset), *accounts)
-        yield (*about, *amounts, *end, write_hex(row.written.trace_id))
+        yield (*about, *amounts, *end, write_hex(row.written.action.trace_id))
 
 
 def _find(
@@ -350,6 +352,7 @@ def show_account(question: Question) -> Shown:
     question.names.learn(states.address_book, states.metadata)
     state = next(iter(states.accounts), None)
     wallets = get_wallet_states(question.call, WalletStatesQuery(address=(address,))).wallets
+    pointing = RecordsQuery(wallet=address, limit=ROWS, offset=0)
     raw = str(address)
     shown = choose(question, "show", LISTS)
     values: Values = {
@@ -363,7 +366,7 @@ def show_account(question: Question) -> Shown:
         "interfaces": list_certain((state and state.interfaces) or ()),
         "token_page": _find_token_page(states.metadata, raw),
         "wallet": next((one for one in wallets if one.is_wallet), None),
-        "domains": ask_or_say(lambda: _list_domains(question, address)),
+        "domains": ask_or_say(lambda: get_records(question.call, pointing).records),
         "balances": _draw_balance(question, address) if shown == "history" else None,
         "show": shown,
         "lists": {name: title for name, (title, _) in LISTS.items()},
@@ -377,11 +380,6 @@ def _find_token_page(metadata: Metadata, raw: str) -> tuple[str, str] | None:
     known = metadata.get(raw)
     types = [info.type for info in known.token_info] if known else []
     return next((TOKEN_PAGES[name] for name in types if name in TOKEN_PAGES), None)
-
-
-def _list_domains(question: Question, address: Address) -> list[str]:
-    found = get_records(question.call, RecordsQuery(wallet=address, limit=ROWS, offset=0))
-    return [record.domain for record in found.records]
 
 
 def _draw_balance(question: Question, address: Address) -> Steps | None:
@@ -442,21 +440,17 @@ def _list_transactions(question: Question, address: Address) -> ListPage:
 def _list_tokens(question: Question, address: Address) -> Holdings:
     query = WalletsQuery(owner_address=(address,), limit=ROWS, offset=read_offset(question))
     wallets = question.ask(get_wallets, query).jetton_wallets
-    prices = _read_prices(question, [wallet.jetton for wallet in wallets])
+    prices: dict[str, Values] = {}
+    if question.call.reader.snapshot.files["dex_swaps"]:
+        jettons = [wallet.jetton for wallet in wallets]
+        found = question.call.reader.rows("explorer/prices", jettons=jettons)
+        prices = {row["address"]: row for row in found}  # of TON under ``TON``
     rows = [
         {"wallet": wallet, **_value(question, wallet, prices.get(wallet.jetton))}
         for wallet in wallets
     ]
     page = msgspec.structs.asdict(_page(question, address, rows))
     return Holdings(**page, ton_price=prices.get(TON))
-
-
-def _read_prices(question: Question, jettons: list[str]) -> dict[str, Values]:
-    """Return the newest known prices by raw address of the jetton; of TON under ``TON``."""
-    reader = question.call.reader
-    if not reader.snapshot.files["dex_swaps"]:
-        return {}
-    return {row["address"]: row for row in reader.rows("explorer/prices", jettons=jettons)}
 
 
 def _value(question: Question, wallet: JettonWallet, price: Values | None) -> Values:

@@ -214,7 +214,10 @@ _SHARD: Row = {"committed": [], "shards": [], "changes": []}
 def _show_masterchain(question: Question, block: Block) -> Row:
     """Return the shard blocks that the block commits and the configuration changes it makes."""
     reader, seqno = question.call.reader, block.seqno
-    committed = _list_committed(question, seqno)
+    query = BlocksQuery(mc_seqno=seqno, limit=MAX_COMMITTED, offset=0)
+    found = get_blocks(question.call, query).blocks
+    committed = [each for each in found if each.workchain != MASTERCHAIN]
+    committed.sort(key=lambda each: (each.workchain, each.shard, each.seqno))
     rows = reader.rows("v2/shards", mc_seqno=seqno)
     tops = [(row["workchain"], row["shard"] & SHARD_MASK, row["seqno"]) for row in rows]
     changes = None
@@ -233,14 +236,6 @@ def _read_id(text: str) -> tuple[int, int, int]:
         convert(match[2], parse_shard, refusal),
         convert(match[3], parse_int32, refusal),
     )
-
-
-def _list_committed(question: Question, mc_seqno: int) -> list[Block]:
-    """Return the shard blocks that a masterchain block commits, in the order of the diagram."""
-    query = BlocksQuery(mc_seqno=mc_seqno, limit=MAX_COMMITTED, offset=0)
-    found = get_blocks(question.call, query).blocks
-    committed = (each for each in found if each.workchain != MASTERCHAIN)
-    return sorted(committed, key=lambda each: (each.workchain, each.shard, each.seqno))
 
 
 def list_next(question: Question, block: Block) -> list[Block]:

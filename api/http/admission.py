@@ -134,18 +134,6 @@ class Queues(NamedTuple):
             queue.close()
 
 
-def make_queues(threads: int, wait_s: float) -> Queues:
-    """Return queues with ``threads`` threads each for small and for large requests.
-
-    ``wait_s`` is the longest time in a queue, in seconds.
-    """
-    return Queues(
-        ThreadQueue("small", threads, wait_s),
-        ThreadQueue("large", threads, wait_s),
-        ThreadQueue("waiting", WAITING_THREADS, wait_s),
-    )
-
-
 def in_queue(handle: Callable[..., T], *, unwaiting: bool = False) -> Callable[..., Awaitable[T]]:
     """Return a handler for the framework that runs ``handle`` in a thread, unless it is small.
 
@@ -235,24 +223,19 @@ class Admission:
             return
         state: dict[str, Any] = scope.setdefault("state", {})
         state[STARTED_S] = time.perf_counter()
-        if REFUSAL not in state and not is_monitoring(scope["path"]):
-            self._admit(scope, state)
+        path = scope["path"]
+        # Monitoring is never refused for load.
+        is_watch = path in FREE_PATHS or path == METRICS or path.startswith(FREE_FOLDERS)
+        if REFUSAL not in state and not is_watch:
+            state[QUEUE] = self._queues.choose(scope)
+            is_late = self._in_flight >= self._calm and self._pulse.measure_s() > self._max_lag_s
+            if is_late or self._in_flight >= self._most:
+                state[REFUSAL] = ServiceBusy(BUSY)
         self._in_flight += 1
         try:
             await self._app(scope, receive, send)
         finally:
             self._in_flight -= 1
-
-    def _admit(self, scope: HTTPScope, state: dict[str, Any]) -> None:
-        state[QUEUE] = self._queues.choose(scope)
-        is_late = self._in_flight >= self._calm and self._pulse.measure_s() > self._max_lag_s
-        if is_late or self._in_flight >= self._most:
-            state[REFUSAL] = ServiceBusy(BUSY)
-
-
-def is_monitoring(path: str) -> bool:
-    """Return whether a request is for monitoring, which is never refused for load."""
-    return path in FREE_PATHS or path == METRICS or path.startswith(FREE_FOLDERS)
 
 
 SHARE = 2

@@ -52,7 +52,7 @@ class Trace:
         """Take the trace as in API v3; use ``Lake.trace`` instead."""
         self._opened, self._found, self._names = opened, found, names
         self._lock = RLock()
-        self._written: list[tuple[Action, WrittenAction]] | None = None
+        self._written: list[WrittenAction] | None = None
 
     @property
     def trace_id(self) -> str:
@@ -91,23 +91,22 @@ class Trace:
         with self._lock:
             return [
                 TraceAction(
-                    type=action.type,
+                    type=each.action.type,
                     text="".join(
                         self._names.label(part.text) if part.kind == "account" else part.text
-                        for part in sentence.parts
+                        for part in each.parts
                     ),
-                    success=action.success,
-                    time=datetime.fromtimestamp(action.end_utime, UTC),
-                    details=action.details,
+                    success=each.action.success,
+                    time=datetime.fromtimestamp(each.action.end_utime, UTC),
+                    details=each.action.details,
                 )
-                for action, sentence in self._write()
+                for each in self._write()
             ]
 
-    def _write(self) -> list[tuple[Action, WrittenAction]]:
+    def _write(self) -> list[WrittenAction]:
         """Return the actions with their sentences; the caller must hold the lock."""
         if self._written is None:
-            found = list(self._read_actions())
-            self._written = list(zip(found, write_actions(found, self._names), strict=True))
+            self._written = write_actions(list(self._read_actions()), self._names)
         return self._written
 
     def _read_actions(self) -> Iterator[Action]:
@@ -153,7 +152,7 @@ class Trace:
         with self._lock, self._opened.source.naming_faults():
             values = {
                 "tree": draw_tree(self.transactions, self._names),
-                "actions": ask_or_say(lambda: [sentence for _, sentence in self._write()]),
+                "actions": ask_or_say(self._write),
                 "trace": self._found,
                 "names": self._names,
                 "style": style.read_text(encoding="utf-8"),

@@ -94,18 +94,6 @@ _RENAMED = {"start": "from", "stop": "to"}
 """Options in Python whose field has another name, as ``from`` is a keyword."""
 
 
-def read_scan(data: bytes) -> Scan:
-    """Parse a scan from JSON.
-
-    Raises:
-        RequestInvalid: ``data`` is malformed.
-    """
-    try:
-        return msgspec.json.decode(data, type=Scan)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RequestInvalid(f"invalid scan: {error}") from error
-
-
 def convert_scan(table: str | Mapping[str, Any], options: dict[str, Any]) -> Scan:
     """Return a scan from Python values; single selections and values need no list.
 

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
+import msgspec
 from litestar import post
 from litestar.datastructures import State
 from litestar.params import RawBody
@@ -25,7 +26,7 @@ from tonlake.api.request.call import ApiRequest
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.scan.frames import FRAMES, MARKED, SCAN_TYPES, Mark, choose_form
 from tonlake.api.scan.opening import open_scan
-from tonlake.api.scan.query import Scan, read_scan
+from tonlake.api.scan.query import Scan
 from tonlake.api.settings import ScanSettings
 from tonlake.lake.scan.scanner import Batch
 
@@ -108,7 +109,10 @@ async def answer_scan(request: ApiRequest, body: RawBody) -> Stream:
         RequestInvalid, ScanError: the scan cannot be run.
         ServiceBusy, ShareExceeded: too many scans are open.
     """
-    scan = read_scan(body)
+    try:
+        scan = msgspec.json.decode(body, type=Scan)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestInvalid(f"invalid scan: {error}") from error
     form = choose_form(request.headers.get("accept", ""))
     if scan.follow and form not in MARKED:
         raise RequestInvalid(f"follow needs {' or '.join(SCAN_TYPES[one] for one in MARKED)}")

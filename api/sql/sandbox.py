@@ -180,7 +180,10 @@ def confine(bounds: Bounds, readable: Iterable[Path]) -> None:
         (resource.RLIMIT_NOFILE, _OPEN_FILES),
         (resource.RLIMIT_CPU, bounds.cpu_s),
     ):
-        _lower_limit(kind, most)
+        hard = resource.getrlimit(kind)[1]
+        bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        with suppress(ValueError):  # a lower limit is already set
+            resource.setrlimit(kind, (bound, bound))
     if held is not None:
         limit_address_space(held + bounds.memory_bytes)
     if not forbid_writing() and not own_user:
@@ -211,10 +214,3 @@ def _change_user(name: str, readable: Iterable[Path]) -> bool:
     os.setresgid(entry.pw_gid, entry.pw_gid, entry.pw_gid)
     os.setresuid(entry.pw_uid, entry.pw_uid, entry.pw_uid)
     return True
-
-
-def _lower_limit(kind: int, most: int) -> None:
-    hard = resource.getrlimit(kind)[1]
-    bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    with suppress(ValueError):  # a lower limit is already set
-        resource.setrlimit(kind, (bound, bound))

@@ -9,7 +9,8 @@ import base64
 import binascii
 import re
 from binascii import b2a_base64
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -201,46 +202,35 @@ def decode_stack(items: Sequence[Any]) -> tuple[StackValue, ...]:
         RequestInvalid: an entry does not fit its type, or there are too many entries.
         StackTypeUnknown: an entry has an unknown type.
     """
-    reader = _StackReader()
-    return tuple(reader.read(item, 0) for item in items)
+    numbers = count()
+    return tuple(_read_entry(item, 0, numbers) for item in items)
 
 
-class _StackReader:
-    """Parses entries, limiting their number (nested ones included) and depth."""
+_BAGS = {"cell": TvmCell, "slice": TvmSlice, "builder": TvmBuilder}
 
-    def __init__(self) -> None:
-        self._entries_left = STACK_ENTRIES
-        self._max_depth = STACK_DEPTH
-        self._readers: dict[str, Callable[[Any, int], StackValue]] = {
-            "number": lambda value, _depth: read_number(_open(value, "number")),
-            "cell": lambda value, _depth: TvmCell(_read_bag(value)),
-            "slice": lambda value, _depth: TvmSlice(_read_bag(value, ordinary=True)),
-            "builder": lambda value, _depth: TvmBuilder(_read_bag(value, ordinary=True)),
-            "tuple": self._read_tuple,
-            "list": lambda value, depth: self._read_items(value, depth) or None,
-            "null": lambda _value, _depth: None,
-        }
 
-    def read(self, item: object, depth: int) -> StackValue:
-        self._entries_left -= 1
-        if self._entries_left < 0 or depth >= self._max_depth:
-            raise RequestInvalid("the stack has too many entries, or is nested too deeply")
-        kind, value = _name_type(item)
-        if kind not in self._readers:
-            raise StackTypeUnknown(kind)
-        return self._readers[kind](value, depth)
-
-    def _read_items(self, value: object, depth: int) -> list[StackValue]:
-        items = _open(value, "elements")
-        if not isinstance(items, list):
-            raise RequestInvalid("a tuple or list of the stack has no elements")
-        return [self.read(item, depth + 1) for item in items]
-
-    def _read_tuple(self, value: object, depth: int) -> StackValue:
-        items = self._read_items(value, depth)
-        if len(items) > _TUPLE_ENTRIES:
-            raise RequestInvalid(f"a tuple of the stack has more than {_TUPLE_ENTRIES} elements")
-        return tuple(items)
+def _read_entry(item: object, depth: int, numbers: Iterator[int]) -> StackValue:
+    """Parse an entry; ``numbers`` count all of them, nested ones included."""
+    if next(numbers) >= STACK_ENTRIES or depth >= STACK_DEPTH:
+        raise RequestInvalid("the stack has too many entries, or is nested too deeply")
+    kind, value = _name_type(item)
+    if kind == "null":
+        return None
+    if kind == "number":
+        return read_number(_open(value, kind))
+    if kind in _BAGS:
+        return _BAGS[kind](_read_bag(value, ordinary=kind != "cell"))
+    if kind not in {"tuple", "list"}:
+        raise StackTypeUnknown(kind)
+    items = _open(value, "elements")
+    if not isinstance(items, list):
+        raise RequestInvalid("a tuple or list of the stack has no elements")
+    read = [_read_entry(each, depth + 1, numbers) for each in items]
+    if kind == "list":
+        return read or None
+    if len(read) > _TUPLE_ENTRIES:
+        raise RequestInvalid(f"a tuple of the stack has more than {_TUPLE_ENTRIES} elements")
+    return tuple(read)
 
 
 def _name_type(item: object) -> tuple[str, object]:

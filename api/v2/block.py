@@ -277,7 +277,11 @@ def _link(call: Call, master: Row, block: Row) -> list[dict[str, Any]]:
         if len(links) > MAX_LINKS:
             raise LiteServerError("LITE_SERVER_ERROR: proof chain is too long")
         proof = prove_header(_read_proof(call, current)["proof"])
-        current = _find_previous_block(call, current, block["shard"])
+        # After a merge, the previous block is the one that overlaps the shard.
+        overlaps = shards_overlap(current["prev_shard"], block["shard"])
+        name = "prev" if current["prev2_shard"] is None or overlaps else "prev2"
+        place = current["workchain"], current[f"{name}_shard"], current[f"{name}_seqno"]
+        current = _read_block(call, *place)
         links.append(_render_link(current, proof))
     return links
 
@@ -288,13 +292,6 @@ def _find_top(call: Call, master: Row, block: Row) -> Row:
         if top["workchain"] == block["workchain"] and shards_overlap(top["shard"], block["shard"]):
             return _read_block(call, top["workchain"], top["shard"], top["seqno"])
     raise LiteServerError(BLOCK_UNKNOWN)
-
-
-def _find_previous_block(call: Call, row: Row, shard: int) -> Row:
-    """Return the previous block; after a merge, the one that overlaps ``shard``."""
-    second = row["prev2_shard"] is not None and not shards_overlap(row["prev_shard"], shard)
-    name = "prev2" if second else "prev"
-    return _read_block(call, row["workchain"], row[f"{name}_shard"], row[f"{name}_seqno"])
 
 
 def _read_block(call: Call, workchain: int, shard: int, seqno: int) -> Row:

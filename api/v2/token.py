@@ -215,13 +215,6 @@ def render_content(boc: bytes) -> dict[str, Any]:
     return {"type": "onchain", "data": content}
 
 
-def render_domain(label: TvmSlice, records: bytes | None) -> dict[str, Any]:
-    """Return the content of a domain item: its name, and its records by category."""
-    tree = parse_boc(label.boc)
-    name = load_snake(tree.slice(tree.roots[0])).decode()
-    return {"domain": name + ZONE, "data": {} if records is None else _render_records(records)}
-
-
 def _render_records(boc: bytes) -> dict[str, Any]:
     tree = parse_boc(boc)
     found = {}
@@ -362,7 +355,10 @@ def _read_item_content(
         pass
     else:
         if isinstance(label, TvmSlice):
-            return render_domain(label, records.boc if isinstance(records, TvmCell) else None)
+            tree = parse_boc(label.boc)
+            name = load_snake(tree.slice(tree.roots[0])).decode()
+            data = _render_records(records.boc) if isinstance(records, TvmCell) else {}
+            return {"domain": name + ZONE, "data": data}
     if collection is not None:
         joined = asker.ask("get_nft_content", index, TvmCell(content), of=collection)
         (content,) = _expect(joined, "c")

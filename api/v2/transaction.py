@@ -189,8 +189,10 @@ def _read_page(call: Call, params: HistoryParams) -> Page:
         limit=limit + 1,
     )
     records = _read_records(call, keys)
-    if lt is not None:
-        _check_start(records, params, lt)
+    if lt is not None and (not records or records[0].row["lt"] != lt):
+        raise LiteServerError(NOT_LOCATED)
+    if lt is not None and records[0].row["hash"] != params.hash:
+        raise LiteServerError(HASH_MISMATCH)
     if not records and not begins_at_zero_state(call, call.reader.snapshot.last_mc_seqno):
         raise LiteServerError(f"{LT_UNKNOWN}: {name_coverage(call)}, and nothing of {address}")
     if lt is None and records and records[0].row["mc_seqno"] < call.reader.snapshot.ranges[-1][0]:
@@ -226,14 +228,6 @@ def cut_page(records: Sequence[Record], limit: int) -> Page:
         taken.append(record)
         next_lt, next_hash = row["prev_trans_lt"], row["prev_trans_hash"]
     return Page(taken, next_lt, next_hash)
-
-
-def _check_start(records: Sequence[Record], params: HistoryParams, lt: int) -> None:
-    """Refuse an lt at which the account has no transaction, or one with another hash."""
-    if not records or records[0].row["lt"] != lt:
-        raise LiteServerError(NOT_LOCATED)
-    if records[0].row["hash"] != params.hash:
-        raise LiteServerError(HASH_MISMATCH)
 
 
 def answer_receiver(call: Call, params: LocateParams, direction: str = "in") -> dict[str, Any]:

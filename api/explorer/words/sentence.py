@@ -54,13 +54,10 @@ class Segment(msgspec.Struct, frozen=True):
 
 
 class WrittenAction(msgspec.Struct, frozen=True):
-    """An action written as a sentence."""
+    """An action, written as a sentence."""
 
     parts: list[Part]
-    success: bool
-    trace_id: str
-    utime: int
-    type: str
+    action: Action
 
 
 @cache
@@ -83,16 +80,7 @@ def parse_sentence(text: str) -> tuple[Segment, ...]:
 
 def write_actions(actions: Iterable[Action], names: Names) -> list[WrittenAction]:
     """Write actions as sentences; ``names`` must have learnt their accounts."""
-    return [
-        WrittenAction(
-            write_action(action, names),
-            action.success,
-            action.trace_id,
-            action.end_utime,
-            action.type,
-        )
-        for action in actions
-    ]
+    return [WrittenAction(write_action(action, names), action) for action in actions]
 
 
 def write_action(action: Action, names: Names) -> list[Part]:

@@ -113,7 +113,12 @@ def describe_tokens(call: Call, addresses: Iterable[Address]) -> Metadata:
     masters = set(requested[MASTERS])
     for row in _read_tokens(call, WALLETS, requested[WALLETS]):
         masters.add(Address(row["jetton_workchain"], row["jetton"]))
-        _add(found, row, _describe_wallet(row))
+        held: dict[str, object] = {
+            "balance": str(row["balance"]),
+            "owner": encode_account(row["owner_workchain"], row["owner"]),
+            "jetton": render_raw(row["jetton_workchain"], row["jetton"]),
+        }
+        _add(found, row, (TokenInfo(type=WALLETS.name, valid=True, extra=held), True))
     tokens: list[tuple[TokenKind, Row, Content]] = []
     for kind in KINDS[1:]:
         chosen = masters if kind is MASTERS else requested[kind]
@@ -182,16 +187,6 @@ def _describe_token(
     elif there.is_final:
         info.valid = False
     return info, there.is_final
-
-
-def _describe_wallet(row: Row) -> tuple[TokenInfo, bool]:
-    """Return the info of a jetton wallet, which is always complete."""
-    held: dict[str, object] = {
-        "balance": str(row["balance"]),
-        "owner": encode_account(row["owner_workchain"], row["owner"]),
-        "jetton": render_raw(row["jetton_workchain"], row["jetton"]),
-    }
-    return TokenInfo(type=WALLETS.name, valid=True, extra=held), True
 
 
 routes = [operation("/metadata", MetadataQuery, get_metadata)]

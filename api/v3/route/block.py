@@ -110,7 +110,11 @@ def get_blocks(call: Call, query: BlocksQuery) -> Blocks:
     """List blocks."""
     rows = _find_blocks(call, query)
     if not rows:
-        _check_covered(call, query)
+        check_mc_seqno(call.reader, query.mc_seqno)
+        if query.seqno is not None:
+            check_seqno(call.reader, query.workchain, query.shard, query.seqno)
+        is_open = query.mc_seqno is None and query.seqno is None
+        query.check_covered(call.reader, may_lie_in_gap=is_open)
     return Blocks(blocks=[render_block(row) for row in rows])
 
 
@@ -172,15 +176,6 @@ def _check_mc_block(call: Call, mc_seqno: int) -> None:
         check_mc_seqno(call.reader, mc_seqno)
     except NotCovered as error:
         raise NotCovered(f"blocks not found: {error}") from error
-
-
-def _check_covered(call: Call, query: BlocksQuery) -> None:
-    """Refuse an empty result that missing blocks may have caused."""
-    check_mc_seqno(call.reader, query.mc_seqno)
-    if query.seqno is not None:
-        check_seqno(call.reader, query.workchain, query.shard, query.seqno)
-    is_open = query.mc_seqno is None and query.seqno is None
-    query.check_covered(call.reader, may_lie_in_gap=is_open)
 
 
 class MessageTransactionsQuery(SortedPage, frozen=True, kw_only=True):

@@ -312,7 +312,12 @@ def get_collections(call: Call, query: CollectionsQuery) -> NFTCollections:
 
 def get_items(call: Call, query: ItemsQuery) -> NFTItems:
     """List NFT items."""
-    _check_items(query)
+    if not all(index.isascii() and index.isdecimal() for index in query.index):
+        raise RequestInvalid("index should contain digits only")
+    if query.index and not query.collection_address:
+        raise RequestInvalid("index parameter is not allowed without the collection_address")
+    if len(query.collection_address) > 1 and len(query.owner_address) != 1:
+        raise RequestInvalid("exact one owner_address required for multiple collection_address")
     by_collection = len(query.collection_address) == 1
     by_owner = bool(query.owner_address) and not by_collection
     by_lt = bool(query.sort_by_last_transaction_lt)
@@ -364,15 +369,6 @@ def get_sales(call: Call, query: SalesQuery) -> NFTSales:
     items = complete_items(call, read_items(call, sorted(sold), at_block), at_block)
     shown = [render_sale(row, items) for row in rows]
     return NFTSales(shown, **describe(call, find_addresses(shown)))
-
-
-def _check_items(query: ItemsQuery) -> None:
-    if not all(index.isascii() and index.isdecimal() for index in query.index):
-        raise RequestInvalid("index should contain digits only")
-    if query.index and not query.collection_address:
-        raise RequestInvalid("index parameter is not allowed without the collection_address")
-    if len(query.collection_address) > 1 and len(query.owner_address) != 1:
-        raise RequestInvalid("exact one owner_address required for multiple collection_address")
 
 
 routes = [
