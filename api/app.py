@@ -75,10 +75,7 @@ _PATHS_KEPT = 1024
 
 @lru_cache(_PATHS_KEPT)
 def list_methods(app: Litestar, path: str) -> str:
-    """Return the value of the ``Allow`` header; "" if no route matches the path.
-
-    The methods of all matching routes are combined; the framework would list those of one route.
-    """
+    """Return the value of ``Allow``, for all routes of the path at once; "" if none matches."""
     parts = [part for part in path.split("/") if part]
     routes = [route for route in app.routes if isinstance(route, HTTPRoute)]
     found = [route for route in routes if _matches(route, parts)]

@@ -181,10 +181,7 @@ STATUS: dict[type[Exception], int] = {
 
 
 def status_of(error: Exception) -> int:
-    """Return the HTTP status of an error by its nearest class in ``STATUS``; 500 for others.
-
-    The refusal of an upstream keeps its own status.
-    """
+    """Return the HTTP status of an error by its nearest class, or of an upstream; 500 for others."""
     if isinstance(error, UpstreamRefusal):
         return error.status
     for kind in type(error).__mro__:

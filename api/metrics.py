@@ -55,10 +55,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure_logs(settings: LogSettings) -> None:
-    """Log warnings, and requests if enabled, to stderr in the configured format.
-
-    The web server's own loggers propagate to the root logger.
-    """
+    """Log warnings, the web server's too, and chosen requests to stderr in the chosen format."""
     handler = logging.StreamHandler(sys.stderr)
     is_json = settings.format == "json"
     handler.setFormatter(JsonFormatter() if is_json else logging.Formatter(TEXT))

@@ -199,10 +199,7 @@ class _Types:
         self._bodies: dict[str, str] = {}
 
     def refer(self, kind: Any, body_of: str = "") -> Schema:  # noqa: ANN401 - any type
-        """Return the schema of a type, still empty until ``describe``.
-
-        ``body_of`` is the path of a request body: its fields are described as parameters.
-        """
+        """Return a schema, empty until ``describe``; ``body_of`` is the path of a body."""
         self._kinds.append(kind)
         self._shown.append({})
         if body_of:

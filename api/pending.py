@@ -308,10 +308,7 @@ class PendingPool:
                     self._drop(message)
 
     def _emulate(self, call: Call, message: PendingMessage) -> bool:
-        """Emulate a message on the newest states; return False if its account does not accept it.
-
-        If the emulation fails, the message stays as it is and the result is True.
-        """
+        """Emulate a message; return False if its account refuses it, not if the emulation fails."""
         message.emulated_mc_seqno = call.reader.snapshot.last_mc_seqno
         try:
             made = emulate_message(call, message.boc)

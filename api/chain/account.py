@@ -190,10 +190,7 @@ WALLETS = {base64.b64decode(text): name for name, text in _TABLE}
 
 
 def read_wallet_data(code_hash: bytes, data: bytes | None) -> dict[str, Any]:
-    """Return the fields that a wallet of this code has, from a bag of its data; {} without any.
-
-    Data that is too short or an exotic cell has none: such a wallet cannot work.
-    """
+    """Return the fields of a wallet from a bag of its data; {} if that is short or exotic."""
     try:
         tree = parse_boc(data or b"")
         found = read_wallet(code_hash, tree.slice(tree.roots[0])) or {}
@@ -217,10 +214,7 @@ _Key = tuple[int, bytes]
 
 
 class FetchedAccount(msgspec.Struct, frozen=True):
-    """A fetched account: its state as a row of ``account_states``, and its cells by hash.
-
-    ``row`` is None if the account does not exist.
-    """
+    """A fetched account: its row of ``account_states`` (None: it does not exist), cells by hash."""
 
     mc_seqno: int
     row: dict[str, Any] | None

@@ -53,10 +53,7 @@ def find_first_block(
     lt: int | None = None,
     utime: int | None = None,
 ) -> Row | None:
-    """Return the first block in a line of shards at or after ``lt`` or ``utime``.
-
-    Exactly one of both must be set.
-    """
+    """Return the first block in a line of shards at or after ``lt`` or ``utime``: one is set."""
     place = reader.one(
         "v2/first_block", workchain=workchain, shards=list(shards), lt=lt, utime=utime
     )
@@ -172,10 +169,7 @@ def _is_unbroken(call: Call, oldest: tuple[int, int], mc_seqno: int) -> bool:
 
 
 def knows_every_account(call: Call, mc_seqno: int) -> bool:
-    """Return whether an account without a state in the lake does not exist at ``mc_seqno``.
-
-    This can hold for a pruned lake, too, although it no longer has all blocks.
-    """
+    """Return whether an account that the lake, maybe a pruned one, lacks does not exist there."""
     snapshot = call.reader.snapshot
     return snapshot.has_every_account(mc_seqno) or _is_unbroken(
         call, snapshot.known_ranges[0], mc_seqno

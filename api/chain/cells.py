@@ -46,10 +46,7 @@ def add_checksum(boc: bytes) -> bytes:
 
 @lru_cache(CACHED_CELLS)
 def write_depth_first(boc: bytes) -> str:
-    """Serialise a bag with one root depth first and without CRC, as base64.
-
-    TON Center returns code and data of accounts and multisig orders in this form.
-    """
+    """Serialise a bag with one root depth first and without CRC, as base64, as TON Center does."""
     tree = parse_boc(boc)
     return encode_bytes(serialize_depth_first(tree, tree.roots[0]))
 

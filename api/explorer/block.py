@@ -44,10 +44,7 @@ ID_BITS = 64
 
 
 class ShardBox(msgspec.Struct, frozen=True):
-    """A shard block, or a shard without a new block; ``path`` links to the block page.
-
-    ``x`` and ``width`` are in percent of the diagram, ``y`` in pixels.
-    """
+    """A block or shard without a new one; ``x`` and ``width`` are in percent, ``y`` in pixels."""
 
     x: float
     y: int

@@ -124,10 +124,7 @@ def list_members(
 
 
 def describe_liquid(question: Question, address: Address) -> list[list[Fact]]:
-    """Return the jetton of a liquid staking pool and its largest holders, who are the members.
-
-    The pool is the admin of the jetton.
-    """
+    """Return the jetton whose admin a liquid staking pool is, and its largest holders, the members."""
     asked = token.MastersQuery(admin_address=(address,), limit=1, offset=0)
     masters = question.ask(token.get_masters, asked).jetton_masters
     if not masters:
@@ -374,10 +371,7 @@ class MethodAnswer(msgspec.Struct, frozen=True):
 
 
 class Contract(ListPage, frozen=True, kw_only=True):
-    """Content of the contract tab; ``rows`` are its terms: titles with their facts.
-
-    ``assembly`` is the disassembled code, one instruction per line.
-    """
+    """The contract tab; ``rows`` are titles with facts, ``assembly`` one instruction per line."""
 
     assembly: str
     code: str

@@ -241,11 +241,7 @@ class ListPage(msgspec.Struct, frozen=True, kw_only=True):
 def page(
     path: str, answer: Callable[[Question], Shown | Redirect | Response[bytes]]
 ) -> HTTPRouteHandler:
-    """Return the route handler of a page; ``answer`` queries the lake and returns the content.
-
-    The parameter ``seqno`` shows the page as of a past masterchain block, unless the page is
-    timeless.
-    """
+    """Return the route of a page that ``answer`` fills; ``seqno`` shows it as of a past block."""
 
     def handle(request: ApiRequest) -> Response[bytes]:
         arguments = read_arguments(request)
@@ -380,10 +376,7 @@ def read_offset(question: Question) -> int:
 def list_page(
     question: Question, path: str, rows: list[Any], limit: int, **kept: object
 ) -> ListPage:
-    """Return the page of a list at ``path`` with ``rows``: at most ``limit``, read from an offset.
-
-    ``kept`` are the parameters that its links keep.
-    """
+    """Return a page of at most ``limit`` rows from an offset; its links keep ``kept``."""
     offset = read_offset(question)
     return ListPage(
         rows=rows,

@@ -79,10 +79,7 @@ def _show_param(number: int, boc: bytes) -> Values:
 
 
 def compare_configuration(reader: Reader, seqno: int, earlier: int) -> list[Change] | None:
-    """Return what key block ``seqno`` changed after the one before, 0 for the zero state.
-
-    None if either block is not in the lake.
-    """
+    """Return what key block ``seqno`` changed since the one before; None without either."""
     lists = (reader.rows("v2/config_params", mc_seqno=at) for at in (earlier, seqno))
     before, after = ({row["param"]: row["boc"] for row in rows} for rows in lists)
     return compare_params(before, after) if before and after else None

@@ -107,10 +107,7 @@ def show_search(question: Question) -> Shown | Redirect:
 
 
 def find_names(question: Question, text: str) -> tuple[list[FoundPage], list[FoundPage]]:
-    """Return exact or partial name matches, and names spelt similarly.
-
-    Labels count only if their account is in the lake.
-    """
+    """Return matching and similar names; labels count only if their account is in the lake."""
     rows = question.call.reader.rows("explorer/named", text=text, limit=MAX_RESULTS)
     labelled = {Address(row["workchain"], row["account"]) for row in rows if row["kind"] == "label"}
     unknown = labelled - read_accounts(question.call, labelled).keys()

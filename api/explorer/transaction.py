@@ -96,10 +96,7 @@ Placed = list[tuple["Transaction", int, int]]
 
 
 def draw_tree(transactions: Sequence[Transaction], names: Names, *, fold: bool = False) -> Tree:
-    """Draw a trace; ``transactions`` are sorted by logical time, the root first.
-
-    With ``fold``, only some branches of a wide fan-out are drawn.
-    """
+    """Draw a trace, sorted by logical time; with ``fold`` only some branches of wide fan-outs."""
     outcomes = {each.hash: judge_with(each, names) for each in transactions}
     folded = fold_fans(transactions, outcomes) if fold else {}
     gone = _list_branch(transactions, [branch for cut in folded.values() for branch in cut])
@@ -130,10 +127,7 @@ def draw_tree(transactions: Sequence[Transaction], names: Names, *, fold: bool =
 def fold_fans(
     transactions: Sequence[Transaction], outcomes: Mapping[str, Outcome]
 ) -> dict[str, list[str]]:
-    """Return the branches to leave out, by the hash of their parent transaction.
-
-    A branch with a failed transaction or bounced message is always kept.
-    """
+    """Return the branches to leave out, all without failure or bounce, by their parent."""
     parents = _find_parents(transactions)
     notable: set[str] = set()
     for each in transactions:

@@ -201,10 +201,7 @@ class Connections:
         return len(self._open)
 
     def admit(self, connection: Connection) -> bool:
-        """Register a new connection; False if the limit of its address, or of all, is reached.
-
-        The oldest silent connection is closed to make room.
-        """
+        """Register a connection, in place of a silent one if need be; False if there is no room."""
         share = self._shares[connection.address]
         if len(share) >= self._max_of_address and not _end_silent(share):
             return False

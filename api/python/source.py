@@ -92,10 +92,7 @@ class Opened:
         return Reader(self.snapshot, self._views, lasting=self._lasting)
 
     def call(self, make_reader: Callable[..., Reader] = Reader) -> Call:
-        """Return the context of an API operation for one thread, with the index.
-
-        ``make_reader`` is called like ``Reader``.
-        """
+        """Return the context of an operation for one thread; ``make_reader`` is as ``Reader``."""
         with self._lock:
             if not self._indexes:
                 # In object storage SQL answers everything.

@@ -40,10 +40,7 @@ MAX_CHUNKS = 16
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Metadata of a batch: cursor, height, and the first and last undone block.
-
-    ``misfits`` counts, by table, the bodies that do not match their signature.
-    """
+    """Metadata of a batch: cursor, height, first and last undone block, misfits by table."""
 
     cursor: str
     height: int

@@ -262,10 +262,7 @@ def _list_series(
     drawn: Sequence[str],
     by: str | None,
 ) -> Series:
-    """Return a series per column; with ``by``, of the first column for each value of ``by``.
-
-    Series without values are left out.
-    """
+    """Return a series per column, or with ``by`` per value of it; without those that are empty."""
     at = names.index(axis)
     found: Series = {}
     for name in drawn[:1] if by else drawn:

@@ -60,10 +60,7 @@ def _read_example(query: Query) -> Example:
 
 
 def write_statement(query: Query) -> str:
-    """Return a statement with each parameter replaced by its default and a comment with its name.
-
-    The descriptions of the parameters remain as a comment above the statement.
-    """
+    """Return a statement and its comment, each parameter replaced by its default and its name."""
     lines = query.sql.strip().splitlines()
     end = next(at for at, line in enumerate(lines) if not line.startswith("--"))
     meaning = takewhile(lambda line: not line.startswith(_NO_MEANING), lines[:end])
@@ -121,10 +118,7 @@ def write_value(value: Any) -> str | None:  # noqa: ANN401 - any JSON
 
 
 def find_page(name: str, value: object, row: dict[str, Any]) -> str | None:
-    """Return the path of the page about an address or hash; None for any other value.
-
-    Account ids are combined with the workchain column of the same row.
-    """
+    """Return the page about a hash, an address, or an id with the workchain of its row; or None."""
     if not isinstance(value, str):
         return None
     if _ADDRESS.fullmatch(value):
@@ -178,10 +172,7 @@ class ShownColumn(NamedTuple):
 
 
 class ShownView(NamedTuple):
-    """A table, view or macro; ``title`` includes the parameters of a macro.
-
-    Each column has a name, a type and a description, as in the schema of the lake.
-    """
+    """A table, view or macro, whose ``title`` has its parameters; columns are as in the schema."""
 
     name: str
     title: str

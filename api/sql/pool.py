@@ -68,11 +68,7 @@ class SqlPool:
     """A thread-safe pool that keeps one idle process, which saves its start-up time."""
 
     def __init__(self, settings: SqlSettings, lake: LakeSettings, *, max_bytes: int) -> None:
-        """Create the pool; no process starts before the first statement.
-
-        ``max_bytes`` limits the size of an answer; ``lake`` sets the threads and labels of a
-        process.
-        """
+        """Create the pool; ``lake`` sets threads and labels of processes, which start when needed."""
         render_labels(lake)  # raises SettingsError now rather than at the first statement
         labels = str(Path(lake.labels).absolute()) if lake.labels else ""
         self._settings = settings

@@ -61,10 +61,7 @@ def answer_resolve(call: Call, params: ResolveParams) -> dict[str, Any]:
 def _ask_resolver(
     call: Call, target: WrittenAddress, seqno: int | None, name: bytes
 ) -> tuple[int, bytes | None]:
-    """Run dnsresolve with an encoded name and category 0, which requests all records.
-
-    Return the number of resolved bytes of the name, and a cell.
-    """
+    """Ask for all records of an encoded name; return the number of resolved bytes, and a cell."""
     state = find_state(call, AccountParams(address=target, seqno=seqno))
     builder = CellBuilder().store_bytes(name)
     start = TvmSlice(serialize_boc(builder.tree, [builder.end()]))

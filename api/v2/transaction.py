@@ -96,11 +96,7 @@ def _render_data(tree: CellTree, text: Text | None, init_state: bytes | None) ->
 
 
 def read_text(tree: CellTree) -> Text | None:
-    """Return the text after an opcode, which continues in the first child of each cell.
-
-    Returns:
-        None if the opcode differs, or a cell is exotic.
-    """
+    """Return the text after an opcode, in a chain of cells; None without text or such cells."""
     cell = tree.roots[0]
     if tree.kind(cell) != ORDINARY or tree.bit_length(cell) < _OPCODE_BITS:
         return None
@@ -116,10 +112,7 @@ def read_text(tree: CellTree) -> Text | None:
 
 
 def _render_words(tree: CellTree, text: Text | None) -> dict[str, str]:
-    """Return ``message``: the comment, or the bits of the body's root in base64 with a newline.
-
-    It is empty for an encrypted comment.
-    """
+    """Return ``message``: the comment, the bits of the root in base64, or {} if it is encrypted."""
     if text is None:
         bits = read_bits(tree, tree.roots[0])
         return {"message": render_base64(bits) + "\n" if bits else ""}

@@ -39,10 +39,7 @@ _SKIP_REASONS = {-1: "no_state", -2: "bad_state", -3: "no_gas", -4: "suspended"}
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The outcome of a transaction: ``word`` sums it up, ``detail`` gives the reason or is "".
-
-    ``kind`` is good, plain (neither good nor bad) or bad.
-    """
+    """An outcome in a word; ``kind`` is good, plain or bad, ``detail`` the reason or ""."""
 
     kind: str
     word: str
@@ -63,10 +60,7 @@ def load_codes() -> Mapping[tuple[str, int], str]:
 
 
 def explain_exit_code(code: int, interfaces: Sequence[str]) -> str:
-    """Return the meaning of an exit code for a contract with ``interfaces``; "" if unknown.
-
-    The longest matching scope wins: a governed jetton wallet before any jetton wallet.
-    """
+    """Return the meaning of an exit code, by the longest scope of the interfaces; "" if unknown."""
     codes = load_codes()
     scopes = [
         scope
@@ -122,10 +116,7 @@ def explain_skip(reason: str) -> str:
 
 
 def explain_new_bounce(phase: object, code: int, interfaces: Sequence[str]) -> str:
-    """Return why a message came back, from its fields (TEP-503: ``bounced_by_phase``).
-
-    ``interfaces`` are those of the account that returned it.
-    """
+    """Return why a contract with ``interfaces`` returned a message (TEP-503)."""
     if phase == _SKIPPED_PHASE:
         return explain_skip(_SKIP_REASONS.get(code, ""))
     if phase == _ACTION_PHASE:
@@ -136,10 +127,7 @@ def explain_new_bounce(phase: object, code: int, interfaces: Sequence[str]) -> s
 
 
 def _judge_skipped(transaction: Transaction, compute: ComputePhase) -> Outcome:
-    """Return the outcome without a TVM run: most often TON sent to an account without code.
-
-    Without a bounce phase no TON was returned: the account keeps it.
-    """
+    """Return the outcome without a TVM run; without a bounce phase the account keeps the TON."""
     reason = compute.reason if isinstance(compute.reason, str) else ""
     why = explain_skip(reason)
     if transaction.description.bounce is not UNSET:

@@ -114,10 +114,7 @@ _ENCODERS: dict[Kind, Callable[[Any], Any]] = {
 def make_builder(
     struct: Callable[..., T], opcodes: str = HEX, made: Inner = _NO_INNER
 ) -> Callable[..., T]:
-    """Return the function that builds a struct from the rows of a resource, its own row first.
-
-    Values of fields without a column are passed as keyword arguments.
-    """
+    """Return the builder of a struct from rows, its own first; other fields are keywords."""
     return _compile_builder(struct, opcodes, made)
 
 
@@ -274,10 +271,7 @@ def make_writer(layout: Any) -> Callable[[tuple[Mapping[str, Any] | Any, ...]], 
 
 @cache
 def make_row_writer(struct: Any, opcodes: str = HEX) -> Callable[[tuple[Any, ...]], Any]:  # noqa: ANN401 - any struct
-    """Return the function that writes the first row of a tuple, for sending only.
-
-    It returns ``msgspec.Raw`` with the C extension, else the struct.
-    """
+    """Return the writer of the first row of a tuple, for sending only: JSON, or the struct."""
     if NATIVE is None:
         return make_builder(struct, opcodes)
     write = make_writer(compile_struct(struct, opcodes))

@@ -33,10 +33,7 @@ MAX_DOMAINS_KEPT = 2
 
 
 def find_domains(reader: Reader) -> Domains:
-    """Return the domains of a snapshot.
-
-    They are few and change rarely, so they are reread only when a commit changed them.
-    """
+    """Return the domains of a snapshot: few, and reread only if a commit changed them."""
     files = reader.snapshot.files["dns_records"]
     if not files:
         return {}
@@ -63,10 +60,7 @@ Row = dict[str, Any]
 def read_accounts(
     call: Call, addresses: Iterable[Address], mc_seqno: int | None = None
 ) -> dict[Address, Row]:
-    """Return the states of the accounts that the lake knows, by workchain and account.
-
-    The state is the newest one, or that after a masterchain block.
-    """
+    """Return the newest states of known accounts, or those after a masterchain block."""
     requested = pair_addresses(sorted(set(addresses)))
     if not requested["accounts"]:
         return {}

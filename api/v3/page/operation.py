@@ -140,10 +140,7 @@ def check_accounts_known(
 
 
 def is_current(reader: Reader, state: Mapping[str, Any], mc_seqno: int | None = None) -> bool:
-    """Return whether an account's last known state is its state at a block: no gap lies in between.
-
-    ``mc_seqno`` is a masterchain block that the lake covers; by default the newest.
-    """
+    """Return whether no gap lies between an account's last state and a block (the newest)."""
     ranges = reader.snapshot.known_ranges
     at_block = ranges[-1][1] if mc_seqno is None else mc_seqno
     begin = max(first for first, _last in ranges if first <= at_block)

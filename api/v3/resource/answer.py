@@ -259,10 +259,7 @@ _DIRECTION_AT, _MSG_HASH_AT = map(MESSAGE_COLUMNS.index, ("direction", "msg_hash
 
 
 def read_head(record: Sequence[Any], values: memoryview | bytes) -> Head:
-    """Return the tree node of a transaction, from its record as a list.
-
-    ``values`` are the 32-byte values that its numbers stand for.
-    """
+    """Return the node of a record that is a list; its numbers stand for 32 bytes of ``values``."""
     messages, in_hash = record[PARTS_AT], None
     if messages and messages[0][_DIRECTION_AT] == "in":
         start = messages[0][_MSG_HASH_AT] * HASH_BYTES
@@ -271,10 +268,7 @@ def read_head(record: Sequence[Any], values: memoryview | bytes) -> Head:
 
 
 def start_trace(row: Row, *, is_shown: bool) -> Trace:
-    """Return a trace from its row of ``traces``, without transactions.
-
-    ``is_shown``: whether the trace is small enough to show its transactions.
-    """
+    """Return a trace without transactions; ``is_shown``: it is small enough to show them."""
     trace = make_builder(Trace)((row,), is_incomplete=row["state"] != "complete")
     if not is_shown:
         trace.is_incomplete, trace.warning = True, TOO_LARGE

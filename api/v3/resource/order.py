@@ -314,10 +314,7 @@ class OrderAction(msgspec.Struct, kw_only=True):
 
 
 def read_order(boc: bytes) -> list[OrderAction]:
-    """Return the actions of an order in the order of their numbers.
-
-    An unreadable order is one action with an error.
-    """
+    """Return the actions of an order by number; an unreadable one is one action with an error."""
     try:
         tree = parse_boc(boc)
         actions = list(iter_hashmap(tree, tree.roots[0], _ACTION_BITS))

@@ -64,10 +64,7 @@ def render_transaction(
 
 
 def render_state(row: Row, column: str, states: States) -> AccountState:
-    """Return the account state whose hash is in a column of the row.
-
-    A known state has all its fields; the state of a nonexistent account needs no row.
-    """
+    """Return the state whose hash is in a column: with all fields if it is known or nonexistent."""
     build = make_builder(AccountState, made=inner(source=1, hash=column))
     state: AccountState = build((row, _find_state(row, column, states)))
     return state
@@ -76,10 +73,7 @@ def render_state(row: Row, column: str, states: States) -> AccountState:
 def find_writer(
     opcode_format: str,
 ) -> Callable[[Row, Iterable[Row], States], bytes] | None:
-    """Return the native writer equivalent to ``render_transaction``; None without the C extension.
-
-    Its arguments are a row, its messages, and all known states.
-    """
+    """Return the native writer of row, messages and known states; None without the extension."""
     if NATIVE is None:
         return None
     write = make_writer(_compile(opcode_format))
@@ -157,10 +151,7 @@ def render_decoded(
 
 
 def find_workchain(messages: Iterable[Row]) -> int:
-    """Return the workchain of a transaction's account, which only its messages state.
-
-    A transaction without messages is a tick or tock, which only the masterchain has.
-    """
+    """Return the workchain that messages state; a tick or tock without any is a masterchain's."""
     for message in messages:
         end = "destination" if message["direction"] == "in" else "source"
         if message[f"{end}_workchain"] is not None:

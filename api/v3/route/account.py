@@ -90,10 +90,7 @@ def find_accounts(
     *,
     mc_seqno: int | None = None,
 ) -> dict[Address, Row]:
-    """Return the states of known accounts, ordered by address.
-
-    A state from before a gap of the lake may be out of date and counts as unknown.
-    """
+    """Return the states of known accounts, by address; one from before a gap counts as unknown."""
     if not addresses:
         raise RequestInvalid("address of account is required")
     check_mc_seqno(call.reader, mc_seqno)
