@@ -181,7 +181,7 @@ STATUS: dict[type[Exception], int] = {
 
 
 def status_of(error: Exception) -> int:
-    """Return the HTTP status of an error by its nearest class, or of an upstream; 500 for others."""
+    """Return the HTTP status of an error by its nearest class, or an upstream's; else 500."""
     if isinstance(error, UpstreamRefusal):
         return error.status
     for kind in type(error).__mro__:

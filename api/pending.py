@@ -8,7 +8,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -45,8 +44,7 @@ from tonlake.lake.errors import LakeError
 from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.action import ACTIONS
 from tonlake.queries.errors import QueryTimeout
-
-Row = dict[str, Any]
+from tonlake.queries.reader import Row
 
 _PENDING = "pending"
 _FROM_CHAIN = (schema.TRANSACTIONS.name, schema.MESSAGES.name, schema.TRANSACTION_TRACES.name)

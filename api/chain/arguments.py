@@ -5,7 +5,6 @@ are converted to text first, and converters read text; the error texts are those
 version 2 know.
 """
 
-import base64
 import re
 from collections.abc import Mapping
 from functools import cache, partial
@@ -15,7 +14,7 @@ import msgspec
 
 from tonlake.api.errors import AddressInvalid, RequestInvalid
 from tonlake.api.request.call import ConversionError, Converter, Query, converters_of
-from tonlake.api.text.encoding import WrittenAddress, read_address, spell_cell
+from tonlake.api.text.encoding import WrittenAddress, decode_base64, read_address, spell_cell
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import method_id
@@ -81,9 +80,8 @@ def parse_method(text: str) -> int:
 
 def parse_bag(text: str) -> bytes:
     """Decode text in either base64 alphabet; a space counts as +."""
-    plain = text.replace(" ", "+").replace("-", "+").replace("_", "/").rstrip("=")
     try:
-        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+        return decode_base64(text.replace(" ", "+"))
     except ValueError as error:  # binascii.Error, or text beyond ASCII
         raise ConversionError("the text is not base64") from error
 

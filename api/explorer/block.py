@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import msgspec
 
@@ -32,7 +31,7 @@ from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.command.status import read_status
 from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.state import DataFile, read_commit
-from tonlake.queries.reader import Reader
+from tonlake.queries.reader import Reader, Row
 
 WIDTH, ROW, GAP = 100, 34, 0.3
 """Width of the diagram and gap between boxes in percent; height of a row in pixels."""
@@ -112,8 +111,6 @@ def _draw_workchain(
         )
     return Shards(workchain, boxes, (max(level for *_, level in levels) + 1) * ROW)
 
-
-Row = dict[str, Any]
 
 START_ROWS = 8
 PAGE_ROWS = 25

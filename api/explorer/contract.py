@@ -124,7 +124,7 @@ def list_members(
 
 
 def describe_liquid(question: Question, address: Address) -> list[list[Fact]]:
-    """Return the jetton whose admin a liquid staking pool is, and its largest holders, the members."""
+    """Return the jetton whose admin a staking pool is, and its largest holders, the members."""
     asked = token.MastersQuery(admin_address=(address,), limit=1, offset=0)
     masters = question.ask(token.get_masters, asked).jetton_masters
     if not masters:

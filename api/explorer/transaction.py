@@ -1,7 +1,6 @@
 """Renders a transaction, with its phases, fees and messages, and a trace, drawn as a tree."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -29,6 +28,7 @@ from tonlake.api.v3.page.operation import check_no_gap
 from tonlake.api.v3.page.transaction_page import answer_transactions, read_records
 from tonlake.api.v3.resource.answer import Transactions
 from tonlake.api.v3.route.trace import ActionsQuery, TracesQuery, answer_actions, answer_traces
+from tonlake.queries.reader import Row
 
 BOX_WIDTH, BOX_HEIGHT = 176, 48
 COLUMN, ROW = 296, 66
@@ -257,9 +257,6 @@ def _draw_edge(start: TreeBox, end: TreeBox, message: Message) -> Edge:
         opcode=write_opcode(message.opcode),
         kind="bounced" if message.bounced else BAD if end.outcome.kind == BAD else "plain",
     )
-
-
-Row = dict[str, Any]
 
 
 class BarSlice(msgspec.Struct, frozen=True):

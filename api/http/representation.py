@@ -124,7 +124,8 @@ class ResponseCache:
         """Create a cache of at most ``max_bytes``; 0 disables it."""
         self._max_bytes = max_bytes
         self._number = 0
-        self._bytes = 0
+        self.size_bytes = 0
+        """Approximate size of all responses."""
         self._answers: OrderedDict[Key, tuple[CachedResponse, int]] = OrderedDict()
         self.keeps = max_bytes > 0
         self.hits = self.misses = 0
@@ -138,11 +139,6 @@ class ResponseCache:
         self._answers.move_to_end(key)
         return self._answers[key][0]
 
-    @property
-    def size_bytes(self) -> int:
-        """Approximate size of all responses in bytes."""
-        return self._bytes
-
     def put(self, number: int, answer: CachedResponse) -> None:
         """Add a response of snapshot ``number``, unless the cache holds a newer snapshot."""
         key, size = answer.key, answer.size
@@ -150,8 +146,8 @@ class ResponseCache:
             return
         if number > self._number:
             self._answers.clear()
-            self._number, self._bytes = number, 0
-        self._bytes += size - self._answers.pop(key, (answer, 0))[1]
+            self._number, self.size_bytes = number, 0
+        self.size_bytes += size - self._answers.pop(key, (answer, 0))[1]
         self._answers[key] = answer, size
         self._shrink()
 
@@ -162,12 +158,12 @@ class ResponseCache:
             return
         answer.packed[coding] = packed
         self._answers[answer.key] = answer, size + len(packed)
-        self._bytes += len(packed)
+        self.size_bytes += len(packed)
         self._shrink()
 
     def _shrink(self) -> None:
-        while self._bytes > self._max_bytes:
-            self._bytes -= self._answers.popitem(last=False)[1][1]
+        while self.size_bytes > self._max_bytes:
+            self.size_bytes -= self._answers.popitem(last=False)[1][1]
 
 
 class _Wish(NamedTuple):

@@ -36,6 +36,7 @@ from tonlake.ingest.derive.contract.program import from_tvm
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import BocError
 from tonlake.lake.account import MASTERCHAIN
+from tonlake.queries.reader import Row
 
 
 class MethodResult(msgspec.Struct, frozen=True):
@@ -66,8 +67,6 @@ class MethodResult(msgspec.Struct, frozen=True):
         address = Address(found.workchain, found.account)
         return render_friendly(address, bounceable=True, test_only=self.test_only)
 
-
-Row = dict[str, Any]
 
 PAGE_WALLETS = 1000
 """Jetton wallets read per query."""

@@ -428,6 +428,14 @@ def measure_ms(started_s: float) -> float:
     return (time.perf_counter() - started_s) * 1000
 
 
+def read_known(request: ApiRequest, known: Mapping[str, Converter]) -> Arguments:
+    """Return the query parameters; others than ``known`` ones are reported, or refused."""
+    arguments = read_arguments(request)
+    lines = arguments.warnings(known, SHARED_PARAMETERS)
+    note_warnings(request, lines, request.app.state.settings.http)
+    return arguments
+
+
 def note_warnings(request: ApiRequest, lines: list[str], settings: HttpSettings) -> None:
     """Report odd parameters in a response header, or refuse them."""
     if lines and settings.strict_parameters:

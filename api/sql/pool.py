@@ -68,7 +68,7 @@ class SqlPool:
     """A thread-safe pool that keeps one idle process, which saves its start-up time."""
 
     def __init__(self, settings: SqlSettings, lake: LakeSettings, *, max_bytes: int) -> None:
-        """Create the pool; ``lake`` sets threads and labels of processes, which start when needed."""
+        """Create the pool; ``lake`` sets threads and labels of processes, started when needed."""
         render_labels(lake)  # raises SettingsError now rather than at the first statement
         labels = str(Path(lake.labels).absolute()) if lake.labels else ""
         self._settings = settings

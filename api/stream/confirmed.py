@@ -12,13 +12,14 @@ from pathlib import Path
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.settings import Settings
 from tonlake.api.stream.event import CONFIRMED, TYPES, Event, make_withdrawal
-from tonlake.api.stream.rendering import Chunk, CommitRows, EventMaker, Members, Row, read_sources
+from tonlake.api.stream.rendering import Chunk, CommitRows, EventMaker, Members, read_sources
 from tonlake.api.text.encoding import render_raw
 from tonlake.lake import schema
 from tonlake.lake.account import BlockPlace, is_passed
 from tonlake.lake.log.following import CONFIRMED_FILE, Confirmed, read_confirmed
 from tonlake.lake.schema.action import ACTIONS
 from tonlake.lake.schema.contract import JETTON_WALLETS
+from tonlake.queries.reader import Row
 
 BlockKey = tuple[int, int, int, bytes]
 """Workchain, shard, seqno and root hash."""

@@ -26,6 +26,7 @@ from tonlake.api.text.encoding import encode_bytes, render_raw
 from tonlake.api.v3.resource.action import render_action
 from tonlake.api.v3.resource.answer import Trace
 from tonlake.ingest.derive.action.version import expand_names
+from tonlake.queries.reader import Row
 
 TRANSACTIONS, STATES, JETTONS = "transactions", "account_state_change", "jettons_change"
 TRACES, ACTIONS, INVALIDATED = "trace", "actions", "trace_invalidated"
@@ -107,9 +108,6 @@ class Event(msgspec.Struct, eq=False, dict=True):
         if self.cursor is None:
             return self.body.decode()
         return f'{{"event_id":"{self.cursor}",{self.body[1:].decode()}'
-
-
-Row = dict[str, Any]
 
 
 def make_trace_event(trace: Trace, norm: bytes | None, finality: int = FINALIZED) -> Event:

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import pyarrow.compute as pc
@@ -53,8 +53,7 @@ from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.action import ACTIONS as ACTIONS_TABLE
 from tonlake.lake.schema.contract import JETTON_WALLETS
 from tonlake.lake.schema.transaction import ACCOUNT_STATES
-
-Row = dict[str, Any]
+from tonlake.queries.reader import Row
 
 CHUNK_TRANSACTIONS = 2_000
 """Approximate transactions per chunk."""

@@ -15,12 +15,10 @@ from litestar.response import Stream
 
 from tonlake.api.errors import ApiError, RequestInvalid
 from tonlake.api.request.call import (
-    SHARED_PARAMETERS,
     ApiRequest,
     ConversionError,
     converters_of,
-    note_warnings,
-    read_arguments,
+    read_known,
     read_query,
 )
 from tonlake.api.stream.event import (
@@ -48,11 +46,7 @@ _CLOSE_TRY_AGAIN = 1013
 @get(f"{PREFIX}/sse", sync_to_thread=False)
 def answer_query(request: ApiRequest) -> Stream:
     """Stream the events that match the parameters, until the client disconnects."""
-    arguments = read_arguments(request)
-    known = converters_of(StreamQuery)
-    note_warnings(
-        request, arguments.warnings(known, SHARED_PARAMETERS), request.app.state.settings.http
-    )
+    arguments = read_known(request, converters_of(StreamQuery))
     return _stream(request, read_query(StreamQuery, arguments))
 
 

@@ -282,13 +282,13 @@ def _read_bag(value: object, *, ordinary: bool = False) -> bytes:
 def _read_tree(value: object) -> CellTree:
     text = value.get("bytes") if isinstance(value, dict) else value
     if isinstance(text, str):
-        return parse_boc(_decode_base64(text))
+        return parse_boc(decode_base64(text))
     tree = CellTree()
     tree.roots = [spell_cell(tree, value)]
     return tree
 
 
-def _decode_base64(text: str) -> bytes:
+def decode_base64(text: str) -> bytes:
     """Decode either alphabet, padded or not; raise ValueError."""
     plain = text.replace("-", "+").replace("_", "/").rstrip("=")
     return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
@@ -304,7 +304,7 @@ def spell_cell(tree: CellTree, value: object) -> int:
     if not isinstance(value, dict) or not isinstance(data, dict):
         raise ValueError("it is neither base64 nor an object")  # noqa: TRY004 - one kind of error
     bits, refs = data.get("len", 0), value.get("refs") or []
-    raw = _decode_base64(str(data.get("b64", "")))
+    raw = decode_base64(str(data.get("b64", "")))
     if type(bits) is not int or not 0 <= bits <= len(raw) * 8 or not isinstance(refs, list):
         raise ValueError("its length or its references are wrong")
     kids = [spell_cell(tree, kid) for kid in refs]

@@ -18,16 +18,15 @@ from tonlake.api.chain.arguments import read_params
 from tonlake.api.errors import AnswerNotFound, RequestInvalid
 from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
-    SHARED_PARAMETERS,
     STARTED_S,
     ApiRequest,
     answer_json,
     converters_of,
     keep_answer,
     measure_ms,
-    note_warnings,
     open_call,
     read_arguments,
+    read_known,
 )
 from tonlake.api.settings import HttpSettings
 from tonlake.api.v2 import account, block, token, transaction, value
@@ -122,9 +121,7 @@ def answer_get(request: ApiRequest) -> Response[bytes]:
     """Answer a method with parameters in the query string; the last of repeated ones counts."""
     method = _method_of(request)
     known = converters_of(method.params)
-    arguments = read_arguments(request)
-    odd = arguments.warnings(known, SHARED_PARAMETERS)
-    note_warnings(request, odd, request.app.state.settings.http)
+    arguments = read_known(request, known)
     values = {
         name: texts if name in known and known[name].many else texts[-1]
         for name, texts in arguments.values.items()

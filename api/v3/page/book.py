@@ -21,7 +21,7 @@ from tonlake.api.text.encoding import TAGS, Address, render_friendly
 from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow
 from tonlake.ingest.derive.contract.record import load_interfaces
-from tonlake.queries.reader import Reader
+from tonlake.queries.reader import Reader, Row
 
 if TYPE_CHECKING:
     from tonlake.api.request.call import Call
@@ -52,9 +52,6 @@ def find_domains(reader: Reader) -> Domains:
 
 _LOCK = threading.Lock()
 _DOMAINS: dict[tuple[str, ...], Domains] = {}
-
-
-Row = dict[str, Any]
 
 
 def read_accounts(

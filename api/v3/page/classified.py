@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import Any
 
 from tonlake.api.errors import NotDerived
 from tonlake.api.request.call import Call
@@ -17,8 +16,7 @@ from tonlake.lake.schema.contract import (
     NFT_ITEMS,
     NFT_SALES,
 )
-
-Row = dict[str, Any]
+from tonlake.queries.reader import Row
 
 LATEST = "latest"
 _NO_LIMIT = (1 << 31) - 1

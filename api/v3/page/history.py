@@ -17,8 +17,7 @@ from tonlake.lake.log.place import read_place
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.contract import INTERFACES, UNANSWERED_METHODS
 from tonlake.lake.unanswered import count_unanswered
-
-Row = dict[str, Any]
+from tonlake.queries.reader import Row
 
 REMEDY = "run 'tonlake rebuild contracts'"
 """What a user can do if contracts were not detected."""

@@ -15,9 +15,9 @@ from tonlake.api.v3.layout.field import Kind, list_fields
 from tonlake.api.v3.page.book import read_address_book, write_address_book
 from tonlake.api.v3.page.history import read_trace_ids
 from tonlake.api.v3.page.metadata import read_metadata
+from tonlake.queries.reader import Row
 
 S = TypeVar("S")
-Row = dict[str, Any]
 
 
 def describe(call: Call, addresses: Iterable[Address]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from tonlake.api.v3.page.book import list_codes, pair_addresses, read_codes
 from tonlake.api.v3.page.history import check_derived, is_derived
 from tonlake.api.v3.page.operation import operation
 from tonlake.api.v3.resource.answer import AddressMetadata, Metadata, TokenInfo
+from tonlake.queries.reader import Row
 
 Content: TypeAlias = dict[str, object] | None
 
@@ -53,9 +54,6 @@ def _read_row(row: Mapping[str, Any]) -> Fetched:
         is_valid=row["state"] == "fetched",
         is_final=row["state"] != "failed" or not row["is_tried_again"],
     )
-
-
-Row = dict[str, Any]
 
 
 class TokenKind(NamedTuple):

@@ -1,7 +1,7 @@
 """NFT collections, items with their collection and sale, and sales, in the form of version 3."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import UNSET
@@ -22,8 +22,8 @@ from tonlake.api.v3.layout.field import (
 )
 from tonlake.api.v3.page.book import pair_addresses
 from tonlake.api.v3.page.history import name_addresses
+from tonlake.queries.reader import Row
 
-Row = dict[str, Any]
 Account = tuple[int, bytes]
 
 

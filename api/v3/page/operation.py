@@ -15,7 +15,6 @@ from tonlake.api.errors import NotCovered, RequestInvalid
 from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
     INT64_MAX,
-    SHARED_PARAMETERS,
     ApiRequest,
     Call,
     ConversionError,
@@ -29,10 +28,9 @@ from tonlake.api.request.call import (
     check_size,
     converters_of,
     keep_answer,
-    note_warnings,
     open_call,
-    read_arguments,
     read_header,
+    read_known,
     read_query,
     refine_format,
 )
@@ -340,8 +338,7 @@ def operation(
 
     def handle(request: ApiRequest) -> Response[bytes]:
         settings: HttpSettings = request.app.state.settings.http
-        arguments = read_arguments(request)
-        note_warnings(request, arguments.warnings(known, SHARED_PARAMETERS), settings)
+        arguments = read_known(request, known)
         query = check_page(read_query(kind, arguments), settings)
         cursor = query.cursor if isinstance(query, Page) else None
         if isinstance(cursor, PageCursor) and arguments.last("snapshot") is None:

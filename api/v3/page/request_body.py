@@ -10,15 +10,7 @@ from litestar.params import RawBody
 
 from tonlake.api.errors import CredentialMissing, RequestInvalid
 from tonlake.api.http.admission import in_queue
-from tonlake.api.request.call import (
-    SHARED_PARAMETERS,
-    ApiRequest,
-    Call,
-    answer_json,
-    note_warnings,
-    open_call,
-    read_arguments,
-)
+from tonlake.api.request.call import ApiRequest, Call, answer_json, open_call, read_known
 from tonlake.api.settings import HttpSettings
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -72,8 +64,7 @@ def posted(
 
     def handle(request: ApiRequest, body: RawBody) -> Response[bytes]:
         settings: HttpSettings = request.app.state.settings.http
-        arguments = read_arguments(request)
-        note_warnings(request, arguments.warnings({}, SHARED_PARAMETERS), settings)
+        arguments = read_known(request, {})
         asked = read_body(body, kind, required)
         answered = answer(Posted(settings, lambda: open_call(request, arguments)), asked)
         return answer_json(msgspec.json.encode(answered), settings)

@@ -19,8 +19,7 @@ from tonlake.api.v3.resource.answer import (
     start_trace,
 )
 from tonlake.api.v3.resource.transaction import find_record_writer
-
-Row = dict[str, Any]
+from tonlake.queries.reader import Row
 
 
 class TracePage(NamedTuple):

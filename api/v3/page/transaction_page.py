@@ -22,8 +22,8 @@ from tonlake.api.v3.page.operation import (
 from tonlake.api.v3.resource.answer import AddressBook, Transactions
 from tonlake.api.v3.resource.transaction import find_record_writer, render_transaction
 from tonlake.queries.errors import QueryNeeded
+from tonlake.queries.reader import Row
 
-Row = dict[str, Any]
 StateKey = tuple[int, bytes, bytes]
 """Workchain, account id and state hash."""
 

@@ -15,8 +15,7 @@ from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import Base64, Column, Decimal, Kind, Omitted
 from tonlake.ingest.derive.action.body import read_body, read_comment
 from tonlake.ingest.errors import BocError
-
-Row = dict[str, Any]
+from tonlake.queries.reader import Row
 
 _FIELDS_FILE = "actions.txt"
 _NEVER, _SPECIAL = "-", "*"

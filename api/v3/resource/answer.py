@@ -17,6 +17,7 @@ from tonlake.api.v3.resource.action import Action
 from tonlake.lake.index.segment.declared import MESSAGE_COLUMNS, Record
 from tonlake.lake.index.segment.file import HASH_BYTES
 from tonlake.lake.index.segment.segment import PARTS_AT
+from tonlake.queries.reader import Row
 
 
 class AddressBookRow(msgspec.Struct):
@@ -186,8 +187,6 @@ TRACE_TRANSACTIONS = 4000
 """The transactions of a larger trace are left out."""
 PAGE_TRANSACTIONS = 50_000
 """Limit of transactions in one response with traces."""
-
-Row = dict[str, Any]
 
 TOO_LARGE = "trace is too large"
 

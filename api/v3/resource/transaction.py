@@ -21,12 +21,11 @@ from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.index.answer.transactions import Records
 from tonlake.lake.index.segment.declared import FACT_COLUMNS, MESSAGE_COLUMNS, RECORD_COLUMNS
 from tonlake.lake.index.segment.segment import PARTS_AT
+from tonlake.queries.reader import Row
 
 States = Mapping[tuple[int, bytes, bytes], Any]
 Read = Callable[[list[Any], memoryview | bytes], Iterable[Any]]
 
-
-Row = dict[str, Any]
 
 _UNKNOWN: Row = {
     **dict.fromkeys(("balance", "account_status", "frozen_hash", "data_hash", "code_hash")),

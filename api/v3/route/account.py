@@ -43,8 +43,8 @@ from tonlake.api.v3.resource.answer import (
     WalletState,
     WalletStates,
 )
+from tonlake.queries.reader import Row
 
-Row = dict[str, Any]
 MAX_ACCOUNTS = 1000
 """Limit of accounts in one response, as in TON Center."""
 

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -19,8 +18,7 @@ from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.derive.action.pattern import BOUNCES, NEW_BOUNCE_OPCODE
 from tonlake.ingest.errors import BocError
 from tonlake.lake.schema.contract import JETTON_WALLETS
-
-Row = dict[str, Any]
+from tonlake.queries.reader import Row
 
 INTERNAL_TRANSFER, TRANSFER, BURN = 0x178D4519, 0x0F8A7EA5, 0x595F07BC
 BURN_NOTIFICATION = 0x7BDD97DE

@@ -47,9 +47,7 @@ from tonlake.api.v3.resource.answer import (
     Transactions,
 )
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.queries.reader import Reader
-
-Row = dict[str, Any]
+from tonlake.queries.reader import Reader, Row
 
 _MASTERCHAIN_SHARD = {"workchain": MASTERCHAIN, "shard": -(1 << 63)}
 

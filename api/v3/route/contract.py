@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -18,6 +18,7 @@ from tonlake.api.v3.page.listed import find_addresses, list_addresses, render_ro
 from tonlake.api.v3.page.operation import Page, SortedPage, operation
 from tonlake.api.v3.resource.answer import AddressBook
 from tonlake.api.v3.resource.order import OrderAction, read_order
+from tonlake.queries.reader import Row
 
 DOMAIN = re.compile(r"[^\s/]+\.[^\s/.]+")
 """Text that may be a domain and is not an address."""
@@ -117,9 +118,6 @@ def get_vesting(call: Call, query: VestingQuery) -> VestingContracts:
     named = list_addresses(VestingInfo, rows)
     named |= {parse_address(text) for row in rows for text in row["whitelist"]}
     return VestingContracts(render_rows(VestingInfo, rows), read_address_book(call, named))
-
-
-Row = dict[str, Any]
 
 
 class MultisigsQuery(SortedPage, frozen=True, kw_only=True):

@@ -14,7 +14,6 @@ from litestar.response import Redirect
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
-    SHARED_PARAMETERS,
     Addresses,
     ApiRequest,
     Call,
@@ -25,10 +24,9 @@ from tonlake.api.request.call import (
     Texts,
     answer_json,
     converters_of,
-    note_warnings,
     parse_opcode,
     parse_shard,
-    read_arguments,
+    read_known,
     read_query,
 )
 from tonlake.api.settings import HttpSettings
@@ -71,12 +69,8 @@ class DecodeAnswer(msgspec.Struct, frozen=True):
 
 def answer_get(request: ApiRequest) -> Response[bytes]:
     """Decode opcodes and message bodies (query parameters)."""
-    arguments = read_arguments(request)
-    known = converters_of(DecodeQuery)
-    settings: HttpSettings = request.app.state.settings.http
-    note_warnings(request, arguments.warnings(known, SHARED_PARAMETERS), settings)
-    query = read_query(DecodeQuery, arguments)
-    return _answer(query.opcodes, query.bodies, settings)
+    query = read_query(DecodeQuery, read_known(request, converters_of(DecodeQuery)))
+    return _answer(query.opcodes, query.bodies, request.app.state.settings.http)
 
 
 def answer_post(request: ApiRequest, body: RawBody) -> Response[bytes]:

@@ -35,13 +35,11 @@ from tonlake.api.v3.resource.answer import (
     Events,
     Traces,
 )
-from tonlake.queries.reader import Reader
+from tonlake.queries.reader import Reader, Row
 
 Show = Callable[
     [Call, Sequence[dict[str, Any]], Mapping[bytes, Sequence[dict[str, Any]]]], TracePage
 ]
-
-Row = dict[str, Any]
 
 _PART = r"([0-9]{1,19}):([0-9a-f]{64})"
 _TYPE_NAME = re.compile(r"[A-Za-z0-9_.]+")
