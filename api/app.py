@@ -220,7 +220,6 @@ def create_app(
 def wrap_application(application: Litestar, parts: _Parts, settings: Settings) -> ASGIApp:
     """Return the application wrapped in all layers, the outermost last."""
     http, most = settings.http, settings.http.requests_in_flight
-    streams = (tonlake.api.stream.routes.PREFIX, tonlake.api.scan.routes.PATH)
     transit = Transit(
         parts.connections,
         most=TRANSIT_PARTS * http.response_bytes,
@@ -233,7 +232,6 @@ def wrap_application(application: Litestar, parts: _Parts, settings: Settings) -
         most=most,
         calm=2 * http.request_threads,
         wait_s=http.request_wait_ms / 1000,
-        streams=streams,
     )
     app = Representations(
         app,
@@ -241,7 +239,6 @@ def wrap_application(application: Litestar, parts: _Parts, settings: Settings) -
         parts.holder.newest_open,
         any_origin="*" in list_origins(settings),
         max_bytes=http.response_bytes,
-        streams=streams,
     )
     app = Carrier(
         app,
@@ -249,9 +246,8 @@ def wrap_application(application: Litestar, parts: _Parts, settings: Settings) -
         body_s=http.body_timeout_ms / 1000,
         max_body_bytes=REQUEST_BYTES,
         max_bodies_of_address=max(1, most // BODY_PARTS),
-        streams=streams,
     )
-    app = Crowd(app, most=settings.stream.clients, streams=streams)
+    app = Crowd(app, most=settings.stream.clients)
     app = Metrics(app, parts.meter)
     return Gate(app, parts.rules, trusted=read_networks(settings.access.trusted_proxies))
 

@@ -17,7 +17,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.registry import Collector
 
 from tonlake.api.errors import BodyLate, LakeUnavailable, RateExceeded, ServiceBusy, ShareExceeded
-from tonlake.api.http.gate import KEY_ID, REFUSAL, REQUEST_TYPES, check_key
+from tonlake.api.http.gate import KEY_ID, REFUSAL, REQUEST_TYPES, STREAMS, check_key
 from tonlake.api.http.representation import ResponseCache
 from tonlake.api.request.call import ApiRequest
 from tonlake.api.request.snapshot import SnapshotHolder
@@ -76,9 +76,6 @@ UNANSWERED = "none"
 """Status of a request whose client disconnected before the response."""
 
 UNKNOWN_ROUTE = "unknown"
-STREAM_PREFIXES = ("/api/streaming/", "/api/scan")
-"""Streams last as long as their clients want, so their duration is not measured."""
-
 METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "WEBSOCKET"})
 OTHER_METHOD = "other"
 
@@ -179,7 +176,7 @@ class Meter:
             self._known[labels] = known
         counter, histogram = known
         counter.inc()
-        if not route.startswith(STREAM_PREFIXES):
+        if not route.startswith(STREAMS):  # as long as clients want
             histogram.observe(seconds)
         refusal = state.get(REFUSAL)
         if refusal is not None:

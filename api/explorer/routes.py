@@ -72,12 +72,7 @@ def show_error(request: ApiRequest, status: int, text: str) -> Response[Any]:
 def create_router(
     describe: Callable[[ApiRequest, Exception], tuple[int, str]], metadata: MetadataSettings
 ) -> Router:
-    """Return the router of the explorer.
-
-    Args:
-        describe: Returns status and text of an error.
-        metadata: Settings of fetching token pictures.
-    """
+    """Return the router of the explorer; ``describe`` returns status and text of an error."""
 
     def show(request: ApiRequest, error: Exception) -> Response[Any]:
         return show_error(request, *describe(request, error))

@@ -24,7 +24,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from tonlake.api.errors import LakeUnavailable, ServiceBusy, ShareExceeded
-from tonlake.api.http.gate import FREE_FOLDERS, FREE_PATHS, REFUSAL, REQUEST_TYPES
+from tonlake.api.http.gate import FREE_FOLDERS, FREE_PATHS, REFUSAL, REQUEST_TYPES, STREAMS
 from tonlake.api.http.transit import hold, read_address
 from tonlake.api.request.call import AT_ONCE, STARTED_S, ApiRequest
 from tonlake.queries.errors import QueryNeeded
@@ -135,14 +135,10 @@ class Queues(NamedTuple):
 
 
 def in_queue(handle: Callable[..., T], *, unwaiting: bool = False) -> Callable[..., Awaitable[T]]:
-    """Return a handler for the framework that runs ``handle`` in a thread, unless it is small.
+    """Return a handler for the framework that runs ``handle``, with a ``request``, in a thread.
 
-    The first parameter of the handler must be named ``request``.
-
-    Args:
-        handle: Answers the request.
-        unwaiting: Whether it waits only for its reader, not for a process or a lock. A small
-            request then runs in the event loop, if the index in memory can answer it.
+    If it is ``unwaiting``, so waits only for its reader, not for a process or a lock, a small
+    request runs in the event loop, if the index in memory can answer it.
     """
 
     @wraps(handle)
@@ -197,28 +193,19 @@ class Admission:
         most: int,
         calm: int,
         wait_s: float,
-        streams: str | tuple[str, ...],
     ) -> None:
-        """Store the limits.
+        """Store the limits: ``most`` in flight, and as lag half of the longest wait for a thread.
 
-        Args:
-            app: The next layer.
-            queues: Where requests wait for a thread.
-            pulse: Measures the lag of the event loop.
-            most: Limit of requests in flight.
-            calm: With so few in flight none is refused for the lag: after a pause of the whole
-                process, those that came meanwhile are answered.
-            wait_s: Longest wait for a thread; half of it is the limit of the lag.
-            streams: Path prefixes of streams, which live long; `Crowd` limits their number.
+        With at most ``calm`` in flight none is refused for the lag: after a pause of the whole
+        process, those that came meanwhile are answered.
         """
         self._app, self._queues, self._pulse = app, queues, pulse
         self._most, self._calm, self._max_lag_s = most, calm, wait_s / 2
-        self._streams = streams
         self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward the request to the next layer."""
-        if scope["type"] != ScopeType.HTTP or scope["path"].startswith(self._streams):
+        if scope["type"] != ScopeType.HTTP or scope["path"].startswith(STREAMS):
             await self._app(scope, receive, send)
             return
         state: dict[str, Any] = scope.setdefault("state", {})
@@ -252,15 +239,15 @@ _POLICY_VIOLATION = 1008
 class Crowd:
     """Middleware that counts open streams and WebSockets, and marks the excess as refused."""
 
-    def __init__(self, app: ASGIApp, *, most: int, streams: str | tuple[str, ...]) -> None:
-        """Store the limit of streams, and the path prefixes of HTTP streams."""
-        self._app, self._streams = app, streams
+    def __init__(self, app: ASGIApp, *, most: int) -> None:
+        """Store the limit of streams."""
+        self._app = app
         self._most, self._max_of_address = most, max(1, most // SHARE)
         self._open: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward the request to the next layer."""
-        if scope["type"] not in REQUEST_TYPES or not scope["path"].startswith(self._streams):
+        if scope["type"] not in REQUEST_TYPES or not scope["path"].startswith(STREAMS):
             await self._app(scope, receive, send)
             return
         address, state = read_address(scope), scope.setdefault("state", {})

@@ -181,14 +181,7 @@ class Connections:
         max_unsent_bytes: int = MAX_UNSENT_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Store the limits.
-
-        Args:
-            most: Limit of all connections.
-            max_of_address: Limit of connections of one address.
-            max_unsent_bytes: Limit of unsent bytes of all connections.
-            clock: Returns seconds.
-        """
+        """Store the limits of all connections, of those of an address, and of unsent bytes."""
         self._most, self._max_of_address = most, max_of_address
         self._max_unsent_bytes = max_unsent_bytes
         self.read_clock = clock

@@ -30,6 +30,9 @@ FREE_PATHS = frozenset({"/healthcheck", "/healthz", "/readyz", "/version", "/ope
 FREE_FOLDERS = ("/docs", "/explorer/")
 """Path prefixes of page assets, which need no key and have no rate limit."""
 
+STREAMS = ("/api/streaming/v2", "/api/scan")
+"""Path prefixes of streams: they live as long as their clients want, and bound their own memory."""
+
 REQUEST_TYPES = (ScopeType.HTTP, ScopeType.WEBSOCKET)
 """Scope types of requests; the third type is the server's lifespan."""
 

@@ -24,7 +24,7 @@ from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from tonlake.api.errors import ServiceBusy
 from tonlake.api.http.coding import Choice, choose_coding, pack
-from tonlake.api.http.gate import REFUSAL, is_free
+from tonlake.api.http.gate import REFUSAL, STREAMS, is_free
 from tonlake.api.http.transit import hold
 from tonlake.api.request.call import ANSWER_HEADERS, LASTING, PINNED, TAGGED, measure_ms
 from tonlake.api.request.table_format import WRITERS, choose_format
@@ -185,26 +185,20 @@ class Representations:
         *,
         any_origin: bool,
         max_bytes: int,
-        streams: str | tuple[str, ...],
     ) -> None:
-        """Store the next layer.
+        """Store the next layer, and a function that returns the snapshot now being served.
 
-        Args:
-            app: The next layer, for requests that are not cached.
-            cache: The cache.
-            newest: Returns the number of the snapshot now being served.
-            any_origin: Whether pages of every web origin get the same response.
-            max_bytes: Bytes being compressed at one time; bodies beyond that go uncompressed.
-            streams: Path prefixes of streams.
+        With ``any_origin`` pages of every web origin get the same response. Bodies beyond
+        ``max_bytes`` being compressed at one time go uncompressed.
         """
-        self._app, self._newest, self._streams = app, newest, streams
+        self._app, self._newest = app, newest
         self.cache, self._any_origin = cache, any_origin
         self._max_bytes, self._under_way_bytes = max_bytes, 0
         self._files: OrderedDict[tuple[str, str], tuple[bytes, bytes]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer from the cache, or forward the request, and send the response as wanted."""
-        if scope["type"] != ScopeType.HTTP or scope["path"].startswith(self._streams):
+        if scope["type"] != ScopeType.HTTP or scope["path"].startswith(STREAMS):
             await self._app(scope, receive, send)
             return
         wish = self._read_wish(scope)
@@ -386,12 +380,8 @@ def _name_coding(headers: dict[bytes, bytes]) -> bytes:
 def list_validators(scope: Scope, status: int, settings: Settings, version: str) -> list[Header]:
     """Return ``ETag``, ``Cache-Control`` and ``Vary`` of an API response; pages set their own.
 
-    Args:
-        scope: The request; its state holds whether the response is lasting, and its snapshot.
-        status: Status of the response.
-        settings: Settings that responses depend on, and whether a key is required: then no
-            shared cache may store a response.
-        version: Version of the service: another one may respond differently.
+    Responses depend on settings, too, and on the version of the service. If a key is required, no
+    shared cache may store them.
     """
     state: dict[str, Any] = scope.get("state") or {}
     if status != _OK or LASTING not in state:

@@ -37,12 +37,7 @@ HANG_UP_S = 2
 
 
 def configure_server(app: ASGIApp, connections: Connections) -> uvicorn.Config:
-    """Return the server's configuration: event loop and parser in C, only errors logged.
-
-    Args:
-        app: The application, which reads the headers of proxies itself.
-        connections: Registry of the server's connections.
-    """
+    """Return the server's configuration; the application reads the headers of proxies itself."""
     return uvicorn.Config(
         app,
         http=cast("type[asyncio.Protocol]", partial(Connection, connections)),

@@ -18,7 +18,7 @@ from litestar.types import ASGIApp, HTTPReceiveMessage, HTTPScope, Receive, Scop
 from tonlake.api.errors import BodyLate, ServiceBusy
 from tonlake.api.http.address import name_address
 from tonlake.api.http.connection import CONNECTION, Connection, Connections
-from tonlake.api.http.gate import REFUSAL
+from tonlake.api.http.gate import REFUSAL, STREAMS
 from tonlake.lake.system import return_memory
 
 PIECE_BYTES = 64 << 10
@@ -150,20 +150,13 @@ class Carrier:
         body_s: float,
         max_body_bytes: int,
         max_bodies_of_address: int,
-        streams: str | tuple[str, ...],
     ) -> None:
-        """Store the limits.
+        """Store the limits of request bodies: deadline, size, and incomplete ones of an address.
 
-        Args:
-            app: The next layer.
-            transit: Counts the bytes held in memory.
-            body_s: Deadline of a request body in seconds.
-            max_body_bytes: Largest one; a longer one is forwarded unbuffered, to be refused.
-            max_bodies_of_address: Incomplete ones allowed for one address; the oldest is dropped
-                for a new one.
-            streams: Path prefixes of streams, which bound their own memory.
+        A longer one is forwarded unbuffered, to be refused. The oldest incomplete one of an address
+        is dropped for a new one.
         """
-        self._app, self._transit, self._streams = app, transit, streams
+        self._app, self._transit = app, transit
         self._body_s, self._max_body_bytes = body_s, max_body_bytes
         self._max_bodies_of_address = max_bodies_of_address
         self._waiting: defaultdict[str, dict[int, asyncio.Timeout]] = defaultdict(dict)
@@ -178,7 +171,7 @@ class Carrier:
         try:
             if REFUSAL not in state and _has_body(scope, self._max_body_bytes):
                 receive = await self._take(scope, receive, load)
-            if not scope["path"].startswith(self._streams):
+            if not scope["path"].startswith(STREAMS):
                 send = _send_in_pieces(send)
             await self._app(scope, receive, send)
         finally:

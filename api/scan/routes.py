@@ -20,7 +20,7 @@ from litestar.params import RawBody
 from litestar.response import Stream
 
 from tonlake.api.errors import RequestInvalid, ServiceBusy, ShareExceeded
-from tonlake.api.http.gate import KEY_ID
+from tonlake.api.http.gate import KEY_ID, STREAMS
 from tonlake.api.http.transit import read_address
 from tonlake.api.request.call import ApiRequest
 from tonlake.api.request.snapshot import SnapshotHolder
@@ -32,7 +32,7 @@ from tonlake.lake.scan.scanner import Batch
 
 T = TypeVar("T")
 
-PATH = "/api/scan"
+PATH = STREAMS[1]
 POLL_S = 0.1
 """Interval at which a following scan looks for a new commit."""
 

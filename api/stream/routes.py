@@ -14,6 +14,7 @@ from litestar.params import RawBody
 from litestar.response import Stream
 
 from tonlake.api.errors import ApiError, RequestInvalid
+from tonlake.api.http.gate import STREAMS
 from tonlake.api.request.call import (
     ApiRequest,
     ConversionError,
@@ -33,7 +34,7 @@ from tonlake.api.stream.event import (
 if TYPE_CHECKING:
     from tonlake.api.stream.hub import Hub
 
-PREFIX = "/api/streaming/v2"
+PREFIX = STREAMS[0]
 KEEP_ALIVE_S = 15.0
 """An idle client is sent its position after this long."""
 

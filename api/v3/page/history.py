@@ -54,13 +54,7 @@ def read_contracts(
 
 
 def read_moves(call: Call, name: str, query: SpanPage, **filters: object) -> list[Row]:
-    """Return a page of transfers within the spans of a request, from the query ``name``.
-
-    Args:
-        call: The request.
-        name: Name of the query, without its folder.
-        query: The page and its spans.
-        filters: Further parameters.
+    """Return a page of transfers within the spans of ``query``, from the query ``name``.
 
     Raises:
         NotDerived, NotCovered: as in `read_contracts`.

@@ -168,14 +168,7 @@ def _read_sales(call: Call, addresses: Sequence[Address], mc_seqno: int | None) 
 def _render_item(
     row: Row, collections: Mapping[Account, NFTCollection], sales: Mapping[Account, Row]
 ) -> NFTItem:
-    """Return the item of a row of ``nft_items``.
-
-    Args:
-        row: The row.
-        collections: Collections by workchain and account id, including that of the item.
-        sales: Rows of ``nft_sales`` by the account of the contract; a sale is valid if it owns
-            the item and names it.
-    """
+    """Return the item of a row of ``nft_items``; a sale is valid if it owns and names the item."""
     collection = collections.get((row["collection_workchain"], row["collection"]))
     item = make_builder(NFTItem)((row,), collection=collection, on_sale=False)
     sale = sales.get((row["owner_workchain"], row["owner"]))

@@ -52,14 +52,9 @@ def posted(
     required: Sequence[str] = (),
     **described: object,
 ) -> HTTPRouteHandler:
-    """Return the route that answers POST requests on ``path``.
+    """Return the route that answers POST requests, with a body of a kind, on ``path``.
 
-    Args:
-        path: Path below the version's prefix.
-        kind: Struct of the body.
-        answer: Returns the object to write as JSON.
-        required: Required fields.
-        described: Keys of the route for the OpenAPI document.
+    ``described`` are keys of the route for the OpenAPI document.
     """
 
     def handle(request: ApiRequest, body: RawBody) -> Response[bytes]:

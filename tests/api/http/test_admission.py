@@ -37,7 +37,7 @@ class Streams:
             await self.ended.wait()
 
 
-def make_scope(kind: str, address: str, path: str = "/stream/x") -> Any:
+def make_scope(kind: str, address: str, path: str = "/api/scan/x") -> Any:
     return {"type": kind, "path": path, "client": (address, 1), "state": {}}
 
 
@@ -51,7 +51,7 @@ async def open_all(layer: admission.Crowd, scopes: list[Any]) -> list[asyncio.Ta
 def test_streams_are_bounded(kind: str) -> None:
     async def run() -> None:
         app = Streams()
-        layer = admission.Crowd(app, most=4, streams="/stream")
+        layer = admission.Crowd(app, most=4)
         tasks = await open_all(layer, [make_scope(kind, "a") for _ in range(3)])
         assert app.refusals == [type(None), type(None), ShareExceeded]
         tasks += await open_all(layer, [make_scope(kind, name) for name in "bcd"])
@@ -88,9 +88,7 @@ def test_a_websocket_speaks_in_time(monkeypatch: pytest.MonkeyPatch, speaks: boo
         while not received or "disconnect" not in received[-1]:
             received.append((await receive())["type"])
 
-    asyncio.run(
-        admission.Crowd(app, most=4, streams="/stream")(make_scope("websocket", "a"), receive, send)
-    )
+    asyncio.run(admission.Crowd(app, most=4)(make_scope("websocket", "a"), receive, send))
     assert received[-1] == "websocket.disconnect"
     assert [message["type"] for message in sent] == ["websocket.close"] * (not speaks)
 
@@ -196,9 +194,7 @@ def test_a_loop_that_is_late_admits_no_more_than_a_few(
         loop: Any = Loop()
         pulse = admission.Pulse(loop)
         queues = admission.Queues(queue, queue, queue)
-        layer = admission.Admission(
-            app, queues, pulse, most=9, calm=2, wait_s=WAIT_S, streams="/stream"
-        )
+        layer = admission.Admission(app, queues, pulse, most=9, calm=2, wait_s=WAIT_S)
         scopes = [
             {"type": "http", "method": "GET", "path": "/x", "query_string": b"", "state": {}}
             for _ in range(in_flight + 1)

@@ -226,7 +226,6 @@ def test_no_more_is_compressed_at_a_time_than_is_allowed() -> None:
         lambda: 1,
         any_origin=True,
         max_bytes=150_000,
-        streams="/stream",
     )
 
     async def ask(path: str) -> bytes | None:
@@ -246,7 +245,7 @@ def test_no_more_is_compressed_at_a_time_than_is_allowed() -> None:
 
     assert asyncio.run(ask_all("/a", "/b")) == [b"gzip", None]
     assert asyncio.run(ask_all("/a")) == [b"gzip"]
-    assert asyncio.run(ask_all("/stream/a")) == [None]
+    assert asyncio.run(ask_all("/api/scan/a")) == [None]
 
 
 def _headers(answer: Any) -> dict[str, str]:

@@ -63,7 +63,6 @@ def make_layer(
         body_s=max_s,
         max_body_bytes=LENGTH,
         max_bodies_of_address=share,
-        streams="/stream",
     )
 
 
@@ -186,7 +185,7 @@ def carry(
     return make_layer(answer, transit=transit), transit
 
 
-@pytest.mark.parametrize("path", ["/256", f"/{PIECE_BYTES}", "/stream/1048576", "/1048576"])
+@pytest.mark.parametrize("path", ["/256", f"/{PIECE_BYTES}", "/api/scan/1048576", "/1048576"])
 def test_an_answer_arrives_complete(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[Any] = []
     returned: list[bool] = []
@@ -202,7 +201,7 @@ def test_an_answer_arrives_complete(path: str, monkeypatch: pytest.MonkeyPatch) 
     size = int(path.rpartition("/")[2])
     assert sent[0]["status"] == 200
     assert b"".join(message["body"] for message in sent[1:]) == bytes(range(256)) * (size // 256)
-    in_pieces = size > PIECE_BYTES and "stream" not in path
+    in_pieces = size > PIECE_BYTES and "scan" not in path
     assert len(sent) == 1 + (size // PIECE_BYTES if in_pieces else 1)
     assert [message.get("more_body", False) for message in sent[1:]] == [
         *[True] * (len(sent) - 2),
