@@ -155,19 +155,13 @@ class Keyring:
         """Return the record of a key, or None if it is unknown."""
         if self._clock() - self._looked_s >= LOOK_EVERY_S:
             self._looked_s = self._clock()
-            self._refresh()
+            before, self._seen = self._seen, self._look()
+            if self._seen != before:
+                try:
+                    self._records = self._read()
+                except KeyFileInvalid as error:
+                    LOG.error("%s; the previous keys remain valid", error)  # noqa: TRY400 - one line
         return find_record(self._records, key)
-
-    def _refresh(self) -> None:
-        """Reload the key file if it changed; if it cannot be read, keep the previous keys."""
-        seen = self._look()
-        if seen == self._seen:
-            return
-        self._seen = seen
-        try:
-            self._records = self._read()
-        except KeyFileInvalid as error:
-            LOG.error("%s; the previous keys remain valid", error)  # noqa: TRY400 - one line
 
     def _read(self) -> dict[str, KeyRecord]:
         records = read_keys(self._path)

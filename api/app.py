@@ -160,7 +160,7 @@ def create_app(
 
     ``servers`` are asked for unknown accounts and closed at shutdown; ``clock`` is for rate limits.
     """
-    http, wait_s = settings.http, settings.http.request_wait_ms / 1000
+    http, access, wait_s = settings.http, settings.access, settings.http.request_wait_ms / 1000
     fetcher = None if servers is None else AccountFetcher(lake_dir, servers, settings)
     meter = Meter(log_requests=settings.log.requests)
     holder = SnapshotHolder(lake_dir, settings, meter.observe_query)
@@ -186,7 +186,14 @@ def create_app(
         ResponseCache(http.cache_mib << 20),
         holder,
         meter,
-        make_rules(settings, clock),
+        AccessRules(
+            keys_file=access.keys_file,
+            keys_required=access.keys_required,
+            limited=limits_rates(access.rate_limits, http.host),
+            forwarded_limited=access.rate_limits == "auto",
+            anonymous_rps=access.anonymous_rps,
+            clock=clock,
+        ),
     )
     meter.registry.register(ServiceCollector(holder, layers.cache, tvm, recheck, hub.count_clients))
 
@@ -250,18 +257,6 @@ def wrap_application(application: Litestar, parts: _Parts, settings: Settings) -
     app = Crowd(app, most=settings.stream.clients)
     app = Metrics(app, parts.meter)
     return Gate(app, parts.rules, trusted=read_networks(settings.access.trusted_proxies))
-
-
-def make_rules(settings: Settings, clock: Callable[[], float]) -> AccessRules:
-    """Return the access rules: API keys and rate limits."""
-    return AccessRules(
-        keys_file=settings.access.keys_file,
-        keys_required=settings.access.keys_required,
-        limited=limits_rates(settings.access.rate_limits, settings.http.host),
-        forwarded_limited=settings.access.rate_limits == "auto",
-        anonymous_rps=settings.access.anonymous_rps,
-        clock=clock,
-    )
 
 
 def create_application(

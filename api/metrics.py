@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -94,25 +95,14 @@ class Meter:
         self.registry = CollectorRegistry()
         self._clock, self._log = clock, log_requests
         self._routes: frozenset[str] = frozenset()
-        self._requests = Counter(
-            "tonlake_requests",
-            "Requests answered, by route, method and status",
-            ("route", "method", "status"),
-            registry=self.registry,
-        )
-        self._request_seconds = Histogram(
-            "tonlake_request_seconds",
-            "Time from a request to the end of its answer, by route",
-            ("route",),
-            buckets=SECONDS,
-            registry=self.registry,
-        )
-        self._refusals = Counter(
-            "tonlake_requests_refused",
-            "Requests refused by keys and limits, or because there are too many",
-            ("reason",),
-            registry=self.registry,
-        )
+        count = partial(Counter, registry=self.registry)
+        measure = partial(Histogram, registry=self.registry, buckets=SECONDS)
+        text = "Requests answered, by route, method and status"
+        self._requests = count("tonlake_requests", text, ("route", "method", "status"))
+        text = "Time from a request to the end of its answer, by route"
+        self._request_seconds = measure("tonlake_request_seconds", text, ("route",))
+        text = "Requests refused by keys and limits, or because there are too many"
+        self._refusals = count("tonlake_requests_refused", text, ("reason",))
         self._in_flight = Gauge(
             "tonlake_requests_in_flight",
             "Requests being answered now, streams included",
@@ -122,19 +112,10 @@ class Meter:
         self._in_flight.set_function(lambda: self._now)
         self._answered: dict[tuple[str, str], Counter] = {}
         self._known: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
-        self._queries = Counter(
-            "tonlake_queries",
-            "Named queries, by name and by what answered them: index or sql",
-            ("query", "answered_by"),
-            registry=self.registry,
-        )
-        self._query_seconds = Histogram(
-            "tonlake_query_seconds",
-            "Time of a named query that SQL answered, rows included, by name",
-            ("query",),
-            buckets=SECONDS,
-            registry=self.registry,
-        )
+        text = "Named queries, by name and by what answered them: index or sql"
+        self._queries = count("tonlake_queries", text, ("query", "answered_by"))
+        text = "Time of a named query that SQL answered, rows included, by name"
+        self._query_seconds = measure("tonlake_query_seconds", text, ("query",))
 
     def know_routes(self, paths: Iterable[str]) -> None:
         """Take all routes; those without parameters are recognised by their path."""

@@ -2,7 +2,8 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -30,11 +31,20 @@ def read_cell_trees(reader: Reader, hashes: Iterable[bytes | None]) -> dict[byte
     roots = {cell_hash for cell_hash in hashes if cell_hash is not None}
     found = _CACHE.get_many(reader.snapshot, roots)
     missing = sorted(roots - found.keys())
-    if missing:
-        bags = _assemble(missing, _read_trees(reader, missing))
-        _CACHE.put_many(reader.snapshot, bags)
-        found |= bags
-    return found
+    if not missing:
+        return found
+    cells: dict[bytes, PackedCell] = {}
+    wanted = set(missing)
+    while wanted:  # descendants, level by level
+        rows = reader.rows("cells", hashes=sorted(wanted))
+        cells |= {row["hash"]: (row["cell"], row["refs"]) for row in rows}
+        wanted = {child for row in rows for child in row["refs"]} - cells.keys()
+    bags: dict[bytes, bytes] = {}
+    for cell_hash in missing:
+        with suppress(MissingCell):
+            bags[cell_hash] = assemble_boc(cell_hash, cells, crc32c=True)
+    _CACHE.put_many(reader.snapshot, bags)
+    return found | bags
 
 
 def add_checksum(boc: bytes) -> bytes:
@@ -49,29 +59,6 @@ def write_depth_first(boc: bytes) -> str:
     """Serialise a bag with one root depth first and without CRC, as base64, as TON Center does."""
     tree = parse_boc(boc)
     return encode_bytes(serialize_depth_first(tree, tree.roots[0]))
-
-
-def _read_trees(reader: Reader, roots: Iterable[bytes]) -> dict[bytes, PackedCell]:
-    """Return the cells with hashes ``roots`` and all their descendants, level by level."""
-    found: dict[bytes, PackedCell] = {}
-    missing = set(roots)
-    while missing:
-        rows = reader.rows("cells", hashes=sorted(missing))
-        found |= {row["hash"]: (row["cell"], row["refs"]) for row in rows}
-        missing = {child for row in rows for child in row["refs"]} - found.keys()
-    return found
-
-
-def _assemble(
-    hashes: Iterable[bytes], cells: Mapping[bytes, tuple[bytes, Sequence[bytes]]]
-) -> dict[bytes, bytes]:
-    whole: dict[bytes, bytes] = {}
-    for cell_hash in hashes:
-        try:
-            whole[cell_hash] = assemble_boc(cell_hash, cells, crc32c=True)
-        except MissingCell:
-            continue
-    return whole
 
 
 class _Cache:

@@ -22,7 +22,7 @@ from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import DecodeError, IngestError
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.schema import TABLES, Table
+from tonlake.lake.schema import TABLES
 
 UNKNOWN_MC_SEQNO = 0
 
@@ -60,16 +60,11 @@ def decode_block_rows(data: bytes) -> Iterator[dict[str, Any]]:
         for row in rows.to_pylist():
             if not is_master:
                 row["mc_seqno"] = None
-            yield {"table": name, **_write_row(TABLES[name], row)}
-
-
-def _write_row(table: Table, row: dict[str, Any]) -> dict[str, Any]:
-    written = dict(row)
-    for column in table.columns:
-        value = row[column.name]
-        if value is not None and column.type in _WRITERS:
-            written[column.name] = _WRITERS[column.type](value)
-    return written
+            for column in TABLES[name].columns:
+                value = row[column.name]
+                if value is not None and column.type in _WRITERS:
+                    row[column.name] = _WRITERS[column.type](value)
+            yield {"table": name, **row}
 
 
 EXIT_DATA, EXIT_PARTIAL = 1, 3

@@ -111,7 +111,12 @@ def load_settings(
     values: dict[str, dict[str, Any]] = {section: {} for section in _SECTIONS}
     for layer in (_read_file(config_file), _read_environment(env), _read_flags(flags or {})):
         for name, value, origin in layer:
-            values[name.section][name.name] = _convert(name, value, origin)
+            try:
+                # Environment values are always text; in a TOML file they have types.
+                found = msgspec.convert(value, _TYPES[name], strict=not origin.startswith(PREFIX))
+            except msgspec.ValidationError as error:
+                raise SettingsError(f"{origin}: setting {name} = {value!r}: {error}") from error
+            values[name.section][name.name] = found
             origins[name] = origin
     sections = {section: kind(**values[section]) for section, kind in _SECTIONS.items()}
     return Settings(**sections), origins
@@ -179,14 +184,6 @@ def _refuse(flat: str, origin: str, shown: str | None = None) -> SettingsError:
         )
     near = _BY_FLAT[difflib.get_close_matches(flat, _BY_FLAT, n=1, cutoff=0)[0]]
     return SettingsError(f"{origin}: unknown setting {shown}; did you mean {near}?")
-
-
-def _convert(name: SettingName, value: object, origin: str) -> object:
-    try:
-        # Environment values are always text; in a TOML file they have types.
-        return msgspec.convert(value, _TYPES[name], strict=not origin.startswith(PREFIX))
-    except msgspec.ValidationError as error:
-        raise SettingsError(f"{origin}: setting {name} = {value!r}: {error}") from error
 
 
 def describe_settings() -> dict[SettingName, str]:

@@ -55,7 +55,6 @@ from tonlake.api.v3.layout.transaction import Message
 from tonlake.api.v3.page.listed import describe
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, find_keys
 from tonlake.api.v3.resource.action import Action
-from tonlake.api.v3.resource.answer import Metadata
 from tonlake.api.v3.route.account import (
     AccountStatesQuery,
     WalletStatesQuery,
@@ -163,11 +162,15 @@ def list_history(question: Question, address: Address) -> HistoryPage:
     account = name_path(question, "account", str(address))
     kept = {**filters.chosen, **question.kept}
     start = question.argument("cursor")
+    query = WalletsQuery(owner_address=(address,), limit=MAX_TOKENS, offset=0)
+    held = [wallet.jetton for wallet in question.ask(get_wallets, query).jetton_wallets]
+    chosen = [filters.token] if filters.token not in ("", TON, NFT) else []
+    jettons = dict.fromkeys(held + chosen)
     return HistoryPage(
         rows=rows,
         days=days,
         filters=filters,
-        tokens=_list_assets(question, address, filters),
+        tokens={TON: TON, NFT: "NFTs"} | {raw: question.names.symbol(raw) for raw in jettons},
         older=link(account, **kept, cursor=str(cursor)) if cursor else "",
         newest=link(account, **kept) if start else "",
         sheet=link(f"{account}/history.csv", **kept, cursor=start),
@@ -303,15 +306,6 @@ def _read_day(name: str, text: str) -> int | None:
         raise RequestInvalid(f"{name} is a day as YYYY-MM-DD") from error
 
 
-def _list_assets(question: Question, address: Address, filters: Filters) -> dict[str, str]:
-    """Return the assets offered as filters: TON, NFTs and the jettons of the account."""
-    query = WalletsQuery(owner_address=(address,), limit=MAX_TOKENS, offset=0)
-    held = [wallet.jetton for wallet in question.ask(get_wallets, query).jetton_wallets]
-    chosen = [filters.token] if filters.token not in ("", TON, NFT) else []
-    jettons = dict.fromkeys(held + chosen)
-    return {TON: TON, NFT: "NFTs"} | {raw: question.names.symbol(raw) for raw in jettons}
-
-
 QUIET = 4
 """Width of the quiet zone in modules (ISO/IEC 18004)."""
 
@@ -339,6 +333,8 @@ TOKEN_PAGES = {
     "nft_items": ("nft", "NFT page"),
     "nft_collections": ("nft", "Collection page"),
 }
+"""Path prefixes and link texts of the pages of tokens."""
+
 CHART_ROWS = 500
 """Maximum points of the balance chart; longer histories show the newest ones."""
 
@@ -352,6 +348,8 @@ def show_account(question: Question) -> Shown:
     question.names.learn(states.address_book, states.metadata)
     state = next(iter(states.accounts), None)
     wallets = get_wallet_states(question.call, WalletStatesQuery(address=(address,))).wallets
+    known = states.metadata.get(str(address))
+    types = [info.type for info in known.token_info] if known else []
     pointing = RecordsQuery(wallet=address, limit=ROWS, offset=0)
     raw = str(address)
     shown = choose(question, "show", LISTS)
@@ -364,7 +362,7 @@ def show_account(question: Question) -> Shown:
         "is_newest": not any(map(question.argument, ("offset", "cursor"))),
         "state": state,
         "interfaces": list_certain((state and state.interfaces) or ()),
-        "token_page": _find_token_page(states.metadata, raw),
+        "token_page": next((TOKEN_PAGES[name] for name in types if name in TOKEN_PAGES), None),
         "wallet": next((one for one in wallets if one.is_wallet), None),
         "domains": ask_or_say(lambda: get_records(question.call, pointing).records),
         "balances": _draw_balance(question, address) if shown == "history" else None,
@@ -373,13 +371,6 @@ def show_account(question: Question) -> Shown:
         "listed": ask_or_say(lambda: LISTS[shown][1](question, address)),
     }
     return Shown("account.html", f"Account {question.names.label(raw)}", values)
-
-
-def _find_token_page(metadata: Metadata, raw: str) -> tuple[str, str] | None:
-    """Return the path prefix and link text of the account's token page; None if it has none."""
-    known = metadata.get(raw)
-    types = [info.type for info in known.token_info] if known else []
-    return next((TOKEN_PAGES[name] for name in types if name in TOKEN_PAGES), None)
 
 
 def _draw_balance(question: Question, address: Address) -> Steps | None:

@@ -300,20 +300,19 @@ def _describe_domain(question: Question, address: Address) -> list[list[Fact]]:
         question.call, "dns_records", (address,), wallet_workchains=[], wallets=[], limit=1
     )
     question.names.learn(read_address_book(question.call, list_addresses(DNSRecord, rows)))
-    return [_write_records(question, address, one) for one in render_rows(DNSRecord, rows)]
-
-
-def _write_records(question: Question, address: Address, one: DNSRecord) -> list[Fact]:
-    facts = [
-        Fact("Domain", one.domain),
-        _name("Owner", one.nft_item_owner),
-        _name("Wallet", one.dns_wallet),
-        _name("Subdomains are resolved by", one.dns_next_resolver),
-        Fact("Site (ADNL)", write_hex(one.dns_site_adnl or "")),
-        Fact("Storage bag", (one.dns_storage_bag_id or "").lower()),
-        Fact("Expires", _find_expiry(question, address)),
+    domains = [
+        (
+            Fact("Domain", one.domain),
+            _name("Owner", one.nft_item_owner),
+            _name("Wallet", one.dns_wallet),
+            _name("Subdomains are resolved by", one.dns_next_resolver),
+            Fact("Site (ADNL)", write_hex(one.dns_site_adnl or "")),
+            Fact("Storage bag", (one.dns_storage_bag_id or "").lower()),
+            Fact("Expires", _find_expiry(question, address)),
+        )
+        for one in render_rows(DNSRecord, rows)
     ]
-    return [fact for fact in facts if fact.text or fact.accounts]
+    return [[fact for fact in facts if fact.text or fact.accounts] for facts in domains]
 
 
 def _find_expiry(question: Question, address: Address) -> str:

@@ -225,16 +225,11 @@ class Connections:
         for connection in list(self._open):
             connection.close_if_silent(now_s)
             unsent_bytes += connection.measure_unsent(now_s)
-        if unsent_bytes > self._max_unsent_bytes:
-            self._end_stalled(unsent_bytes - self._max_unsent_bytes)
-
-    def _end_stalled(self, excess_bytes: int) -> None:
-        """Close stalled connections until ``excess_bytes`` of unsent data are freed."""
-        for connection in self.list_stalled(self._open):
-            if excess_bytes <= 0:
-                return
-            excess_bytes -= connection.transport.get_write_buffer_size()
-            connection.abort()
+        excess_bytes = unsent_bytes - self._max_unsent_bytes
+        for connection in self.list_stalled(self._open) if excess_bytes > 0 else ():
+            if excess_bytes > 0:
+                excess_bytes -= connection.transport.get_write_buffer_size()
+                connection.abort()
 
     def list_stalled(self, connections: Iterable[Connection]) -> list[Connection]:
         """Return connections that have read nothing for a while, the longest stalled first."""

@@ -73,11 +73,9 @@ class StreamingServer(uvicorn.Server):
         for end in self._end_streams:
             end()
         await super().shutdown(sockets)
-        if self.force_exit:  # by a second Ctrl-C
-            await self._hang_up()
-
-    async def _hang_up(self) -> None:
-        """Drop clients and shut the application down; uvicorn would cancel it with a traceback."""
+        if not self.force_exit:
+            return
+        # After a second Ctrl-C uvicorn would cancel the application with a traceback.
         for connection in list(self.server_state.connections):
             if connection.transport is not None:
                 connection.transport.abort()

@@ -28,9 +28,8 @@ from tonlake.api.text.encoding import (
     render_friendly,
 )
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, check_covered, find_keys
-from tonlake.api.v3.resource.answer import Metadata
 from tonlake.api.v3.route.contract import DOMAIN, RecordsQuery, get_records
-from tonlake.api.v3.route.token import JettonWallet, WalletsQuery, get_wallets
+from tonlake.api.v3.route.token import WalletsQuery, get_wallets
 from tonlake.ingest.derive.contract import stack as parsed
 from tonlake.ingest.derive.contract.program import from_tvm
 from tonlake.ingest.derive.tvm.call import method_id
@@ -286,19 +285,15 @@ def _list_jettons(call: Call, address: Address, seqno: int | None) -> list[Row]:
         found = get_wallets(call, query)
         names = Names(call, load_labels(call.settings.lake))
         names.learn(found.address_book, found.metadata)
-        rows += (_describe_jetton(wallet, names, found.metadata) for wallet in found.jetton_wallets)
+        for wallet in found.jetton_wallets:  # symbol and decimals are in the master's metadata
+            known = found.metadata.get(wallet.jetton)
+            infos = [each for each in known.token_info if each.valid] if known else []
+            decimals = names.digits(wallet.jetton) if infos else None
+            symbol = infos[0].symbol or None if infos else None
+            rows.append(_describe_holding(symbol, wallet.jetton, int(wallet.balance), decimals))
         if len(found.jetton_wallets) < PAGE_WALLETS:
             break
     return rows
-
-
-def _describe_jetton(wallet: JettonWallet, names: Names, metadata: Metadata) -> Row:
-    """Return a row of ``BALANCES``; symbol and decimals are NULL without metadata of the master."""
-    known = metadata.get(wallet.jetton)
-    infos = [each for each in known.token_info if each.valid] if known else []
-    decimals = names.digits(wallet.jetton) if infos else None
-    symbol = infos[0].symbol or None if infos else None
-    return _describe_holding(symbol, wallet.jetton, int(wallet.balance), decimals)
 
 
 def _describe_holding(

@@ -172,7 +172,13 @@ class SqlPool:
                 self._waiting -= 1
 
     def _run(self, job: Job) -> Answer:
-        process = self._take_process()
+        with self._lock:
+            if self._closed:
+                raise SqlBusy("the service is stopping")
+            process, self._spare = self._spare, None
+            if process is None or process.poll() is not None:
+                process = _start()
+            self._running.add(process)
         try:
             return self._exchange(process, job)
         finally:
@@ -211,16 +217,6 @@ class SqlPool:
             raise RequestInvalid(f"the answer has more than {job.max_bytes:,} bytes: select less")
         duration_ms = (time.monotonic() - began_s) * 1000
         return Answer(body, head.rows, head.complete, duration_ms, head.warnings)
-
-    def _take_process(self) -> subprocess.Popen[bytes]:
-        with self._lock:
-            if self._closed:
-                raise SqlBusy("the service is stopping")
-            process, self._spare = self._spare, None
-            if process is None or process.poll() is not None:
-                process = _start()
-            self._running.add(process)
-            return process
 
 
 def _check_files(snapshot: Snapshot, tables: Iterable[str]) -> None:

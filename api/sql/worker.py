@@ -127,7 +127,10 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     memory_mib = max(64, int(job.memory_mib * _MEMORY_SHARE))
     settings = msgspec.structs.replace(job.lake, duckdb_memory_mib=memory_mib)
     connection = connect(snapshot, settings, statement=job.query)
-    _warm_up(connection)
+    # Writing every type in every format loads all modules while files can be opened.
+    every_type = connection.sql(_EVERY_TYPE).to_arrow_table()
+    for form in (JSON, *WRITERS):
+        write_answer(every_type, form, 0, complete=True)
     if job.signatures:  # what they need reads files, so before confinement
         load_scheme()
         pa.array([])  # looks for pandas
@@ -175,13 +178,6 @@ def write_answer(table: pa.Table, form: str, snapshot: int, *, complete: bool) -
             "snapshot": snapshot,
         }
     )
-
-
-def _warm_up(connection: duckdb.DuckDBPyConnection) -> None:
-    """Write every type in every format, which loads all modules while files can be opened."""
-    table = connection.sql(_EVERY_TYPE).to_arrow_table()
-    for form in (JSON, *WRITERS):
-        write_answer(table, form, 0, complete=True)
 
 
 def _send(data: bytes) -> None:

@@ -199,16 +199,14 @@ class _Listing:
         try:
             for key, value in iter_hashmap(tree, place, key_bits):
                 entry = cells.cell(value.cell).slice().skip(value.pos)
-                self._write_entry(key, key_bits, entry, level)
+                if key_bits == METHOD_BITS:
+                    number = key - (key >> METHOD_BITS - 1 << METHOD_BITS)
+                    name = self.methods.get(number, "method")
+                    code = partial(self.write_code, entry)
+                    self._write_blocks(f"{name} ({number}):", [code], level)
+                else:
+                    data = write_bits(entry.uint(), entry.bits)
+                    self.write(level, f"{write_bits(key, key_bits)} => {data}")
+                    self.write_data(entry.refs, level + 1)
         except BocError as error:
             self.write(level, f"… damaged: {error}")
-
-    def _write_entry(self, key: int, key_bits: int, entry: Slice, level: int) -> None:
-        if key_bits != METHOD_BITS:
-            data = write_bits(entry.uint(), entry.bits)
-            self.write(level, f"{write_bits(key, key_bits)} => {data}")
-            self.write_data(entry.refs, level + 1)
-            return
-        number = key - (key >> METHOD_BITS - 1 << METHOD_BITS)
-        name = self.methods.get(number, "method")
-        self._write_blocks(f"{name} ({number}):", [partial(self.write_code, entry)], level)

@@ -132,12 +132,8 @@ _unsearched: WeakKeyDictionary[Snapshot, tuple[tuple[int, int], ...]] = WeakKeyD
 def find_unsearched(snapshot: Snapshot) -> tuple[tuple[int, int], ...]:
     """Return the ranges of masterchain blocks in which no contracts were detected."""
     found = _unsearched.get(snapshot)
-    if found is None:
-        found = _unsearched[snapshot] = _find_unsearched(snapshot)
-    return found
-
-
-def _find_unsearched(snapshot: Snapshot) -> tuple[tuple[int, int], ...]:
+    if found is not None:
+        return found
     searched = sorted(read_place(file.path)[:2] for file in snapshot.files["interfaces"])
     reach = list(accumulate((last for _, last in searched), max))
     unsearched: set[tuple[int, int]] = set()
@@ -146,7 +142,8 @@ def _find_unsearched(snapshot: Snapshot) -> tuple[tuple[int, int], ...]:
         before = bisect_right(searched, place.last, key=itemgetter(0))
         if before == 0 or reach[before - 1] < place.first:
             unsearched.add((place.first, place.last))
-    return tuple(sorted(unsearched))
+    _unsearched[snapshot] = found = tuple(sorted(unsearched))
+    return found
 
 
 def _check_all_searched(call: Call) -> None:

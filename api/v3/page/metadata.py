@@ -1,7 +1,7 @@
 """Token metadata: content of contracts, and content fetched from its URIs."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import UNSET
@@ -44,16 +44,14 @@ def read_fetched(call: Call, contents: Iterable[Mapping[str, object] | None]) ->
     if not uris:
         return {}
     rows = call.reader.rows("v3/offchain_metadata", uris=sorted(uris))
-    return {row["uri"]: _read_row(row) for row in rows}
-
-
-def _read_row(row: Mapping[str, Any]) -> Fetched:
-    text = row["content"]
-    return Fetched(
-        {} if text is None else msgspec.json.decode(text, type=dict[str, object]),
-        is_valid=row["state"] == "fetched",
-        is_final=row["state"] != "failed" or not row["is_tried_again"],
-    )
+    return {
+        row["uri"]: Fetched(
+            decode_content(row["content"]) or {},
+            is_valid=row["state"] == "fetched",
+            is_final=row["state"] != "failed" or not row["is_tried_again"],
+        )
+        for row in rows
+    }
 
 
 class TokenKind(NamedTuple):

@@ -120,29 +120,22 @@ MINTER_MINT = 0x00000015
 STONFI_SWAP = 0x25938561
 
 
-class ParsedBody(NamedTuple):
-    """The type of a body, and its fields."""
-
-    kind: str
-    fields: Fields
-
-
-def read_body(source: CellSlice) -> ParsedBody:
-    """Read a body; one of unknown type is ``unknown`` with its opcode and data.
+def read_body(source: CellSlice) -> tuple[str, Fields]:
+    """Return type and fields of a body; one of unknown type is ``unknown`` with opcode and data.
 
     Raises:
         BocError, BodyError: the opcode is known, but the body does not match its layout.
     """
     start = source.copy()
     if not (source.bits_left or source.refs_left):
-        return ParsedBody("ton_transfer", {"comment": "", "encrypted": False})
+        return "ton_transfer", {"comment": "", "encrypted": False}
     if source.bits_left < OPCODE_BITS:
-        return ParsedBody("unknown", {"opcode": 0, "data": encode_rest(start)})
+        return "unknown", {"opcode": 0, "data": encode_rest(start)}
     opcode = source.load_uint(OPCODE_BITS)
     kind, read = _KINDS.get(opcode, ("unknown", None))
     if read is None:
-        return ParsedBody(kind, {"opcode": opcode, "data": encode_rest(start)})
-    return ParsedBody(kind, read(source))
+        return kind, {"opcode": opcode, "data": encode_rest(start)}
+    return kind, read(source)
 
 
 def _find_comment(body: CellSlice) -> str:
@@ -202,17 +195,14 @@ def _read_forward_payload(payload: CellSlice) -> Fields:
             "encrypted_comment": True,
         }
     if opcode == STONFI_SWAP:
-        return {"payload_sum_type": "StonfiSwap", "stonfi_swap_body": _read_swap(payload)}
+        swap = {
+            "token_wallet": load_address(payload),
+            "min_out": load_coins(payload),
+            "to_address": load_address(payload),
+            "referral_address": load_address(payload) if payload.load_bit() else None,
+        }
+        return {"payload_sum_type": "StonfiSwap", "stonfi_swap_body": swap}
     return {"payload_sum_type": "Cell"}
-
-
-def _read_swap(source: CellSlice) -> Fields:
-    return {
-        "token_wallet": load_address(source),
-        "min_out": load_coins(source),
-        "to_address": load_address(source),
-        "referral_address": load_address(source) if source.load_bit() else None,
-    }
 
 
 def _read_minter_mint(source: CellSlice) -> Fields:
@@ -342,7 +332,13 @@ def _fill_action(source: CellSlice, action: OrderAction) -> None:
         action.body_raw = encode_rest(message.body)
         action.parsed_body_type, action.parsed_body = read_body(message.body)
     elif kind == UPDATE_PARAMS:
-        action.parsed_body = _read_new_params(source)
+        threshold, signers = source.load_uint(8), source.load_ref()
+        proposers = source.load_maybe_ref()
+        action.parsed_body = {
+            "new_threshold": threshold,
+            "new_signers": _read_addresses(source.tree, signers),
+            "new_proposers": [] if proposers is None else _read_addresses(source.tree, proposers),
+        }
         action.parsed_body_type = "multisig_update_params"
     else:
         raise BodyError(f"an order has no action 0x{kind:08x}")
@@ -351,17 +347,6 @@ def _fill_action(source: CellSlice, action: OrderAction) -> None:
 def _refuse(action: OrderAction, error: Exception) -> OrderAction:
     action.error = str(error)
     return action
-
-
-def _read_new_params(source: CellSlice) -> Fields:
-    threshold = source.load_uint(8)
-    signers = source.load_ref()
-    proposers = source.load_maybe_ref()
-    return {
-        "new_threshold": threshold,
-        "new_signers": _read_addresses(source.tree, signers),
-        "new_proposers": [] if proposers is None else _read_addresses(source.tree, proposers),
-    }
 
 
 def _read_addresses(tree: CellTree, root: int) -> list[str | None]:

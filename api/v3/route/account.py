@@ -22,7 +22,7 @@ from tonlake.api.request.call import (
 )
 from tonlake.api.text.encoding import Address, render_raw
 from tonlake.api.v3.layout.build import make_builder
-from tonlake.api.v3.page.book import CodeFacts, describe_addresses, read_accounts, read_codes
+from tonlake.api.v3.page.book import describe_addresses, read_accounts, read_codes
 from tonlake.api.v3.page.listed import describe
 from tonlake.api.v3.page.operation import (
     Page,
@@ -74,9 +74,17 @@ def get_account_states(call: Call, query: AccountStatesQuery) -> AccountStates:
     if query.include_boc is not False:
         cells = read_bodies(call, list(accounts.values()), mc_seqno=query.mc_seqno)
     codes = read_codes(call.reader, (row["code_hash"] for row in accounts.values()))
+    build = make_builder(AccountStateFull)
     return AccountStates(
         accounts=[
-            _render_account(address, row, cells, codes[row["code_hash"]])
+            build(
+                (row,),
+                address=str(address),
+                contract_methods=codes[row["code_hash"]].methods,
+                interfaces=codes[row["code_hash"]].names,
+                data_boc=write_cell(cells, row["data_hash"]) or UNSET,
+                code_boc=write_cell(cells, row["code_hash"]) or UNSET,
+            )
             for address, row in accounts.items()
         ],
         **describe(call, accounts),
@@ -197,19 +205,6 @@ def _parse(text: str) -> Address | None:
         return parse_any_address(text)
     except ConversionError:
         return None
-
-
-def _render_account(
-    address: Address, row: Row, cells: Mapping[bytes, bytes], facts: CodeFacts
-) -> AccountStateFull:
-    return make_builder(AccountStateFull)(
-        (row,),
-        address=str(address),
-        contract_methods=facts.methods,
-        interfaces=facts.names,
-        data_boc=write_cell(cells, row["data_hash"]) or UNSET,
-        code_boc=write_cell(cells, row["code_hash"]) or UNSET,
-    )
 
 
 UNKNOWN: Row = {
