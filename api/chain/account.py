@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
+from tonlake.api.chain.arguments import AccountParams
 from tonlake.api.chain.block import (
     STATE_UNKNOWN,
     find_configuration_seqno,
@@ -29,6 +30,7 @@ from tonlake.api.chain.block import (
 )
 from tonlake.api.chain.cells import read_cell_trees
 from tonlake.api.errors import LiteServerError
+from tonlake.api.request.call import Call
 from tonlake.api.settings import Settings
 from tonlake.api.text.encoding import Address
 from tonlake.ingest.blocks import BlockId
@@ -46,8 +48,6 @@ from tonlake.lake.schema import ACCOUNT_STATES, FETCHED_ACCOUNTS
 from tonlake.queries.errors import QueryNeeded
 
 if TYPE_CHECKING:
-    from tonlake.api.chain.arguments import AccountParams
-    from tonlake.api.request.call import Call
     from tonlake.ingest.source.liteserver.query import StateServers
 
 

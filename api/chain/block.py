@@ -1,17 +1,13 @@
 """Finds blocks by seqno, logical time or Unix time, and the ranges that the lake knows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.api.errors import LiteServerError, NotCovered
+from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import name_ranges
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.queries.reader import Reader
-
-if TYPE_CHECKING:
-    from tonlake.api.request.call import Call
 
 Row = Mapping[str, Any]
 

@@ -1,25 +1,21 @@
 """Forwards requests that need the network to another v2 service or to lite servers."""
 
-from __future__ import annotations
-
 import urllib.error
 import urllib.request
 from http.client import HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from tonlake.api.chain.arguments import EstimateCellParams, EstimateParams
 from tonlake.api.errors import LiteServerError, SendingUnavailable, UpstreamRefusal
+from tonlake.api.request.call import Call
 from tonlake.api.settings import UpstreamSettings
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.tvm.trace import read_message
 from tonlake.ingest.errors import BocError, DecodeError, ServerRefusal, SourceError
-
-if TYPE_CHECKING:
-    from tonlake.api.chain.arguments import EstimateCellParams, EstimateParams
-    from tonlake.api.request.call import Call
 
 TIMEOUT_MS = 10_000
 """Timeout of the upstream."""

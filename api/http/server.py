@@ -1,21 +1,17 @@
 """The HTTP server: uvicorn with its parser in C, and limits on connections and request heads."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import uvicorn
+from litestar.types import ASGIApp
 
 from tonlake.api.http.connection import Connection, Connections, limit_stalls
 from tonlake.lake.process import raise_file_limit
-
-if TYPE_CHECKING:
-    from litestar.types import ASGIApp
 
 SWITCH_S = 0.0005
 """Switch interval of the interpreter.

@@ -3,18 +3,17 @@
 Rows that runs on many states share are cached, and read in bulk.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pyarrow as pa
+from duckdb import DuckDBPyConnection
 from duckdb.func import FunctionNullHandling
 
 from tonlake.api.chain.account import make_state
@@ -30,9 +29,6 @@ from tonlake.ingest.errors import TvmError, TvmMissing
 from tonlake.lake.duck.answer import ask, naming_the_fault
 from tonlake.lake.duck.body_table import BodyTable, add_tables
 from tonlake.queries.reader import Reader, Row
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 Memory = dict[str, dict[Any, list[Row]]]
 """Rows by query and key."""

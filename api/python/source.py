@@ -9,7 +9,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from duckdb import DuckDBPyConnection
 
 from tonlake.api.request.call import Arguments, Call
 from tonlake.api.settings import Settings
@@ -22,9 +24,6 @@ from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LogReader
 from tonlake.lake.storage.storage import Storage, is_url, open_remote, open_storage
 from tonlake.queries.reader import Reader
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 
 class Source:

@@ -1,24 +1,27 @@
 """Blocks and the network: headers, shards, signatures, proofs; configuration, sending, fees."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from tonlake.api.chain.account import ZERO_HASH
 from tonlake.api.chain.arguments import (
     BagParams,
+    BlockPageParams,
+    BlockParams,
     CellParams,
     ConfigParamParams,
     ConfigParams,
     EstimateCellParams,
     EstimateParams,
     LibraryParams,
+    LookupParams,
+    MasterParams,
     Params,
+    ProofParams,
 )
 from tonlake.api.chain.block import (
     BLOCK_UNKNOWN,
@@ -47,17 +50,6 @@ from tonlake.ingest.derive.tvm.call import join_params
 from tonlake.ingest.derive.tvm.trace import build_external_message
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.lake.account import MASTERCHAIN, shards_overlap
-
-if TYPE_CHECKING:
-    from tonlake.api.chain.arguments import (
-        BlockPageParams,
-        BlockParams,
-        LookupParams,
-        MasterParams,
-        Params,
-        ProofParams,
-    )
-    from tonlake.api.request.call import Call
 
 Row = Mapping[str, Any]
 

@@ -3,14 +3,14 @@
 Comments are text, all other bodies are bags of cells.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tonlake.api.chain.account import ZERO_HASH
+from tonlake.api.chain.arguments import HistoryParams, LocateParams
 from tonlake.api.chain.block import LT_UNKNOWN, begins_at_zero_state, name_coverage
 from tonlake.api.errors import AnswerNotFound, LiteServerError, NotDerived
+from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import render_raw
 from tonlake.api.v2.value import (
     render_account,
@@ -26,10 +26,6 @@ from tonlake.ingest.derive.body.codec import read_words
 from tonlake.ingest.errors import BocError
 from tonlake.lake.index.segment.declared import Record
 from tonlake.queries.reader import Reader
-
-if TYPE_CHECKING:
-    from tonlake.api.chain.arguments import HistoryParams, LocateParams
-    from tonlake.api.request.call import Call
 
 RenderMessage = Callable[[Mapping[str, Any]], dict[str, Any]]
 

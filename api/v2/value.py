@@ -4,12 +4,11 @@ Hashes and bags of cells are standard base64, 64-bit numbers are decimal text, a
 friendly, bounceable and url-safe, and absent values are empty strings.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tonlake.api.chain.arguments import HashParams, Params, TextParams
 from tonlake.api.chain.cells import add_checksum
 from tonlake.api.text.encoding import (
     Address,
@@ -19,9 +18,6 @@ from tonlake.api.text.encoding import (
     render_friendly,
     render_raw,
 )
-
-if TYPE_CHECKING:
-    from tonlake.api.chain.arguments import HashParams, Params, TextParams
 
 
 def render_base64(data: bytes | None) -> str:

@@ -1,21 +1,16 @@
 """Resolves names of accounts and tokens: labels, domains and token metadata."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from tonlake.api.errors import AddressInvalid
 from tonlake.api.explorer.words.form import MAX_DIGITS, NANO_DIGITS, shorten, write_units
+from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import parse_address
 from tonlake.api.v3.page.book import describe_addresses
 from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow, Metadata, TokenInfo
 from tonlake.lake.duck.labels import Label, read_labels
-
-if TYPE_CHECKING:
-    from tonlake.api.request.call import Call
 
 MAX_NAME_CHARACTERS = 40
 """Names are untrusted text: longer ones are cut."""

@@ -3,28 +3,24 @@
 Interfaces are facts about codes: ids of their get-methods, and names of what they implement.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import starmap
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from tonlake.api.chain.account import WALLETS
 from tonlake.api.errors import AddressInvalid
+from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import TAGS, Address, render_friendly
 from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow
 from tonlake.ingest.derive.contract.record import load_interfaces
 from tonlake.queries.reader import Reader, Row
-
-if TYPE_CHECKING:
-    from tonlake.api.request.call import Call
 
 Domains = dict[tuple[int, bytes], str]
 """The shortest domain by workchain and account id."""
