@@ -35,14 +35,7 @@ from tonlake.api.explorer.routes import create_router, show_error
 from tonlake.api.http import service
 from tonlake.api.http.admission import WAITING_THREADS, Admission, Crowd, Pulse, Queues, ThreadQueue
 from tonlake.api.http.connection import Connections, count_connections
-from tonlake.api.http.gate import (
-    QUOTA_HEADERS,
-    AccessRules,
-    Gate,
-    limits_rates,
-    read_networks,
-    refuse,
-)
+from tonlake.api.http.gate import QUOTA_HEADERS, AccessRules, Gate, read_networks, refuse
 from tonlake.api.http.representation import (
     UNKEPT,
     Header,
@@ -79,8 +72,7 @@ def list_methods(app: Litestar, path: str) -> str:
     parts = [part for part in path.split("/") if part]
     routes = [route for route in app.routes if isinstance(route, HTTPRoute)]
     found = [route for route in routes if _matches(route, parts)]
-    if not found:
-        found = [route for route in routes if _takes_rest(route, parts)]
+    found = found or [route for route in routes if _takes_rest(route, parts)]
     return ", ".join(sorted({method for route in found for method in route.methods}))
 
 
@@ -160,7 +152,7 @@ def create_app(
 
     ``servers`` are asked for unknown accounts and closed at shutdown; ``clock`` is for rate limits.
     """
-    http, access, wait_s = settings.http, settings.access, settings.http.request_wait_ms / 1000
+    http, wait_s = settings.http, settings.http.request_wait_ms / 1000
     fetcher = None if servers is None else AccountFetcher(lake_dir, servers, settings)
     meter = Meter(log_requests=settings.log.requests)
     holder = SnapshotHolder(lake_dir, settings, meter.observe_query)
@@ -186,14 +178,7 @@ def create_app(
         ResponseCache(http.cache_mib << 20),
         holder,
         meter,
-        AccessRules(
-            keys_file=access.keys_file,
-            keys_required=access.keys_required,
-            limited=limits_rates(access.rate_limits, http.host),
-            forwarded_limited=access.rate_limits == "auto",
-            anonymous_rps=access.anonymous_rps,
-            clock=clock,
-        ),
+        AccessRules(settings.access, http.host, clock),
     )
     meter.registry.register(ServiceCollector(holder, layers.cache, tvm, recheck, hub.count_clients))
 

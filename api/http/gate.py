@@ -24,6 +24,7 @@ from tonlake.api.access import Keyring
 from tonlake.api.errors import ApiError, KeyFileInvalid, KeyMissing, KeyUnknown, RateExceeded
 from tonlake.api.http.address import is_own_machine, name_address
 from tonlake.api.http.connection import CONNECTION, Connection
+from tonlake.api.settings import AccessSettings
 from tonlake.lake.errors import SettingsError
 
 FREE_PATHS = frozenset({"/healthcheck", "/healthz", "/readyz", "/version", "/openapi.json"})
@@ -203,27 +204,19 @@ class AccessRules:
     """Decides whether a request is admitted; used by the event loop's thread only."""
 
     def __init__(
-        self,
-        *,
-        keys_file: str,
-        keys_required: bool,
-        limited: bool,
-        anonymous_rps: int,
-        forwarded_limited: bool = False,
-        clock: Callable[[], float] = time.monotonic,
+        self, settings: AccessSettings, host: str, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Read the keys; with ``limited``, keyless clients may send ``anonymous_rps`` per second.
-
-        With ``forwarded_limited``, requests forwarded by a proxy are limited in any case.
+        """Read the keys; ``host`` is the address that the service listens on.
 
         Raises:
             KeyFileInvalid: the key file cannot be read, or ``keys_file`` is not set.
         """
-        if keys_required and not keys_file:
+        path = settings.keys_file
+        if settings.keys_required and not path:
             raise KeyFileInvalid("keys_required needs a key file: set keys_file")
-        self._keys = Keyring(Path(keys_file), clock) if keys_file else None
-        self._required, self._limited = keys_required, limited
-        self._anonymous_rps, self._forwarded_limited = anonymous_rps, forwarded_limited
+        self._keys = Keyring(Path(path), clock) if path else None
+        limited = {"on": True, "off": False, "auto": not is_own_machine(host)}
+        self._settings, self._limited = settings, limited[settings.rate_limits]
         self._buckets = TokenBuckets(clock)
 
     def check(self, scope: Scope) -> None:
@@ -232,13 +225,13 @@ class AccessRules:
         Raises:
             RateExceeded, KeyUnknown, KeyMissing: the request is refused.
         """
-        forwarded = self._forwarded_limited and FORWARDED in scope.get("state", ())
+        forwarded = self._settings.rate_limits == "auto" and FORWARDED in scope.get("state", ())
         limited = self._limited or forwarded
         if self._keys is None and not limited:
             return
         key = read_key(scope)
         client = scope.get("client")
-        client_id, rps = name_address(client[0]) if client else "", self._anonymous_rps
+        client_id, rps = name_address(client[0]) if client else "", self._settings.anonymous_rps
         record = self._keys.find(key) if key and self._keys is not None else None
         if record is not None:
             client_id, rps = f"key {record.id}", record.rps
@@ -254,7 +247,7 @@ class AccessRules:
             return
         if key and self._keys is not None:
             raise KeyUnknown("API key does not exist")
-        if self._required:
+        if self._settings.keys_required:
             raise KeyMissing(KEY_REQUIRED)
 
 
@@ -269,11 +262,6 @@ def check_key(scope: Scope, host: str) -> None:
     state = scope["state"]
     if not (is_own_machine(host) and FORWARDED not in state) and KEY_ID not in state:
         raise KeyMissing(KEY_REQUIRED)
-
-
-def limits_rates(chosen: str, host: str) -> bool:
-    """Return whether rates are limited; ``auto`` limits them if other machines reach ``host``."""
-    return {"on": True, "off": False, "auto": not is_own_machine(host)}[chosen]
 
 
 def read_key(scope: Scope) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from tonlake.api.command.decode import open_lines, print_json
+from tonlake.api.command.decode import EXIT_DATA, EXIT_PARTIAL, open_lines, print_json
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.text.encoding import read_argument
 from tonlake.ingest.decode.cell.boc import parse_boc
@@ -44,7 +44,6 @@ from tonlake.ingest.derive.tvm.machine.vmstack import build_stack, read_stack
 from tonlake.ingest.errors import BocError, TvmError
 from tonlake.lake.account import decode_base64, read_raw_address
 
-EXIT_DATA, EXIT_PARTIAL = 1, 3
 _RECURSION = 10_000
 _LIMITS = StackLimits(entries=100_000, depth=1000, boc_bytes=64 << 20)
 _BAGS: dict[str, type[TvmCell | TvmSlice | TvmBuilder]] = {

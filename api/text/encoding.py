@@ -138,11 +138,6 @@ def encode_bytes(data: bytes | memoryview) -> str:
     return b2a_base64(data, newline=False).decode("ascii")
 
 
-def encode_optional(data: bytes | None) -> str | None:
-    """Return base64; None for None."""
-    return None if data is None else encode_bytes(data)
-
-
 def encode_number(number: object | None) -> str | None:
     """Return a number as text, as JSON numbers lose precision; None for None."""
     return None if number is None else str(number)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from tonlake.api.request.call import Call
-from tonlake.api.text.encoding import Address, encode_optional, parse_address
+from tonlake.api.text.encoding import Address, encode_bytes, parse_address
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import Kind, list_fields
 from tonlake.api.v3.page.book import read_address_book, write_address_book
@@ -69,4 +69,5 @@ def render_moves(call: Call, struct: Callable[..., S], rows: Sequence[Row]) -> l
     """Return the struct of each transfer, with its trace id if known."""
     trace_ids = read_trace_ids(call, rows)
     build = make_builder(struct)
-    return [build((row,), trace_id=encode_optional(trace_ids.get(row["tx_hash"]))) for row in rows]
+    written = {tx_hash: encode_bytes(trace_id) for tx_hash, trace_id in trace_ids.items()}
+    return [build((row,), trace_id=written.get(row["tx_hash"])) for row in rows]

@@ -183,9 +183,3 @@ def _render_item(
     else:
         item.sale_contract_address = item.owner_address or UNSET
     return item
-
-
-def render_sale(row: Row, items: Mapping[Account, NFTItem]) -> NFTSale:
-    """Return the sale of a row of ``nft_sales``; ``items`` are by workchain and account id."""
-    item = items.get((row["nft_workchain"], row["nft"]), UNSET)
-    return make_builder(NFTSale)((row,), nft_item=item)

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, NamedTuple
@@ -215,15 +216,14 @@ def _min_out_amount(_row: Row, parts: Row) -> Row:
     return shown if swap.get("dex") == "tonco" else {}
 
 
-def _read_nft_comment(parts: Row) -> tuple[str | None, bool | None]:
+def _nft_comment(_row: Row, parts: Row) -> Row:
     """Return the comment in the forward payload; two Nones if there is no payload."""
     payload = (parts.get("nft_transfer_data") or {}).get("forward_payload")
-    if payload is None:
-        return None, None
-    try:
-        return read_comment(read_body(base64.b64decode(payload)))
-    except BocError:
-        return None, None
+    comment: tuple[str | None, bool | None] = None, None
+    with suppress(BocError):
+        if payload is not None:
+            comment = read_comment(read_body(base64.b64decode(payload)))
+    return {"comment": comment[0], "is_encrypted_comment": comment[1]}
 
 
 def _source_asset(row: Row, parts: Row) -> Row:
@@ -270,10 +270,7 @@ SPECIAL: dict[str, Callable[[Row, Row], Row]] = {
     "dex_outgoing_transfer": _dex_transfer("dex_outgoing_transfer"),
     "peer_swaps": _peer_swaps,
     "min_out_amount": _min_out_amount,
-    "comment": lambda _row, parts: {"comment": _read_nft_comment(parts)[0]},
-    "is_encrypted_comment": lambda _row, parts: {
-        "is_encrypted_comment": _read_nft_comment(parts)[1]
-    },
+    "comment": _nft_comment,
     "source_asset": _source_asset,
     "tokens_minted": _tokens_minted,
     # TON Center maps asset ids to jettons by a table that it does not publish.

@@ -3,11 +3,12 @@
 from typing import Annotated
 
 import msgspec
+from msgspec import UNSET
 
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.request.call import Addresses, Call, Flag, Int32, OneAddress, Query, Text, Texts
 from tonlake.api.text.encoding import Address
-from tonlake.api.v3.layout.build import Payload, decode_content, decode_payload
+from tonlake.api.v3.layout.build import Payload, decode_content, decode_payload, make_builder
 from tonlake.api.v3.layout.field import (
     Bag,
     Base64,
@@ -34,7 +35,6 @@ from tonlake.api.v3.page.nft import (
     NFTTransfer,
     complete_items,
     read_items,
-    render_sale,
 )
 from tonlake.api.v3.page.operation import Page, SortedPage, SpanPage, operation
 from tonlake.api.v3.resource.answer import Described
@@ -367,7 +367,9 @@ def get_sales(call: Call, query: SalesQuery) -> NFTSales:
     rows = read_contracts(call, "nft_sales", query.address, mc_seqno=at_block, limit=MAX_SALES)
     sold = {Address(row["nft_workchain"], row["nft"]) for row in rows if row["nft"]}
     items = complete_items(call, read_items(call, sorted(sold), at_block), at_block)
-    shown = [render_sale(row, items) for row in rows]
+    build = make_builder(NFTSale)
+    named = ((row, (row["nft_workchain"], row["nft"])) for row in rows)
+    shown = [build((row,), nft_item=items.get(name, UNSET)) for row, name in named]
     return NFTSales(shown, **describe(call, find_addresses(shown)))
 
 

@@ -18,14 +18,8 @@ from tests.patience import compose
 from tonlake.api.access import add_key
 from tonlake.api.app import create_app
 from tonlake.api.errors import KeyFileInvalid
-from tonlake.api.http.gate import (
-    FORWARDED,
-    AccessRules,
-    Gate,
-    TokenBuckets,
-    limits_rates,
-    read_networks,
-)
+from tonlake.api.http.gate import FORWARDED, AccessRules, Gate, TokenBuckets, read_networks
+from tonlake.api.settings import AccessSettings
 from tonlake.lake.errors import SettingsError
 
 INFO = "/api/v3/masterchainInfo"
@@ -54,13 +48,6 @@ def serving(lake: Path, clock: Clock, **settings: Any) -> Iterator[TestClient[An
 
 def requiring_keys(lake: Path, keys: Path) -> AbstractContextManager[TestClient[Any]]:
     return serving(lake, Clock(), access={"keys_file": str(keys), "keys_required": True})
-
-
-def make_rules(*, limited: bool) -> AccessRules:
-    """Return rules without keys, and one request a second on a clock that stands still."""
-    return AccessRules(
-        keys_file="", keys_required=False, limited=limited, anonymous_rps=1, clock=Clock()
-    )
 
 
 @pytest.fixture
@@ -187,7 +174,7 @@ def test_limits_are_off_on_the_own_machine(
     chosen: Any,
     limited: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
-    rules = make_rules(limited=limits_rates(chosen, host))
+    rules = AccessRules(AccessSettings(rate_limits=chosen), host, Clock())
 
     async def take(_scope: Any, _receive: Any, _send: Any) -> None:
         """Take what passes the gate: everything, with a note."""
@@ -274,7 +261,7 @@ def forward(peer: str, text: str, trusted: str) -> tuple[str, bool]:
     headers = [(b"x-forwarded-for", text.encode())] if text else []
     client = (peer, 1000)
     scope: Any = {"type": "http", "path": "/healthz", "client": client, "headers": headers}
-    layer = Gate(app, make_rules(limited=False), trusted=read_networks(trusted))
+    layer = Gate(app, AccessRules(AccessSettings(), "::1"), trusted=read_networks(trusted))
     asyncio.run(layer(scope, None, None))  # type: ignore[arg-type]
     return found[0]  # type: ignore[no-any-return]
 

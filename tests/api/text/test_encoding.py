@@ -134,7 +134,6 @@ def test_opcodes(opcode: int | None, form: str, written: str | int | None) -> No
 
 
 def test_what_is_absent_is_none() -> None:
-    assert encoding.encode_optional(None) is None
     assert encoding.encode_number(None) is None
     assert encoding.encode_account(0, None) is None
     assert encoding.decode_currencies(None) == {}
