@@ -182,7 +182,12 @@ def show_block(question: Question) -> Shown:
         RequestInvalid: the path is not a valid block id.
         AnswerNotFound, NotCovered: the lake does not have the block.
     """
-    workchain, shard, seqno = _read_id(question.parts["id"])
+    match = _ID.fullmatch(question.parts["id"])
+    if match is None:
+        raise RequestInvalid("a block id is workchain:shard:seqno, with the shard as 16 hex digits")
+    refusal = "workchain and seqno must be 32-bit integers"
+    workchain = convert(match[1], parse_int32, refusal)
+    shard, seqno = parse_shard(match[2]), convert(match[3], parse_int32, refusal)
     place: Row = {"workchain": workchain, "shard": shard, "seqno": seqno}
     blocks = get_blocks(question.call, BlocksQuery(**place, limit=1, offset=0)).blocks
     if not blocks:
@@ -218,18 +223,6 @@ def _show_masterchain(question: Question, block: Block) -> Row:
     if block.key_block:
         changes = compare_configuration(reader, seqno, block.prev_key_block_seqno)
     return {"committed": committed, "shards": draw_shards(committed, tops), "changes": changes}
-
-
-def _read_id(text: str) -> tuple[int, int, int]:
-    match = _ID.fullmatch(text)
-    if match is None:
-        raise RequestInvalid("a block id is workchain:shard:seqno, with the shard as 16 hex digits")
-    refusal = "workchain and seqno must be 32-bit integers"
-    return (
-        convert(match[1], parse_int32, refusal),
-        convert(match[2], parse_shard, refusal),
-        convert(match[3], parse_int32, refusal),
-    )
 
 
 def list_next(question: Question, block: Block) -> list[Block]:

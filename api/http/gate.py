@@ -164,27 +164,23 @@ BURST_S = 1
 """Capacity of a bucket in seconds of its rate: over a minute that allows 2 % more requests."""
 
 
-class _Bucket(NamedTuple):
-    tokens: float
-    at_s: float
-
-
 class TokenBuckets:
     """One token bucket per client, refilled over time; for one thread."""
 
     def __init__(self, clock: Callable[[], float], most: int = MAX_CLIENTS) -> None:
         """Take a clock in seconds and the maximum number of clients to remember."""
         self._clock, self._most = clock, most
-        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """Tokens of each client, and when they were counted."""
 
     def take(self, client_id: str, rps: int) -> float:
         """Take a token and return 0, or return the seconds until one is available."""
         now_s = self._clock()
         most = float(rps * BURST_S)
-        found = self._buckets.pop(client_id, _Bucket(most, now_s))
-        tokens = min(most, found.tokens + max(0.0, now_s - found.at_s) * rps)
+        before, at_s = self._buckets.pop(client_id, (most, now_s))
+        tokens = min(most, before + max(0.0, now_s - at_s) * rps)
         admitted = tokens >= 1.0
-        self._buckets[client_id] = _Bucket(tokens - admitted, now_s)
+        self._buckets[client_id] = tokens - admitted, now_s
         while len(self._buckets) > self._most:
             self._buckets.popitem(last=False)
         return 0.0 if admitted else (1.0 - tokens) / rps
@@ -192,7 +188,7 @@ class TokenBuckets:
     def measure(self, client_id: str, rps: int) -> tuple[float, float]:
         """Return the tokens left after ``take``, and the seconds until the bucket is full."""
         most = float(rps * BURST_S)
-        tokens = self._buckets[client_id].tokens
+        tokens, _ = self._buckets[client_id]
         return tokens, (most - tokens) / rps
 
 

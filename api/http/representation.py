@@ -257,7 +257,10 @@ class Representations:
         packed = await self._pack_body(scope, coding, body, kept) if body else None
         if packed is None and scope["method"] != "HEAD":
             return response
-        changed = {b"content-encoding": coding.encode(), b"vary": _name_coding(headers)}
+        vary = headers.get(b"vary", b"")
+        if b"accept-encoding" not in vary.lower():
+            vary = b"%b, Accept-Encoding" % vary if vary else b"Accept-Encoding"
+        changed = {b"content-encoding": coding.encode(), b"vary": vary}
         if packed is not None:
             changed[b"content-length"] = b"%d" % len(packed)
         dropped = {b"content-length", *changed}
@@ -367,14 +370,6 @@ def _is_packable(response: _Buffered, headers: dict[bytes, bytes], choice: Choic
     # The response to HEAD states only the length of its body.
     size = len(response.body) or int(headers.get(b"content-length", b"0"))
     return size > MIN_BYTES or (choice.refuses_identity and size > 0)
-
-
-def _name_coding(headers: dict[bytes, bytes]) -> bytes:
-    """Return ``Vary`` with Accept-Encoding added."""
-    vary = headers.get(b"vary", b"")
-    if b"accept-encoding" in vary.lower():
-        return vary
-    return b"%b, Accept-Encoding" % vary if vary else b"Accept-Encoding"
 
 
 def list_validators(scope: Scope, status: int, settings: Settings, version: str) -> list[Header]:

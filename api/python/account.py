@@ -230,11 +230,7 @@ class Account:
 
 
 def find_address(opened: Opened, name: str) -> Address:
-    """Return the address in ``name``, or the wallet of a domain.
-
-    Raises:
-        AddressInvalid, AnswerNotFound: as ``Lake.account``.
-    """
+    """Return the address in ``name``, or the wallet of a domain; raises as ``Lake.account``."""
     try:
         return parse_address(name)
     except AddressInvalid:

@@ -153,17 +153,11 @@ def read_history(
     first: datetime | str | None,
     last: datetime | str | None,
 ) -> pa.Table:
-    """Return the results of a get-method without arguments per account and point in time.
+    """Return the rows of ``Lake.get_method_history``; raises as that.
 
-    Times run from ``first`` to ``last`` in steps of ``every``; by default from the lake's first
-    block to its last. The state is that after the last masterchain block up to a time. The method
-    runs once per code and data, on the first state with them; accounts run in parallel.
-    ``stack`` is JSON as in API v3; ``error`` is the reason why a row has none, such as a state
-    that the lake does not know.
-
-    Raises:
-        RequestInvalid: there are too many points in time.
-        TvmMissing: the library named in the settings cannot be loaded.
+    The state is that after the last masterchain block up to a time. The method runs on the first
+    state with a code and data; accounts run in parallel. ``error`` is the reason why a row has no
+    stack, such as a state that the lake does not know.
     """
     found = opened.reader().ask(_MOMENTS, {"every": str(every), "first": first, "last": last})
     moments = list(zip(*(found[name].to_pylist() for name in ("time", "seqno")), strict=True))
@@ -249,12 +243,7 @@ def add_history(connection: DuckDBPyConnection, opened: Opened) -> None:
 def ask_bodies(
     opened: Opened, statement: str, parameters: Mapping[str, object], signatures: Iterable[str]
 ) -> pa.Table:
-    """Run a statement with the tables of ``signatures`` in its scope.
-
-    Raises:
-        SignatureInvalid: a signature is invalid.
-        QueryError, LakeCorrupt: as ``Lake.sql``.
-    """
+    """Run a statement with the tables of ``signatures`` in its scope; raises as ``Lake.sql``."""
     tables = read_tables(signatures)
     views = name_views(statement, tables)
     with closing(opened.connect(views)) as connection, naming_the_fault(opened.snapshot):

@@ -41,14 +41,7 @@ if TYPE_CHECKING:
 
 
 def scan_table(opened: Opened, table: Table) -> pl.LazyFrame:
-    """Return the rows of the snapshot's files with ``day``; nothing is read yet.
-
-    A filter on ``day`` skips the files of other days.
-
-    Raises:
-        ImportError: Polars is not installed.
-        LakeCorrupt: a file of the table is damaged.
-    """
+    """Return ``Lake.table``; nothing is read yet."""
     need("polars", "Lake.table()")
     import polars as pl  # noqa: PLC0415 - an extra
 

@@ -195,11 +195,7 @@ def _read_column(column: pa.Array) -> list[Any]:
 
 
 def need(library: str, what: str) -> None:
-    """Check that an optional library is installed.
-
-    Raises:
-        ImportError: it is not.
-    """
+    """Raise ImportError with advice if an optional library is not installed."""
     try:
         import_module(library)
     except ImportError as error:

@@ -42,11 +42,7 @@ class ScanBatch(NamedTuple):
 
 
 def scan_batches(opened: Opened, scan: Scan) -> Iterator[ScanBatch]:
-    """Yield the batches of a scan, endlessly with ``follow``.
-
-    Raises:
-        RequestInvalid, ScanError, LakeCorrupt, StorageError: the scan cannot be run.
-    """
+    """Yield the batches of a scan, endlessly with ``follow``; raises as ``Lake.scan``."""
     newest, test_only = opened, opened.test_only
 
     def open_newest() -> Snapshot:

@@ -174,11 +174,7 @@ class Trace:
 
 
 def open_trace(opened: Opened, any_hash: bytes) -> Trace:
-    """Return the trace that contains a transaction or message.
-
-    Raises:
-        AnswerNotFound, NotCovered: the lake has no such trace.
-    """
+    """Return the trace that contains a transaction or message; raises as ``Lake.trace``."""
     call = opened.call()
     query = TracesQuery(trace_id=(find_trace(call, any_hash),), limit=1, offset=0)
     found = answer_traces(call, query)

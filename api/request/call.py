@@ -380,7 +380,8 @@ def open_call(request: ApiRequest, arguments: Arguments, mc_seqno: int | None = 
     holder: SnapshotHolder = service.holder
     settings: Settings = service.settings
     wishes = _read_wishes(request, arguments)
-    pinned = _read_snapshot_number(arguments)
+    text = arguments.last("snapshot")
+    pinned = None if text is None else _convert(parse_int32, text, "snapshot")
     holder.expect()
     reader = holder.reader(
         pinned,
@@ -464,11 +465,6 @@ def check_size(body: bytes, settings: HttpSettings) -> None:
             f"the answer has {len(body)} bytes, more than {settings.response_bytes}: "
             "ask for fewer rows"
         )
-
-
-def _read_snapshot_number(arguments: Arguments) -> int | None:
-    text = arguments.last("snapshot")
-    return None if text is None else _convert(parse_int32, text, "snapshot")
 
 
 def refine_format(form: str, arguments: Arguments) -> str:

@@ -63,11 +63,6 @@ def choose_format(accept: str) -> str | None:
     return best
 
 
-def name_media_type(form: str) -> str:
-    """Return the Content-Type of a format."""
-    return MEDIA_TYPES[CSV if form == SAFE_CSV else form]
-
-
 def _read_weight(options: list[str]) -> float:
     text = next((each[2:] for each in options if each.startswith("q=")), "1")
     try:

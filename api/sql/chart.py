@@ -312,7 +312,11 @@ def _draw_measured(kind: str, axis: str, y: str, series: Series, *, is_time: boo
     if not places or min(places) == max(places):
         raise ChartUnfit(f"{axis} has no two values")
     values = [value for points in placed for _, value, _ in points]
-    width = _measure_bar(places) if kind == "bar" else 0.0
+    known = sorted(set(places))
+    # A group of bars takes most of the smallest gap between two positions.
+    gap = min(after - before for before, after in pairwise(known))
+    share = WIDTH / ((known[-1] - known[0]) / gap + 1) * BAR_SHARE
+    width = max(0.2, share) if kind == "bar" else 0.0
     start, end = EDGE + width / 2, WIDTH - EDGE - width / 2
     across = fit_scale(places, start, end, zero=False, is_time=is_time)
     up = fit_scale(values, HEIGHT - BOTTOM, TOP, zero=kind != "scatter")
@@ -347,14 +351,6 @@ def _place_points(points: Iterable[tuple[Any, float]]) -> list[tuple[float, floa
         if (place := read_place(name)) is not None
     ]
     return sorted(placed)
-
-
-def _measure_bar(places: Iterable[float]) -> float:
-    """Return the width of a group of bars: most of the smallest gap between two positions."""
-    known = sorted(set(places))
-    gap = min(after - before for before, after in pairwise(known))
-    steps = (known[-1] - known[0]) / gap + 1
-    return max(0.2, WIDTH / steps * BAR_SHARE)
 
 
 def _raise_bars(every: list[list[Dot]], ground: float, width: float) -> Iterator[Bar]:

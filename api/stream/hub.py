@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from tonlake.api.errors import LakeUnavailable, RequestInvalid
 from tonlake.api.request.snapshot import SnapshotHolder
@@ -38,6 +38,9 @@ from tonlake.queries.errors import QueryTimeout
 
 CLIENT_EVENTS = 10_000
 """Maximum backlog of a client, which is closed beyond it."""
+
+_Plan = tuple[Event | None, list[Chunk]]
+"""The events of a commit: of undone blocks, or those of its chunks."""
 
 T = TypeVar("T")
 
@@ -244,9 +247,10 @@ class Hub:
         plan = self._plans.get(number)
         if plan is None:
             plan = await self._in_thread(self._plan, number)
-        if plan.undoing is not None:
-            yield [plan.undoing]
-        for chunk in plan.chunks:
+        undoing, chunks = plan
+        if undoing is not None:
+            yield [undoing]
+        for chunk in chunks:
             if number == after.commit and chunk.last < after.mc_seqno:
                 continue
             events: list[Event] = []
@@ -261,7 +265,7 @@ class Hub:
         """Return the plan of a commit, and cache it."""
         undone = self._rows.find_undone(number)
         undoing = None if undone is None else make_undoing(number, *undone)
-        plan = _Plan(undoing, self._rows.list_chunks(number))
+        plan = undoing, self._rows.list_chunks(number)
         self._plans[number] = plan
         while len(self._plans) > KEPT_COMMITS:
             self._plans.popitem(last=False)
@@ -278,10 +282,3 @@ class Hub:
                     _key, dropped = self._kept.popitem(last=False)
                     self._kept_events -= len(dropped)
             return found
-
-
-class _Plan(NamedTuple):
-    """The events of a commit: of undone blocks, or those of its chunks."""
-
-    undoing: Event | None
-    chunks: list[Chunk]

@@ -31,8 +31,7 @@ from tonlake.api.request.call import (
 )
 from tonlake.api.settings import HttpSettings
 from tonlake.api.text.encoding import encode_bytes, encode_shard
-from tonlake.api.v3.page.operation import operation
-from tonlake.api.v3.page.request_body import read_body
+from tonlake.api.v3.page.operation import operation, read_body
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.body.body import decode_body, name_opcode
 from tonlake.ingest.errors import BocError

@@ -26,8 +26,7 @@ from tonlake.api.v3.layout.field import Omitted
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.classified import choose_types
 from tonlake.api.v3.page.listed import describe
-from tonlake.api.v3.page.operation import describe_gaps, operation
-from tonlake.api.v3.page.request_body import Posted, posted
+from tonlake.api.v3.page.operation import Posted, describe_gaps, operation, posted
 from tonlake.api.v3.page.transaction_page import list_addresses
 from tonlake.api.v3.resource.action import Action
 from tonlake.api.v3.resource.answer import Described, Traces, Transactions

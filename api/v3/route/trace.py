@@ -124,7 +124,9 @@ def answer_actions(call: Call, query: ActionsQuery) -> Actions:
 def _list_actions(call: Call, query: ActionsQuery) -> tuple[list[Action], set[Address]]:
     rows = _find_actions(call, query)
     if len(rows) == query.limit:
-        call.headers["X-Tonlake-Cursor"] = str(_make_cursor(rows[-1], by_time=query.by_time))
+        last, by = rows[-1], "utime" if query.by_time else "lt"
+        ends = last[f"trace_end_{by}"], last["trace_id"], last[f"end_{by}"], last["action_id"]
+        call.headers["X-Tonlake-Cursor"] = str(Cursor(*ends))
     actions = [render_action(row) for row in rows]
     if query.include_accounts:
         for action, row in zip(actions, rows, strict=True):
@@ -147,11 +149,6 @@ def list_addresses(rows: Iterable[Row]) -> set[Address]:
         with suppress(AddressInvalid):
             found.add(parse_address(text))
     return found
-
-
-def _make_cursor(row: Row, *, by_time: bool) -> Cursor:
-    trace_end, end = ("trace_end_utime", "end_utime") if by_time else ("trace_end_lt", "end_lt")
-    return Cursor(row[trace_end], row["trace_id"], row[end], row["action_id"])
 
 
 def _add_transactions(call: Call, actions: list[Action], rows: list[Row]) -> None:
