@@ -92,18 +92,11 @@ def find_previous(call: Call, master: Mapping[str, Any]) -> PreviousBlocks:
     key = find_configuration_seqno(master)
     rows = call.reader.rows("v2/master_ids", seqnos=sorted({*last, *hundredths, key}))
     known = {row["seqno"]: MasterId(**row) for row in rows}
-    zero = _identify_zero_state(call)
-    if zero is not None:
-        known[0] = zero
-    return PreviousBlocks(_pick(known, last), known.get(key), _pick(known, hundredths))
-
-
-def _identify_zero_state(call: Call) -> MasterId | None:
     network = call.reader.snapshot.state.network
-    if network is None or not (network.zero_state_root_hash and network.zero_state_file_hash):
-        return None
-    hashes = (network.zero_state_root_hash, network.zero_state_file_hash)
-    return MasterId(0, *map(bytes.fromhex, hashes))
+    if network is not None and network.zero_state_root_hash and network.zero_state_file_hash:
+        hashes = (network.zero_state_root_hash, network.zero_state_file_hash)
+        known[0] = MasterId(0, *map(bytes.fromhex, hashes))
+    return PreviousBlocks(_pick(known, last), known.get(key), _pick(known, hundredths))
 
 
 def _pick(known: dict[int, MasterId], seqnos: Iterable[int]) -> list[MasterId] | None:

@@ -13,7 +13,6 @@ from tonlake.lake.command.cli import failing_cleanly, json_option, read_settings
 from tonlake.lake.command.status import read_status, render_status
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit
-from tonlake.lake.unanswered import Unanswered
 
 
 @click.command("status", epilog="Example: tonlake status --lake mainnet.lake")
@@ -33,7 +32,9 @@ def status_command(*, lake_dir: Path, as_json: bool) -> None:
     render_status(status, console)
     console.print(describe_versions(versions), markup=False, soft_wrap=True)
     for each in status.unanswered_methods:
-        console.print(describe_unanswered(each), markup=False, soft_wrap=True)
+        text = f"Unanswered: {each.method} of {each.states:,} states that may belong to "
+        text += f"{each.contract_table}: {each.reason}"
+        console.print(text, markup=False, soft_wrap=True)
 
 
 def describe_versions(versions: Versions) -> str:
@@ -46,14 +47,6 @@ def describe_versions(versions: Versions) -> str:
         for each in versions.engines
     )
     return f"Global version: network {network}; {engines}"
-
-
-def describe_unanswered(each: Unanswered) -> str:
-    """Describe a get-method that could not be run in a sentence."""
-    return (
-        f"Unanswered: {each.method} of {each.states:,} states that may belong to "
-        f"{each.contract_table}: {each.reason}"
-    )
 
 
 commands: list[click.Command] = [status_command]

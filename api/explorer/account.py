@@ -223,8 +223,17 @@ def _find(
     cursor = convert(start, convert_start, "invalid cursor") if start else None
     is_filtered = bool(filters.direction or filters.token)
     limit, read = BATCH if is_filtered else ROWS, 0
+    last = _read_day("last", filters.last)
     while read < MAX_READ:
-        query = make_query(address, filters, cursor, limit)
+        query = ActionsQuery(
+            account=address,
+            action_type=(filters.type,) if filters.type else (),
+            start_utime=_read_day("first", filters.first),
+            end_utime=None if last is None else last + DAY_S - 1,
+            limit=limit,
+            offset=0,
+            cursor=cursor,
+        )
         actions = _ask(question, query)
         for action in actions:
             read, cursor = read + 1, _mark(action, by_time=query.by_time)
@@ -269,22 +278,6 @@ def _ask(question: Question, query: ActionsQuery) -> list[Action]:
     actions = question.ask(answer_actions, query).actions
     question.call.headers.pop("X-Tonlake-Cursor", "")
     return actions
-
-
-def make_query(
-    address: Address, filters: Filters, cursor: Cursor | None, limit: int
-) -> ActionsQuery:
-    """Return the query of the actions; direction and token are filtered from its result."""
-    last = _read_day("last", filters.last)
-    return ActionsQuery(
-        account=address,
-        action_type=(filters.type,) if filters.type else (),
-        start_utime=_read_day("first", filters.first),
-        end_utime=None if last is None else last + DAY_S - 1,
-        limit=limit,
-        offset=0,
-        cursor=cursor,
-    )
 
 
 def _mark(action: Action, *, by_time: bool) -> Cursor:

@@ -30,7 +30,7 @@ from tonlake.api.v3.route.trace import ActionsQuery
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.command.status import read_status
 from tonlake.lake.log.ranges import Range
-from tonlake.lake.log.state import DataFile, read_commit
+from tonlake.lake.log.state import read_commit
 from tonlake.queries.reader import Reader, Row
 
 WIDTH, ROW, GAP = 100, 34, 0.3
@@ -247,25 +247,20 @@ def show_lake(question: Question) -> Shown:
     snapshot = question.call.reader.snapshot
     status = read_status(snapshot, read_commit(snapshot.lake_dir, snapshot.number)[0])
     newest = [row["utime"] for row in read_latest(question.call.reader, 1)]
+    rows: Counter[date] = Counter()
+    for file in snapshot.files["transactions"]:
+        if match := _DAY.search(file.path):
+            rows[date.fromisoformat(match[1])] += file.rows
     values = {
         "status": status,
         "lag": time.time() - newest[0] if newest else None,
         "newest_utime": newest[0] if newest else None,
-        "calendar": fill_calendar(count_days(snapshot.files["transactions"])),
+        "calendar": fill_calendar(rows),
         "tables": sorted(status.tables.items(), key=lambda pair: -pair[1].bytes),
         "empty": sorted(name for name, table in status.tables.items() if not table.rows),
         "damaged": {name: str(error) for name, error in snapshot.damaged.items()},
     }
     return Shown("lake.html", "The lake", values)
-
-
-def count_days(files: Iterable[DataFile]) -> dict[date, int]:
-    """Count the rows of ``files`` by the UTC day in their paths."""
-    rows: Counter[date] = Counter()
-    for file in files:
-        if match := _DAY.search(file.path):
-            rows[date.fromisoformat(match[1])] += file.rows
-    return dict(rows)
 
 
 CELL = 14

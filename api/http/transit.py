@@ -101,7 +101,12 @@ class Transit:
             ServiceBusy: a limit is exceeded; nothing is added.
         """
         if any(self._is_full(load.address, size)):
-            self._end_stalled(load.address, size)
+            loads = {each.connection: each for each in self._loads if each.connection is not None}
+            for connection in self._connections.list_stalled(loads):
+                share_full, full = self._is_full(load.address, size)
+                if full or (share_full and loads[connection].address == load.address):
+                    self.release(loads[connection])
+                    connection.abort()
             if any(self._is_full(load.address, size)):
                 raise ServiceBusy(FULL)
         self._loads[load] = None
@@ -128,15 +133,6 @@ class Transit:
         """Return whether ``size`` more bytes exceed the limit of the address, and that of all."""
         of_address = self._of_address.get(address, 0)
         return of_address + size > self._max_of_address, self.held + size > self._most
-
-    def _end_stalled(self, address: str, size: int) -> None:
-        loads = {load.connection: load for load in self._loads if load.connection is not None}
-        for connection in self._connections.list_stalled(loads):
-            load = loads[connection]
-            share_full, full = self._is_full(address, size)
-            if full or (share_full and load.address == address):
-                self.release(load)
-                connection.abort()
 
 
 class Carrier:

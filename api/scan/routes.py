@@ -56,7 +56,11 @@ class ScanLane:
     def __init__(self, settings: ScanSettings) -> None:
         """Take the limits; threads start with the first scan."""
         self._settings = settings
-        self._threads = ThreadPoolExecutor(THREADS, "scan", initializer=_lower_priority)
+        self._threads = ThreadPoolExecutor(
+            THREADS,
+            "scan",
+            lambda: os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS),
+        )
         self._open: Counter[str] = Counter()
         self.is_closed = False
 
@@ -95,10 +99,6 @@ class ScanLane:
         """End all scans and wait for the threads."""
         self.end_scans()
         self._threads.shutdown(cancel_futures=True)
-
-
-def _lower_priority() -> None:
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 @post(PATH, status_code=200)

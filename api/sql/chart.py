@@ -57,7 +57,14 @@ class Scale(msgspec.Struct, frozen=True):
     def list_marks(self) -> list[Mark]:
         """Return round values with their positions, lowest first."""
         span = self.high - self.low
-        step = _choose_seconds(span) if self.is_time else _choose_step(span)
+        if self.is_time:
+            longest = _SECOND_STEPS[-1]
+            fitting = (one for one in _SECOND_STEPS if span / one <= MAX_MARKS - 1)
+            step: float = next(fitting, math.ceil(span / longest / MAX_MARKS) * longest)
+        else:
+            least = span / (MAX_MARKS - 1)
+            power = 10.0 ** math.floor(math.log10(least))
+            step = next(part * power for part in _ROUND if part * power >= least * (1 - 1e-9))
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
         values = [number * step for number in range(first, last + 1)]
@@ -78,17 +85,6 @@ def fit_scale(
         margin = max(1.0, _MARGIN * abs(high))
         low, high = (low, low + 1.0) if zero else (low - margin, high + margin)
     return Scale(low, high, start, end, is_time)
-
-
-def _choose_step(span: float) -> float:
-    least = span / (MAX_MARKS - 1)
-    power: float = 10.0 ** math.floor(math.log10(least))
-    return next(part * power for part in _ROUND if part * power >= least * (1 - 1e-9))
-
-
-def _choose_seconds(span: float) -> float:
-    fitting = (step for step in _SECOND_STEPS if span / step <= MAX_MARKS - 1)
-    return next(fitting, math.ceil(span / _SECOND_STEPS[-1] / MAX_MARKS) * _SECOND_STEPS[-1])
 
 
 def write_number(number: float) -> str:

@@ -72,21 +72,16 @@ def read_extents(reader: Reader) -> list[Extent]:
     rows = reader.lasting_rows("v3/coverage", mc_seqnos=[end for pair in ranges for end in pair])
     ends = {row["mc_seqno"]: row for row in rows}
     return [
-        _make_extent(ends[first], ends[last])
-        for first, last in ranges
-        if first in ends and last in ends
+        Extent(
+            mc_seqno=span,
+            utime=(first["first_utime"], last["last_utime"]),
+            lt=(first["first_lt"], last["last_lt"]),
+            whole_utime=(0 if span[0] <= 1 else first["own_utime"] + 1, last["settled_utime"] - 1),
+            whole_lt=(0 if span[0] <= 1 else first["own_lt"], last["settled_lt"]),
+        )
+        for span in ranges
+        if (first := ends.get(span[0])) and (last := ends.get(span[1]))
     ]
-
-
-def _make_extent(first: Mapping[str, Any], last: Mapping[str, Any]) -> Extent:
-    is_begin = first["mc_seqno"] <= 1
-    return Extent(
-        mc_seqno=(first["mc_seqno"], last["mc_seqno"]),
-        utime=(first["first_utime"], last["last_utime"]),
-        lt=(first["first_lt"], last["last_lt"]),
-        whole_utime=(0 if is_begin else first["own_utime"] + 1, last["settled_utime"] - 1),
-        whole_lt=(0 if is_begin else first["own_lt"], last["settled_lt"]),
-    )
 
 
 def check_mc_seqno(reader: Reader, mc_seqno: int | None) -> None:
@@ -353,8 +348,11 @@ def operation(
         if call.reader.snapshot.state.last_pruned and isinstance(query, SpanPage):
             check_spans(call.reader, *query.spans)  # a few older transactions are kept
         answered = answer(call, query)
-        if pages:
-            _name_next_page(call, query, answered)
+        rows = list_rows(answered) if pages else None
+        if rows is not None and isinstance(query, Page) and query.limit:
+            following = PageCursor(call.reader.snapshot.number, (query.offset or 0) + query.limit)
+            if len(rows) >= query.limit:
+                call.headers[CURSOR] = str(following)
         form = choose_format(read_header(request, b"accept") or "")
         form = form and refine_format(form, arguments)
         body = write_answer(answered, form, settings)
@@ -386,14 +384,6 @@ def write_answer(answered: object, form: str | None, settings: HttpSettings) -> 
         written = Response(body, media_type=MEDIA_TYPES[CSV if form == SAFE_CSV else form])
     written.headers["Vary"] = "Accept"
     return written
-
-
-def _name_next_page(call: Call, query: Query, answered: object) -> None:
-    """Set the cursor header of a full page."""
-    rows = list_rows(answered)
-    if isinstance(query, Page) and rows is not None and query.limit and len(rows) >= query.limit:
-        following = (query.offset or 0) + query.limit
-        call.headers[CURSOR] = str(PageCursor(call.reader.snapshot.number, following))
 
 
 def check_page(query: P, settings: HttpSettings) -> P:

@@ -114,7 +114,10 @@ def find_accounts(
         found = dict(sorted((found | brought).items()))
         unknown = [address for address in unknown if address not in fetched]
     if unknown:
-        _warn_of_unknown(call, unknown, mc_seqno)
+        try:
+            check_accounts_known(call.reader, unknown, mc_seqno)
+        except NotCovered as error:  # they may exist
+            call.warn(str(error))
     kept = [
         (address, row)
         for address, row in found.items()
@@ -137,14 +140,6 @@ def fetch_accounts(
         found = {address: find_fetched(call, address, at_block) for address in asked}
         return {address: one.row for address, one in found.items() if one is not None}
     return {}
-
-
-def _warn_of_unknown(call: Call, unknown: Sequence[Address], mc_seqno: int | None) -> None:
-    """Add a warning about accounts that may exist although the lake lacks them."""
-    try:
-        check_accounts_known(call.reader, unknown, mc_seqno)
-    except NotCovered as error:
-        call.warn(str(error))
 
 
 def read_bodies(

@@ -14,7 +14,6 @@ from tonlake.api.v3.page.operation import check_no_gap, operation
 from tonlake.api.v3.page.transaction_page import read_transactions
 from tonlake.api.v3.resource.answer import TRACE_TRANSACTIONS
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.derive.action.pattern import BOUNCES, NEW_BOUNCE_OPCODE
 from tonlake.ingest.errors import BocError
 from tonlake.lake.schema.contract import JETTON_WALLETS
@@ -78,22 +77,18 @@ def read_jettons(message: Row) -> int:
     try:
         tree = parse_boc(message["body"])
         source = tree.slice(tree.roots[0])
-        return _read_amount(source)
+        opcode = source.load_uint(_OPCODE_BITS)
+        sign = _SIGNS.get(opcode, 0)
+        if opcode == NEW_BOUNCE_OPCODE:  # the original body is whole, in a reference
+            source = tree.slice(source.load_ref())
+        if opcode in BOUNCES:
+            sign = 1 if source.load_uint(_OPCODE_BITS) in _RETURNED else 0
+        if not sign:
+            return 0
+        source.skip(_QUERY_BITS)
+        return sign * source.load_coins()
     except BocError:
         return 0
-
-
-def _read_amount(source: CellSlice) -> int:
-    opcode = source.load_uint(_OPCODE_BITS)
-    sign = _SIGNS.get(opcode, 0)
-    if opcode == NEW_BOUNCE_OPCODE:  # the original body is whole, in a reference
-        source = source.tree.slice(source.load_ref())
-    if opcode in BOUNCES:
-        sign = 1 if source.load_uint(_OPCODE_BITS) in _RETURNED else 0
-    if not sign:
-        return 0
-    source.skip(_QUERY_BITS)
-    return sign * source.load_coins()
 
 
 def _sum(messages: Sequence[Row], direction: str, column: str) -> int:

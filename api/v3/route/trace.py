@@ -174,16 +174,12 @@ def _find_actions(call: Call, query: ActionsQuery) -> list[Row]:
     check_classified(call, is_empty=not rows)
     if not rows:
         is_open = query.mc_seqno is None and query.cursor is None
-        is_open = is_open and not _are_complete(reader, query.trace_id)
+        if is_open and (unique := list(dict.fromkeys(query.trace_id))):
+            # Traces that the lake has completely have no other actions.
+            found = reader.rows("v3/traces_by_id", trace_ids=unique, limit=len(unique))
+            is_open = [row["state"] for row in found] != ["complete"] * len(unique)
         query.check_covered(reader, may_lie_in_gap=is_open)
     return rows
-
-
-def _are_complete(reader: Reader, trace_ids: Sequence[bytes]) -> bool:
-    """Return whether the lake has these traces completely, so that they have no other actions."""
-    unique = list(dict.fromkeys(trace_ids))
-    found = reader.rows("v3/traces_by_id", trace_ids=unique, limit=len(unique)) if unique else []
-    return bool(found) and [row["state"] for row in found] == ["complete"] * len(unique)
 
 
 def _ask_actions(call: Call, query: ActionsQuery) -> list[Row]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonlake.api.http.coding import GZIP, IDENTITY, ZSTD, Choice, choose_coding, pack
+from tonlake.api.http.representation import GZIP, IDENTITY, ZSTD, Choice, choose_coding, pack
 
 NAMES = ("gzip", "zstd", "br", "deflate", "identity", "*")
 WEIGHTS = {"": 1.0, ";q=0": 0.0, ";q=0.001": 0.001, "; Q=0.5": 0.5, ";q=1.000": 1.0, ";q=1": 1.0}

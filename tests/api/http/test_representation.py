@@ -16,7 +16,6 @@ from tests.api.http.test_coding import unpack
 from tests.patience import PATIENT, patient
 from tonlake.api.access import add_key
 from tonlake.api.app import create_app
-from tonlake.api.http.coding import pack
 from tonlake.api.http.representation import (
     MIN_BYTES,
     OVERHEAD_BYTES,
@@ -24,6 +23,7 @@ from tonlake.api.http.representation import (
     CachedResponse,
     Representations,
     ResponseCache,
+    pack,
 )
 
 INFO = "/api/v3/masterchainInfo"
