@@ -15,16 +15,7 @@ _MAX_SHARDS = 2_000
 """Upper bound of blocks with the same seqno, one per shard."""
 
 
-def find_masterchain_ends(reader: Reader) -> Sequence[Mapping[str, Any]]:
-    """Return the oldest and the newest masterchain block as rows of ``v3/blocks``."""
-    first, last = max(1, reader.snapshot.first_mc_seqno), reader.snapshot.last_mc_seqno
-    return reader.lasting(
-        "masterchain ends",
-        lambda: [row for seqno in sorted({first, last}) for row in _find_masters(reader, seqno)],
-    )
-
-
-def _find_masters(reader: Reader, seqno: int) -> Sequence[Row]:
+def find_masters(reader: Reader, seqno: int) -> Sequence[Row]:
     """Return the masterchain block with ``seqno`` (its own ``mc_seqno``), or []."""
     return reader.rows("v3/blocks", workchain=MASTERCHAIN, mc_seqno=seqno, limit=1)
 
@@ -33,7 +24,7 @@ def find_block_row(reader: Reader, workchain: int, shards: Sequence[int], seqno:
     """Return block ``seqno`` of the last of ``shards`` that has it, as a row of ``v3/blocks``."""
     found: Sequence[Row]
     if workchain == MASTERCHAIN:
-        found = _find_masters(reader, seqno)
+        found = find_masters(reader, seqno)
     else:
         found = reader.rows("v3/blocks", workchain=workchain, seqno=seqno, limit=_MAX_SHARDS)
     places = {shard: at for at, shard in enumerate(shards)}

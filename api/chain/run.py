@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from tonlake.api.chain.account import (
     AccountState,
     find_state,
@@ -239,24 +237,8 @@ def estimate_fees(call: Call, params: EstimateParams | EstimateCellParams) -> Fe
     config = read_network_config(call, state.master)
     if gap := find_emulator(call.tvm.settings).find_gap(config.version):
         call.warn(f"fees may differ from those of the network: {gap}; {EMULATOR_REMEDY}")
-    emulation = describe_emulation(call, state, message, config)
-    emulation = msgspec.structs.replace(emulation, ignore_chksig=params.ignore_chksig)
-    try:
-        made = call.tvm.emulate(emulation)
-        if not isinstance(made, NotAccepted):
-            return read_fees(made, global_version=config.version)
-        account = None if state.state_hash is None else split_shard_account(emulation.account)[0]
-        return estimate_unaccepted(account, message, config.params, emulation.now)
-    except (TvmRefusal, DecodeError, BocError) as error:
-        raise LiteServerError(f"LITE_SERVER_UNKNOWN: cannot run the message: {error}") from error
-
-
-def describe_emulation(
-    call: Call, state: AccountState, message: bytes, config: NetworkConfig
-) -> EmulationCall:
-    """Return the emulation of ``message`` on ``state``, right after its masterchain block."""
     account = read_shard_account(call, state)
-    return EmulationCall(
+    emulation = EmulationCall(  # right after the masterchain block of the state
         account=account,
         message=message,
         config=config.root,
@@ -264,7 +246,16 @@ def describe_emulation(
         lt=next_block_lt(state.master["end_lt"], state.last_trans_lt),
         libraries=find_libraries(call, state.master["seqno"], (account, message)),
         previous=build_previous(find_previous(call, state.master), config.version),
+        ignore_chksig=params.ignore_chksig,
     )
+    try:
+        made = call.tvm.emulate(emulation)
+        if not isinstance(made, NotAccepted):
+            return read_fees(made, global_version=config.version)
+        cell = None if state.state_hash is None else split_shard_account(account)[0]
+        return estimate_unaccepted(cell, message, config.params, emulation.now)
+    except (TvmRefusal, DecodeError, BocError) as error:
+        raise LiteServerError(f"LITE_SERVER_UNKNOWN: cannot run the message: {error}") from error
 
 
 def find_libraries(call: Call, mc_seqno: int, bags: Iterable[bytes]) -> bytes | None:

@@ -85,23 +85,16 @@ def ask_upstream(settings: UpstreamSettings, method: str, params: dict[str, Any]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise SendingUnavailable(f"the upstream responded {status} without JSON") from error
     if not answer.ok:
-        raise _read_refusal(status, answer)
+        # Some servers refuse with status 200 and the code only in the envelope, and gateways in
+        # front of them put the text into ``result``.
+        stated = (status, answer.code, _NO_STATUS)
+        code = next(one for one in stated if isinstance(one, int) and one in _ERRORS)
+        texts = (answer.error, answer.result)
+        text = next((one for one in texts if one and isinstance(one, str)), None)
+        raise UpstreamRefusal(code, text or f"the upstream refuses with {code} and no message")
     if answer.result is None:
         raise SendingUnavailable(f"the upstream responded {status} without a result")
     return answer.result
-
-
-def _read_refusal(status: int, answer: _Answer) -> UpstreamRefusal:
-    """Return the error of a refusal by the upstream.
-
-    Some servers refuse with status 200 and the code only in the envelope, and gateways in front
-    of them put the text into ``result``.
-    """
-    stated = (status, answer.code, _NO_STATUS)
-    code = next(one for one in stated if isinstance(one, int) and one in _ERRORS)
-    texts = (answer.error, answer.result)
-    text = next((one for one in texts if one and isinstance(one, str)), None)
-    return UpstreamRefusal(code, text or f"the upstream refuses with {code} and no message")
 
 
 def _exchange(request: urllib.request.Request, timeout_s: float) -> tuple[int, bytes]:

@@ -334,7 +334,16 @@ The exit code is 0 if all is well, 3 with warnings, and 1 with problems.
 @json_option
 def doctor_command(*, node: Path | None, lake_dir: Path | None, full: bool, as_json: bool) -> None:
     """Check settings, machine, node and lake, and print advice; nothing is changed."""
-    findings = examine(node, lake_dir, full=full)
+    try:
+        settings = read_settings(Settings)
+    except LakeError as error:
+        advice = "tonlake config lists all settings and where their values come from"
+        findings = [Finding("settings", "problem", str(error), advice)]
+    else:
+        findings = [Finding("settings", "ok", "all are known and within bounds")]
+        findings += [*check_machine(settings), *check_access(settings)]
+        findings += check_node(node, lake_dir) if node is not None else ()
+        findings += check_lake(lake_dir, settings, full=full) if lake_dir is not None else ()
     worst = worst_of(findings)
     if as_json:
         click.echo(msgspec.json.encode({"level": worst, "findings": findings}))
@@ -344,22 +353,6 @@ def doctor_command(*, node: Path | None, lake_dir: Path | None, full: bool, as_j
             if one.advice:
                 click.echo(f"         -> {one.advice}")
     sys.exit(EXIT_CODES[worst])
-
-
-def examine(node: Path | None, lake_dir: Path | None, *, full: bool) -> list[Finding]:
-    """Return all findings: settings first, then machine, access, node and lake."""
-    try:
-        settings = read_settings(Settings)
-    except LakeError as error:
-        advice = "tonlake config lists all settings and where their values come from"
-        return [Finding("settings", "problem", str(error), advice)]
-    findings = [Finding("settings", "ok", "all are known and within bounds")]
-    findings += [*check_machine(settings), *check_access(settings)]
-    if node is not None:
-        findings += check_node(node, lake_dir)
-    if lake_dir is not None:
-        findings += check_lake(lake_dir, settings, full=full)
-    return findings
 
 
 commands: list[click.Command] = [doctor_command]

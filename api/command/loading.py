@@ -109,7 +109,9 @@ def load_settings(
         config_file = Path(env[CONFIG_VARIABLE])
     origins = dict.fromkeys(NAMES, "default")
     values: dict[str, dict[str, Any]] = {section: {} for section in _SECTIONS}
-    for layer in (_read_file(config_file), _read_environment(env), _read_flags(flags or {})):
+    chosen = [(_BY_FLAT[flat], value) for flat, value in (flags or {}).items() if value is not None]
+    given = ((name, value, f"--{name.name.replace('_', '-')}") for name, value in chosen)
+    for layer in (_read_file(config_file), _read_environment(env), given):
         for name, value, origin in layer:
             try:
                 # Environment values are always text; in a TOML file they have types.
@@ -164,13 +166,6 @@ def _read_environment(
             if flat not in _BY_FLAT:
                 raise _refuse(flat, variable)
             yield _BY_FLAT[flat], value, variable
-
-
-def _read_flags(flags: Mapping[str, Any]) -> Iterator[tuple[SettingName, object, str]]:
-    for flat, value in flags.items():
-        if value is not None:
-            name = _BY_FLAT[flat]
-            yield name, value, f"--{name.name.replace('_', '-')}"
 
 
 def _refuse(flat: str, origin: str, shown: str | None = None) -> SettingsError:

@@ -283,16 +283,12 @@ def demo() -> Lake:
     """
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(base) / "tonlake" / f"demo-{version('tonlake')}-{SCHEMA_VERSION}"
-    if not (folder / LOG_FOLDER).is_dir():
-        _make_demo(folder)
-    return open(folder)
-
-
-def _make_demo(folder: Path) -> None:
-    """Ingest into a temporary folder and move it into place, so that it appears atomically."""
+    if (folder / LOG_FOLDER).is_dir():
+        return open(folder)
     from tonlake.ingest.command.ingest import show_blocks  # noqa: PLC0415 - rarely needed
     from tonlake.ingest.demo.node import ingest_archive, open_shipped  # noqa: PLC0415 - as above
 
+    # It is made in a temporary folder and moved into place, so that it appears atomically.
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="making-", dir=folder.parent) as made:
         with open_shipped() as archive, show_blocks() as show:
@@ -302,6 +298,7 @@ def _make_demo(folder: Path) -> None:
         except OSError:
             if not (folder / LOG_FOLDER).is_dir():  # else another process was faster
                 raise
+    return open(folder)
 
 
 def decode(boc: bytes | str) -> dict[str, Any]:

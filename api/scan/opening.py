@@ -83,24 +83,17 @@ def make_source(
         raise RequestInvalid("columns names a column twice")
     if HEIGHT in scan.tables:
         raise RequestInvalid(f"no table may be called {HEIGHT}, which is a column of the scan")
-    known = _read_signature(scan.signature)
+    try:
+        layouts = read_tables([scan.signature] if scan.signature is not None else [])
+        check_names(layouts)
+    except (SignatureInvalid, QueryError) as error:
+        raise RequestInvalid(f"signature: {error}") from error
+    known = {layout.name: layout for layout in layouts}
     database = ScanDatabase(settings, place, has_bodies=bool(known))
     chosen = [
         choose_rows(_find_table(name, known, database), each) for name, each in tables.items()
     ]
     return ScanRows(database, chosen, is_joint=bool(scan.tables))
-
-
-def _read_signature(signature: str | None) -> dict[str, BodyTable]:
-    """Return the tables that a signature defines, by name."""
-    if signature is None:
-        return {}
-    try:
-        tables = read_tables([signature])
-        check_names(tables)
-    except (SignatureInvalid, QueryError) as error:
-        raise RequestInvalid(f"signature: {error}") from error
-    return {table.name: table for table in tables}
 
 
 def _find_table(name: str, known: dict[str, BodyTable], database: ScanDatabase) -> ScannedTable:

@@ -5,7 +5,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import takewhile
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -198,19 +197,6 @@ def list_views() -> Mapping[str, tuple[ShownView, ...]]:
     return {"Views for people": tuple(sorted(people)), "Tables": tuple(sorted(tables))}
 
 
-def _list_own_views(lake_dir: Path) -> tuple[ShownView, ...]:
-    """Return the user-defined tables of a lake, with their columns."""
-    return tuple(
-        ShownView(
-            table.name,
-            table.name,
-            f"User-defined table, per {table.per}, up to commit {state.commit}",
-            [ShownColumn(each.name, each.type, "") for each in state.columns],
-        )
-        for table, state in list_own_tables(lake_dir)
-    )
-
-
 def _describe_derived(name: str) -> ShownView:
     """Describe a view over a table: the table's columns and those with a column comment."""
     text = read_sql(name)
@@ -263,7 +249,15 @@ def render_page(
     request: ApiRequest, shown: Shown, snapshot: Snapshot | None = None
 ) -> Response[bytes]:
     """Render the page; a nonce lets only the editor add styles."""
-    own = _list_own_views(request.app.state.lake_dir)
+    own = [
+        ShownView(
+            table.name,
+            table.name,
+            f"User-defined table, per {table.per}, up to commit {state.commit}",
+            [ShownColumn(each.name, each.type, "") for each in state.columns],
+        )
+        for table, state in list_own_tables(request.app.state.lake_dir)
+    ]
     groups = [("User-defined tables", own)] if own else []
     shown.values["views"] = [*groups, *list_views().items()]
     values = {} if snapshot is None else {"snapshot": snapshot.number, "covered": snapshot.ranges}

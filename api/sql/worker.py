@@ -52,23 +52,16 @@ def check_hidden(query: str) -> None:
         QueryError: the statement names a setting, or a function that runs text as SQL.
     """
     found = _SETTINGS.search(query)
-    name = found[0] if found else _RUNNING if _RUNNING in _list_identifiers(query) else None
-    if name is not None:
-        raise QueryError(f"{name} is not available here: it could show settings of the service")
-
-
-def _list_identifiers(query: str) -> set[str]:
-    """Return the identifiers in a statement, lower-cased and unquoted."""
-    data = query.encode()
-    tokens = duckdb.tokenize(query)
+    name = found[0] if found else None
+    data, tokens = query.encode(), duckdb.tokenize(query)
     ends = [*(at for at, _ in tokens[1:]), len(data)]
     kinds = (duckdb.token_type.identifier, duckdb.token_type.keyword)
-    texts = (
-        data[at:end].decode(errors="replace").split()
-        for (at, kind), end in zip(tokens, ends, strict=True)
-        if kind in kinds
-    )
-    return {text[0].strip('"').lower() for text in texts if text}
+    for (at, kind), end in zip(tokens, ends, strict=True):
+        words = data[at:end].decode(errors="replace").split() if kind in kinds else []
+        if words and words[0].strip('"').lower() == _RUNNING:
+            name = name or _RUNNING
+    if name is not None:
+        raise QueryError(f"{name} is not available here: it could show settings of the service")
 
 
 class Job(msgspec.Struct, frozen=True):

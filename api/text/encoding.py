@@ -263,8 +263,13 @@ def read_number(value: object) -> int:
 
 def _read_bag(value: object, *, ordinary: bool = False) -> bytes:
     """Return a cell given as base64 or as a JSON object as a bag of cells."""
+    text = value.get("bytes") if isinstance(value, dict) else value
     try:
-        tree = _read_tree(value)
+        if isinstance(text, str):
+            tree = parse_boc(decode_base64(text))
+        else:
+            tree = CellTree()
+            tree.roots = [spell_cell(tree, value)]
     except (BocError, ValueError, RecursionError) as error:
         raise RequestInvalid(f"a cell of the stack cannot be read: {error}") from error
     if len(tree.roots) != 1 or tree.level_mask(tree.roots[0]):
@@ -272,15 +277,6 @@ def _read_bag(value: object, *, ordinary: bool = False) -> bytes:
     if ordinary and tree.kind(tree.roots[0]) != ORDINARY:
         raise RequestInvalid("an exotic cell cannot be a slice or builder of the stack")
     return serialize_boc(tree, tree.roots, crc32c=True)
-
-
-def _read_tree(value: object) -> CellTree:
-    text = value.get("bytes") if isinstance(value, dict) else value
-    if isinstance(text, str):
-        return parse_boc(decode_base64(text))
-    tree = CellTree()
-    tree.roots = [spell_cell(tree, value)]
-    return tree
 
 
 def decode_base64(text: str) -> bytes:

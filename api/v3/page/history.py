@@ -47,9 +47,14 @@ def read_contracts(
     check_derived(call, name)
     check_mc_seqno(call.reader, mc_seqno)
     rows = call.reader.rows(f"v3/{name}", **pair_addresses(addresses), mc_seqno=mc_seqno, **filters)
-    if not rows and not filters.get("offset") and not _are_known(call, addresses):
-        _check_all_searched(call)
-        check_no_contract_missing(call.reader, mc_seqno)
+    if not rows and not filters.get("offset"):
+        newest = call.reader.snapshot.known_ranges[-1][0]
+        states = read_accounts(call, addresses)
+        current = [address for address, row in states.items() if row["mc_seqno"] >= newest]
+        # Accounts whose newest states the lake knows are no such contracts.
+        if not addresses or len(current) < len(set(addresses)):
+            _check_all_searched(call)
+            check_no_contract_missing(call.reader, mc_seqno)
     return rows
 
 
@@ -153,26 +158,3 @@ def _check_all_searched(call: Call) -> None:
             f"nothing found, and masterchain {name_ranges(ranges)} was not searched for "
             f"contracts; {REMEDY}"
         )
-
-
-def _are_known(call: Call, addresses: Sequence[Address]) -> bool:
-    """Return whether the lake knows the newest states of all these accounts."""
-    if not addresses:
-        return False
-    newest = call.reader.snapshot.known_ranges[-1][0]
-    found = read_accounts(call, addresses)
-    known = len(found) == len(set(addresses))
-    return known and all(row["mc_seqno"] >= newest for row in found.values())
-
-
-def read_trace_ids(call: Call, moves: Sequence[Row]) -> dict[bytes, bytes]:
-    """Return the trace ids of transfers by transaction hash, for those with a known trace."""
-    if not moves:
-        return {}
-    rows = call.reader.rows(
-        "v3/transaction_traces",
-        hashes=[row["tx_hash"] for row in moves],
-        first_lt=min(row["lt"] for row in moves),
-        last_lt=max(row["lt"] for row in moves),
-    )
-    return {row["hash"]: row["trace_id"] for row in rows}

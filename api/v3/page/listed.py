@@ -13,7 +13,6 @@ from tonlake.api.text.encoding import Address, encode_bytes, parse_address
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import Kind, list_fields
 from tonlake.api.v3.page.book import read_address_book, write_address_book
-from tonlake.api.v3.page.history import read_trace_ids
 from tonlake.api.v3.page.metadata import read_metadata
 from tonlake.queries.reader import Row
 
@@ -67,7 +66,12 @@ def render_rows(struct: Callable[..., S], rows: Iterable[Row]) -> list[S]:
 
 def render_moves(call: Call, struct: Callable[..., S], rows: Sequence[Row]) -> list[S]:
     """Return the struct of each transfer, with its trace id if known."""
-    trace_ids = read_trace_ids(call, rows)
+    traced: list[Row] = []
+    if rows:
+        lts = [row["lt"] for row in rows]
+        span = {"first_lt": min(lts), "last_lt": max(lts)}
+        hashes = [row["tx_hash"] for row in rows]
+        traced = call.reader.rows("v3/transaction_traces", hashes=hashes, **span)
     build = make_builder(struct)
-    written = {tx_hash: encode_bytes(trace_id) for tx_hash, trace_id in trace_ids.items()}
+    written = {row["hash"]: encode_bytes(row["trace_id"]) for row in traced}
     return [build((row,), trace_id=written.get(row["tx_hash"])) for row in rows]

@@ -109,10 +109,12 @@ def complete_items(call: Call, rows: Sequence[Row], mc_seqno: int | None) -> dic
     """Return items by account, in the order of the rows, each with its collection and sale."""
     collections = _read_collections(call, rows, mc_seqno)
     owners = [Address(row["owner_workchain"], row["owner"]) for row in rows if row["owner"]]
+    found: list[Row] = []
+    if owners:
+        place: Row = {"mc_seqno": mc_seqno, "limit": len(owners)}
+        found = call.reader.rows("v3/nft_sales", **pair_addresses(owners), **place)
     sales = {
-        (sale["workchain"], sale["account"]): sale
-        for sale in _read_sales(call, owners, mc_seqno)
-        if sale["kind"] != "telemint"
+        (sale["workchain"], sale["account"]): sale for sale in found if sale["kind"] != "telemint"
     }
     return {
         (row["workchain"], row["account"]): _render_item(row, collections, sales) for row in rows
@@ -152,17 +154,6 @@ def _read_collections(
     return {
         (row["workchain"], row["account"]): make_builder(NFTCollection)((row,)) for row in found
     }
-
-
-def _read_sales(call: Call, addresses: Sequence[Address], mc_seqno: int | None) -> list[Row]:
-    if not addresses:
-        return []
-    return call.reader.rows(
-        "v3/nft_sales",
-        **pair_addresses(addresses),
-        mc_seqno=mc_seqno,
-        limit=len(addresses),
-    )
 
 
 def _render_item(

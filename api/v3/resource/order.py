@@ -138,14 +138,6 @@ def read_body(source: CellSlice) -> tuple[str, Fields]:
     return kind, read(source)
 
 
-def _find_comment(body: CellSlice) -> str:
-    """Return the text of a comment body; "" for other bodies."""
-    source = body.copy()
-    if source.bits_left < OPCODE_BITS or source.load_uint(OPCODE_BITS) != TEXT:
-        return ""
-    return load_text(source)
-
-
 def _read_in_order(**fields: Callable[[CellSlice], Any]) -> Reader:
     """Return the reader of a body with a query id and these fields."""
     return lambda source: read_query(source) | {name: load(source) for name, load in fields.items()}
@@ -246,11 +238,13 @@ def _read_call_to(source: CellSlice) -> Fields:
 def _read_vesting_send(source: CellSlice) -> Fields:
     fields = read_query(source) | {"send_mode": source.load_uint(8)}
     message = read_message(source.tree.slice(source.load_ref()))
+    body = message.body.copy()
+    is_text = body.bits_left >= OPCODE_BITS and body.load_uint(OPCODE_BITS) == TEXT
     return fields | {
         "destination": message.destination,
         "value": message.value,
         "message_body": encode_rest(message.body),
-        "comment": _find_comment(message.body),
+        "comment": load_text(body) if is_text else "",
     }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
-from tonlake.api.chain.block import find_masterchain_ends, list_block_keys
+from tonlake.api.chain.block import find_masters, list_block_keys
 from tonlake.api.errors import AnswerNotFound, NotCovered, RequestInvalid
 from tonlake.api.request.call import (
     AddressOrNull,
@@ -54,19 +54,15 @@ _MASTERCHAIN_SHARD = {"workchain": MASTERCHAIN, "shard": -(1 << 63)}
 
 def render_block(row: Mapping[str, Any]) -> Block:
     """Return the header of a row of ``blocks``."""
-    block: Block = make_builder(Block)(list_sources(row))
-    return block
-
-
-def list_sources(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the sources of a block's layout: itself, and the previous blocks that are known."""
     workchain, names = row["workchain"], ("prev", "prev2")
     previous = [
         {"workchain": workchain, "shard": row[f"{name}_shard"], "seqno": row[f"{name}_seqno"]}
         for name in names
         if row[f"{name}_seqno"] is not None
     ]
-    return row, _MASTERCHAIN_SHARD | {"seqno": row["mc_seqno"]}, previous
+    master = _MASTERCHAIN_SHARD | {"seqno": row["mc_seqno"]}
+    block: Block = make_builder(Block)((row, master, previous))
+    return block
 
 
 class BlocksQuery(SpanPage, frozen=True, kw_only=True):
@@ -98,7 +94,8 @@ def get_masterchain_info(call: Call, _query: Query) -> MasterchainInfo:
 
 
 def _describe_ends(reader: Reader) -> MasterchainInfo:
-    rows = find_masterchain_ends(reader)
+    ends = {max(1, reader.snapshot.first_mc_seqno), reader.snapshot.last_mc_seqno}
+    rows = [row for seqno in sorted(ends) for row in find_masters(reader, seqno)]
     if not rows:
         raise NotCovered("the lake holds no masterchain block yet")
     return MasterchainInfo(last=render_block(rows[-1]), first=render_block(rows[0]))

@@ -24,13 +24,13 @@ from tonlake.api.request.call import Addresses, Call, Flag, Hashes, OneAddress, 
 from tonlake.api.text.encoding import Address, encode_bytes, encode_v3
 from tonlake.api.v3.layout.field import Omitted
 from tonlake.api.v3.page.book import read_address_book
-from tonlake.api.v3.page.classified import choose_types
 from tonlake.api.v3.page.listed import describe
 from tonlake.api.v3.page.operation import Posted, describe_gaps, operation, posted
 from tonlake.api.v3.page.transaction_page import list_addresses
 from tonlake.api.v3.resource.action import Action
 from tonlake.api.v3.resource.answer import Described, Traces, Transactions
 from tonlake.api.v3.route.decode import read_cells
+from tonlake.api.v3.route.trace import choose_types
 from tonlake.api.v3.route.trace import list_addresses as list_action_addresses
 from tonlake.ingest.derive.tvm.trace import Fees
 

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Annotated, Any, NamedTuple
 
 from tonlake.api.chain.block import find_trace_ids
-from tonlake.api.errors import AddressInvalid, RequestInvalid
+from tonlake.api.errors import AddressInvalid, NotDerived, RequestInvalid
 from tonlake.api.request.call import (
     INT64_MAX,
     Call,
@@ -21,19 +21,27 @@ from tonlake.api.request.call import (
     OneAddress,
     Texts,
 )
-from tonlake.api.text.encoding import Address, parse_address, render_raw
-from tonlake.api.v3.page.classified import check_classified, choose_types, read_trace_actions
+from tonlake.api.text.encoding import Address, name_ranges, parse_address, render_raw
+from tonlake.api.v3.page.history import warn_of_unanswered
 from tonlake.api.v3.page.listed import describe, write_description
 from tonlake.api.v3.page.operation import SpanPage, check_mc_seqno, operation
 from tonlake.api.v3.page.trace_page import TracePage, answer_page, write_page
 from tonlake.api.v3.page.transaction_page import answer_transactions
-from tonlake.api.v3.resource.action import Action, render_action
+from tonlake.api.v3.resource.action import CURRENCY_TRANSFER, Action, render_action
 from tonlake.api.v3.resource.answer import (
     PAGE_TRANSACTIONS,
     TRACE_TRANSACTIONS,
     Described,
     Events,
     Traces,
+)
+from tonlake.ingest.derive.action.version import expand_names
+from tonlake.lake.schema.contract import (
+    DEX_POOLS,
+    JETTON_WALLETS,
+    MULTISIG_ORDERS,
+    NFT_ITEMS,
+    NFT_SALES,
 )
 from tonlake.queries.reader import Reader, Row
 
@@ -83,6 +91,77 @@ def _convert_cursor(parts: int) -> Converter:
     pattern = ":".join(["[0-9]{1,18}:[0-9a-f]{64}"] * parts)
     schema = {"type": "string", "pattern": f"^{pattern}$"}
     return Converter(partial(parse_cursor, parts=parts), schema)
+
+
+LATEST = "latest"
+_NO_LIMIT = (1 << 31) - 1
+
+_CLASSIFIED_BY = tuple(
+    table.name for table in (JETTON_WALLETS, NFT_ITEMS, NFT_SALES, MULTISIG_ORDERS, DEX_POOLS)
+)
+"""Contracts that rules of actions look up."""
+
+
+def choose_types(call: Call, names: Sequence[str]) -> frozenset[str]:
+    """Return the action types a client knows: by the header X-Actions-Version, else the parameter.
+
+    A client that knows transfers also knows those of extra currencies.
+    """
+    chosen = [call.actions_version] if call.actions_version else names or [LATEST]
+    return expand_names((*chosen, CURRENCY_TRANSFER))
+
+
+def check_classified(call: Call, *, is_empty: bool) -> None:
+    """Add warnings about blocks whose traces, and contracts, are not classified.
+
+    Raises:
+        NotDerived: the result is empty, possibly for that reason.
+    """
+    warn_of_unanswered(call, "actions may have general types", *_CLASSIFIED_BY)
+    held = call.reader.snapshot.ranges
+    done = [
+        (row["first_mc_seqno"], row["last_mc_seqno"])
+        for row in call.reader.lasting_rows("v3/action_ranges")
+    ]
+    count = sum(last - first + 1 for first, last in done)
+    if count >= sum(last - first + 1 for first, last in held):
+        return
+    classified = f"only of masterchain {name_ranges(done)}" if done else "of no block"
+    advice = f"this lake has actions {classified}; run 'tonlake rebuild actions'"
+    if is_empty:
+        raise NotDerived(advice)
+    call.warn(advice)
+
+
+def read_trace_actions(
+    call: Call, traces: Sequence[Row], names: Sequence[str]
+) -> tuple[dict[bytes, list[Action]], list[Row]]:
+    """Return the actions of the traces in ``rows`` by trace id, and the rows of the actions.
+
+    Raises:
+        NotDerived: the traces of this lake are not classified.
+    """
+    found: dict[bytes, list[Action]] = {row["trace_id"]: [] for row in traces}
+    if not traces:
+        return found, []
+    supported = sorted(choose_types(call, names))
+    rows = call.reader.rows(
+        "v3/actions",
+        trace_ids=list(found),
+        action_ids=[],
+        tx_hashes=[],
+        start_lt=min(row["end_lt"] for row in traces),
+        end_lt=max(row["end_lt"] for row in traces),
+        types=supported,
+        excluded=[],
+        hidden_under=supported,
+        limit=_NO_LIMIT,
+    )
+    rows.sort(key=itemgetter("start_lt", "end_lt", "action_id"))
+    check_classified(call, is_empty=not rows)
+    for row in rows:
+        found[row["trace_id"]].append(render_action(row))
+    return found, rows
 
 
 class ActionsQuery(SpanPage, frozen=True, kw_only=True):
