@@ -141,11 +141,7 @@ class Keyring:
     """Finds the record of a key, reloading the file when it changes; for one thread."""
 
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
-        """Read the key file; ``clock`` returns seconds.
-
-        Raises:
-            KeyFileInvalid: the file cannot be read.
-        """
+        """Read the key file, and raise as ``read_keys``; ``clock`` returns seconds."""
         self._path, self._clock = path, clock
         self._looked_s = clock()
         self._seen = self._look()

@@ -3,8 +3,7 @@
 Swagger UI is served from an installed package; nothing is loaded from other hosts.
 """
 
-from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -99,6 +98,7 @@ def write_description() -> bytes:
     return msgspec.json.encode(describe_api(described))
 
 
+@cache
 def _read_asset(name: str) -> bytes:
     """Return a file of Swagger UI."""
     spec = find_spec("swagger_ui")
@@ -121,24 +121,23 @@ def answer_openapi() -> Response[bytes]:
     return Response(write_description(), media_type="application/json")
 
 
-_FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
-    "start.js": ("text/javascript", _START.encode),
-    "docs.css": ("text/css", _STYLE.encode),
-    "swagger-ui-bundle.js": ("text/javascript", partial(_read_asset, "swagger-ui-bundle.js")),
-    "swagger-ui.css": ("text/css", partial(_read_asset, "swagger-ui.css")),
-    "favicon-32x32.png": ("image/png", partial(_read_asset, "favicon-32x32.png")),
+_OWN = {"start.js": _START.encode(), "docs.css": _STYLE.encode()}
+_FILES = {
+    "start.js": "text/javascript",
+    "docs.css": "text/css",
+    "swagger-ui.css": "text/css",
+    "swagger-ui-bundle.js": "text/javascript",
+    "favicon-32x32.png": "image/png",
 }
-"""Files of the page with their media types; inline scripts are forbidden."""
+"""Media types of the page's files; inline scripts are forbidden."""
 
 
 def _make_route(name: str) -> HTTPRouteHandler:
-    media, read = _FILES[name]
-    read = cache(read)
-
     @get(f"/docs/{name}", sync_to_thread=True)
     def answer_file() -> Response[bytes]:
         """Return a file of the API reference."""
-        return Response(read(), media_type=media, headers=_DAY)
+        content = _OWN.get(name) or _read_asset(name)
+        return Response(content, media_type=_FILES[name], headers=_DAY)
 
     return answer_file
 

@@ -97,10 +97,8 @@ def load_settings(
 ) -> tuple[Settings, dict[SettingName, str]]:
     """Return the settings, and the origin of each value.
 
-    Args:
-        config_file: TOML file; by default the one in ``TONLAKE_CONFIG``, if any.
-        env: Environment; variables named ``TONLAKE_<SECTION>_<NAME>`` are settings.
-        flags: Values of command-line flags by flat name (``http_port``); None: not set.
+    The TOML file is by default the one in ``TONLAKE_CONFIG``, if any; ``flags`` are values of
+    command-line flags by flat name (``http_port``), None if not set.
 
     Raises:
         SettingsError: an unknown or old name, an invalid value, or an unreadable file.

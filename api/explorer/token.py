@@ -140,11 +140,7 @@ def _weigh(uri: str, picture: Picture | None) -> int:
 
 
 def find_address(request: ApiRequest) -> str:
-    """Return the picture URI of a token in the lake.
-
-    Raises:
-        AnswerNotFound: the account is not a token, or has no picture.
-    """
+    """Return the picture URI of a token in the lake; raise AnswerNotFound without one."""
     call = open_call(request, read_arguments(request))
     try:
         account = parse_any_address(request.path_params["address"])

@@ -72,11 +72,7 @@ class Load:
 
 
 def hold(scope: Scope, size: int) -> None:
-    """Count the bytes of a response before it is sent, or kept to be sent.
-
-    Raises:
-        ServiceBusy: too many bytes are in transit.
-    """
+    """Count the bytes of a response before it is sent, or kept to be sent, as ``Load.add``."""
     load: Load | None = scope["state"].get(LOAD)
     if load is not None:
         load.add(size)
@@ -95,11 +91,7 @@ class Transit:
         """Bytes held for all requests, and the most of them since memory was returned."""
 
     def add(self, load: Load, size: int) -> None:
-        """Add bytes to the count of a request.
-
-        Raises:
-            ServiceBusy: a limit is exceeded; nothing is added.
-        """
+        """Add bytes to the count of a request, as ``Load.add``."""
         if any(self._is_full(load.address, size)):
             loads = {each.connection: each for each in self._loads if each.connection is not None}
             for connection in self._connections.list_stalled(loads):

@@ -9,8 +9,8 @@ from typing import IO, Any
 import click
 
 from tonlake.api.errors import ApiError
+from tonlake.api.python.command import HELP, read_signature
 from tonlake.api.python.scan import ScanBatch, scan_batches
-from tonlake.api.python.signature import HELP, read_signature
 from tonlake.api.python.source import Source
 from tonlake.api.scan.frames import FRAMES, MARKED, SCAN_TYPES, Frames, Mark
 from tonlake.api.scan.opening import make_source

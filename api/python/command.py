@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from tonlake.api.python.history import NAME, add_history, name_views
-from tonlake.api.python.signature import HELP, read_signature
 from tonlake.api.python.source import Source
 from tonlake.api.settings import Settings
 from tonlake.ingest.derive.body.fields import read_tables
+from tonlake.ingest.derive.body.signature import MAX_CHARACTERS
 from tonlake.ingest.errors import SignatureInvalid
 from tonlake.lake.command.argument import (
     StatementCommand,
@@ -27,6 +27,24 @@ from tonlake.lake.duck.remote import open_to_ask
 from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.log.disk import unfinished
 from tonlake.lake.settings import LakeSections
+
+HELP = "TL-B, an ABI (Tact, Tolk) or a built-in layout by name; messages that match are a table."
+
+
+def read_signature(text: str) -> str:
+    """Return a signature; for ``@FILE`` the content of the file.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    if not text.startswith("@"):
+        return text
+    try:
+        with Path(text[1:]).open(encoding="utf-8") as stream:
+            return stream.read(MAX_CHARACTERS + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"--signature {text}: {error}") from error
+
 
 EXAMPLES = """
 Examples:

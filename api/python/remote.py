@@ -136,7 +136,12 @@ class RemoteLake:
                     return
                 parts.append(part)
                 if metadata is not None:
-                    yield _read_batch(pa.Table.from_batches(parts), dict(metadata))
+                    mark, rows = dict(metadata), Result(pa.Table.from_batches(parts))
+                    cursor, height = mark[b"cursor"].decode(), int(mark[b"height"])
+                    first, found, last = mark.get(b"undone", b"").partition(b"-")
+                    undone = (int(first), int(last)) if found else None
+                    misfits = msgspec.json.decode(mark.get(b"misfits", b"{}"), type=dict[str, int])
+                    yield ScanBatch(rows, cursor, height, undone, misfits)
                     parts = []
 
     def _ask(
@@ -196,16 +201,6 @@ def connect(url: str, *, key: str = "", timeout_s: float = TIMEOUT_S) -> RemoteL
         raise RequestInvalid(f"{url!r} is not the URL of a service, as https://lake.example.org")
     headers = {"X-API-Key": key} if key else {}
     return RemoteLake(httpx.Client(base_url=parsed, headers=headers, timeout=timeout_s))
-
-
-def _read_batch(rows: pa.Table, metadata: dict[bytes, bytes]) -> ScanBatch:
-    undone = metadata.get(b"undone")
-    span = None if undone is None else tuple(map(int, undone.split(b"-")))
-    height = int(metadata[b"height"])
-    cursor = metadata[b"cursor"].decode()
-    undone_span = None if span is None else (span[0], span[1])
-    misfits = msgspec.json.decode(metadata.get(b"misfits", b"{}"), type=dict[str, int])
-    return ScanBatch(Result(rows), cursor, height, undone_span, misfits)
 
 
 class Body:

@@ -223,14 +223,8 @@ def _find_list(kind: type[msgspec.Struct]) -> tuple[str, type[msgspec.Struct]] |
     """Return the name and the struct of the first field that is a list of structs."""
     info = inspect.type_info(kind)
     for field in info.fields if isinstance(info, inspect.StructType) else ():
-        item = _item_of(field.type)
-        if item is not None:
-            return field.name, item
+        known = _strip(field.type)
+        item = _strip(known.item_type) if isinstance(known, inspect.ListType) else None
+        if isinstance(item, inspect.StructType):
+            return field.name, item.cls
     return None
-
-
-def _item_of(kind: inspect.Type) -> type[msgspec.Struct] | None:
-    """Return the struct of a list's items, or None."""
-    known = _strip(kind)
-    item = _strip(known.item_type) if isinstance(known, inspect.ListType) else None
-    return item.cls if isinstance(item, inspect.StructType) else None

@@ -103,12 +103,7 @@ class ScanLane:
 
 @post(PATH, status_code=200)
 async def answer_scan(request: ApiRequest, body: RawBody) -> Stream:
-    """Stream the rows that match a scan, batch by batch.
-
-    Raises:
-        RequestInvalid, ScanError: the scan cannot be run.
-        ServiceBusy, ShareExceeded: too many scans are open.
-    """
+    """Stream the rows that match a scan, batch by batch; raises as ``open_scan`` and ``enter``."""
     try:
         scan = msgspec.json.decode(body, type=Scan)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -162,11 +162,7 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 def confine(bounds: Bounds, readable: Iterable[Path]) -> None:
-    """Irrevocably drop all privileges except reading.
-
-    Args:
-        bounds: The limits.
-        readable: Files that must stay readable; if ``bounds.user`` cannot, the user is kept.
+    """Irrevocably drop all privileges except reading; a user that cannot read is not taken.
 
     Raises:
         SqlUnavailable: the process could still write and must not continue.

@@ -135,19 +135,13 @@ def unwrap(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - bodies hold any
         return str(value)
     if isinstance(value, list):
         return [unwrap(each, depth + 1) for each in value]
-    if isinstance(value, dict):
-        return _unwrap_object(value, depth)
-    return value
-
-
-def _unwrap_object(value: dict[str, Any], depth: int) -> object:
+    if not isinstance(value, dict):
+        return value
     kind = value.get(_TYPE)
     if kind in _DICTIONARIES:
         entries = list_entries(value["root"] if kind == _ROOT else value)
         return {name: unwrap(each, depth + 1) for name, each in entries}
-    if kind in _NOTHING:
-        return None
-    return _unwrap_plain(value, kind, depth)
+    return None if kind in _NOTHING else _unwrap_plain(value, kind, depth)
 
 
 def _unwrap_plain(value: dict[str, Any], kind: object, depth: int) -> object:

@@ -82,12 +82,7 @@ class MetadataQuery(Query, frozen=True, kw_only=True):
 
 
 def get_metadata(call: Call, query: MetadataQuery) -> Metadata:
-    """List token metadata by raw address.
-
-    Raises:
-        RequestInvalid: no address was sent.
-        NotDerived: contracts of this lake were not detected.
-    """
+    """List token metadata by raw address."""
     if not query.address:
         raise RequestInvalid("at least 1 address required")
     check_derived(call)

@@ -320,15 +320,10 @@ def operation(
     *,
     lasting: bool = True,
 ) -> HTTPRouteHandler:
-    """Return the route that answers GET requests on ``path``.
+    """Return the route that answers GET requests, with parameters of a kind, on ``path``.
 
-    Args:
-        path: Path below the version's prefix.
-        kind: Struct of its parameters.
-        answer: Queries the lake and returns the object to write as JSON.
-        lasting: Whether the response depends only on the snapshot and the request, so that it is
-            cached until the next commit. Such an operation waits only for its reader, and a small
-            one needs no thread.
+    A ``lasting`` response depends only on the snapshot and the request, so it is cached until the
+    next commit. Such an operation waits only for its reader, and a small one needs no thread.
     """
     known = converters_of(kind)
     # Lists with another kind of cursor set the header themselves.
@@ -370,11 +365,7 @@ def operation(
 
 
 def write_answer(answered: object, form: str | None, settings: HttpSettings) -> Response[bytes]:
-    """Return a response in the requested format; objects without a list are JSON.
-
-    Raises:
-        RequestInvalid: the response is larger than the settings allow.
-    """
+    """Return a response, not too large, in a format; objects without a list are JSON."""
     table = tabulate(answered) if form in WRITERS else None
     if form is None or table is None:
         written = answer_json(msgspec.json.encode(answered), settings)

@@ -49,13 +49,10 @@ _LISTS = (RECORD_COLUMNS, MESSAGE_COLUMNS, MESSAGE_COLUMNS, FACT_COLUMNS, FACT_C
 def render_transaction(
     row: Row, messages: Iterable[Row], states: States, opcode_format: str
 ) -> Transaction:
-    """Return a transaction.
+    """Return a transaction from its row and its messages, by direction and index.
 
-    Args:
-        row: A row of ``transactions``, with trace_id if known; block columns may be None.
-        messages: Its rows of ``messages``, by direction and index.
-        states: Rows of ``account_states`` by workchain, account and state hash.
-        opcode_format: ``hex`` or ``integer``.
+    The row has trace_id if that is known; block columns may be None. ``states`` are rows of
+    ``account_states`` by workchain, account and state hash.
     """
     build = make_builder(Transaction, opcode_format)
     transaction: Transaction = build(_list_sources(row, messages, states))

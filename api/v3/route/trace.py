@@ -136,11 +136,7 @@ def check_classified(call: Call, *, is_empty: bool) -> None:
 def read_trace_actions(
     call: Call, traces: Sequence[Row], names: Sequence[str]
 ) -> tuple[dict[bytes, list[Action]], list[Row]]:
-    """Return the actions of the traces in ``rows`` by trace id, and the rows of the actions.
-
-    Raises:
-        NotDerived: the traces of this lake are not classified.
-    """
+    """Return the actions of traces by trace id, and their rows; raises as ``check_classified``."""
     found: dict[bytes, list[Action]] = {row["trace_id"]: [] for row in traces}
     if not traces:
         return found, []
