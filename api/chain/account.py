@@ -21,6 +21,7 @@ import pyarrow as pa
 from tonlake.api.chain.arguments import AccountParams
 from tonlake.api.chain.block import (
     STATE_UNKNOWN,
+    Row,
     find_configuration_seqno,
     find_master,
     find_range_start,
@@ -52,9 +53,6 @@ if TYPE_CHECKING:
 
 
 ZERO_HASH = bytes(32)
-Row = Mapping[str, Any]
-
-
 _ABSENT: dict[str, Any] = {
     "hash": None,
     "balance": 0,

@@ -102,9 +102,7 @@ def _rows_in_words(report: IngestReport) -> str:
 
 
 def _open_client(lake: Path, settings: Settings) -> TestClient[Service]:
-    # Loading the framework takes a second, which other commands do without.
-    from litestar.testing import TestClient  # noqa: PLC0415 - as above
-
+    # Loading the application takes a second, which other commands do without.
     from tonlake.api.app import create_app  # noqa: PLC0415 - as above
 
     return TestClient(create_app(lake, settings))

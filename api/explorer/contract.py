@@ -449,11 +449,7 @@ def _read_block(text: str) -> int | None:
 
 
 def read_stack(text: str) -> list[Any]:
-    """Convert arguments to stack entries of the API: numbers, addresses and bags of cells.
-
-    Raises:
-        RequestInvalid: an argument is none of these.
-    """
+    """Convert arguments to stack entries: numbers, addresses, bags; RequestInvalid for others."""
     return [_read_argument(each) for each in text.replace(",", " ").split()]
 
 

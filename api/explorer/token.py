@@ -173,12 +173,7 @@ MAX_CONTENT_CHARACTERS = 2000
 
 
 def show_jetton(question: Question) -> Shown:
-    """Show a jetton: its supply, holders, transfers and burns.
-
-    Raises:
-        AnswerNotFound: the account is not a jetton master.
-        NotDerived, NotCovered: the lake cannot know.
-    """
+    """Show a jetton: its supply, holders, transfers and burns; AnswerNotFound if it is none."""
     address = read_address(question)
     found = token_routes.get_masters(
         question.call, token_routes.MastersQuery(address=(address,), limit=1, offset=0)
@@ -226,12 +221,7 @@ LISTS: dict[str, tuple[str, Callable[[Question, Address], list[Any]]]] = {
 
 
 def show_nft(question: Question) -> Shown:
-    """Show an NFT with its transfers, or a collection with its items.
-
-    Raises:
-        AnswerNotFound: the account is neither.
-        NotDerived, NotCovered: the lake cannot know.
-    """
+    """Show an NFT with its transfers, or a collection with items; AnswerNotFound if it is none."""
     address = read_address(question)
     query = token_routes.ItemsQuery(address=(address,), limit=1, offset=0)
     for item in question.ask(token_routes.get_items, query).nft_items:

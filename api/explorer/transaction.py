@@ -283,12 +283,7 @@ def slice_bar(numbers: Mapping[str, int]) -> list[BarSlice]:
 
 
 def show_transaction(question: Question) -> Shown | Redirect:
-    """Show a transaction by its hash.
-
-    Raises:
-        AnswerNotFound: no transaction has this hash.
-        NotCovered: the lake has gaps that may contain it.
-    """
+    """Show a transaction by its hash, or raise AnswerNotFound, of a lake with gaps NotCovered."""
     tx_hash = read_hash(question)
     keys = question.call.reader.rows("v3/transaction_keys_by_hash", hashes=[tx_hash])
     if not keys:

@@ -102,11 +102,7 @@ def _split(columns: str | None) -> list[str]:
 def _divide(
     tables: tuple[str, ...], filters: dict[str, list[str]], columns: list[str]
 ) -> dict[str, dict[str, Any]]:
-    """Group filters and columns by the table in their prefix.
-
-    Raises:
-        UsageError: a prefix is none of the tables.
-    """
+    """Group filters and columns by the table in their prefix; UsageError for another prefix."""
     found: dict[str, dict[str, Any]] = {table: {"where": {}, "columns": []} for table in tables}
     for name in (*filters, *columns):
         if name.partition(".")[0] not in found:

@@ -8,15 +8,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
-from tonlake.api.request.table_format import (
-    ARROW,
-    CSV,
-    JSON,
-    MEDIA_TYPES,
-    PARQUET,
-    choose_format,
-    write_csv_text,
-)
+from tonlake.api.request.table_format import ARROW, CSV, MEDIA_TYPES, PARQUET, write_csv_text
 from tonlake.lake.duck.answer import ENCODER, plain_rows
 
 NDJSON = "ndjson"
@@ -154,13 +146,3 @@ FRAMES: dict[str, Callable[[pa.Schema], Frames]] = {
 
 MARKED = frozenset({ARROW, NDJSON})
 """Formats that can report undone blocks, and so can follow the chain."""
-
-
-def choose_form(accept: str) -> str:
-    """Return the format for an Accept header; an Arrow stream by default."""
-    if NDJSON in accept.lower():
-        return NDJSON
-    chosen = choose_format(accept)
-    if chosen == JSON:
-        return NDJSON
-    return chosen if chosen in SCAN_TYPES else ARROW

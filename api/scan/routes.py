@@ -24,7 +24,8 @@ from tonlake.api.http.gate import KEY_ID, STREAMS
 from tonlake.api.http.transit import read_address
 from tonlake.api.request.call import ApiRequest
 from tonlake.api.request.snapshot import SnapshotHolder
-from tonlake.api.scan.frames import FRAMES, MARKED, SCAN_TYPES, Mark, choose_form
+from tonlake.api.request.table_format import ARROW, JSON, choose_format
+from tonlake.api.scan.frames import FRAMES, MARKED, NDJSON, SCAN_TYPES, Mark
 from tonlake.api.scan.opening import open_scan
 from tonlake.api.scan.query import Scan
 from tonlake.api.settings import ScanSettings
@@ -108,7 +109,11 @@ async def answer_scan(request: ApiRequest, body: RawBody) -> Stream:
         scan = msgspec.json.decode(body, type=Scan)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestInvalid(f"invalid scan: {error}") from error
-    form = choose_form(request.headers.get("accept", ""))
+    accept = request.headers.get("accept", "")
+    chosen = choose_format(accept) or ARROW
+    if NDJSON in accept.lower() or chosen == JSON:
+        chosen = NDJSON
+    form = chosen if chosen in SCAN_TYPES else ARROW
     if scan.follow and form not in MARKED:
         raise RequestInvalid(f"follow needs {' or '.join(SCAN_TYPES[one] for one in MARKED)}")
     state = request.app.state

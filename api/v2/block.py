@@ -1,7 +1,7 @@
 """Blocks and the network: headers, shards, signatures, proofs; configuration, sending, fees."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -25,6 +25,7 @@ from tonlake.api.chain.arguments import (
 )
 from tonlake.api.chain.block import (
     BLOCK_UNKNOWN,
+    Row,
     find_block,
     find_block_at_lt,
     find_block_at_utime,
@@ -50,8 +51,6 @@ from tonlake.ingest.derive.tvm.call import join_params
 from tonlake.ingest.derive.tvm.trace import build_external_message
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.lake.account import MASTERCHAIN, shards_overlap
-
-Row = Mapping[str, Any]
 
 DEFAULT_COUNT = 40
 """Default count of transactions of a block."""

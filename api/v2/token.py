@@ -17,7 +17,7 @@ from tonlake.api.chain.run import run_on_state
 from tonlake.api.errors import AnswerConflict, LiteServerError
 from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import Address, WrittenAddress, read_argument, render_friendly
-from tonlake.api.v2.value import render_account, render_base64, render_boc
+from tonlake.api.v2.value import render_account, render_address, render_base64, render_boc
 from tonlake.ingest.decode.block.message import read_address
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
@@ -298,8 +298,8 @@ def _read_wallet(asker: Asker) -> Found:
     return {
         "contract_type": "jetton_wallet",
         "balance": str(balance),
-        "owner": _render(owner),
-        "jetton": _render(master),
+        "owner": render_address(owner.workchain, owner.account),
+        "jetton": render_address(master.workchain, master.account),
         "jetton_wallet_code": render_boc(code),
         **_read_claim(asker),
     }
@@ -394,11 +394,7 @@ def _read_value(value: StackValue, kind: str) -> Any:  # noqa: ANN401 - one of t
 
 
 def _optional(name: str, address: Address | None) -> Found:
-    return {} if address is None else {name: _render(address)}
-
-
-def _render(address: Address) -> str:
-    return render_friendly(address, bounceable=True, test_only=False)
+    return {} if address is None else {name: render_address(address.workchain, address.account)}
 
 
 def _echo(written: WrittenAddress) -> str:

@@ -180,7 +180,10 @@ def list_entries(edge: dict[str, Any]) -> list[tuple[str, Any]]:
         key = prefix + _read_label(at["label"])
         node = at["node"]
         if node[_TYPE] == _LEAF:
-            found.append((_show_key(key), node["value"]))
+            name = str(int(key, 2)) if key else ""
+            if len(key) > MAX_NUMBER_BITS:
+                name = f"{int(key, 2):0{len(key) // 4}x}"
+            found.append((name, node["value"]))
         else:
             todo += [(f"{key}1", node["right"]), (f"{key}0", node["left"])]
     return found
@@ -193,9 +196,3 @@ def _read_label(label: dict[str, str]) -> str:
     digits = label["s"].removesuffix("_")
     length = int(label["len"] if "len" in label else label["n"])
     return f"{int(digits, 16):0{4 * len(digits)}b}"[:length] if digits else ""
-
-
-def _show_key(bits: str) -> str:
-    if len(bits) <= MAX_NUMBER_BITS:
-        return str(int(bits, 2)) if bits else ""
-    return f"{int(bits, 2):0{len(bits) // 4}x}"
