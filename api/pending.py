@@ -190,7 +190,6 @@ class PendingMessage:
         if (read["kind"], read["destination_kind"]) != (_EXTERNAL, _STANDARD):
             raise IngestError("not an external message to a standard address")
         self.boc = boc
-        self.hash: bytes = read["msg_hash"]
         self.norm: bytes = read["hash_norm"]
         self.target: tuple[int, bytes] = (read["destination_workchain"], read["destination"])
         self.first_mc_seqno = first_mc_seqno
