@@ -152,34 +152,17 @@ def create_app(
 
     ``servers`` are asked for unknown accounts and closed at shutdown; ``clock`` is for rate limits.
     """
-    http, wait_s = settings.http, settings.http.request_wait_ms / 1000
     fetcher = None if servers is None else AccountFetcher(lake_dir, servers, settings)
     meter = Meter(log_requests=settings.log.requests)
     holder = SnapshotHolder(lake_dir, settings, meter.observe_query)
     tvm = TvmPool(settings.tvm)
-    sql = SqlPool(settings.sql, settings.lake, max_bytes=http.response_bytes)
+    sql = SqlPool(settings.sql, settings.lake, max_bytes=settings.http.response_bytes)
     scans = ScanLane(settings.scan)
     hub = Hub(lake_dir, holder, settings)
     pending = PendingPool(holder, settings, tvm, hub.publish)
     hub.watch(pending.settle)
     recheck = Recheck(holder.latest, settings.lake.recheck_s)
-    layers = _Parts(
-        Connections(
-            most=count_connections(),
-            max_of_address=CONNECTION_PARTS * http.requests_in_flight,
-            max_unsent_bytes=TRANSIT_PARTS * http.response_bytes,
-        ),
-        Queues(
-            small=ThreadQueue("small", http.request_threads, wait_s),
-            large=ThreadQueue("large", http.request_threads, wait_s),
-            waiting=ThreadQueue("waiting", WAITING_THREADS, wait_s),
-        ),
-        Pulse(),
-        ResponseCache(http.cache_mib << 20),
-        holder,
-        meter,
-        AccessRules(settings.access, http.host, clock),
-    )
+    layers = _make_parts(holder, meter, settings, clock)
     meter.registry.register(ServiceCollector(holder, layers.cache, tvm, recheck, hub.count_clients))
 
     async def start_timers() -> None:
@@ -207,6 +190,30 @@ def create_app(
     application = create_application(settings, state, [start_timers, hub.start], closing)
     meter.know_routes(route.path for route in application.routes)
     return Service(wrap_application(application, layers, settings), application.state)
+
+
+def _make_parts(
+    holder: SnapshotHolder, meter: Meter, settings: Settings, clock: Callable[[], float]
+) -> _Parts:
+    """Return what the layers around the application share."""
+    http, wait_s = settings.http, settings.http.request_wait_ms / 1000
+    return _Parts(
+        Connections(
+            most=count_connections(),
+            max_of_address=CONNECTION_PARTS * http.requests_in_flight,
+            max_unsent_bytes=TRANSIT_PARTS * http.response_bytes,
+        ),
+        Queues(
+            small=ThreadQueue("small", http.request_threads, wait_s),
+            large=ThreadQueue("large", http.request_threads, wait_s),
+            waiting=ThreadQueue("waiting", WAITING_THREADS, wait_s),
+        ),
+        Pulse(),
+        ResponseCache(http.cache_mib << 20),
+        holder,
+        meter,
+        AccessRules(settings.access, http.host, clock),
+    )
 
 
 def wrap_application(application: Litestar, parts: _Parts, settings: Settings) -> ASGIApp:
