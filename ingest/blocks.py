@@ -98,11 +98,9 @@ class BlockSource(Protocol):
     def read_bundle(self, mc_seqno: int) -> McBundle:
         """Return one masterchain block and the shard blocks it commits.
 
-        Raises:
-            BlockNotYet: the node has not finished writing it.
-            BlockPruned: the node has deleted it.
-            BlockNeverHad: the node never stored it.
-            BlockCorrupt: it is stored with wrong bytes.
+        Raises BlockNotYet if the node has not finished writing it, BlockPruned if the node has
+        deleted it, BlockNeverHad if the node never stored it, BlockCorrupt if it is stored with
+        wrong bytes.
         """
 
     def read_unchecked(self, mc_seqno: int) -> McBundle:

@@ -251,8 +251,7 @@ class AccountFetcher:
     def fetch(self, call: Call, address: Address) -> FetchedAccount:
         """Fetch an account as of the newest block of the call's snapshot.
 
-        Raises:
-            SourceError: no lite server can be reached, has the state, or gives a valid proof.
+        Raises SourceError if no lite server can be reached, has the state, or gives a valid proof.
         """
         master = _identify(find_master(call))
         top = _find_top(call, master, address)

@@ -88,10 +88,8 @@ class Pictures:
     async def find(self, uri: str) -> Picture | None:
         """Return the picture at ``uri``; None if it could not, or may not, be fetched.
 
-        Concurrent requests share one fetch. A failed fetch is retried after ``RETRY_S``.
-
-        Raises:
-            ServiceBusy: too many requests wait for pictures.
+        Concurrent requests share one fetch. A failed fetch is retried after ``RETRY_S``. Raises
+        ServiceBusy if too many requests wait for pictures.
         """
         if not self._settings.enabled:
             return None

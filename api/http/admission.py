@@ -90,8 +90,7 @@ class ThreadQueue:
     def submit(self, work: Callable[[], T]) -> Future[T]:
         """Queue the work for a thread; the future raises ServiceBusy if it waited too long.
 
-        Raises:
-            ServiceBusy: the first in the queue has waited for half of the allowed time.
+        Raises ServiceBusy if the first in the queue has waited for half of the allowed time.
         """
         with suppress(StopIteration, RuntimeError):  # none waits, or the last one was just taken
             if self._clock() - next(iter(self._since_s.values())) > self._wait_s / 2:

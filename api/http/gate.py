@@ -145,8 +145,7 @@ def refuse(app: ASGIApp) -> ASGIApp:
 def read_networks(text: str) -> list[str]:
     """Return the addresses and networks of a comma-separated setting.
 
-    Raises:
-        SettingsError: an item is neither.
+    Raises SettingsError if an item is neither.
     """
     networks = [part.strip() for part in text.split(",") if part.strip()]
     for network in networks if networks != ["*"] else ():
@@ -204,8 +203,7 @@ class AccessRules:
     ) -> None:
         """Read the keys; ``host`` is the address that the service listens on.
 
-        Raises:
-            KeyFileInvalid: the key file cannot be read, or ``keys_file`` is not set.
+        Raises KeyFileInvalid if the key file cannot be read, or ``keys_file`` is not set.
         """
         path = settings.keys_file
         if settings.keys_required and not path:
@@ -250,10 +248,8 @@ class AccessRules:
 def check_key(scope: Scope, host: str) -> None:
     """Refuse a request without a key, unless the service listens only to this machine.
 
-    ``host`` is the address that the service listens on; proxied requests always need a key.
-
-    Raises:
-        KeyMissing: other machines have access, and there is no valid key.
+    ``host`` is the address that the service listens on; proxied requests always need a key. Raises
+    KeyMissing if other machines have access, and there is no valid key.
     """
     state = scope["state"]
     if not (is_own_machine(host) and FORWARDED not in state) and KEY_ID not in state:

@@ -52,8 +52,7 @@ class MethodResult(msgspec.Struct, frozen=True):
     def address(self, at: int = 0) -> str | None:
         """Return the friendly address in cell or slice ``at``; None for addr_none.
 
-        Raises:
-            RequestInvalid: the value is not an address.
+        Raises RequestInvalid if the value is not an address.
         """
         try:
             value = from_tvm(self.stack[at])
@@ -127,9 +126,8 @@ class Account:
     def transactions(self, limit: int = 100, offset: int = 0) -> Result:
         """Return its transactions, newest first: the columns of ``transactions``, and trace_id.
 
-        Raises:
-            RequestInvalid: ``limit`` or ``offset`` is negative.
-            NotCovered: none is found, and the lake has gaps.
+        Raises RequestInvalid if ``limit`` or ``offset`` is negative, NotCovered if none is found,
+        and the lake has gaps.
         """
         if min(limit, offset) < 0:
             raise RequestInvalid(f"limit {limit} or offset {offset} is negative")
@@ -246,8 +244,7 @@ def find_address(opened: Opened, name: str) -> Address:
 def find_seqno(call: Call, at: int | str | datetime | None) -> int | None:
     """Return the last masterchain block up to a time; a seqno unchanged, None for the newest.
 
-    Raises:
-        NotCovered: the lake begins later, or the block is in one of its holes.
+    Raises NotCovered if the lake begins later, or the block is in one of its holes.
     """
     if at is None or isinstance(at, int):
         return at

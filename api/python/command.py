@@ -34,8 +34,7 @@ HELP = "TL-B, an ABI (Tact, Tolk) or a built-in layout by name; messages that ma
 def read_signature(text: str) -> str:
     """Return a signature; for ``@FILE`` the content of the file.
 
-    Raises:
-        UsageError: the file cannot be read.
+    Raises UsageError if the file cannot be read.
     """
     if not text.startswith("@"):
         return text

@@ -175,9 +175,8 @@ class Lake:
     def account(self, name: str) -> Account:
         """Return an account by its address, raw or friendly, or by a domain such as ``name.ton``.
 
-        Raises:
-            AddressInvalid: ``name`` is neither.
-            AnswerNotFound: the lake has no wallet for the domain.
+        Raises AddressInvalid if ``name`` is neither, AnswerNotFound if the lake has no wallet for
+        the domain.
         """
         with self._opened.source.naming_faults():
             return Account(self._opened, find_address(self._opened, name))
@@ -210,9 +209,8 @@ class Lake:
     def trace(self, any_hash: str | bytes) -> Trace:
         """Return the trace of a transaction or message by its hash: bytes, hex or base64.
 
-        Raises:
-            RequestInvalid: it is not a hash.
-            AnswerNotFound: the lake has no such transaction or message.
+        Raises RequestInvalid if it is not a hash, AnswerNotFound if the lake has no such
+        transaction or message.
         """
         if isinstance(any_hash, str):
             try:
@@ -229,18 +227,15 @@ class Lake:
     def at(self, snapshot: int | None = None) -> Lake:
         """Return the same lake as of another commit, by default the newest.
 
-        Raises:
-            SnapshotNotFound: there is no such commit.
+        Raises SnapshotNotFound if there is no such commit.
         """
         return Lake(self._opened.source.open(snapshot))
 
     def follow(self, *, poll_s: float = 0.2, timeout_s: float | None = None) -> Iterator[Commit]:
         """Yield each commit after this snapshot as soon as it appears; ``at`` opens it.
 
-        Stop after ``timeout_s`` without a new commit, by default never.
-
-        Raises:
-            SnapshotNotFound: the lake is in object storage, where it does not change.
+        Stop after ``timeout_s`` without a new commit, by default never. Raises SnapshotNotFound if
+        the lake is in object storage, where it does not change.
         """
         place = self._opened.source.place
         if isinstance(place, str):
@@ -304,10 +299,8 @@ def demo() -> Lake:
 def decode(boc: bytes | str) -> dict[str, Any]:
     """Decode a message body given as a bag of cells in bytes, hex or base64.
 
-    The result has the fields of the body's layout, and its name under ``@type``.
-
-    Raises:
-        RequestInvalid: ``boc`` is not a bag of cells, or no layout matches.
+    The result has the fields of the body's layout, and its name under ``@type``. Raises
+    RequestInvalid if ``boc`` is not a bag of cells, or no layout matches.
     """
     found = decode_text(boc.hex() if isinstance(boc, bytes) else boc)
     if "error" in found:

@@ -57,9 +57,8 @@ class RemoteLake:
     ) -> Result:
         """Run a statement as ``Lake.sql``; the service needs [sql] enabled.
 
-        Raises:
-            UpstreamRefusal: the service refuses, with its status and text.
-            httpx.HTTPError: the service cannot be reached.
+        Raises UpstreamRefusal if the service refuses, with its status and text; httpx.HTTPError if
+        the service cannot be reached.
         """
         body: dict[str, object] = {"query": put_values(statement, parameters)}
         if signature:
@@ -191,10 +190,7 @@ class RemoteAccount:
 def connect(url: str, *, key: str = "", timeout_s: float = TIMEOUT_S) -> RemoteLake:
     """Return the lake of a service, such as ``https://lake.example.org``, without connecting.
 
-    ``key`` is an API key of the service.
-
-    Raises:
-        RequestInvalid: ``url`` is not an HTTP URL.
+    ``key`` is an API key of the service. Raises RequestInvalid if ``url`` is not an HTTP URL.
     """
     parsed = httpx.URL(url)
     if parsed.scheme not in {"http", "https"} or not parsed.host:

@@ -120,11 +120,7 @@ class Result:
         return self._table.__arrow_c_stream__(requested_schema)
 
     def pl(self) -> pl.DataFrame:
-        """Return the rows as a Polars frame.
-
-        Raises:
-            ImportError: Polars is not installed.
-        """
+        """Return the rows as a Polars frame; raise ImportError if Polars is not installed."""
         need("polars", "Result.pl()")
         import polars  # noqa: ICN001, PLC0415 - an extra
 
@@ -135,9 +131,7 @@ class Result:
         """Return the rows as a pandas frame; scaled amounts as doubles, which can be plotted.
 
         Whole decimals, such as amounts in the smallest unit, stay exact: Python's ``Decimal``.
-
-        Raises:
-            ImportError: pandas is not installed.
+        Raises ImportError if pandas is not installed.
         """
         need("pandas", "Result.df()")
         table = self._table

@@ -73,8 +73,7 @@ class Trace:
     def transactions(self) -> list[Transaction]:
         """Its transactions with their messages, by logical time.
 
-        Raises:
-            RequestInvalid: the trace is too large to show.
+        Raises RequestInvalid if the trace is too large to show.
         """
         known = self._found.transactions
         if not known:
@@ -83,11 +82,7 @@ class Trace:
 
     @property
     def actions(self) -> list[TraceAction]:
-        """Its actions, in order.
-
-        Raises:
-            NotDerived: the traces of this lake are not classified.
-        """
+        """Its actions, in order; raise NotDerived if the traces of this lake are not classified."""
         with self._lock:
             return [
                 TraceAction(
@@ -126,10 +121,8 @@ class Trace:
     def tree(self) -> str:
         """Return its transactions as lines of text, each below the one that sent its message.
 
-        A line has the account, the name of the call, the value in TON, and ✗ if it failed.
-
-        Raises:
-            RequestInvalid: the trace is too large to show.
+        A line has the account, the name of the call, the value in TON, and ✗ if it failed. Raises
+        RequestInvalid if the trace is too large to show.
         """
         lines = []
         with self._lock, self._opened.source.naming_faults():
@@ -145,8 +138,7 @@ class Trace:
     def picture(self) -> str:
         """Return a standalone HTML page with the actions and the tree, as in the explorer.
 
-        Raises:
-            RequestInvalid: the trace is too large to show.
+        Raises RequestInvalid if the trace is too large to show.
         """
         style = files("tonlake.api.explorer").joinpath("static", "explorer.css")
         with self._lock, self._opened.source.naming_faults():

@@ -97,14 +97,10 @@ class SnapshotHolder:
         """Return a reader of the newest snapshot, or of commit ``number``.
 
         With ``mc_seqno`` it reads the lake as of that masterchain block, by SQL only. With
-        ``at_once`` it reads no files: no SQL, no cells, only cached row groups.
-
-        Raises:
-            QueryNeeded: ``at_once``, but the snapshot is not open yet.
-            LakeNotFound: the lake has no commits yet.
-            SnapshotNotFound: there is no commit with that number.
-            NotCovered: the lake does not have the masterchain block.
-            LakeCorrupt: a file differs from what was committed.
+        ``at_once`` it reads no files: no SQL, no cells, only cached row groups. Raises QueryNeeded
+        if ``at_once``, but the snapshot is not open yet; LakeNotFound if the lake has no commits
+        yet; SnapshotNotFound if there is no commit with that number; NotCovered if the lake does
+        not have the masterchain block; LakeCorrupt if a file differs from what was committed.
         """
         if at_once:
             opened = self._find_open(number)

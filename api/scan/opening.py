@@ -114,10 +114,8 @@ def open_scan(
 ) -> Scanner:
     """Open a scan of a local lake, or of one in ``storage``; ``reader`` finds blocks of times.
 
-    Raises:
-        RequestInvalid: a table, column, value or position is invalid.
-        CursorRefused: the cursor is not of this lake.
-        BlocksLacking: the lake does not have the blocks.
+    Raises RequestInvalid if a table, column, value or position is invalid; CursorRefused if the
+    cursor is not of this lake; BlocksLacking if the lake does not have the blocks.
     """
     source = make_source(scan, settings, storage or reader.snapshot.lake_dir)
     if scan.cursor is not None and scan.start is not None:
@@ -191,8 +189,7 @@ def _read_time(text: str) -> float:
 def choose_rows(table: ScannedTable, chosen: TableScan) -> ScannedTable:
     """Return a table with only the columns and rows that a scan asks for.
 
-    Raises:
-        RequestInvalid: a column does not exist, or a value does not fit its column.
+    Raises RequestInvalid if a column does not exist, or a value does not fit its column.
     """
     selections = tuple(
         tuple(_read_filter(table, column, values) for column, values in each.items())

@@ -97,10 +97,8 @@ _RENAMED = {"start": "from", "stop": "to"}
 def convert_scan(table: str | Mapping[str, Any], options: dict[str, Any]) -> Scan:
     """Return a scan from Python values; single selections and values need no list.
 
-    ``table`` is a name, or maps names of several tables to their ``where`` and ``columns``.
-
-    Raises:
-        RequestInvalid: an option does not exist or has a value of the wrong type.
+    ``table`` is a name, or maps names of several tables to their ``where`` and ``columns``. Raises
+    RequestInvalid if an option does not exist or has a value of the wrong type.
     """
     fields = {
         _RENAMED.get(name, name): value.isoformat() if isinstance(value, datetime) else value

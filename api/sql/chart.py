@@ -208,10 +208,8 @@ def draw_chart(
 ) -> Drawing:
     """Draw a result of ``columns`` (names and Arrow types), with values as in JSON.
 
-    Empty parts of the choice are chosen: names become bars, numbers and times lines.
-
-    Raises:
-        ChartUnfit: the result cannot be drawn as requested.
+    Empty parts of the choice are chosen: names become bars, numbers and times lines. Raises
+    ChartUnfit if the result cannot be drawn as requested.
     """
     if len(rows) < 2:  # noqa: PLR2004 - one point makes no chart
         raise ChartUnfit("a chart needs two rows")

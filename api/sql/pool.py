@@ -91,13 +91,10 @@ class SqlPool:
     ) -> Answer:
         """Run a statement on a snapshot and return up to ``max_rows`` rows.
 
-        ``signatures`` are layouts of message bodies that the statement can read as tables.
-
-        Raises:
-            RequestInvalid: the statement is invalid or exceeds a limit.
-            SqlBusy: too many statements are running and waiting.
-            SqlUnavailable: this machine cannot run statements safely.
-            LakeCorrupt: a file that the statement may have read is damaged.
+        ``signatures`` are layouts of message bodies that the statement can read as tables. Raises
+        RequestInvalid if the statement is invalid or exceeds a limit, SqlBusy if too many
+        statements are running and waiting, SqlUnavailable if this machine cannot run statements
+        safely, LakeCorrupt if a file that the statement may have read is damaged.
         """
         self._take_place()
         try:

@@ -44,10 +44,8 @@ def check_origin(request: ApiRequest, hosts: str) -> None:
     """Refuse a request from a page of another origin, or under a foreign host name.
 
     Links from other sites pass: they show a statement without running it. ``hosts`` are names
-    allowed besides IP addresses and private names, separated by commas.
-
-    Raises:
-        OriginForbidden: the request is refused.
+    allowed besides IP addresses and private names, separated by commas. Raises OriginForbidden if
+    the request is refused.
     """
     own = _read_header(request, b"host")
     names = {part.strip().lower() for part in hosts.split(",")}
@@ -169,10 +167,8 @@ OFF = "SQL over HTTP is off: set [sql] enabled (TONLAKE_SQL_ENABLED=1) to turn i
 def answer_sql(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """Run the statement in ``query`` or in the body: plain text, a form, or JSON.
 
-    Without a statement, return the SQL page.
-
-    Raises:
-        OriginForbidden: the request comes from another origin, even one in ``[http] cors_origins``.
+    Without a statement, return the SQL page. Raises OriginForbidden if the request comes from
+    another origin, even one in ``[http] cors_origins``.
     """
     check_origin(request, request.app.state.settings.sql.hosts)
     arguments = read_arguments(request)

@@ -164,8 +164,7 @@ class Bounds(msgspec.Struct, frozen=True):
 def confine(bounds: Bounds, readable: Iterable[Path]) -> None:
     """Irrevocably drop all privileges except reading; a user that cannot read is not taken.
 
-    Raises:
-        SqlUnavailable: the process could still write and must not continue.
+    Raises SqlUnavailable if the process could still write and must not continue.
     """
     held = read_address_space()  # another user may not reach what reads it
     own_user = _change_user(bounds.user, readable)

@@ -48,8 +48,7 @@ _RUNNING = "query"
 def check_hidden(query: str) -> None:
     """Refuse a statement that could show settings of the database.
 
-    Raises:
-        QueryError: the statement names a setting, or a function that runs text as SQL.
+    Raises QueryError if the statement names a setting, or a function that runs text as SQL.
     """
     found = _SETTINGS.search(query)
     name = found[0] if found else None
@@ -109,10 +108,8 @@ _EVERY_TYPE = """
 def answer_job(job: Job) -> tuple[Head, bytes]:
     """Open the snapshot, confine this process and run the statement.
 
-    Raises:
-        LakeError: the lake is damaged or the statement is invalid.
-        SignatureInvalid: a signature is invalid.
-        SqlUnavailable: the process cannot be confined.
+    Raises LakeError if the lake is damaged or the statement is invalid, SignatureInvalid if a
+    signature is invalid, SqlUnavailable if the process cannot be confined.
     """
     lake_dir = name_folder_of_process()  # DuckDB shows the paths that it may read
     damage = [LakeCorrupt(*each) for each in job.damaged]

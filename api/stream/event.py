@@ -61,11 +61,7 @@ class Cursor(NamedTuple):
 
 
 def parse_cursor(text: str) -> Cursor:
-    """Parse an event id.
-
-    Raises:
-        ConversionError: ``text`` is not an event id.
-    """
+    """Parse an event id; raise ConversionError if ``text`` is not an event id."""
     match = _CURSOR.fullmatch(text)
     if match is None or max(map(int, match.groups())) > INT64_MAX:
         raise ConversionError(text)

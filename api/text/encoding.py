@@ -69,8 +69,7 @@ class WrittenAddress(msgspec.Struct, frozen=True):
 def read_address(text: str) -> WrittenAddress:
     """Parse a raw address in any letter case, or a friendly one, which may mix both alphabets.
 
-    Raises:
-        AddressInvalid: ``text`` is neither, or has a wrong tag or checksum.
+    Raises AddressInvalid if ``text`` is neither, or has a wrong tag or checksum.
     """
     try:
         raw = read_raw_address(text)
@@ -105,8 +104,7 @@ def render_friendly(
 ) -> str:
     """Return the 48-character user-friendly form (TEP-2).
 
-    Raises:
-        AddressInvalid: the workchain does not fit in 8 bits.
+    Raises AddressInvalid if the workchain does not fit in 8 bits.
     """
     if not -128 <= address.workchain <= 127:  # noqa: PLR2004
         raise AddressInvalid(str(address), "its workchain has no friendly form")
@@ -193,9 +191,8 @@ _TYPED = "tvm.stackEntry"
 def decode_stack(items: Sequence[Any]) -> tuple[StackValue, ...]:
     """Parse the arguments of a get-method, deepest in the stack first.
 
-    Raises:
-        RequestInvalid: an entry does not fit its type, or there are too many entries.
-        StackTypeUnknown: an entry has an unknown type.
+    Raises RequestInvalid if an entry does not fit its type, or there are too many entries;
+    StackTypeUnknown if an entry has an unknown type.
     """
     numbers = count()
     return tuple(_read_entry(item, 0, numbers) for item in items)
@@ -248,8 +245,7 @@ def _open(value: object, key: str) -> Any:  # noqa: ANN401 - JSON of any shape
 def read_number(value: object) -> int:
     """Parse a TVM integer: a JSON number, or decimal or hexadecimal text.
 
-    Raises:
-        RequestInvalid: it is not an integer, or does not fit in 257 bits.
+    Raises RequestInvalid if it is not an integer, or does not fit in 257 bits.
     """
     number = value if isinstance(value, int) and not isinstance(value, bool) else None
     if isinstance(value, str) and (match := _INTEGER.fullmatch(value)):

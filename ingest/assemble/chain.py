@@ -119,11 +119,9 @@ def read_heads(lake_dir: Path, state: LogState, seqnos: Range) -> dict[int, McHe
 def check_origin(source: BlockSource, lake_dir: Path, state: LogState, requested: Span) -> None:
     """Verify that lake and source have the same zero state and newest common block.
 
-    The common block is the newest of ``requested`` that both may have. If either lacks it, only
-    the zero states are compared, as far as both are known.
-
-    Raises:
-        SourceForeign: the lake belongs to another network or another chain.
+    The common block is the newest of ``requested`` that both may have. If either lacks it, only the
+    zero states are compared, as far as both are known. Raises SourceForeign if the lake belongs to
+    another network or another chain.
     """
     check_network(source, lake_dir, state)
     shared = [last for first, last in state.ranges if first <= requested.last]
@@ -155,10 +153,8 @@ def find_last_common(
 ) -> int:
     """Return the newest masterchain block that the lake has in common with the node.
 
-    That is the lake's newest one if the node continues from it, or no longer has it.
-
-    Raises:
-        SourceError: the last ``max_mc_blocks`` blocks of the lake all differ from the node's.
+    That is the lake's newest one if the node continues from it, or no longer has it. Raises
+    SourceError if the last ``max_mc_blocks`` blocks of the lake all differ from the node's.
     """
     newest = state.ranges[-1][1]
     top = min(newest, node_last)

@@ -106,10 +106,8 @@ def assemble(transactions: pa.Table, messages: pa.Table, before: OpenTraces) -> 
     """Join a batch of rows of ``transactions`` and ``messages`` to the open traces in ``before``.
 
     A part is a transaction of the batch or a trace open in ``before``; parts are numbered in that
-    order, and each has at most one message that ties it to a parent.
-
-    Raises:
-        TraceImpossible: the messages form a cycle, which no chain can contain.
+    order, and each has at most one message that ties it to a parent. Raises TraceImpossible if the
+    messages form a cycle, which no chain can contain.
     """
     batch = transactions.select(TRANSACTION_COLUMNS)
     messages = messages.select(MESSAGE_COLUMNS)
@@ -328,9 +326,8 @@ class TraceFiles:
     ) -> Derivation:
         """Return the trace files that follow from another range of base rows.
 
-        Raises:
-            TraceImpossible: the messages form a cycle.
-            TracesMissing: the lake has transactions without traces.
+        Raises TraceImpossible if the messages form a cycle, TracesMissing if the lake has
+        transactions without traces.
         """
         if TRANSACTIONS.name in state.by_table and not state.by_table.keys() & TRACE_TABLES:
             raise TracesMissing(

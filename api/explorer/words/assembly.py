@@ -64,10 +64,8 @@ def disassemble(
 ) -> str:
     """Return the instructions in a bag of cells, one per line.
 
-    ``names`` are candidate names of get-methods, ``libraries`` bags of cells by hash.
-
-    Raises:
-        BocError: ``boc`` is not a bag of cells.
+    ``names`` are candidate names of get-methods, ``libraries`` bags of cells by hash. Raises
+    BocError if ``boc`` is not a bag of cells.
     """
     methods = _ENTRIES | {method_id(name): name for name in names}
     listing = _Listing(methods, libraries or {})
@@ -150,8 +148,7 @@ class _Listing:
     def _read_instruction(self, reader: Reader) -> tuple[str, list[Block]]:
         """Return an instruction with its operands, and writers of the blocks below it.
 
-        Raises:
-            VmError: the code is not an instruction, or ends inside one.
+        Raises VmError if the code is not an instruction, or ends inside one.
         """
         found = find_instruction(peek(reader))
         if found is None:

@@ -39,10 +39,8 @@ def read_contracts(
 ) -> list[Row]:
     """Return contracts at these addresses (empty: any) as of a block, from the query ``name``.
 
-    Raises:
-        NotDerived: contracts of this lake were not detected.
-        NotCovered: the lake does not cover the block, or the result is empty and a gap may be
-            the cause.
+    Raises NotDerived if contracts of this lake were not detected, NotCovered if the lake does not
+    cover the block, or the result is empty and a gap may be the cause.
     """
     check_derived(call, name)
     check_mc_seqno(call.reader, mc_seqno)

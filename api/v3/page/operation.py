@@ -87,8 +87,7 @@ def read_extents(reader: Reader) -> list[Extent]:
 def check_mc_seqno(reader: Reader, mc_seqno: int | None) -> None:
     """Refuse a masterchain seqno, if one is given, that the lake does not cover.
 
-    Raises:
-        NotCovered: with TON Center's text, and the covered ranges.
+    Raises NotCovered with TON Center's text, and the covered ranges.
     """
     ranges = reader.snapshot.ranges
     if mc_seqno is not None and not any(first <= mc_seqno <= last for first, last in ranges):
@@ -100,8 +99,7 @@ def check_mc_seqno(reader: Reader, mc_seqno: int | None) -> None:
 def check_seqno(reader: Reader, workchain: int | None, shard: int | None, seqno: int) -> None:
     """Refuse a seqno that is outside the covered range of every requested shard.
 
-    Raises:
-        NotCovered: with the covered seqnos of each shard.
+    Raises NotCovered with the covered seqnos of each shard.
     """
     rows = reader.rows("v3/seqno_ranges", workchain=workchain, shard=shard)
     held = [(row["first_seqno"], row["last_seqno"]) for row in rows]
@@ -117,10 +115,7 @@ def check_accounts_known(
     """Refuse unknown accounts that may exist as of a block, the newest by default.
 
     An account missing from the lake does not exist if the lake is complete since the zero state or
-    the baseline.
-
-    Raises:
-        NotCovered: with the first such account and the covered ranges.
+    the baseline. Raises NotCovered with the first such account and the covered ranges.
     """
     ranges = reader.snapshot.known_ranges
     if reader.snapshot.has_every_account(ranges[-1][1] if mc_seqno is None else mc_seqno):
@@ -157,8 +152,7 @@ def check_no_gap(
 ) -> None:
     """Refuse an empty result that a gap of the lake may have caused.
 
-    Raises:
-        NotCovered: neither span lies within one contiguous range.
+    Raises NotCovered if neither span lies within one contiguous range.
     """
     ranges = reader.snapshot.ranges
     if describe_gaps(ranges) is None:
@@ -176,10 +170,7 @@ def check_no_contract_missing(reader: Reader, mc_seqno: int | None = None) -> No
     """Refuse an empty list of contracts as of a block (default: newest) if a gap may be the cause.
 
     If the baseline was read from a later state than its own, contracts touched in between may not
-    have been detected.
-
-    Raises:
-        NotCovered: changes of states are missing.
+    have been detected. Raises NotCovered if changes of states are missing.
     """
     snapshot = reader.snapshot
     at_block = snapshot.last_mc_seqno if mc_seqno is None else mc_seqno
@@ -195,8 +186,7 @@ def check_no_contract_missing(reader: Reader, mc_seqno: int | None = None) -> No
 def check_spans(reader: Reader, utime: Bounds, *lts: Bounds) -> None:
     """Refuse a span of time, or spans of logical time, that the lake does not cover at all.
 
-    Raises:
-        NotCovered: with the covered times.
+    Raises NotCovered with the covered times.
     """
     for what, (first, last) in (("time", utime), *(("logical time", lt) for lt in lts)):
         if first is None and last is None:
@@ -300,9 +290,8 @@ class SpanPage(SortedPage, frozen=True, kw_only=True):
     def check_covered(self, reader: Reader, *, may_lie_in_gap: bool = True) -> None:
         """Refuse an empty result that missing blocks may have caused.
 
-        Raises:
-            NotCovered: the lake does not cover the spans at all, or the requested rows
-                ``may_lie_in_gap``.
+        Raises NotCovered if the lake does not cover the spans at all, or the requested rows
+        ``may_lie_in_gap``.
         """
         utime, lt = self.spans
         check_spans(reader, utime, lt)
@@ -380,8 +369,7 @@ def write_answer(answered: object, form: str | None, settings: HttpSettings) -> 
 def check_page(query: P, settings: HttpSettings) -> P:
     """Set defaults of limit, offset and sort, and check them, if the operation has them.
 
-    Raises:
-        RequestInvalid: the limit is too large, or the sort order unknown.
+    Raises RequestInvalid if the limit is too large, or the sort order unknown.
     """
     if isinstance(query, SortedPage) and query.sort == "":
         raise RequestInvalid("wrong value for sort parameter")
@@ -402,11 +390,8 @@ R = TypeVar("R", bound=msgspec.Struct)
 def read_body(body: bytes, kind: type[R], required: Sequence[str] = ()) -> R:
     """Return the object of a body; a field that is null counts as absent.
 
-    Clients write null for omitted fields, and TON Center accepts that.
-
-    Raises:
-        RequestInvalid: the body is not such an object.
-        CredentialMissing: a required field is absent or empty.
+    Clients write null for omitted fields, and TON Center accepts that. Raises RequestInvalid if the
+    body is not such an object, CredentialMissing if a required field is absent or empty.
     """
     try:
         fields = msgspec.json.decode(body)

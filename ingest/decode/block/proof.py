@@ -154,11 +154,8 @@ def check_proof(proof: bytes, block_id: BlockId) -> SignatureSet | None:
     """Verify that a proof belongs to a block; return its signatures, not verified yet.
 
     Every bit is checked: the id, the Merkle proof (root hash of the block) and the form of the
-    signatures. None if it has no signatures.
-
-    Raises:
-        DecodeError: it belongs to another block, or its signatures are malformed.
-        BocError: it is not a bag of cells, or a cell ends too early.
+    signatures. None if it has no signatures. Raises DecodeError if it belongs to another block, or
+    its signatures are malformed; BocError if it is not a bag of cells, or a cell ends too early.
     """
     tree = parse_boc(proof)
     start = tree.slice(tree.roots[0])

@@ -400,11 +400,8 @@ def decode_transaction(
 
     Columns known only from the block (workchain, shard, block_seqno, mc_seqno) are None. Without
     ``global_version`` that of mainnet at the time of the transaction is assumed, as far as it
-    decides between ihr_fee and extra_flags.
-
-    Raises:
-        BocError: ``data`` is not a bag of cells.
-        DecodeError: it does not contain exactly one transaction.
+    decides between ihr_fee and extra_flags. Raises BocError if ``data`` is not a bag of cells,
+    DecodeError if it does not contain exactly one transaction.
     """
     tree = parse_boc(data)
     if len(tree.roots) != 1:

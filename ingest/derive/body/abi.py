@@ -87,8 +87,7 @@ class _Abi(msgspec.Struct, frozen=True):
 def read_abi(text: str) -> list[Constructor]:
     """Return the messages and structures of an ABI.
 
-    Raises:
-        SignatureInvalid: ``text`` is not an ABI, or has an unknown type.
+    Raises SignatureInvalid if ``text`` is not an ABI, or has an unknown type.
     """
     try:
         abi = msgspec.json.decode(text.encode("utf-8", "replace"), type=_Abi)

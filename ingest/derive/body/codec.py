@@ -99,8 +99,7 @@ class Work:
     def assemble(self, text: str) -> str:
         """Return a text with all that its marks stand for.
 
-        Raises:
-            BocError: a bag shows wrong hashes, its own or of Merkle cells.
+        Raises BocError if a bag shows wrong hashes, its own or of Merkle cells.
         """
         if self._rests:
             bags = serialize_rests(self._tree, list(self._rests.values()))

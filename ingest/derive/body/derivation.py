@@ -49,8 +49,7 @@ def rederive_bodies(
 ) -> Derivation | None:
     """Return the files of bodies to derive in a scope; None if no range needs one.
 
-    Raises:
-        LakeCorrupt: a file of messages is damaged.
+    Raises LakeCorrupt if a file of messages is damaged.
     """
     messages, bodies = (
         _list_by_place(state, MESSAGES.name),

@@ -27,8 +27,7 @@ MAX_KEPT = 8192
 def read_tables(signatures: Iterable[str]) -> list[BodyTable]:
     """Return the tables that signatures define, one for each name.
 
-    Raises:
-        SignatureInvalid: a signature cannot be parsed.
+    Raises SignatureInvalid if a signature cannot be parsed.
     """
     layouts = [layout for text in signatures for layout in parse_signature(text)]
     if not layouts:

@@ -33,10 +33,8 @@ MAX_INSTANCES = 500
 def instantiate(constructors: Sequence[Constructor]) -> list[Constructor]:
     """Return constructors without parameters: those with some once for each use.
 
-    A body, such as that of ``= InternalMsgBody n``, is used by none.
-
-    Raises:
-        BodyError: a type is used with the wrong number of arguments, or makes too many types.
+    A body, such as that of ``= InternalMsgBody n``, is used by none. Raises BodyError if a type is
+    used with the wrong number of arguments, or makes too many types.
     """
     return _Instances(constructors).run()
 

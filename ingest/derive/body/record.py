@@ -346,10 +346,8 @@ def decode_layout(
 
     The body begins ``bits`` before the end of a cell, with an opcode. Data after the layout are
     ignored, as in TON Center, unless the layout must be whole, or they have more bits than what it
-    reads, and it reads no reference: then the opcode is that of another layout.
-
-    Raises:
-        BodyLimit: decoding takes more work than is allowed.
+    reads, and it reads no reference: then the opcode is that of another layout. Raises BodyLimit if
+    decoding takes more work than is allowed.
     """
     for record in work.layouts.get(value >> bits - OPCODE_BITS & _OPCODE_MASK, ()):
         try:

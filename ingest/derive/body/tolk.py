@@ -85,10 +85,8 @@ def read_tolk_abi(text: str) -> list[Constructor]:
     """Return the structures of an ABI, of which those with 32-bit prefixes are messages.
 
     A type that has no layout of its own here (unions, maps, generic structures) is shown raw, with
-    all that follows it.
-
-    Raises:
-        SignatureInvalid: ``text`` is not such an ABI, or has a type number that does not exist.
+    all that follows it. Raises SignatureInvalid if ``text`` is not such an ABI, or has a type
+    number that does not exist.
     """
     try:
         abi = msgspec.json.decode(text.encode("utf-8", "replace"), type=_TolkAbi)

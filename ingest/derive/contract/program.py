@@ -63,10 +63,8 @@ class Program:
     ) -> Ended:
         """Run a get-method of an account with this code; ``library`` is what the code refers to.
 
-        The last argument is the method id. The stack has values of detectors.
-
-        Raises:
-            BocError: a value left on the stack is nested too deeply to be read.
+        The last argument is the method id. The stack has values of detectors. Raises BocError if a
+        value left on the stack is nested too deeply to be read.
         """
         stack = [_enter_tree(value) for value in arguments]
         source = Source(data.tree)

@@ -93,10 +93,8 @@ class GetMethodSession:
     def ask(self, question: Question, mc_seqno: int) -> list[Value]:
         """Return the stack that a get-method leaves after a masterchain block.
 
-        Raises:
-            Mismatch: there is no such contract or method, or it failed.
-            NotRun: no engine could run the method.
-            NotLoaded: a state, or its cells, must be looked up first.
+        Raises Mismatch if there is no such contract or method, or it failed; NotRun if no engine
+        could run the method; NotLoaded if a state, or its cells, must be looked up first.
         """
         state = self._world.find_state(question.address, mc_seqno)
         if state is None or state.code_hash is None:

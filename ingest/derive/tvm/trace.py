@@ -189,10 +189,8 @@ def build_external_message(
 ) -> bytes:
     """Return an external message as wallets send it: no source, no import fee, body by reference.
 
-    ``state_init`` is code and data as bags, as is the body; (None, None) sends no StateInit.
-
-    Raises:
-        BocError: a bag is invalid, or the workchain does not fit into 8 bits.
+    ``state_init`` is code and data as bags, as is the body; (None, None) sends no StateInit. Raises
+    BocError if a bag is invalid, or the workchain does not fit into 8 bits.
     """
     tree = CellTree()
     builder = CellBuilder(tree).store_uint(_EXT_IN, 2).store_uint(_ADDR_NONE, 2)
@@ -242,9 +240,8 @@ def estimate_unaccepted(
     """Return the fees of a message that is not accepted: no gas, no actions.
 
     Account and message are bags, ``params`` is the configuration by number, ``now`` Unix seconds.
-
-    Raises:
-        DecodeError: the configuration lacks the prices, or the message has no standard destination.
+    Raises DecodeError if the configuration lacks the prices, or the message has no standard
+    destination.
     """
     workchain, address = read_destination(message)
     if is_special(params, workchain, address):

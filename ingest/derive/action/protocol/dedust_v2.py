@@ -34,10 +34,8 @@ def read_order(block: Block) -> Body:
     """Return a reader at the payload of a carrier, the order to the pool.
 
     TL-B: pay_native#a5a7cbf8 query_id:uint64 amount:Coins payload:^Cell config:^Cell;
-    pay_jetton#cbc33949 payload:^Cell config:^Cell, as forward payload.
-
-    Raises:
-        LookupError: the jettons have no such payload.
+    pay_jetton#cbc33949 payload:^Cell config:^Cell, as forward payload. Raises LookupError if the
+    jettons have no such payload.
     """
     if block.type != JETTON_TRANSFER:
         return block.arguments().child()
@@ -261,8 +259,7 @@ _SIDE_FIELDS = ("asset", "amount", "user_jetton_wallet_", "target_asset_", "targ
 def _read_target(brought: Block) -> tuple[int, int]:
     """Return the requested deposit: deposit#c9a015da x:Coins y:Coins min_liquidity:Coins.
 
-    Raises:
-        ActionUnreadable: the order of the carrier is another one.
+    Raises ActionUnreadable if the order of the carrier is another one.
     """
     order = read_order(brought)
     if order.uint(32) != DEPOSIT:

@@ -58,10 +58,8 @@ def read_asset(body: Body, tag_bits: int) -> str | None:
     """Read an asset: None for coins and for extra currencies, else the jetton's master.
 
     TL-B: native$00; jetton$01 workchain_id:int8 address:bits256; extra_currency$10
-    currency_id:int32. DeDust has tags of four bits, Swap.Coffee of two.
-
-    Raises:
-        ActionUnreadable: the tag is unknown.
+    currency_id:int32. DeDust has tags of four bits, Swap.Coffee of two. Raises ActionUnreadable if
+    the tag is unknown.
     """
     kind = body.uint(tag_bits)
     if kind == _NATIVE:

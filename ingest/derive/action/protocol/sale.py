@@ -46,8 +46,7 @@ class Deployment(NamedTuple):
 def read_deployment(address: str, init_state: bytes) -> Deployment | None:
     """Return the contract that a StateInit deploys at an account; None if it lacks code or data.
 
-    Raises:
-        BocError: ``init_state`` is not a StateInit.
+    Raises BocError if ``init_state`` is not a StateInit.
     """
     tree = parse_boc(init_state)
     start = tree.slice(tree.roots[0])

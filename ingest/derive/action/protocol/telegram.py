@@ -81,10 +81,8 @@ def list_messages(body: CellSlice) -> Iterator[int]:
 
     The common fields are followed by send_mode:uint8 message:^MessageRelaxed, or by
     messages_count:uint8 first_chunk:(Maybe ^Chunk), where a chunk is next:(Maybe ^Chunk) and items
-    of send_mode:uint8 message:^MessageRelaxed.
-
-    Raises:
-        ActionUnreadable: the number of messages differs.
+    of send_mode:uint8 message:^MessageRelaxed. Raises ActionUnreadable if the number of messages
+    differs.
     """
     body.skip(SIGNATURE_BITS)
     opcode = body.load_uint(32)

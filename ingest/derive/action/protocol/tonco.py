@@ -35,9 +35,7 @@ def read_payment(block: Block) -> Payment:
 
     TL-B: query_id:uint64 reciever0:MsgAddress reciever1:MsgAddress exit_code:uint32 seqno:uint64
     coinsinfo_cell:(Maybe ^[amount0:Coins jetton0:MsgAddress amount1:Coins jetton1:MsgAddress]).
-
-    Raises:
-        LookupError: it has no amounts.
+    Raises LookupError if it has no amounts.
     """
     *_, exit_code, _, coins = block.fields().take("address", "address", 32, 64, "maybe_ref")
     if coins is None:

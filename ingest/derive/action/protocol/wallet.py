@@ -61,8 +61,7 @@ _SUCCESSES = frozenset((0, 1, None))
 def _read_changes(body: Body) -> tuple[list[tuple[int, str | None]], bool | None]:
     """Read a request from ``out_actions`` on: its changes, and whether it allows signatures.
 
-    Raises:
-        ActionUnreadable: an action is unknown, or is not followed by just a signature.
+    Raises ActionUnreadable if an action is unknown, or is not followed by just a signature.
     """
     body.maybe_ref()
     changes: list[tuple[int, str | None]] = []
