@@ -36,7 +36,7 @@ KEPT_SNAPSHOTS = 4
 """How many snapshots stay open: the newest, those that requests name, and the ones before."""
 
 RETURNED_AFTER = 32
-"""Each time so many snapshots were opened, free memory goes back to the system: they leave the
+"""After this many opened snapshots, free memory goes back to the system: they leave the
 heaps of all threads in pieces, 55 MiB more of them free after 1,000 commits of 110 transactions."""
 
 KEPT_PASTS = 8

@@ -5,7 +5,7 @@ even while it sends a result, closes its pipe and does not disturb the others.
 
 The buffers of tables are in files. A pipe copies bytes five times, in pieces of 64 KiB: sending 61
 MB of rows takes 0.5 s of CPU time, and 0.04 s through a file that the receiver maps. The file is
-unlinked as soon as it is mapped, that of a shared value when nobody needs it any more; the files of
+unlinked as soon as it is mapped, that of a shared value after its last use; the files of
 killed processes are removed together with the temporary files of the lake.
 """
 

@@ -65,7 +65,7 @@ with moved as not materialized (
     -- 178d4519, internal transfer of TEP-74, which the master itself sends to mint.
     where received.direction = 'in' and received.kind = 'int' and received.opcode = 395134233
 ),
-told as not materialized (
+traced as not materialized (
     select
         * replace (
             coalesce(amount, try_cast(decoded ->> '$.amount.value' as decimal(38, 0))) as amount,
@@ -79,7 +79,7 @@ told as not materialized (
     where kind = 'transfer' or decoded_opcode = 'jetton_internal_transfer'
 ),
 valued as not materialized (
-    from valued_jettons('told', 'v_jettons', 'dex_prices')
+    from valued_jettons('traced', 'v_jettons', 'dex_prices')
 )
 select
     time,

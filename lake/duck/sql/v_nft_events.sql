@@ -116,7 +116,7 @@ moved as not materialized (
         and transfers.day = traced.day
     where not aborted
 ),
-told as not materialized (
+other_events as not materialized (
     from classified
     union all by name
     from minted
@@ -135,7 +135,7 @@ happened as not materialized (
         ton_raw_account(buyer) as buyer_id,
         ton_raw_workchain(sale) as sale_workchain,
         ton_raw_account(sale) as sale_id
-    from told
+    from other_events
     union all by name
     select moved.*
     from moved

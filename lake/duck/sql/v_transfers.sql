@@ -111,7 +111,7 @@ moved as not materialized (
         and tokens.day = received.day
         and received.direction = 'in'
 ),
-told as not materialized (
+traced as not materialized (
     from with_trace_and_comment('moved', 'transaction_traces', 'message_bodies')
 )
 select
@@ -138,4 +138,4 @@ select
     trace_id,
     mc_seqno,
     day
-from with_ends('told');
+from with_ends('traced');

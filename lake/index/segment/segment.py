@@ -206,7 +206,7 @@ CODE_UNKNOWN, CODE_ABSENT, CODE_FIRST = range(3)
 
 
 _MANY = 8
-"""So many accounts are found faster together than one by one."""
+"""From this many on, accounts are found faster together than one by one."""
 
 
 class SegmentAccounts:
