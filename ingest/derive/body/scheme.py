@@ -204,4 +204,7 @@ def _read_number(argument: Type) -> int:
 def load_scheme() -> Scheme:
     """Return the shipped layouts, parsed and compiled on the first call."""
     text = files("tonlake.ingest.derive.body").joinpath(_SCHEME_FILE).read_text(encoding="utf-8")
-    return Scheme(parse_scheme(text))
+    scheme = Scheme(parse_scheme(text))
+    for name in {constructor.result for constructor in scheme.constructors}.difference(BODY_TYPES):
+        scheme.union(name)  # threads share the table: none may see a type before it is complete
+    return scheme

@@ -4,6 +4,7 @@ import csv
 import re
 from collections import Counter
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, reject, settings
@@ -14,7 +15,7 @@ from tests.ingest.derive.body.values import records
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.derive.body.codec import Object, Unreadable
 from tonlake.ingest.derive.body.grammar import parse_scheme
-from tonlake.ingest.derive.body.record import OPCODE_BITS, Record
+from tonlake.ingest.derive.body.record import OPCODE_BITS, Record, Union
 from tonlake.ingest.derive.body.scheme import Scheme, load_scheme
 from tonlake.ingest.errors import BocError, BodyError
 
@@ -145,6 +146,13 @@ def test_fields_are_those_of_the_reference(shared: Path) -> None:
         else:
             groups = row["fields_after_opcode"].count("^[")
             assert len([name for name in ours if name in names]) >= len(ours) - groups, record.name
+
+
+def test_threads_see_no_type_before_it_is_complete() -> None:
+    scheme = load_scheme.__wrapped__()
+    with mock.patch.object(Union, "fill", side_effect=AssertionError):
+        for name in ("SignedBody", "WalletBody", "TgWalletRequest"):
+            assert scheme.union(name).choices
 
 
 def test_nothing_is_decoded_by_a_layout_that_only_names_its_opcode() -> None:
