@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Generator
 from http import HTTPStatus
+from queue import LifoQueue
 from typing import TYPE_CHECKING
 
 from tonlake.lake.errors import StorageError
@@ -62,15 +63,20 @@ class WebFolder:
             raise StorageError(f"{url} is not a valid URL ({error})") from error
         self.name = str(self._base.copy_with(userinfo=b""))[:-1]
         self._transport_error = httpx.TransportError
-        self._client = httpx.Client(
-            headers=headers,
-            timeout=httpx.Timeout(_READ_S, connect=_CONNECT_S, pool=None),
-            limits=httpx.Limits(max_connections=_CONNECTIONS),
-        )
+        # A pool that threads share may close a connection that another one has begun to use.
+        context, timeout = httpx.create_ssl_context(), httpx.Timeout(_READ_S, connect=_CONNECT_S)
+        self._clients = [
+            httpx.Client(headers=headers, timeout=timeout, verify=context)
+            for _ in range(_CONNECTIONS)
+        ]
+        self._idle = LifoQueue[httpx.Client]()
+        for client in self._clients:
+            self._idle.put(client)
 
     def close(self) -> None:
         """Close all connections."""
-        self._client.close()
+        for client in self._clients:
+            client.close()
 
     def chunks(self, path: str) -> Generator[bytes]:
         """Yield the bytes of a file, resuming a response that breaks off.
@@ -79,13 +85,21 @@ class WebFolder:
             FileNotFoundError: it does not exist; PermissionError: access is denied.
             StorageError: the server cannot be reached, keeps breaking off, or refuses.
         """
+        client = self._idle.get()
+        try:
+            yield from self._read(client, path)
+        finally:
+            self._idle.put(client)
+
+    def _read(self, client: httpx.Client, path: str) -> Generator[bytes]:
+        """Yield the bytes of a file through one client; as ``chunks``."""
         at, attempts = 0, 0
         while True:
             wait_s = min(_PAUSE_S * 2 ** min(attempts, 9), _MAX_PAUSE_S)
             attempts, most = attempts + 1, _ATTEMPTS
             try:
                 headers = {"Range": f"bytes={at}-"} if at else {}
-                with self._client.stream("GET", self._base.join(path), headers=headers) as answer:
+                with client.stream("GET", self._base.join(path), headers=headers) as answer:
                     status = answer.status_code
                     if status not in _BUSY:
                         passed = self._find_begin(path, answer, at)

@@ -38,6 +38,7 @@ class WebServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: WebServer
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         server = self.server

@@ -1,8 +1,12 @@
 """Files of a web server: complete, interrupted, without ranges, refused."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 from tests.lake.web import WebServer, serving_folder
@@ -58,6 +62,28 @@ def test_an_answer_that_breaks_off_is_gone_on_with(server: WebServer, *, has_ran
     folder.close()
 
 
+def test_a_client_serves_one_thread_at_a_time(
+    server: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pool shared by threads closes connections in use: one request in 300 waited a minute."""
+    stream, busy, shared = httpx.Client.stream, set[int](), []
+
+    @contextmanager
+    def spy(client: httpx.Client, *args: Any, **named: Any) -> Iterator[httpx.Response]:
+        shared.append(id(client) in busy)
+        busy.add(id(client))
+        with stream(client, *args, **named) as answer:
+            yield answer
+        busy.discard(id(client))
+
+    monkeypatch.setattr(httpx.Client, "stream", spy)
+    folder = WebFolder(server.url)
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(lambda _: read(folder), range(100))) == {DATA}
+    folder.close()
+    assert shared == [False] * 100
+
+
 def test_a_busy_server_is_asked_again(server: WebServer) -> None:
     folder = WebFolder(server.url)
     server.statuses = [503, 429, 429, 429, 429, 429, 429]
@@ -88,7 +114,7 @@ def test_refusals(server: WebServer, status: int, error: type[Exception], words:
     folder.close()
 
 
-def test_nobody_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web, "_PAUSE_S", 0.001)
     with serving_folder(tmp_path) as gone:
         url = gone.url
