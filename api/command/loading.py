@@ -180,12 +180,8 @@ def _refuse(flat: str, origin: str, shown: str | None = None) -> SettingsError:
 
 
 def describe_settings() -> dict[SettingName, str]:
-    """Return the documentation of every setting, from the structs' field descriptions."""
-    definitions = msgspec.json.schema(Settings)["$defs"]
-    return {
-        name: definitions[_SECTIONS[name.section].__name__]["properties"][name.name]["description"]
-        for name in NAMES
-    }
+    """Return the documentation of every setting, the last text in the annotation of its field."""
+    return {name: kind.__metadata__[-1] for name, kind in _TYPES.items()}
 
 
 CONFIG_EXAMPLES = """
