@@ -4,10 +4,8 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import click
+from duckdb import DuckDBPyConnection
 
-from tonlake.api.python.history import NAME, add_history, name_views
-from tonlake.api.python.source import Source
-from tonlake.api.settings import Settings
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.ingest.derive.body.signature import MAX_CHARACTERS
 from tonlake.ingest.errors import SignatureInvalid
@@ -22,7 +20,7 @@ from tonlake.lake.command.argument import (
 )
 from tonlake.lake.command.cli import failing_cleanly, read_settings, write_answer
 from tonlake.lake.duck.answer import ask
-from tonlake.lake.duck.body_table import add_tables
+from tonlake.lake.duck.body_table import add_tables, name_views
 from tonlake.lake.duck.remote import open_to_ask
 from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.log.disk import unfinished
@@ -97,12 +95,21 @@ def sql_command(
             unfinished(output) if output else nullcontext() as path,
         ):
             misfits = add_tables(connection, tables)
-            if NAME in query.lower():
-                add_history(connection, Source(place, read_settings(Settings)).open(opened.number))
+            if "get_method_history" in query.lower():
+                _add_history(connection, place, opened.number)
             write_answer(opened, ask(connection, opened, query), output_format, path)
             notes = list_notes(opened, query)
     for note in (*notes, *misfits.warnings()):
         click.echo(note, err=True)
+
+
+def _add_history(connection: DuckDBPyConnection, place: Path | str, number: int) -> None:
+    # Few statements call it, and the modules of the API take half a second.
+    from tonlake.api.python.history import add_history  # noqa: PLC0415
+    from tonlake.api.python.source import Source  # noqa: PLC0415
+    from tonlake.api.settings import Settings  # noqa: PLC0415
+
+    add_history(connection, Source(place, read_settings(Settings)).open(number))
 
 
 commands = [sql_command]

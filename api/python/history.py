@@ -27,7 +27,7 @@ from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import TvmError, TvmMissing
 from tonlake.lake.duck.answer import ask, naming_the_fault
-from tonlake.lake.duck.body_table import BodyTable, add_tables
+from tonlake.lake.duck.body_table import add_tables, name_views
 from tonlake.queries.reader import Reader, Row
 
 Memory = dict[str, dict[Any, list[Row]]]
@@ -254,8 +254,3 @@ def ask_bodies(
     for warning in misfits.warnings():
         warnings.warn(warning, stacklevel=3)
     return found
-
-
-def name_views(statement: str, tables: Sequence[BodyTable]) -> str:
-    """Return ``statement`` extended by the views that ``tables`` depend on."""
-    return f"{statement} messages" if tables else statement

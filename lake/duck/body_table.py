@@ -8,7 +8,7 @@ only for messages with the opcode, which is a filter on the files of messages.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pyarrow as pa
@@ -236,3 +236,8 @@ def _render_field(field: BodyField, function: str) -> str:
 def _render_value(call: str, path: tuple[str, ...], how: str = "json_extract_string") -> str:
     keys = "".join(f".{quote_name(name)}" for name in path)
     return f"{how}({call}, {quote(f'${keys}')})"
+
+
+def name_views(statement: str, tables: Sequence[BodyTable]) -> str:
+    """Return ``statement`` extended by the views that ``tables`` depend on."""
+    return f"{statement} messages" if tables else statement

@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyarrow.dataset import Dataset
 
 from tonlake.lake.duck.connection import (
     VIEW_BASES,
@@ -40,6 +39,7 @@ from tonlake.lake.storage.storage import Storage, open_remote, open_storage, wor
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+    from pyarrow.dataset import Dataset
 
 _FILES_OF = "files of "
 
