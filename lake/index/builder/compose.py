@@ -222,8 +222,10 @@ class _Composer:
         """Add transactions, messages and states of accounts, and the actions of accounts."""
         read = self._source.read_table
         rows = read(TRANSACTIONS.name)
-        bags, order = rows["boc"], _sort(rows, TRANSACTIONS.sort)
-        # Bags are much of the memory: they are never copied as a whole, and released early.
+        # Bags are much of the memory: they are one array, released early. Each take from a column
+        # of several would join them all: a quarter of the CPU of a segment of 22,000.
+        bags = rows["boc"].cast(pa.large_binary()).combine_chunks()
+        order = _sort(rows, TRANSACTIONS.sort)
         rows = rows.select(["hash", *(each for each in rows.column_names if each not in _APART)])
         rows = rows.take(order)
         states = sort_rows(read(ACCOUNT_STATES.name), ACCOUNT_STATES.sort)
@@ -256,7 +258,7 @@ class _Composer:
         return count
 
     def _add_bags(
-        self, bags: pa.ChunkedArray, order: pa.Array, states: pa.ChunkedArray, accounts: pa.Array
+        self, bags: pa.Array, order: pa.Array, states: pa.ChunkedArray, accounts: pa.Array
     ) -> None:
         """Add bags, at places ``order``, by account, and the numbers of the state hashes after."""
         self._writer.add("transactions.state", pc.cast(states, pa.uint32()))

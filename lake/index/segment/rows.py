@@ -252,7 +252,7 @@ _decode_bags = msgspec.msgpack.Decoder(list[_Stripped]).decode
 
 def write_bags(
     writer: SegmentWriter,
-    bags: pa.ChunkedArray,
+    bags: pa.Array,
     places: pa.Array,
     known: Sequence[pa.Array],
     *,

@@ -39,9 +39,14 @@ def test_bags_are_read_as_they_were_written(drawn: list[Any], packed: bool) -> N
     writer, values = SegmentWriter(), pa.array(hashes, HASH)
     numbers = dict.fromkeys(("account.transaction", "transactions.state"), pa.array(rows, "u4"))
     writer.arrays |= numbers | {"hash": values, "dictionary": pa.array([], pa.uint8())}
-    column = pa.chunked_array([pa.array(bags, pa.binary())])
     with mock.patch.object(module, "_MIN_BYTES", 1_000):
-        module.write_bags(writer, column, pa.array(rows), (values, values), packed=packed)
+        module.write_bags(
+            writer,
+            pa.array(bags, pa.large_binary()),
+            pa.array(rows),
+            (values, values),
+            packed=packed,
+        )
     file = close(writer)
     held = module.SegmentBags(file, module.SegmentRows(file), file.numbers("transactions.state"))
     assert held.read([*rows, *rows[::-1]]) == bags + bags[::-1]
