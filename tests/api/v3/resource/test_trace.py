@@ -162,7 +162,8 @@ def test_rotation_names_its_gasless_request() -> None:
 
 def test_rotation_from_outside_names_none() -> None:
     scene = Scene()
-    telegram_requests.receive(scene, telegram_requests.write_rotation(telegram.CHANGE_KEY_EXTERNAL))
+    body = telegram_requests.write_rotation(telegram.CHANGE_KEY_EXTERNAL)
+    scene.external(telegram_requests.WALLET, body)
     rotation = show(scene)["change_wallet_key"]
     assert "parent_gasless_action" not in rotation
     assert rotation["details"]["source"] is None

@@ -9,6 +9,7 @@ from typing import Self
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import LIBRARY, CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.action.body import Body, read_body
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.interface import Facts, Interfaces
 from tonlake.ingest.derive.action.model import Message, Trace, Transaction
@@ -89,11 +90,15 @@ class Cell:
         """Return the bag of cells."""
         return serialize_boc(self._builder.tree, (self.end(),))
 
+    def body(self) -> Body:
+        """Return the cell as the body of a message."""
+        return read_body(self.boc())
+
 
 class Step:
     """A transaction of a scene; ``send`` continues from it."""
 
-    def __init__(self, scene: Scene, address: str | None, message: Message | None) -> None:
+    def __init__(self, scene: Scene, address: str | None, message: Message) -> None:
         """Create a step; ``address`` is None for a log, which has no transaction."""
         self.scene = scene
         self.address = address
@@ -123,7 +128,7 @@ class Step:
             destination=to,
             value=None if to is None else value,
             extra_currencies=extra or {},
-            opcode=_read_opcode(boc),
+            opcode=read_body(boc).peek_opcode(),
             created_lt=self.scene.next_lt(),
             created_at=self.scene.now,
             bounce=bounce,
@@ -212,9 +217,10 @@ class Scene:
         self._hashes += 1
         return hashlib.sha256(b"message%d" % self._hashes).digest()
 
-    def external(self, to: str) -> Step:
+    def external(self, to: str, body: Cell | None = None) -> Step:
         """Begin with an external message to a wallet."""
-        message = Message(msg_hash=self.next_hash(), source=None, destination=to, boc=Cell().boc())
+        boc = (body or Cell()).boc()
+        message = Message(msg_hash=self.next_hash(), source=None, destination=to, boc=boc)
         step = Step(self, to, message)
         self.steps.append(step)
         return step
@@ -261,8 +267,3 @@ class Scene:
         found = [action for action in self.classify() if action.type == action_type]
         assert len(found) == 1, [action.type for action in self.classify()]
         return found[0]
-
-
-def _read_opcode(boc: bytes) -> int | None:
-    message = Message(msg_hash=b"", source=None, destination=None, boc=boc)
-    return message.content.peek_opcode()

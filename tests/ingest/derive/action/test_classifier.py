@@ -2,19 +2,18 @@
 
 import gc
 from collections.abc import Sequence
-from hashlib import sha256
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ingest.derive.action.scene import Cell, Scene, Step, account
+from tests.ingest.derive.action.scene import Cell, Scene, account
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.action.classifier import MAX_NODES, classify
 from tonlake.ingest.derive.action.interface import Interfaces
-from tonlake.ingest.derive.action.model import Message, Trace, Transaction
+from tonlake.ingest.derive.action.model import Message
 from tonlake.ingest.derive.action.protocol import jetton
 from tonlake.ingest.derive.action.row import Action, name_action
 from tonlake.ingest.derive.action.version import V1
@@ -27,8 +26,7 @@ def types(actions: Sequence[Action]) -> list[str]:
     return sorted(action.type for action in actions)
 
 
-def test_transfer_with_comment() -> None:
-    scene = Scene()
+def test_transfer_with_comment(scene: Scene) -> None:
     scene.external(A).send(B, Cell(0).text("hi"), value=5)
     action = scene.find("ton_transfer")
     assert action.success
@@ -39,13 +37,10 @@ def test_transfer_with_comment() -> None:
         "ton_transfer_data": {"content": "hi", "encrypted": False},
     }
     assert action.accounts == sorted([A, B])
-    message = scene.steps[1].message
-    assert message is not None
-    assert action.action_id == name_action(message.msg_hash, "ton_transfer")
+    assert action.action_id == name_action(scene.steps[1].message.msg_hash, "ton_transfer")
 
 
-def test_encrypted_comment_is_base64() -> None:
-    scene = Scene()
+def test_encrypted_comment_is_base64(scene: Scene) -> None:
     scene.external(A).send(B, Cell(0x2167DA4B).text("\x01\x02"))
     data = scene.find("ton_transfer").columns["ton_transfer_data"]
     assert data == {"content": "AQI=", "encrypted": True}
@@ -68,83 +63,51 @@ def test_transfer_that_was_aborted(end_status: str, *, bounce: bool, success: bo
 
 
 @pytest.mark.parametrize(("value", "success"), [(0, True), (1, False)])
-def test_call_that_was_aborted(value: int, *, success: bool) -> None:
-    scene = Scene()
+def test_call_that_was_aborted(scene: Scene, value: int, *, success: bool) -> None:
     scene.external(A).send(B, opcode=0x12345678, value=value).abort()
     assert scene.find("call_contract").success is success
 
 
-def test_extra_currencies() -> None:
-    scene = Scene()
+def test_extra_currencies(scene: Scene) -> None:
     scene.external(A).send(B, extra={"100": "7"})
     action = scene.find("extra_currency_transfer")
     assert action.columns["value_extra_currencies"] == {"100": "7"}
 
 
-def test_deployment_is_a_separate_action() -> None:
-    scene = Scene()
+def test_deployment_is_a_separate_action(scene: Scene) -> None:
     scene.external(A).send(B, opcode=0x12345678).deploy()
     actions = scene.classify()
     assert types(actions) == ["call_contract", "contract_deploy"]
     assert scene.find("contract_deploy").columns["destination"] == B
 
 
-def test_logs_and_messages_from_outside_are_no_actions() -> None:
-    scene = Scene()
+def test_logs_and_messages_from_outside_are_no_actions(scene: Scene) -> None:
     root = scene.external(A)
     root.send(B)
     root.send(None, opcode=0x12345678)
     assert types(scene.classify()) == ["ton_transfer"]
 
 
-def test_nothing_left_is_unknown() -> None:
-    scene = Scene()
+def test_nothing_left_is_unknown(scene: Scene) -> None:
     scene.external(A).send(None, opcode=0x12345678)
     (action,) = scene.classify()
     assert (action.type, action.success) == ("unknown", True)
     assert action.action_id == scene.trace().trace_id
 
 
-def test_clock_alone_has_no_actions() -> None:
-    clock = Transaction(
-        tx_hash=sha256(b"clock").digest(),
-        account=A,
-        lt=1,
-        now=1,
-        mc_seqno=1,
-        orig_status="active",
-        end_status="active",
-        aborted=False,
-        is_tick_tock=True,
-        exit_code=0,
-        skip_reason=None,
-        in_msg=None,
-        out_msgs=[],
-    )
-    trace = Trace(
-        trace_id=clock.tx_hash,
-        external_hash=None,
-        end_lt=1,
-        end_utime=1,
-        mc_seqno_end=1,
-        state="complete",
-        transactions=[clock],
-    )
-    assert classify(trace, Interfaces()).actions == []
-
-
-def test_clock_that_sends_is_an_action() -> None:
-    scene = Scene()
+@pytest.mark.parametrize("sends", [False, True])
+def test_clock_is_an_action_if_it_sends(scene: Scene, *, sends: bool) -> None:
     root = scene.external(A)
-    root.send(B)
+    if sends:
+        root.send(B)
     trace = scene.trace()
-    trace.transactions[0].in_msg = None
+    trace.external_hash = trace.transactions[0].in_msg = None
     trace.transactions[0].is_tick_tock = True
-    assert types(classify(trace, Interfaces()).actions) == ["ton_transfer", "tick_tock"][::-1]
+    actions = classify(trace, Interfaces()).actions
+    assert types(actions) == (["tick_tock", "ton_transfer"] if sends else [])
 
 
-def test_trace_with_a_hole_is_classified_by_its_parts() -> None:
-    scene = Scene()
+def test_trace_with_a_hole_is_classified_by_its_parts(scene: Scene) -> None:
     middle = scene.external(A).send(B, opcode=1)
     middle.send(C)
     scene.steps.remove(middle)
@@ -155,8 +118,7 @@ def test_trace_with_a_hole_is_classified_by_its_parts() -> None:
     assert "ton_transfer" in types(actions)
 
 
-def test_children_show_unless_old_clients_know_the_action() -> None:
-    scene = Scene()
+def test_children_show_unless_old_clients_know_the_action(scene: Scene) -> None:
     vesting = scene.external(A).send(B, whitelist())
     vesting.send(A, Cell(0xF258A69B).uint(1, 64))
     actions = scene.classify()
@@ -168,8 +130,7 @@ def test_children_show_unless_old_clients_know_the_action() -> None:
     assert parent.type not in V1
 
 
-def test_nothing_is_left_for_the_collector() -> None:
-    scene = Scene()
+def test_nothing_is_left_for_the_collector(scene: Scene) -> None:
     vesting = scene.external(A).send(B, whitelist()).deploy()
     vesting.send(A, Cell(0xF258A69B).uint(1, 64)).send(None, opcode=1)
     trace = scene.trace()
@@ -199,8 +160,7 @@ def make_external(tree: CellTree, to: str, body: Cell) -> Message:
     return Message(msg_hash=b"e" * 32, source=None, destination=A, boc=serialize_boc(tree, (root,)))
 
 
-def test_message_that_was_never_sent() -> None:
-    scene = Scene()
+def test_message_that_was_never_sent(scene: Scene) -> None:
     scene.external(A)
     trace = scene.trace()
     tree = CellTree()
@@ -212,8 +172,7 @@ def test_message_that_was_never_sent() -> None:
     assert action.accounts == [A]
 
 
-def test_jettons_that_were_never_sent() -> None:
-    scene = Scene()
+def test_jettons_that_were_never_sent(scene: Scene) -> None:
     scene.external(A)
     trace = scene.trace()
     tree = CellTree()
@@ -228,15 +187,10 @@ def test_jettons_that_were_never_sent() -> None:
 
 
 @pytest.mark.parametrize("count", [MAX_NODES - 10, MAX_NODES + 10])
-def test_large_traces(count: int) -> None:
-    scene = Scene()
+def test_large_traces(scene: Scene, count: int) -> None:
     scene.know_wallet(B, A, account("master"))
-    root = scene.external(A)
-    body = Cell(jetton.TRANSFER).uint(1, 64).coins(9).address(C).address(A)
-    scene.know_wallet(C, C, account("master"))
-    inner = Cell(jetton.INTERNAL).uint(1, 64).coins(9).address(A).address(A).coins(0)
-    root.send(B, body.uint(0, 1).coins(0).uint(0, 1)).send(C, inner)
-    step: Step = root
+    step = root = scene.external(A)
+    root.send_jettons(B, C, C, 9)
     for number in range(count - 3):
         step = (root if number % 2 else step).send(account(str(number)), opcode=1)
     found = types(scene.classify())

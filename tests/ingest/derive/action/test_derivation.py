@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.commands import find_command
+from tests.ingest.whole import read_table
 from tonlake.api.command.loading import compose_settings
 from tonlake.ingest.command.action import explain_command, find_stored
 from tonlake.ingest.derive.action import derivation
@@ -19,9 +20,7 @@ from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Scope, Span
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import read_state
 from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTION_RANGES, ACTIONS, SUPERSEDED_ACTIONS
 from tonlake.lake.settings import LakeSettings
 from tonlake.queries.reader import Reader
@@ -29,16 +28,8 @@ from tonlake.queries.reader import Reader
 Row = dict[str, Any]
 
 
-def read_table(lake_dir: Path, name: str) -> list[Row]:
-    """Return all rows of a table, sorted."""
-    state = read_state(lake_dir)
-    rows = [
-        row
-        for file in state.files
-        if file.table == name
-        for row in read_rows(lake_dir, file).to_pylist()
-    ]
-    return sorted(rows, key=repr)
+def read_sorted(lake_dir: Path, name: str) -> list[Row]:
+    return sorted(read_table(lake_dir, name), key=repr)
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +45,13 @@ def pieces(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_actions_do_not_depend_on_commits(pieces: Path, demo_lake: Path) -> None:
-    assert read_table(pieces, ACTIONS.name) == read_table(demo_lake, ACTIONS.name)
-    assert read_table(pieces, ACTION_ACCOUNTS.name) == read_table(demo_lake, ACTION_ACCOUNTS.name)
+    assert read_sorted(pieces, ACTIONS.name) == read_sorted(demo_lake, ACTIONS.name)
+    assert read_sorted(pieces, ACTION_ACCOUNTS.name) == read_sorted(demo_lake, ACTION_ACCOUNTS.name)
 
 
 def test_a_full_rebuild_gives_the_same(pieces: Path, demo_lake: Path) -> None:
     rebuild_stage("actions", pieces, IngestSections(), Scope(everything=True))
-    assert read_table(pieces, ACTIONS.name) == read_table(demo_lake, ACTIONS.name)
+    assert read_sorted(pieces, ACTIONS.name) == read_sorted(demo_lake, ACTIONS.name)
 
 
 def test_ranges_show_what_is_classified(pieces: Path) -> None:
@@ -97,7 +88,7 @@ def test_nothing_to_rebuild(pieces: Path) -> None:
 def test_another_version_keeps_the_earlier_actions(
     pieces: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = read_table(pieces, ACTIONS.name)
+    before = read_sorted(pieces, ACTIONS.name)
     for module in ("row", "derivation"):
         monkeypatch.setattr(f"tonlake.ingest.derive.action.{module}.CLASSIFIER_VERSION", 99)
     monkeypatch.setattr(derivation, "_COMPARED", ("trace_id", "classifier_version"))
@@ -106,7 +97,7 @@ def test_another_version_keeps_the_earlier_actions(
     answer = runner.invoke(command, ["--lake", str(pieces)], obj=compose_settings)
     assert answer.exit_code == 0, answer.output
     assert {row["classifier_version"] for row in read_table(pieces, ACTIONS.name)} == {99}
-    assert read_table(pieces, SUPERSEDED_ACTIONS.name) == before
+    assert read_sorted(pieces, SUPERSEDED_ACTIONS.name) == before
     snapshot = open_snapshot(pieces)
     with closing(connect(snapshot, LakeSettings())) as connection:
         reader = Reader(snapshot, connection)

@@ -21,8 +21,7 @@ def explain_scene(scene: Scene) -> list[str]:
     return list(explain(scene.trace(), Interfaces(scene.facts)))
 
 
-def test_hipo() -> None:
-    scene = Scene()
+def test_hipo(scene: Scene) -> None:
     hipo.mint_bill(hipo.deposit(scene), 8)
     lines = "\n".join(explain_scene(scene))
     for name in ("3d3761a6 hipo_finance_deposit_coins", "4b2d7871 hipo_finance_mint_bill"):
@@ -31,8 +30,7 @@ def test_hipo() -> None:
     assert lines.count("stake_deposit failed [hipo.deposit]") == 2
 
 
-def test_dedust_v2() -> None:
-    scene = Scene()
+def test_dedust_v2(scene: Scene) -> None:
     dedust.swap_twice(scene)
     lines = "\n".join(explain_scene(scene))
     assert "a5a7cbf8 dedust_v2_pay_native" in lines
@@ -47,8 +45,7 @@ def test_dedust_v2() -> None:
         (CHANGE_KEY_INTERNAL, "fbba99c7 tg_wallet_change_key_internal"),
     ],
 )
-def test_gasless_request(opcode: int, name: str) -> None:
-    scene = Scene()
+def test_gasless_request(scene: Scene, opcode: int, name: str) -> None:
     is_change = opcode == CHANGE_KEY_INTERNAL
     write = telegram.write_rotation if is_change else telegram.write_send
     telegram.relay(scene, write(opcode))
@@ -57,9 +54,8 @@ def test_gasless_request(opcode: int, name: str) -> None:
     assert "gasless" in line
 
 
-def test_key_changed_from_outside() -> None:
-    scene = Scene()
-    telegram.receive(scene, telegram.write_rotation(CHANGE_KEY_EXTERNAL))
+def test_key_changed_from_outside(scene: Scene) -> None:
+    scene.external(telegram.WALLET, telegram.write_rotation(CHANGE_KEY_EXTERNAL))
     (line,) = explain_scene(scene)
     assert line.startswith("fbba99c8 tg_wallet_change_key_external  outside -> ")
     assert "change_wallet_key [telegram.change_key]" in line

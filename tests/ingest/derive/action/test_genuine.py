@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tonlake.lake.file.rows import read_rows
-from tonlake.lake.log.state import read_state
+from tests.ingest.whole import read_table
 from tonlake.lake.schema import TRANSACTION_TRACES
 from tonlake.lake.schema.action import ACTIONS
 
@@ -44,18 +43,11 @@ BY_OTHERS = {"jetton_mint", "nft_mint"}
 @pytest.fixture(scope="module")
 def actions(demo_lake: Path) -> dict[bytes, list[Row]]:
     """All actions, by the hash of each transaction of their traces."""
-    state = read_state(demo_lake)
     by_trace: dict[bytes, list[Row]] = defaultdict(list)
-    found: dict[bytes, list[Row]] = {}
-    for file in state.files:
-        if file.table == ACTIONS.name:
-            for row in read_rows(demo_lake, file).to_pylist():
-                by_trace[row["trace_id"]].append(row)
-    for file in state.files:
-        if file.table == TRANSACTION_TRACES.name:
-            for row in read_rows(demo_lake, file).to_pylist():
-                found[row["hash"]] = by_trace[row["trace_id"]]
-    return found
+    for row in read_table(demo_lake, ACTIONS.name):
+        by_trace[row["trace_id"]].append(row)
+    transactions = read_table(demo_lake, TRANSACTION_TRACES.name)
+    return {row["hash"]: by_trace[row["trace_id"]] for row in transactions}
 
 
 @pytest.fixture(scope="module")
@@ -87,11 +79,7 @@ def test_every_activity_is_its_action(
 
 def test_refusals_are_failures(actions: dict[bytes, list[Row]], activities: list[Row]) -> None:
     for activity in activities:
-        if activity["kind"] in {
-            "nft_transfer_not_owner",
-            "dns_bid_too_low",
-            "dns_set_record_not_owner",
-        }:
+        if activity["kind"] in REFUSED:
             rows = actions[bytes.fromhex(activity["trace"][0]["hash"])]
             kind = KINDS[activity["kind"]]
             assert not any(row["success"] for row in rows if row["type"] == kind)

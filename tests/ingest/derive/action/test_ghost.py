@@ -68,10 +68,7 @@ def write_telegram_bulk(*chunks: list[int], more: int = 0) -> Cell:
 def ask(body: Cell) -> Scene:
     """Return the scene of one rejected external message."""
     scene = Scene()
-    step = scene.external(WALLET)
-    assert step.message is not None
-    step.message.boc = body.boc()
-    step.abort()
+    scene.external(WALLET, body).abort()
     return scene
 
 
@@ -101,9 +98,7 @@ def test_ids_number_the_messages(body: Cell, values: list[int]) -> None:
     scene = ask(body)
     actions = scene.classify()
     assert [each.columns["value"] for each in actions] == values
-    external = scene.steps[0].message
-    assert external is not None
-    for number, message in enumerate(read_outgoing(external, WALLET)):
+    for number, message in enumerate(read_outgoing(scene.steps[0].message, WALLET)):
         numbered = base64.b64encode(message.msg_hash) + str(number).encode()
         name = base64.b64encode(numbered) + b"ton_transfer"
         assert actions[number].action_id == sha256(name).digest()

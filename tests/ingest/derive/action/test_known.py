@@ -6,20 +6,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.ingest.whole import read_table
 from tonlake.ingest.derive.action.gathering import KnownContracts, find_nothing
 from tonlake.ingest.derive.action.interface import show_address
-from tonlake.lake.file.rows import read_rows
-from tonlake.lake.log.place import list_files
 from tonlake.lake.log.state import LogState, read_state
 from tonlake.lake.schema.contract import JETTON_WALLETS, NFT_ITEMS
 from tonlake.lake.settings import LakeSettings
 
 Row = dict[str, Any]
-
-
-def read_table(lake: Path, name: str) -> list[Row]:
-    files = list_files(read_state(lake), name)
-    return [row for file in files for row in read_rows(lake, file).to_pylist()]
 
 
 def address_of(row: Row) -> str:

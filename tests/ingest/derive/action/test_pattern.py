@@ -60,9 +60,8 @@ def test_parents(chain: Block) -> None:
     assert opcodes(call(0x12).after(call(0x15).maybe), second) == [0x12]
 
 
-def test_the_parent_of_a_block_is_checked_before_long_chains() -> None:
+def test_the_parent_of_a_block_is_checked_before_long_chains(scene: Scene) -> None:
     """Every message of a chain may be an anchor: walking the rest for each would be quadratic."""
-    scene = Scene()
     send(scene.external(A), *[0x21] * 50)
     asked: list[Block] = []
 
@@ -100,8 +99,7 @@ def test_tests_of_blocks(chain: Block) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 1, 5, 500])
-def test_chains(length: int) -> None:
-    scene = Scene()
+def test_chains(scene: Scene, length: int) -> None:
     send(scene.external(A), *[0x21] * length, 0x22)
     end = repeat(call(0x21, name="link"), until=call(0x22, name="end"))
     match = end.match(first(scene))
@@ -111,8 +109,7 @@ def test_chains(length: int) -> None:
     assert repeat(call(0x21), until=call(0x23)).match(first(scene)) is None
 
 
-def test_excess_and_bounce_belong_to_parts_not_to_the_anchor() -> None:
-    scene = Scene()
+def test_excess_and_bounce_belong_to_parts_not_to_the_anchor(scene: Scene) -> None:
     step = send(scene.external(A), 0x31)
     for opcode in (0xD53276DB, 0xFFFFFFFF, 0x32):
         send(step, opcode)

@@ -17,9 +17,7 @@ from tonlake.ingest.derive.action.stored import (
     read_facts,
     read_stored,
 )
-from tonlake.lake.schema import MESSAGES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
-from tonlake.lake.schema.contract import JETTON_WALLETS, MULTISIG_ORDERS, NFT_SALES
-from tonlake.lake.schema.transaction import ACCOUNT_STATES, STATE_CELLS
+from tonlake.lake.schema import TRACES
 
 STAKE_WALLET, OTHER = b"s" * 32, b"o" * 32
 DATA = b"d" * 32
@@ -27,10 +25,20 @@ TX = b"t" * 32
 TX_HASHES = pa.array([TX])
 
 
-def rows_of(name: str, *rows: dict[str, object]) -> pa.Table:
-    """Return rows of a table with the columns that are read; missing values are null."""
-    columns = SOURCES.get(name, ("hash", "cell"))
-    return pa.table({column: [row.get(column) for row in rows] for column in columns})
+def keep(**tables: list[dict[str, object]]) -> Rows:
+    """Return rows of tables with the columns that are read; missing values are null."""
+    return Rows(
+        {
+            name: pa.table({column: [row.get(column) for row in rows] for column in columns})
+            for name, rows in tables.items()
+            for columns in [SOURCES.get(name, ("hash", "cell"))]
+        }
+    )
+
+
+def trace_table(**fields: object) -> pa.Table:
+    """Return one trace; missing values are null."""
+    return pa.table({name: [fields.get(name)] for name in TRACES.names})
 
 
 def state(account: bytes, **fields: object) -> dict[str, object]:
@@ -39,20 +47,17 @@ def state(account: bytes, **fields: object) -> dict[str, object]:
 
 
 def test_data_of_contracts_that_rules_look_into() -> None:
-    messages = rows_of(
-        MESSAGES.name,
-        {"tx_hash": TX, "opcode": 0x499A9262, "destination": STAKE_WALLET},
-        {"tx_hash": b"u" * 32, "opcode": 0x499A9262, "destination": OTHER},
-        {"tx_hash": TX, "destination": OTHER, "body": b"\xfb\xba\x99\xc7" * 40},
-    )
-    states = rows_of(
-        ACCOUNT_STATES.name, state(STAKE_WALLET, data_hash=DATA), state(OTHER, data_hash=b"x" * 32)
-    )
-    found = Rows({MESSAGES.name: messages, ACCOUNT_STATES.name: states})
-    assert list_data_hashes(found, TX_HASHES).to_pylist() == [DATA]
     data = bytes((2, 8)) + (0xABCD1234).to_bytes(4, "big")
-    cell: dict[str, object] = {"hash": DATA, "cell": data}
-    rows = Rows({**found.tables, STATE_CELLS.name: rows_of(STATE_CELLS.name, cell)})
+    rows = keep(
+        messages=[
+            {"tx_hash": TX, "opcode": 0x499A9262, "destination": STAKE_WALLET},
+            {"tx_hash": b"u" * 32, "opcode": 0x499A9262, "destination": OTHER},
+            {"tx_hash": TX, "destination": OTHER, "body": b"\xfb\xba\x99\xc7" * 40},
+        ],
+        account_states=[state(STAKE_WALLET, data_hash=DATA), state(OTHER, data_hash=b"x" * 32)],
+        state_cells=[{"hash": DATA, "cell": data}],
+    )
+    assert list_data_hashes(rows, TX_HASHES).to_pylist() == [DATA]
     ((at, interface, facts),) = read_facts(rows)[f"0:{STAKE_WALLET.hex().upper()}"]
     assert (at, interface) == (5, "data_boc")
     assert read_body(base64.b64decode(facts["data_boc"])).uint(32) == 0xABCD1234
@@ -61,69 +66,43 @@ def test_data_of_contracts_that_rules_look_into() -> None:
 def test_data_of_wallets_with_a_relayed_key_change() -> None:
     body = write_rotation(CHANGE_KEY_INTERNAL).boc()
     message = {"tx_hash": TX, "opcode": 0x12345678, "destination": OTHER, "body": body}
-    tables = {
-        MESSAGES.name: rows_of(MESSAGES.name, message),
-        ACCOUNT_STATES.name: rows_of(ACCOUNT_STATES.name, state(OTHER, data_hash=DATA)),
-    }
-    assert list_data_hashes(Rows(tables), TX_HASHES).to_pylist() == [DATA]
+    rows = keep(messages=[message], account_states=[state(OTHER, data_hash=DATA)])
+    assert list_data_hashes(rows, TX_HASHES).to_pylist() == [DATA]
 
 
 def test_only_states_in_the_blocks_of_traces_are_kept() -> None:
     """The blocks of their transactions, and the first block of each trace."""
     traces = pa.table({"trace_id": [TX], "mc_seqno_start": [3]})
     states = [state(OTHER, mc_seqno=at, code_hash=bytes([at])) for at in range(1, 8)]
-    tables = {
-        TRANSACTION_TRACES.name: rows_of(
-            TRANSACTION_TRACES.name, {"hash": TX, "trace_id": TX, "mc_seqno": 5}
-        ),
-        TRANSACTIONS.name: rows_of(
-            TRANSACTIONS.name, {"hash": TX, "account": OTHER, "mc_seqno": 5}
-        ),
-        ACCOUNT_STATES.name: rows_of(
-            ACCOUNT_STATES.name, *states, state(STAKE_WALLET, code_hash=b"c")
-        ),
-    }
-    kept = Rows(tables).narrow(traces).take(ACCOUNT_STATES.name)
+    rows = keep(
+        transaction_traces=[{"hash": TX, "trace_id": TX, "mc_seqno": 5}],
+        transactions=[{"hash": TX, "account": OTHER, "mc_seqno": 5}],
+        account_states=[*states, state(STAKE_WALLET, code_hash=b"c")],
+    )
+    kept = rows.narrow(traces).take("account_states")
     assert kept["code_hash"].to_pylist() == [b"\3", b"\5"]
 
 
 def test_a_slice_without_transactions_has_no_traces() -> None:
     """Their blocks may have gone, or are imported later; missing tables have untyped columns."""
-    states = rows_of(ACCOUNT_STATES.name, state(OTHER, mc_seqno=3))
     traces = pa.table({"trace_id": [TX], "mc_seqno_start": [3]})
-    for tables in ({}, {ACCOUNT_STATES.name: states}):
-        assert list(read_stored(traces, Rows(tables))) == []
+    for rows in (keep(), keep(account_states=[state(OTHER, mc_seqno=3)])):
+        assert list(read_stored(traces, rows)) == []
 
 
 def test_nothing_to_look_into() -> None:
-    assert list_data_hashes(Rows({}), TX_HASHES).to_pylist() == []
+    assert list_data_hashes(keep(), TX_HASHES).to_pylist() == []
 
 
 def test_interfaces_of_accounts() -> None:
-    sale = {"full_price": "7", "marketplace_fee": "1"}
-    rows = Rows(
-        {
-            JETTON_WALLETS.name: rows_of(
-                JETTON_WALLETS.name,
-                state(
-                    OTHER, owner_workchain=0, owner=DATA, jetton_workchain=-1, jetton=STAKE_WALLET
-                ),
-            ),
-            MULTISIG_ORDERS.name: rows_of(MULTISIG_ORDERS.name, state(OTHER, signers=["0:AB"])),
-            NFT_SALES.name: rows_of(
-                NFT_SALES.name,
-                state(OTHER, kind="getgems_sale", details=str(sale).replace("'", '"')),
-            ),
-            ACCOUNT_STATES.name: rows_of(
-                ACCOUNT_STATES.name,
-                state(
-                    OTHER,
-                    code_hash=bytes.fromhex(
-                        "9a3ec14bc098f6b44064c305222caea2800f17dda85ee6a8198a7095ede10dcf"
-                    ),
-                ),
-            ),
-        }
+    owned = {"owner_workchain": 0, "owner": DATA, "jetton_workchain": -1, "jetton": STAKE_WALLET}
+    sale = '{"full_price": "7", "marketplace_fee": "1"}'
+    pool = "9a3ec14bc098f6b44064c305222caea2800f17dda85ee6a8198a7095ede10dcf"
+    rows = keep(
+        jetton_wallets=[state(OTHER, **owned)],
+        multisig_orders=[state(OTHER, signers=["0:AB"])],
+        nft_sales=[state(OTHER, kind="getgems_sale", details=sale)],
+        account_states=[state(OTHER, code_hash=bytes.fromhex(pool))],
     )
     address = f"0:{OTHER.hex().upper()}"
     facts = {name: fields for _at, name, fields in read_facts(rows)[address]}
@@ -142,21 +121,18 @@ def test_facts_of_accounts_are_those_after_the_transactions_of_the_trace() -> No
         for mc_seqno in (6, 7, 8)
     )
     transaction = state(OTHER, hash=tx_hash, mc_seqno=7, lt=1, now=1, descr="ord", aborted=False)
-    start = {"mc_seqno_start": 5, "mc_seqno_end": 7, "trace_id": trace_id, "end_lt": 1}
-    traces = pa.table({name: [start.get(name)] for name in TRACES.names})
-    for rows, expected in (
+    traces = trace_table(mc_seqno_start=5, mc_seqno_end=7, trace_id=trace_id, end_lt=1)
+    for wallets, expected in (
         ([before, within, later], f"0:{'07' * 32}"),
         ([within], f"0:{'07' * 32}"),
         ([before, later], None),
     ):
-        tables = {
-            TRANSACTIONS.name: rows_of(TRANSACTIONS.name, transaction),
-            TRANSACTION_TRACES.name: rows_of(
-                TRANSACTION_TRACES.name, {"hash": tx_hash, "trace_id": trace_id}
-            ),
-            JETTON_WALLETS.name: rows_of(JETTON_WALLETS.name, *rows),
-        }
-        ((_trace, interfaces),) = read_stored(traces, Rows(tables))
+        rows = keep(
+            transactions=[transaction],
+            transaction_traces=[{"hash": tx_hash, "trace_id": trace_id}],
+            jetton_wallets=wallets,
+        )
+        ((_trace, interfaces),) = read_stored(traces, rows)
         wallet = interfaces.jetton_wallet(f"0:{OTHER.hex().upper()}")
         assert (None if wallet is None else wallet.jetton) == expected
 
@@ -196,14 +172,12 @@ def test_contracts_that_no_longer_exist_are_looked_up(
     }
     start = {"mc_seqno_start": 5, "mc_seqno_end": 7, "trace_id": trace_id, "end_lt": 1}
     start |= {"state": "complete", "end_utime": 1, "external_hash": tx_hash, "transactions": 1}
-    traces = pa.table({name: [start.get(name)] for name in TRACES.names})
-    tables = {
-        TRANSACTIONS.name: rows_of(TRANSACTIONS.name, transaction),
-        MESSAGES.name: rows_of(MESSAGES.name, message),
-        TRANSACTION_TRACES.name: rows_of(
-            TRANSACTION_TRACES.name, {"hash": tx_hash, "trace_id": trace_id}
-        ),
-    }
+    traces = trace_table(**start)
+    rows = keep(
+        transactions=[transaction],
+        messages=[message],
+        transaction_traces=[{"hash": tx_hash, "trace_id": trace_id}],
+    )
     questions: set[tuple[str, int]] = set()
 
     def find_known(found: set[tuple[str, int]]) -> dict[tuple[str, int], dict[str, Any]]:
@@ -211,7 +185,6 @@ def test_contracts_that_no_longer_exist_are_looked_up(
         facts = {"address": address, "index": "1", "owner_address": "0:AA"}
         return {key: {"NftItem": facts} for key in found if key[0] == address}
 
-    rows = Rows(tables)
     facts = classify_traces(traces, rows, find_known).facts
     ((_trace, interfaces),) = read_known(traces, rows, facts)
     assert ((address, 7) in questions) == asked

@@ -19,8 +19,7 @@ def collect(scene: Scene, table: Table) -> list[dict[str, Any]]:
     return found
 
 
-def test_swap_on_two_pools() -> None:
-    scene = Scene()
+def test_swap_on_two_pools(scene: Scene) -> None:
     dedust.swap_twice(scene)
     (row,) = collect(scene, DEX_SWAPS)
     assert (row["dex"], row["sender"], row["hops"]) == ("dedust_v2", dedust.OWNER, 2)
@@ -29,8 +28,7 @@ def test_swap_on_two_pools() -> None:
     assert (row["asset_out"], row["amount_out"]) == (dedust.OTHER, 8)
 
 
-def test_refused_swap_names_the_pool_that_refused_it() -> None:
-    scene = Scene()
+def test_refused_swap_names_the_pool_that_refused_it(scene: Scene) -> None:
     assets = [{"is_ton": True, "address": None}, {"is_ton": False, "address": dedust.COIN}]
     scene.know(dedust.POOL, "DedustPool", assets=assets)
     pool = scene.external(dedust.OWNER).send(dedust.POOL, dedust.pay(70))
@@ -39,8 +37,7 @@ def test_refused_swap_names_the_pool_that_refused_it() -> None:
     assert (row["pool"], row["success"], row["amount_out"]) == (dedust.POOL, False, 0)
 
 
-def test_listing() -> None:
-    scene = Scene()
+def test_listing(scene: Scene) -> None:
     sale.know_sale(scene)
     sale.put_on(scene, SALE, sale.INIT)
     (row,) = collect(scene, NFT_SALES_EVENTS)

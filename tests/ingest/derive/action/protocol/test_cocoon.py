@@ -8,8 +8,7 @@ from tonlake.ingest.derive.action.protocol import cocoon
 OWNER, CLIENT, PROXY, ROOT = (account(name) for name in ("owner", "client", "proxy", "root"))
 
 
-def test_top_up_names_client_and_proxy() -> None:
-    scene = Scene()
+def test_top_up_names_client_and_proxy(scene: Scene) -> None:
     body = Cell(cocoon.TOP_UP).uint(5, 64).coins(700).address(OWNER)
     sent = scene.external(OWNER).send(CLIENT, body)
     sent.send(PROXY, opcode=cocoon.CLIENT_REQUEST).send(OWNER, opcode=cocoon.EXCESSES)
@@ -44,8 +43,7 @@ def test_proxies_come_and_go(opcode: int, kind: str, data: dict[str, int], *, fa
 
 
 @pytest.mark.parametrize("via_wallet", [False, True])
-def test_refund_is_requested(*, via_wallet: bool) -> None:
-    scene = Scene()
+def test_refund_is_requested(scene: Scene, *, via_wallet: bool) -> None:
     step = scene.external(OWNER)
     if via_wallet:
         step = step.send(OWNER, opcode=cocoon.WALLET_SEND)
@@ -58,8 +56,7 @@ def test_refund_is_requested(*, via_wallet: bool) -> None:
     assert (action.columns["source"], action.columns["destination"]) == (OWNER, CLIENT)
 
 
-def test_last_payout_without_excesses() -> None:
-    scene = Scene()
+def test_last_payout_without_excesses(scene: Scene) -> None:
     worker, paid = account("worker"), account("paid")
     asked = Cell(cocoon.LAST_WORKER_PAYOUT).uint(1, 64).uint(2, 64)
     request = Cell(cocoon.WORKER_REQUEST).uint(1, 64).address(paid).uint(1, 2).uint(77, 64)
@@ -78,7 +75,6 @@ def test_last_payout_without_excesses() -> None:
     }
 
 
-def test_without_its_answer_it_is_a_call() -> None:
-    scene = Scene()
+def test_without_its_answer_it_is_a_call(scene: Scene) -> None:
     scene.external(OWNER).send(CLIENT, Cell(cocoon.REGISTER).uint(1, 64).uint(2, 64))
     assert [action.type for action in scene.classify()] == ["call_contract"]

@@ -9,9 +9,8 @@ OWNER, VAULT, POOL, OUT = account("owner"), account("vault"), account("pool"), a
 
 
 @pytest.mark.parametrize("opcode", [coffee.PAYOUT, coffee.NOTIFICATION])
-def test_coins_for_coins_failed(opcode: int) -> None:
+def test_coins_for_coins_failed(scene: Scene, opcode: int) -> None:
     """A pool that pays back the incoming asset did not swap."""
-    scene = Scene()
     sent = scene.external(OWNER).send(VAULT, Cell(coffee.SWAP_NATIVE).uint(1, 64).coins(50))
     pool = sent.send(POOL, opcode=coffee.SWAP_INTERNAL)
     event = Cell(coffee.SWAP_EVENT).uint(1, 64).uint(0, 2).coins(50).coins(49)
@@ -27,8 +26,7 @@ def test_coins_for_coins_failed(opcode: int) -> None:
         assert (outgoing["source"], outgoing["amount"]) == (OUT, 48)
 
 
-def test_held_jettons_and_the_fee() -> None:
-    scene = Scene()
+def test_held_jettons_and_the_fee(scene: Scene) -> None:
     wallet = scene.know_wallet(account("wallet"), OWNER, account("coin"))
     step = scene.external(OWNER)
     guard, guard_wallet = account("guard"), account("guard wallet")
@@ -44,15 +42,13 @@ def test_held_jettons_and_the_fee() -> None:
     assert (action.columns["asset"], action.columns["amount"]) == (account("coin"), 40)
 
 
-def test_failed_swap_names_who_gets_it_back() -> None:
-    scene = Scene()
+def test_failed_swap_names_who_gets_it_back(scene: Scene) -> None:
     body = Cell(coffee.FAILED_SWAP).uint(1, 64).address(OWNER)
     scene.external(VAULT).send(account("guard"), body)
     assert scene.find("coffee_mev_protect_failed_swap").columns == {"destination": OWNER}
 
 
-def test_deposit_that_the_pool_did_not_take() -> None:
-    scene = Scene()
+def test_deposit_that_the_pool_did_not_take(scene: Scene) -> None:
     depository = account("depository")
     sent = Cell(coffee.DEPOSIT_NATIVE).uint(1, 64).coins(50)
     asked = Cell(coffee.DEPOSITORY_REQUEST).uint(1, 64).coins(50)
@@ -66,14 +62,12 @@ def test_deposit_that_the_pool_did_not_take() -> None:
     assert action.columns["destination_secondary"] == depository
 
 
-def test_an_unknown_asset_is_not_a_vault() -> None:
-    scene = Scene()
+def test_an_unknown_asset_is_not_a_vault(scene: Scene) -> None:
     body = Cell(coffee.CREATE_VAULT).uint(1, 64).uint(3, 2)
     scene.external(OWNER).send(account("factory"), body).send(VAULT, opcode=coffee.DEPLOY)
     assert {action.type for action in scene.classify()} == {"call_contract"}
 
 
-def test_internal_transfers_of_others_are_no_lp_tokens() -> None:
-    scene = Scene()
+def test_internal_transfers_of_others_are_no_lp_tokens(scene: Scene) -> None:
     scene.external(OWNER).send(POOL, opcode=jetton.INTERNAL)
     assert [action.type for action in scene.classify()] == ["call_contract"]

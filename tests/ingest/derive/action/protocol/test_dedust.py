@@ -15,8 +15,7 @@ def order(amount: int) -> Cell:
 
 
 @pytest.mark.parametrize("logged", [True, False])
-def test_swap_of_coins_needs_its_log(*, logged: bool) -> None:
-    scene = Scene()
+def test_swap_of_coins_needs_its_log(scene: Scene, *, logged: bool) -> None:
     scene.know_wallet(VAULT_WALLET, COIN_VAULT, COIN)
     sent = scene.external(OWNER).send(VAULT, Cell(dedust.SWAP_NATIVE).uint(1, 64).coins(70))
     pool = sent.send(POOL, opcode=dedust.SWAP)
@@ -32,8 +31,7 @@ def test_swap_of_coins_needs_its_log(*, logged: bool) -> None:
     assert data["dex_outgoing_transfer"]["source_jetton_wallet"] == VAULT_WALLET
 
 
-def test_withdrawal_pays_coins_and_jettons() -> None:
-    scene = Scene()
+def test_withdrawal_pays_coins_and_jettons(scene: Scene) -> None:
     scene.know_wallet(VAULT_WALLET, COIN_VAULT, COIN)
     lp_wallet = scene.know_wallet(account("lp wallet"), OWNER, POOL)
     burn = Cell(jetton.BURN).uint(1, 64).coins(50)
@@ -48,8 +46,7 @@ def test_withdrawal_pays_coins_and_jettons() -> None:
     assert (action.columns["destination"], action.columns["asset"]) == (POOL, POOL)
 
 
-def test_an_asset_of_unknown_kind_is_not_a_swap() -> None:
-    scene = Scene()
+def test_an_asset_of_unknown_kind_is_not_a_swap(scene: Scene) -> None:
     sent = scene.external(OWNER).send(VAULT, Cell(dedust.SWAP_NATIVE).uint(1, 64).coins(70))
     pool = sent.send(POOL, opcode=dedust.SWAP)
     pool.send(None, Cell(dedust.SWAP_LOG).uint(9, 4))
@@ -103,8 +100,7 @@ def put_all(deposit: Step) -> Step:
 
 
 @pytest.mark.parametrize("jettons", [False, True])
-def test_the_first_side_alone(*, jettons: bool) -> None:
-    scene = Scene()
+def test_the_first_side_alone(scene: Scene, *, jettons: bool) -> None:
     (pay_jettons if jettons else pay_coins)(scene.external(OWNER), first=True)
     action = scene.find("dex_deposit_liquidity")
     assert action.success
@@ -119,8 +115,7 @@ def test_the_first_side_alone(*, jettons: bool) -> None:
 
 
 @pytest.mark.parametrize("rejected", [False, True])
-def test_both_sides_of_one_trace_are_one_action(*, rejected: bool) -> None:
-    scene = Scene()
+def test_both_sides_of_one_trace_are_one_action(scene: Scene, *, rejected: bool) -> None:
     step = scene.external(OWNER)
     pay_coins(step, first=True)
     pool = put_all(pay_jettons(step, first=False))
@@ -138,8 +133,7 @@ def test_both_sides_of_one_trace_are_one_action(*, rejected: bool) -> None:
     assert data["lp_tokens_minted"] == (None if rejected else 55)
 
 
-def test_the_pool_refunds_the_unneeded_amount() -> None:
-    scene = Scene()
+def test_the_pool_refunds_the_unneeded_amount(scene: Scene) -> None:
     step = scene.external(OWNER)
     pay_coins(step, first=True)
     deposit = pay_jettons(step, first=False)

@@ -63,8 +63,7 @@ def swap_twice(scene: Scene) -> Step:
     return last
 
 
-def test_swap_of_two_hops() -> None:
-    scene = Scene()
+def test_swap_of_two_hops(scene: Scene) -> None:
     swap_twice(scene)
     action = scene.find("jetton_swap")
     assert action.success
@@ -79,8 +78,7 @@ def test_swap_of_two_hops() -> None:
     ]
 
 
-def test_swap_of_one_hop_has_no_peers_and_fails_with_its_log() -> None:
-    scene = Scene()
+def test_swap_of_one_hop_has_no_peers_and_fails_with_its_log(scene: Scene) -> None:
     scene.know_wallet(POOL_WALLET, POOL, COIN)
     pool = scene.external(OWNER).send(POOL, pay(70)).abort()
     pool.send(None, log(70, 30))
@@ -91,8 +89,7 @@ def test_swap_of_one_hop_has_no_peers_and_fails_with_its_log() -> None:
     assert action.columns["jetton_swap_data"]["min_out_amount"] == 5
 
 
-def test_jettons_left_with_an_order_end_no_swap() -> None:
-    scene = Scene()
+def test_jettons_left_with_an_order_end_no_swap(scene: Scene) -> None:
     scene.know_wallet(POOL_WALLET, POOL, COIN)
     pool = scene.external(OWNER).send(POOL, pay(70, steps=1))
     pool.send(None, log(69, 30))
@@ -101,8 +98,7 @@ def test_jettons_left_with_an_order_end_no_swap() -> None:
 
 
 @pytest.mark.parametrize(("exit_code", "receiver"), [(30, OWNER), (0, OWNER), (30, NEXT_POOL)])
-def test_refused_swap_pays_the_sender_back(exit_code: int, receiver: str) -> None:
-    scene = Scene()
+def test_refused_swap_pays_the_sender_back(scene: Scene, exit_code: int, receiver: str) -> None:
     assets = [{"is_ton": True, "address": None}, {"is_ton": False, "address": COIN}]
     scene.know(POOL, "DedustPool", assets=assets)
     pool = scene.external(OWNER).send(POOL, pay(70))

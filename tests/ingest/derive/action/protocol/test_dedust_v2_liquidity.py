@@ -27,8 +27,7 @@ def withdraw(scene: Scene, *, logged: bool, auto_claim: bool = False) -> None:
         pool.send(OWNER, payout(70))
 
 
-def test_withdrawal_pairs_payouts_by_amount() -> None:
-    scene = Scene()
+def test_withdrawal_pairs_payouts_by_amount(scene: Scene) -> None:
     withdraw(scene, logged=True)
     action = scene.find("dex_withdraw_liquidity")
     data = action.columns["dex_withdraw_liquidity_data"]
@@ -38,23 +37,20 @@ def test_withdrawal_pairs_payouts_by_amount() -> None:
     assert (data["lp_tokens_burnt"], data["is_refund"]) == (49, False)
 
 
-def test_withdrawal_without_its_log_failed() -> None:
-    scene = Scene()
+def test_withdrawal_without_its_log_failed(scene: Scene) -> None:
     withdraw(scene, logged=False)
     action = scene.find("dex_withdraw_liquidity")
     data = action.columns["dex_withdraw_liquidity_data"]
     assert (action.success, data["lp_tokens_burnt"], data["is_refund"]) == (False, 50, True)
 
 
-def test_withdrawal_with_a_claim_is_not_an_action() -> None:
-    scene = Scene()
+def test_withdrawal_with_a_claim_is_not_an_action(scene: Scene) -> None:
     withdraw(scene, logged=True, auto_claim=True)
     assert "dex_withdraw_liquidity" not in {action.type for action in scene.classify()}
 
 
 @pytest.mark.parametrize("amounts", [(70, 9), (9, 70)])
-def test_fees_go_to_the_side_of_their_amount(amounts: tuple[int, int]) -> None:
-    scene = Scene()
+def test_fees_go_to_the_side_of_their_amount(scene: Scene, amounts: tuple[int, int]) -> None:
     scene.know_wallet(POOL_WALLET, POOL, COIN)
     asked = scene.external(OWNER).send(POOL, opcode=liquidity.CLAIM_FEES)
     position = asked.send(POSITION, opcode=liquidity.ASK_FEES)
@@ -70,8 +66,7 @@ def test_fees_go_to_the_side_of_their_amount(amounts: tuple[int, int]) -> None:
     assert action.columns["destination_secondary"] == POSITION
 
 
-def test_reward_has_one_side() -> None:
-    scene = Scene()
+def test_reward_has_one_side(scene: Scene) -> None:
     scene.know_wallet(POOL_WALLET, POOL, COIN)
     asked = scene.external(OWNER).send(POOL, opcode=liquidity.CLAIM_REWARD)
     position = asked.send(POSITION, opcode=liquidity.ASK_REWARD)
@@ -117,8 +112,7 @@ def join(wallet: Step) -> Step:
     return contract.send(POOL, body.ref(body.child()).coins(9).coins(70).address(OWNER))
 
 
-def test_both_sides_are_one_deposit() -> None:
-    scene = Scene()
+def test_both_sides_are_one_deposit(scene: Scene) -> None:
     wallet = scene.external(OWNER)
     pay_coins(wallet)
     join(wallet).send(None, Cell(liquidity.DEPOSIT_LOG).coins(8).coins(69).coins(20))
@@ -132,8 +126,7 @@ def test_both_sides_are_one_deposit() -> None:
     assert action.columns["destination_secondary"] == CONTRACT
 
 
-def test_deposit_that_is_paid_back_failed() -> None:
-    scene = Scene()
+def test_deposit_that_is_paid_back_failed(scene: Scene) -> None:
     pool = join(scene.external(OWNER))
     pool.send(OWNER, Cell(dedust_v2.PAYOUT).uint(1, 64).coins(70).int(30, 32))
     pool.send_jettons(POOL_WALLET, OWNER, WALLET, 9)
@@ -144,8 +137,7 @@ def test_deposit_that_is_paid_back_failed() -> None:
     assert data["vault_excesses"] == [{"asset": COIN, "amount": 9}, {"asset": None, "amount": 70}]
 
 
-def test_first_side_alone_is_partial() -> None:
-    scene = Scene()
+def test_first_side_alone_is_partial(scene: Scene) -> None:
     pay_coins(scene.external(OWNER))
     action = scene.find("dex_deposit_liquidity")
     data = action.columns["dex_deposit_liquidity_data"]
@@ -154,8 +146,7 @@ def test_first_side_alone_is_partial() -> None:
     assert action.columns["source"] == OWNER
 
 
-def test_more_sides_than_two_stay_apart() -> None:
-    scene = Scene()
+def test_more_sides_than_two_stay_apart(scene: Scene) -> None:
     wallet = scene.external(OWNER)
     pay_coins(wallet)
     pay_coins(wallet)
@@ -164,7 +155,6 @@ def test_more_sides_than_two_stay_apart() -> None:
     assert len(found) == 3
 
 
-def test_another_order_is_not_a_deposit() -> None:
-    scene = Scene()
+def test_another_order_is_not_a_deposit(scene: Scene) -> None:
     pay_coins(scene.external(OWNER), opcode=7)
     assert "dex_deposit_liquidity" not in {action.type for action in scene.classify()}

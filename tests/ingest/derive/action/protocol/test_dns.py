@@ -68,8 +68,7 @@ def test_domain_is_renewed() -> None:
     assert change(0).find("renew_dns").columns["destination"] == ITEM
 
 
-def test_release() -> None:
-    scene = Scene()
+def test_release(scene: Scene) -> None:
     scene.know(ITEM, "NftItem", index=1, collection_address=DNS_COLLECTION)
     scene.external(OWNER).send(ITEM, Cell(dns.RELEASE).uint(4, 64), value=77)
     columns = scene.find("dns_release").columns
@@ -78,8 +77,7 @@ def test_release() -> None:
 
 
 @pytest.mark.parametrize("collection", [DNS_COLLECTION, account("another collection")])
-def test_end_of_an_auction(collection: str) -> None:
-    scene = Scene()
+def test_end_of_an_auction(scene: Scene, collection: str) -> None:
     scene.know(ITEM, "NftItem", index=1, collection_address=collection, owner_address=OWNER)
     called = scene.external(OWNER).send(ITEM, Cell(0x2FCB26A2).uint(1, 64))
     called.send(collection, Cell(FILL_UP).uint(1, 64), value=500)

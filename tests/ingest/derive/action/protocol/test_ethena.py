@@ -9,16 +9,11 @@ OWNER, POOL = account("owner"), account("pool")
 WALLET, POOL_WALLET, STAKED = account("wallet"), account("pool wallet"), account("staked wallet")
 
 
-def test_deposit_joins_transfer_and_mint() -> None:
-    scene = Scene()
+def test_deposit_joins_transfer_and_mint(scene: Scene) -> None:
     scene.know_wallet(WALLET, OWNER, ethena.USDE)
     scene.know_wallet(STAKED, OWNER, ethena.TSUSDE)
-    body = Cell(jetton.TRANSFER).uint(1, 64).coins(300).address(POOL).address(OWNER)
-    body.uint(0, 1).coins(1).uint(0, 1)
-    scene.know_wallet(POOL_WALLET, POOL, ethena.USDE)
-    inner = Cell(jetton.INTERNAL).uint(1, 64).coins(300).address(OWNER).address(OWNER).coins(1)
-    notified = scene.external(OWNER).send(WALLET, body).send(POOL_WALLET, inner)
-    told = notified.send(POOL, opcode=jetton.NOTIFY)
+    taken = scene.external(OWNER).send_jettons(WALLET, POOL, POOL_WALLET, 300)
+    told = taken.send(POOL, opcode=jetton.NOTIFY)
     mint = Cell(jetton.MINT).uint(1, 64).address(OWNER).coins(5)
     minted = Cell(jetton.INTERNAL).uint(1, 64).coins(290)
     told.send(ethena.TSUSDE, mint).send(STAKED, minted)
@@ -35,8 +30,7 @@ def test_deposit_joins_transfer_and_mint() -> None:
 
 
 @pytest.mark.parametrize("is_granted", [True, False])
-def test_withdrawal_is_a_request_once_it_is_granted(*, is_granted: bool) -> None:
-    scene = Scene()
+def test_withdrawal_is_a_request_once_it_is_granted(scene: Scene, *, is_granted: bool) -> None:
     scene.know_wallet(WALLET, OWNER, ethena.TSUSDE)
     body = Cell(jetton.TRANSFER).uint(1, 64).coins(300).address(POOL).address(OWNER)
     body.uint(0, 1).coins(1).uint(0, 1)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
-from tonlake.ingest.derive.action.protocol import evaa, jetton
+from tonlake.ingest.derive.action.protocol import evaa
 
 LIQUIDATOR, BORROWER, MASTER, USER = (
     account(name) for name in ("liquidator", "borrower", "master", "user contract")
@@ -33,8 +33,7 @@ def satisfy(step: Step) -> Step:
     return step.send(MASTER, body.uint(DEBT_ASSET, 256).ref(inner))
 
 
-def test_liquidation() -> None:
-    scene = Scene()
+def test_liquidation(scene: Scene) -> None:
     answered = satisfy(tell_user(liquidate(scene), evaa.LIQUIDATE_USER))
     tell_user(answered, evaa.LIQUIDATE_SUCCESS).send(LIQUIDATOR, Cell(0).text("ok"))
     answered.send(LIQUIDATOR, opcode=evaa.LIQUIDATE_REPORT)
@@ -59,16 +58,14 @@ def find_refusal(scene: Scene) -> object:
     return action.columns["evaa_liquidate_data"]["fail_reason"]
 
 
-def test_the_master_lacks_coins() -> None:
-    scene = Scene()
+def test_the_master_lacks_coins(scene: Scene) -> None:
     answered = satisfy(tell_user(liquidate(scene), evaa.LIQUIDATE_USER))
     tell_user(answered, evaa.LIQUIDATE_FAIL)
     answered.send(LIQUIDATOR, opcode=evaa.LIQUIDATE_REPORT)
     assert find_refusal(scene) == "master_not_enough_liquidity"
 
 
-def test_the_user_cannot_be_liquidated() -> None:
-    scene = Scene()
+def test_the_user_cannot_be_liquidated(scene: Scene) -> None:
     body = Cell(evaa.LIQUIDATE_UNSATISFIED).uint(1, 64).address(BORROWER).address(LIQUIDATOR)
     inner = body.child().uint(400, 64).uint(COLLATERAL_ASSET, 256).uint(1, 64).coins(0)
     body.uint(DEBT_ASSET, 256).ref(inner.uint(0x30F1, 32))
@@ -77,8 +74,7 @@ def test_the_user_cannot_be_liquidated() -> None:
     assert find_refusal(scene) == "liquidation_error_0x30f1"
 
 
-def test_the_master_refuses_at_once() -> None:
-    scene = Scene()
+def test_the_master_refuses_at_once(scene: Scene) -> None:
     liquidate(scene).abort().send(LIQUIDATOR, opcode=0xFFFFFFFF)
     assert find_refusal(scene) == "immediate_rejection"
 
@@ -90,8 +86,7 @@ def withdraw(scene: Scene) -> Step:
 
 
 @pytest.mark.parametrize(("opcode", "reason"), evaa.REFUSALS.items())
-def test_withdrawal_is_rejected(opcode: int, reason: str) -> None:
-    scene = Scene()
+def test_withdrawal_is_rejected(scene: Scene, opcode: int, reason: str) -> None:
     withdraw(scene).send(BORROWER, opcode=opcode)
     action = scene.find("evaa_withdraw")
     assert not action.success
@@ -99,18 +94,13 @@ def test_withdrawal_is_rejected(opcode: int, reason: str) -> None:
     assert action.columns["evaa_withdraw_data"]["fail_reason"] == reason
 
 
-def test_jettons_are_paid_out() -> None:
-    scene = Scene()
+def test_jettons_are_paid_out(scene: Scene) -> None:
     ours, theirs, coin = account("master wallet"), account("their wallet"), account("coin")
     scene.know_wallet(ours, MASTER, coin)
     granted = Cell(evaa.WITHDRAW_COLLATERALIZED).uint(1, 64).address(BORROWER)
     granted.uint(DEBT_ASSET, 256).uint(8, 64)
     answered = withdraw(scene).send(MASTER, granted)
-    sent = Cell(jetton.TRANSFER).uint(1, 64).coins(8).address(BORROWER).address(BORROWER)
-    sent.uint(0, 1).coins(0).uint(0, 1)
-    scene.know_wallet(theirs, BORROWER, coin)
-    arrived = Cell(jetton.INTERNAL).uint(1, 64).coins(8).address(MASTER).address(MASTER).coins(0)
-    answered.send(ours, sent).send(theirs, arrived)
+    answered.send_jettons(ours, BORROWER, theirs, 8)
     tell_user(answered, evaa.WITHDRAW_SUCCESS).send(BORROWER)
     action = scene.find("evaa_withdraw")
     assert action.success

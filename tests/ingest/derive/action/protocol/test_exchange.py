@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ingest.derive.action.scene import Cell, Scene, account
+from tests.ingest.derive.action.scene import Cell
 from tonlake.ingest.derive.action.protocol import coffee, dedust
 from tonlake.ingest.derive.action.protocol.exchange import Leg, read_asset, show_payouts
 from tonlake.ingest.errors import ActionUnreadable
@@ -14,9 +14,7 @@ TAG_BITS = st.sampled_from([coffee.ASSET_TAG_BITS, dedust.ASSET_TAG_BITS])
 
 def read_back(cell: Cell, tag_bits: int) -> tuple[str | None, int]:
     """Return the asset at the start of a message's body, and the bits after it."""
-    message = Scene().external(account("owner")).send(account("vault"), cell).message
-    assert message is not None
-    body = message.content
+    body = cell.body()
     return read_asset(body, tag_bits), body.bits_left
 
 

@@ -30,8 +30,7 @@ def deposit(scene: Scene) -> Step:
     return scene.external(OWNER).send(hipo.TREASURY, body, value=11)
 
 
-def test_tokens_are_minted_at_once() -> None:
-    scene = Scene()
+def test_tokens_are_minted_at_once(scene: Scene) -> None:
     proxy = write(hipo.PROXY_MINTED).coins(9).coins(10).address(OWNER).uint(0, 32)
     deposit(scene).send(MASTER, proxy).send(WALLET, opcode=hipo.MINTED).send(
         OWNER, opcode=jetton.NOTIFY
@@ -47,8 +46,7 @@ def test_tokens_are_minted_at_once() -> None:
     }
 
 
-def test_a_deposit_waits_for_the_round() -> None:
-    scene = Scene()
+def test_a_deposit_waits_for_the_round(scene: Scene) -> None:
     treasury = deposit(scene)
     saved = write(hipo.PROXY_SAVED).coins(8).address(OWNER).uint(0, 32)
     treasury.send(MASTER, saved).send(WALLET, opcode=hipo.SAVED)
@@ -61,8 +59,7 @@ def test_a_deposit_waits_for_the_round() -> None:
 
 
 @pytest.mark.parametrize(("comment", "kind"), [("d", "stake_deposit"), ("x", "ton_transfer")])
-def test_a_comment_asks_for_a_deposit(comment: str, kind: str) -> None:
-    scene = Scene()
+def test_a_comment_asks_for_a_deposit(scene: Scene, comment: str, kind: str) -> None:
     scene.external(OWNER).send(hipo.TREASURY, Cell(0).text(comment), value=5)
     action = scene.find(kind)
     if kind == "stake_deposit":
@@ -79,8 +76,7 @@ def burn(scene: Scene) -> Step:
     return proxy.send(hipo.TREASURY, reserve)
 
 
-def test_tokens_are_paid_out_at_once() -> None:
-    scene = Scene()
+def test_tokens_are_paid_out_at_once(scene: Scene) -> None:
     paid = write(hipo.PROXY_BURNED).coins(7).coins(6).address(OWNER)
     burn(scene).send(MASTER, paid).send(WALLET, opcode=hipo.BURNED).send(
         OWNER, opcode=hipo.WITHDRAWN
@@ -91,8 +87,7 @@ def test_tokens_are_paid_out_at_once() -> None:
     assert action.columns["staking_data"]["tokens_burnt"] == 7
 
 
-def test_a_withdrawal_waits_for_the_round() -> None:
-    scene = Scene()
+def test_a_withdrawal_waits_for_the_round(scene: Scene) -> None:
     mint_bill(burn(scene), 7)
     action = scene.find("stake_withdrawal_request")
     check(action)
@@ -100,8 +95,7 @@ def test_a_withdrawal_waits_for_the_round() -> None:
     assert action.columns["staking_data"]["ts_nft"] == BILL
 
 
-def test_a_withdrawal_that_is_rolled_back_is_a_burn() -> None:
-    scene = Scene()
+def test_a_withdrawal_that_is_rolled_back_is_a_burn(scene: Scene) -> None:
     returned = write(hipo.PROXY_ROLLBACK).coins(7).address(OWNER)
     burn(scene).send(MASTER, returned).send(WALLET, opcode=hipo.ROLLBACK)
     action = scene.find("jetton_burn")
@@ -117,8 +111,7 @@ def end_round(scene: Scene, opcode: int) -> Step:
     return burnt.send(account("bills"), opcode=hipo.BILL_BURNED).send(hipo.TREASURY, body)
 
 
-def test_a_round_ends_with_tokens() -> None:
-    scene = Scene()
+def test_a_round_ends_with_tokens(scene: Scene) -> None:
     minted = write(hipo.PROXY_MINTED).coins(9).coins(10).address(OWNER).uint(0, 32)
     end_round(scene, hipo.MINT_TOKENS).send(MASTER, minted).send(WALLET, opcode=hipo.MINTED)
     action = scene.find("stake_deposit")
@@ -131,8 +124,7 @@ def test_a_round_ends_with_tokens() -> None:
     }
 
 
-def test_a_round_ends_with_coins() -> None:
-    scene = Scene()
+def test_a_round_ends_with_coins(scene: Scene) -> None:
     paid = write(hipo.PROXY_BURNED).coins(10).coins(11).address(OWNER)
     end_round(scene, hipo.BURN_TOKENS).send(MASTER, paid).send(WALLET, opcode=hipo.BURNED)
     action = scene.find("stake_withdrawal")
@@ -141,16 +133,14 @@ def test_a_round_ends_with_coins() -> None:
     assert (action.columns["amount"], action.columns["staking_data"]["ts_nft"]) == (11, BILL)
 
 
-def test_a_round_puts_a_withdrawal_off() -> None:
-    scene = Scene()
+def test_a_round_puts_a_withdrawal_off(scene: Scene) -> None:
     mint_bill(end_round(scene, hipo.BURN_TOKENS), 10)
     action = scene.find("stake_withdrawal_request")
     check(action, wallet=None)
     assert action.columns["amount"] == 10
 
 
-def test_a_round_takes_a_withdrawal_back() -> None:
-    scene = Scene()
+def test_a_round_takes_a_withdrawal_back(scene: Scene) -> None:
     returned = write(hipo.PROXY_ROLLBACK).coins(10).address(OWNER)
     end_round(scene, hipo.BURN_TOKENS).send(MASTER, returned).send(WALLET, opcode=hipo.ROLLBACK)
     action = scene.find("stake_withdrawal")
@@ -160,8 +150,7 @@ def test_a_round_takes_a_withdrawal_back() -> None:
     assert action.columns["staking_data"]["tokens_burnt"] == 10
 
 
-def test_a_bill_that_is_minted_names_itself() -> None:
-    scene = Scene()
+def test_a_bill_that_is_minted_names_itself(scene: Scene) -> None:
     scene.know(BILL, "NftItem", index=1, collection_address=account("bills"), owner_address=OWNER)
     treasury = burn(scene)
     body = write(hipo.MINT_BILL).coins(7).uint(0, 1).address(OWNER).address(MASTER).coins(0)

@@ -28,21 +28,13 @@ def arrive(amount: int = 500) -> Cell:
     return inner.coins(1).uint(0, 1)
 
 
-def send_jettons(step: Step, amount: int = 500, payload: Cell | None = None) -> Step:
+def send_jettons(step: Step) -> Step:
     """Send jettons from the owner's wallet; return the receiving wallet's step."""
     know_wallets(step.scene)
-    body = Cell(jetton.TRANSFER).uint(7, 64).coins(amount).address(RECEIVER).address(OWNER)
-    body.uint(0, 1).coins(1)
-    if payload is None:
-        body.uint(0, 1)
-    else:
-        body.uint(1, 1).ref(payload)
-    sent = step.send(FROM, body)
-    return sent.send(TO, arrive(amount))
+    return step.send_jettons(FROM, RECEIVER, TO, 500)
 
 
-def test_transfer_names_owners_and_wallets() -> None:
-    scene = Scene()
+def test_transfer_names_owners_and_wallets(scene: Scene) -> None:
     step = send_jettons(scene.external(OWNER))
     step.send(RECEIVER, Cell(jetton.NOTIFY).uint(7, 64).coins(500).address(OWNER).uint(0, 1))
     step.send(OWNER, opcode=0xD53276DB)
@@ -61,8 +53,7 @@ def test_transfer_names_owners_and_wallets() -> None:
     assert set(actions[0].accounts) == {OWNER, FROM, RECEIVER, TO}
 
 
-def test_comment_of_transfer() -> None:
-    scene = Scene()
+def test_comment_of_transfer(scene: Scene) -> None:
     root = scene.external(OWNER)
     body = Cell(jetton.TRANSFER).uint(7, 64).coins(5).address(RECEIVER).address(None)
     body.uint(0, 1).coins(1).uint(1, 1)
@@ -74,8 +65,7 @@ def test_comment_of_transfer() -> None:
     assert data["is_encrypted_comment"] is False
 
 
-def test_transfer_that_failed_on_arrival() -> None:
-    scene = Scene()
+def test_transfer_that_failed_on_arrival(scene: Scene) -> None:
     arrival = send_jettons(scene.external(OWNER)).abort()
     arrival.send(FROM, opcode=0xFFFFFFFF)
     action = scene.find("jetton_transfer")
@@ -83,8 +73,7 @@ def test_transfer_that_failed_on_arrival() -> None:
     assert len(scene.classify()) == 1
 
 
-def test_amounts_are_those_that_arrive() -> None:
-    scene = Scene()
+def test_amounts_are_those_that_arrive(scene: Scene) -> None:
     know_wallets(scene)
     body = Cell(jetton.TRANSFER).uint(7, 64).coins(500).address(RECEIVER).address(OWNER)
     scene.external(OWNER).send(FROM, body.uint(0, 1).coins(9).uint(0, 1)).send(TO, arrive(490))
@@ -104,15 +93,13 @@ def test_trace_is_broken_where_jettons_arrive_at_another_owner(arrived_at: str) 
     assert ("jetton_transfer broken" in line) is (arrived_at != RECEIVER)
 
 
-def test_transfer_to_an_unknown_wallet_remains_calls() -> None:
-    scene = Scene()
+def test_transfer_to_an_unknown_wallet_remains_calls(scene: Scene) -> None:
     send_jettons(scene.external(OWNER))
     del scene.facts[TO]
     assert {action.type for action in scene.classify()} == {"call_contract"}
 
 
-def test_transfer_rejected_by_the_wallet_remains_a_call() -> None:
-    scene = Scene()
+def test_transfer_rejected_by_the_wallet_remains_a_call(scene: Scene) -> None:
     scene.know_wallet(FROM, OWNER, MASTER)
     scene.external(OWNER).send(FROM, opcode=jetton.TRANSFER).abort()
     action = scene.find("call_contract")
@@ -120,8 +107,7 @@ def test_transfer_rejected_by_the_wallet_remains_a_call() -> None:
     assert not action.success
 
 
-def test_pton_transfer_has_no_wallet() -> None:
-    scene = Scene()
+def test_pton_transfer_has_no_wallet(scene: Scene) -> None:
     pton = min(jetton.PTON_MASTERS)
     scene.know_wallet(FROM, OWNER, pton)
     body = Cell(jetton.TRANSFER).uint(7, 64).coins(9).address(RECEIVER).address(OWNER)
@@ -135,8 +121,7 @@ def test_pton_transfer_has_no_wallet() -> None:
 
 
 @pytest.mark.parametrize("aborted", [False, True])
-def test_burn(*, aborted: bool) -> None:
-    scene = Scene()
+def test_burn(scene: Scene, *, aborted: bool) -> None:
     scene.know_wallet(FROM, OWNER, MASTER)
     step = scene.external(OWNER).send(
         FROM, Cell(jetton.BURN).uint(1, 64).coins(77).address(OWNER).uint(0, 1)
@@ -153,8 +138,7 @@ def test_burn(*, aborted: bool) -> None:
 
 
 @pytest.mark.parametrize("arrives", [False, True])
-def test_mint(*, arrives: bool) -> None:
-    scene = Scene()
+def test_mint(scene: Scene, *, arrives: bool) -> None:
     know_wallets(scene)
     body = Cell(jetton.MINT).uint(1, 64).address(RECEIVER).coins(20_000_000)
     step = scene.external(OWNER).send(MASTER, body)
@@ -170,8 +154,7 @@ def test_mint(*, arrives: bool) -> None:
     )
 
 
-def test_a_truncated_body_is_not_a_transfer() -> None:
-    scene = Scene()
+def test_a_truncated_body_is_not_a_transfer(scene: Scene) -> None:
     scene.know_wallet(FROM, OWNER, MASTER)
     scene.external(OWNER).send(FROM, opcode=jetton.TRANSFER).send(TO, opcode=jetton.INTERNAL)
     assert {action.type for action in scene.classify()} == {"call_contract"}
@@ -194,9 +177,8 @@ def write_exotic_comment(body: Cell) -> Cell:
     ],
 )
 def test_fields_that_a_wallet_ignores_do_not_hide_a_transfer(
-    response: tuple[int, int], write: Callable[[Cell], Cell]
+    scene: Scene, response: tuple[int, int], write: Callable[[Cell], Cell]
 ) -> None:
-    scene = Scene()
     know_wallets(scene)
     body = Cell(jetton.TRANSFER).uint(7, 64).coins(500).address(RECEIVER).uint(*response)
     scene.external(OWNER).send(FROM, write(body)).send(TO, arrive())
@@ -206,8 +188,7 @@ def test_fields_that_a_wallet_ignores_do_not_hide_a_transfer(
     assert columns["jetton_transfer_data"]["comment"] is None
 
 
-def test_payload_that_is_a_library_cell() -> None:
-    scene = Scene()
+def test_payload_that_is_a_library_cell(scene: Scene) -> None:
     know_wallets(scene)
     body = Cell(jetton.TRANSFER).uint(7, 64).coins(500).address(RECEIVER).address(None)
     body.uint(1, 1).coins(1).uint(1, 1).ref(body.library()).ref(body.library())

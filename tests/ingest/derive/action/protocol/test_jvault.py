@@ -20,8 +20,7 @@ def send_jettons(step: Step, wallet: str, to: str, amount: int) -> Step:
     return taken.send(to, opcode=jetton.NOTIFY)
 
 
-def test_a_cancelled_stake_failed() -> None:
-    scene = Scene()
+def test_a_cancelled_stake_failed(scene: Scene) -> None:
     scene.know_wallet(WALLET, OWNER, COIN)
     scene.know_wallet(POOL_WALLET, POOL, COIN)
     told = send_jettons(scene.external(OWNER), WALLET, POOL, 50)
@@ -43,8 +42,7 @@ def know_data(scene: Scene, address: str, data: Cell) -> None:
     scene.know(address, "data_boc", data_boc=base64.b64encode(data.boc()).decode())
 
 
-def test_unstaking_pays_back() -> None:
-    scene = Scene()
+def test_unstaking_pays_back(scene: Scene) -> None:
     scene.know_wallet(STAKE, OWNER, account("stake jetton"))
     scene.know_wallet(POOL_WALLET, POOL, COIN)
     body = Cell(jvault.UNSTAKE).uint(1, 64).coins(60).uint(0, 1)

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ingest.derive.action.scene import Cell, Scene, account
-from tonlake.ingest.derive.action.body import Body
+from tests.ingest.derive.action.scene import Cell
 from tonlake.ingest.derive.action.protocol.layerzero import (
     Record,
     read_encoded_packet,
@@ -51,13 +50,6 @@ def write_record(cell: Cell, name: bytes, fields: Sequence[Number | Cell]) -> Ce
     return cell
 
 
-def body_of(cell: Cell) -> Body:
-    """Return a cell as the body of a message."""
-    message = Scene().external(account("owner")).send(account("endpoint"), cell).message
-    assert message is not None
-    return message.content
-
-
 def numbers() -> st.SearchStrategy[Number]:
     """Numbers of every width that fit."""
     return st.sampled_from(sorted(TYPES)).flatmap(
@@ -72,7 +64,7 @@ def numbers() -> st.SearchStrategy[Number]:
     ),
 )
 def test_numbers_of_the_root_read_back(name: bytes, fields: list[Number]) -> None:
-    record = Record(body_of(write_record(Cell(), name, fields)))
+    record = Record(write_record(Cell(), name, fields).body())
     assert record.name == name
     assert [record.uint(number) for number in range(len(fields))] == [
         field.value for field in fields
@@ -94,12 +86,12 @@ def test_a_number_may_lie_in_another_cell(place: int, offset: int, number: Numbe
             inner.uint(0, offset).uint(number.value, number.bits)
         cell.ref(inner)
     # Reference 0 is never the position of a number: 0 means the root itself.
-    assert Record(body_of(cell)).uint(0) == number.value
+    assert Record(cell.body()).uint(0) == number.value
 
 
 def test_a_number_is_not_a_cell_and_vice_versa() -> None:
     cell = Cell()
-    record = Record(body_of(write_record(cell, b"x", [Number(5, 8), cell.child()])))
+    record = Record(write_record(cell, b"x", [Number(5, 8), cell.child()]).body())
     with pytest.raises(ActionUnreadable, match="field 0 of record b'x' is not a cell"):
         record.cell(0)
     with pytest.raises(ActionUnreadable, match="field 1 of record b'x' is not a number"):
@@ -114,7 +106,7 @@ def test_a_packet_in_records() -> None:
     )
     fields: list[Number | Cell] = [path, packet.child().text("hi"), Number(6, 64), Number(7, 256)]
     write_record(packet, b"Packet", fields)
-    assert read_packet(read_record(body_of(root.ref(packet)))) == {
+    assert read_packet(read_record(root.ref(packet).body())) == {
         "src_eid": 1,
         "src_oapp": "0x2",
         "dst_eid": 3,
@@ -139,7 +131,7 @@ def write_snake(cell: Cell, data: bytes) -> Cell:
 
 @given(st.binary(max_size=300))
 def test_a_packet_in_wire_format(message: bytes) -> None:
-    assert read_encoded_packet(body_of(write_snake(Cell(), WIRE + message))) == {
+    assert read_encoded_packet(write_snake(Cell(), WIRE + message).body()) == {
         "nonce": 9,
         "src_eid": 30_343,
         "src_oapp": "0x5",
@@ -153,10 +145,10 @@ def test_a_packet_in_wire_format(message: bytes) -> None:
 @given(st.integers(0, len(WIRE) - 1))
 def test_a_truncated_packet_is_rejected(size: int) -> None:
     with pytest.raises(ActionUnreadable, match="truncated"):
-        read_encoded_packet(body_of(write_snake(Cell(), WIRE[:size])))
+        read_encoded_packet(write_snake(Cell(), WIRE[:size]).body())
 
 
 @given(st.integers(0, HEADER_BITS - 1))
 def test_a_cell_too_short_is_not_a_record(bits: int) -> None:
     with pytest.raises(IngestError):
-        Record(body_of(Cell().uint(0, bits)))
+        Record(Cell().uint(0, bits).body())

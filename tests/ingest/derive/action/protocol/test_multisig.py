@@ -24,8 +24,7 @@ def create(scene: Scene, *, signed: bool) -> None:
 
 
 @pytest.mark.parametrize("signed", [False, True])
-def test_an_order_is_created(*, signed: bool) -> None:
-    scene = Scene()
+def test_an_order_is_created(scene: Scene, *, signed: bool) -> None:
     know_order(scene)
     create(scene, signed=signed)
     action = scene.find("multisig_create_order")
@@ -43,15 +42,13 @@ def test_an_order_is_created(*, signed: bool) -> None:
     assert account("second") in action.accounts
 
 
-def test_an_unknown_order_is_a_call() -> None:
-    scene = Scene()
+def test_an_unknown_order_is_a_call(scene: Scene) -> None:
     create(scene, signed=True)
     assert {action.type for action in scene.classify()} == {"call_contract", "contract_deploy"}
 
 
 @pytest.mark.parametrize("exit_code", [None, 107])
-def test_approval_is_accepted_or_rejected(exit_code: int | None) -> None:
-    scene = Scene()
+def test_approval_is_accepted_or_rejected(scene: Scene, exit_code: int | None) -> None:
     know_order(scene)
     body = Cell(wallet.APPROVE).uint(3, 64).uint(1, 8)
     asked = scene.external(SIGNER).send(ORDER, body)
@@ -67,8 +64,7 @@ def test_approval_is_accepted_or_rejected(exit_code: int | None) -> None:
     }
 
 
-def test_approval_by_comment() -> None:
-    scene = Scene()
+def test_approval_by_comment(scene: Scene) -> None:
     know_order(scene)
     asked = scene.external(SIGNER).send(ORDER, Cell(0).text("approve"))
     asked.send(SIGNER, Cell(wallet.APPROVE_ACCEPTED).uint(3, 64))
@@ -76,8 +72,7 @@ def test_approval_by_comment() -> None:
     assert data == {"signer_index": -1, "exit_code": 0}
 
 
-def test_an_order_is_carried_out() -> None:
-    scene = Scene()
+def test_an_order_is_carried_out(scene: Scene) -> None:
     know_order(scene)
     body = Cell(wallet.EXECUTE).uint(3, 64).uint(12, 256).uint(99, 48).uint(2, 8)
     body.uint(0xAB, 256).ref(body.child().uint(5, 8))

@@ -36,8 +36,7 @@ def move_item(step: Step, new_owner: str, prev_owner: str = OWNER) -> Step:
     return moved
 
 
-def test_mint() -> None:
-    scene = Scene()
+def test_mint(scene: Scene) -> None:
     know_item(scene)
     scene.external(OWNER).send(COLLECTION, opcode=1).send(ITEM, opcode=0x299A3E15).deploy()
     columns = scene.find("nft_mint").columns
@@ -48,8 +47,7 @@ def test_mint() -> None:
     assert len([each for each in scene.classify() if each.type == "contract_deploy"]) == 1
 
 
-def test_transfer() -> None:
-    scene = Scene()
+def test_transfer(scene: Scene) -> None:
     know_item(scene)
     move_item(scene.external(OWNER), BUYER)
     action = scene.find("nft_transfer")
@@ -59,8 +57,7 @@ def test_transfer() -> None:
     assert data["forward_amount"] == 5
 
 
-def test_transfer_that_the_item_refused() -> None:
-    scene = Scene()
+def test_transfer_that_the_item_refused(scene: Scene) -> None:
     know_item(scene)
     scene.external(BUYER).send(ITEM, transfer_body(BUYER)).abort()
     action = scene.find("nft_transfer")
@@ -68,15 +65,13 @@ def test_transfer_that_the_item_refused() -> None:
     assert action.columns["source"] == BUYER
 
 
-def test_item_of_which_nothing_is_known_stays_a_call() -> None:
-    scene = Scene()
+def test_item_of_which_nothing_is_known_stays_a_call(scene: Scene) -> None:
     move_item(scene.external(OWNER), BUYER)
     assert {action.type for action in scene.classify()} == {"call_contract"}
 
 
 @pytest.mark.parametrize("is_paid", [True, False])
-def test_purchase(*, is_paid: bool) -> None:
-    scene = Scene()
+def test_purchase(scene: Scene, *, is_paid: bool) -> None:
     know_item(scene, BUYER)
     scene.know(
         SALE,
@@ -103,8 +98,7 @@ def test_purchase(*, is_paid: bool) -> None:
         assert moved.ancestor_type == ["nft_purchase"]
 
 
-def test_end_of_an_auction_on_telegram() -> None:
-    scene = Scene()
+def test_end_of_an_auction_on_telegram(scene: Scene) -> None:
     know_item(scene, content={"uri": "https://nft.fragment.com/username/x.json"})
     bid = scene.external(BUYER).send(ITEM, value=10_000)
     bid.send(MARKET, Cell(FILL_UP).uint(1, 64), value=500)
@@ -118,16 +112,14 @@ def test_end_of_an_auction_on_telegram() -> None:
     assert (listing["marketplace_fee_address"], listing["royalty_address"]) == (OWNER, MARKET)
 
 
-def test_notice_without_a_bid_is_not_a_purchase() -> None:
-    scene = Scene()
+def test_notice_without_a_bid_is_not_a_purchase(scene: Scene) -> None:
     know_item(scene)
     scene.external(BUYER).send(ITEM).send(BUYER, assigned_body(OWNER))
     data = scene.find("nft_transfer").columns["nft_transfer_data"]
     assert (data["is_purchase"], data["real_prev_owner"]) == (False, OWNER)
 
 
-def test_discovery() -> None:
-    scene = Scene()
+def test_discovery(scene: Scene) -> None:
     asked = scene.external(OWNER).send(ITEM, Cell(nft.GET_STATIC_DATA).uint(3, 64))
     asked.send(OWNER, Cell(nft.REPORT_STATIC_DATA).uint(3, 64).uint(7, 256).address(COLLECTION))
     columns = scene.find("nft_discovery").columns

@@ -85,8 +85,7 @@ def put_on(scene: Scene, to: str, init_state: bytes | None, value: int = 10) -> 
     move_item(deployer, SALE, DEPLOYER)
 
 
-def test_listing_has_the_terms_of_the_deployment() -> None:
-    scene = Scene()
+def test_listing_has_the_terms_of_the_deployment(scene: Scene) -> None:
     know_sale(scene)
     put_on(scene, SALE, deploy(NFT_SALE_CODE, write_sale()))
     columns = scene.find("nft_put_on_sale").columns
@@ -106,8 +105,7 @@ def test_listing_has_the_terms_of_the_deployment() -> None:
     assert scene.find("ton_transfer").columns["destination"] == MARKET
 
 
-def test_listing_of_a_code_without_a_reader_has_the_terms_that_are_known() -> None:
-    scene = Scene()
+def test_listing_of_a_code_without_a_reader_has_the_terms_that_are_known(scene: Scene) -> None:
     know_sale(scene, royalty_address=RIVAL)
     put_on(scene, SALE, deploy(OTHER_CODE))
     listing = scene.find("nft_put_on_sale").columns["nft_listing_data"]
@@ -115,10 +113,9 @@ def test_listing_of_a_code_without_a_reader_has_the_terms_that_are_known() -> No
     assert listing["royalty_address"] == RIVAL
 
 
-def test_listing_with_fees_that_are_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listing_with_fees_that_are_shares(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of version 4 of sales, which no package has, the hash of another code stands in."""
     monkeypatch.setattr(sale, "SALE_V4_CODE", OTHER_CODE.hash)
-    scene = Scene()
     know_sale(scene, royalty_address=RIVAL)
     put_on(scene, SALE, deploy(OTHER_CODE))
     listing = scene.find("nft_put_on_sale").columns["nft_listing_data"]
@@ -126,8 +123,7 @@ def test_listing_with_fees_that_are_shares(monkeypatch: pytest.MonkeyPatch) -> N
     assert (listing["marketplace_fee"], listing["royalty_amount"]) == (None, None)
 
 
-def test_listing_on_an_auction() -> None:
-    scene = Scene()
+def test_listing_on_an_auction(scene: Scene) -> None:
     know_auction(scene)
     scene.facts[SALE]["NftAuction"] |= {"mp_fee_addr": MARKET, "royalty_fee_addr": RIVAL}
     put_on(scene, SALE, deploy(OTHER_CODE))
@@ -151,9 +147,8 @@ INIT = deploy(OTHER_CODE)
     ],
 )
 def test_a_forwarded_item_is_not_a_listing(
-    to: str, init_state: bytes | None, fields: dict[str, object]
+    scene: Scene, to: str, init_state: bytes | None, fields: dict[str, object]
 ) -> None:
-    scene = Scene()
     know_sale(scene, **fields)
     put_on(scene, to, init_state)
     types = [each.type for each in scene.classify()]
@@ -161,8 +156,7 @@ def test_a_forwarded_item_is_not_a_listing(
     assert "nft_put_on_sale" not in types
 
 
-def test_another_item_sent_to_the_sale_is_not_a_listing() -> None:
-    scene = Scene()
+def test_another_item_sent_to_the_sale_is_not_a_listing(scene: Scene) -> None:
     know_sale(scene)
     other = account("other item")
     scene.know(other, "NftItem", index=8, collection_address=COLLECTION, owner_address=OWNER)
@@ -173,16 +167,14 @@ def test_another_item_sent_to_the_sale_is_not_a_listing() -> None:
     assert [each.type for each in scene.classify() if "put_on" in each.type] == []
 
 
-def test_an_item_forwarded_to_another_contract_is_not_a_listing() -> None:
-    scene = Scene()
+def test_an_item_forwarded_to_another_contract_is_not_a_listing(scene: Scene) -> None:
     know_item(scene)
     put_on(scene, SALE, INIT)
     assert [each.type for each in scene.classify() if "put_on" in each.type] == []
 
 
 @pytest.mark.parametrize("aborted", [False, True])
-def test_update(*, aborted: bool) -> None:
-    scene = Scene()
+def test_update(scene: Scene, *, aborted: bool) -> None:
     scene.know(SALE, "NftSale", nft_address=ITEM, marketplace_address=MARKET)
     body = Cell(sale.UPDATE_SALE).uint(1, 64).coins(1000).coins(50).coins(20)
     step = scene.external(OWNER).send(SALE, body)
@@ -198,8 +190,7 @@ def test_update(*, aborted: bool) -> None:
     assert ITEM in action.accounts
 
 
-def test_cancelled_sale() -> None:
-    scene = Scene()
+def test_cancelled_sale(scene: Scene) -> None:
     know_item(scene)
     scene.know(
         SALE, "NftSale", nft_address=ITEM, nft_owner_address=OWNER, marketplace_address=MARKET
@@ -210,8 +201,7 @@ def test_cancelled_sale() -> None:
     assert columns["nft_transfer_data"]["marketplace_address"] == MARKET
 
 
-def test_bid_and_refund() -> None:
-    scene = Scene()
+def test_bid_and_refund(scene: Scene) -> None:
     know_auction(scene)
     bid = scene.external(BUYER).send(SALE, value=800)
     bid.send(RIVAL, comment("Your bid has been outbid by another user."), value=690)
@@ -231,9 +221,8 @@ def test_bid_and_refund() -> None:
     ],
 )
 def test_bid_for_an_item_that_is_its_own_auction(
-    collection: str, content: dict[str, str], owner: str | None
+    scene: Scene, collection: str, content: dict[str, str], owner: str | None
 ) -> None:
-    scene = Scene()
     scene.know(
         ITEM,
         "NftItem",
@@ -247,16 +236,14 @@ def test_bid_for_an_item_that_is_its_own_auction(
     assert scene.find("auction_outbid").columns["destination"] == RIVAL
 
 
-def test_coins_for_an_owned_domain_are_no_bid() -> None:
-    scene = Scene()
+def test_coins_for_an_owned_domain_are_no_bid(scene: Scene) -> None:
     scene.know(ITEM, "NftItem", index=7, collection_address=DNS_COLLECTION, owner_address=OWNER)
     scene.external(BUYER).send(ITEM)
     assert scene.find("ton_transfer").columns["destination"] == ITEM
 
 
 @pytest.mark.parametrize("trigger", [comment("finish"), Cell(FINISH_AUCTION), Cell(CLOSE_AUCTION)])
-def test_end_with_a_purchase(trigger: Cell) -> None:
-    scene = Scene()
+def test_end_with_a_purchase(scene: Scene, trigger: Cell) -> None:
     know_auction(scene)
     ended = scene.external(RIVAL).send(SALE, trigger)
     ended.send(OWNER, value=650)
@@ -274,8 +261,7 @@ def test_end_with_a_purchase(trigger: Cell) -> None:
         (comment("stop"), BUYER, "nft_finish_auction"),
     ],
 )
-def test_end_without_a_payment(trigger: Cell, new_owner: str, kind: str) -> None:
-    scene = Scene()
+def test_end_without_a_payment(scene: Scene, trigger: Cell, new_owner: str, kind: str) -> None:
     know_auction(scene)
     move_item(scene.external(OWNER).send(SALE, trigger), new_owner, SALE)
     columns = scene.find(kind).columns
@@ -283,8 +269,7 @@ def test_end_without_a_payment(trigger: Cell, new_owner: str, kind: str) -> None
 
 
 @pytest.mark.parametrize("aborted", [False, True])
-def test_telegram_auction_begins(*, aborted: bool) -> None:
-    scene = Scene()
+def test_telegram_auction_begins(scene: Scene, *, aborted: bool) -> None:
     know_item(scene, content={"uri": "https://nft.fragment.com/number/8.json"})
     body = Cell(sale.START_TELEGRAM).uint(1, 64)
     body.ref(body.child().address(OWNER).coins(5).coins(99).uint(5, 8).uint(60, 32).uint(9, 32))
@@ -307,8 +292,7 @@ def test_telegram_auction_begins(*, aborted: bool) -> None:
     }
 
 
-def test_telegram_auction_is_cancelled() -> None:
-    scene = Scene()
+def test_telegram_auction_is_cancelled(scene: Scene) -> None:
     know_item(scene, content={"uri": "https://nft.fragment.com/number/8.json"})
     scene.external(OWNER).send(ITEM, Cell(sale.CANCEL_TELEGRAM).uint(1, 64))
     columns = scene.find("teleitem_cancel_auction").columns

@@ -35,8 +35,7 @@ def start(scene: Scene, opcode: int) -> Step:
         (REFUND_CODE, ROUTER_COIN, False),
     ],
 )
-def test_swap_or_refund(code: int, wallet: str, *, success: bool) -> None:
-    scene = Scene()
+def test_swap_or_refund(scene: Scene, code: int, wallet: str, *, success: bool) -> None:
     paying = pay(start(scene, stonfi.SWAP), code)
     paying.send_jettons(wallet, OWNER, OTHER_WALLET, 90)
     action = scene.find("jetton_swap")
@@ -48,9 +47,8 @@ def test_swap_or_refund(code: int, wallet: str, *, success: bool) -> None:
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["known", "unknown"])
-def test_swap_in_two_hops_needs_known_paying_wallets(*, is_known: bool) -> None:
+def test_swap_in_two_hops_needs_known_paying_wallets(scene: Scene, *, is_known: bool) -> None:
     """Otherwise the trace is broken, and the second hop is a separate swap."""
-    scene = Scene()
     second, second_pool = account("second router"), account("second pool")
     to, last = account("wallet of second"), account("last")
     scene.know_wallet(last, second, account("third coin"))
@@ -67,8 +65,7 @@ def test_swap_in_two_hops_needs_known_paying_wallets(*, is_known: bool) -> None:
     assert scene.state() == ("ok" if is_known else "broken")
 
 
-def test_coins_are_paid_out_through_their_wallet() -> None:
-    scene = Scene()
+def test_coins_are_paid_out_through_their_wallet(scene: Scene) -> None:
     pton = account("router pton")
     scene.know_wallet(pton, ROUTER, min(jetton.PTON_MASTERS))
     paying = pay(start(scene, stonfi.SWAP), stonfi.OK_CODE)
@@ -83,8 +80,7 @@ def test_coins_are_paid_out_through_their_wallet() -> None:
 
 
 @pytest.mark.parametrize("code", [stonfi.OK_CODE, REFUND_CODE])
-def test_first_version_leaves_the_referrer_out(code: int) -> None:
-    scene = Scene()
+def test_first_version_leaves_the_referrer_out(scene: Scene, code: int) -> None:
     swapping = start(scene, stonfi.SWAP_V1)
     for part, amount in ((stonfi.REFERRAL_CODE, 1), (code, 95)):
         body = Cell(stonfi.PAYMENT_V1).uint(1, 64).address(OWNER).uint(part, 32)
@@ -99,10 +95,9 @@ def test_first_version_leaves_the_referrer_out(code: int) -> None:
     ("is_known", "asset"), [(True, OTHER), (False, None)], ids=["known", "unknown"]
 )
 def test_refund_of_first_version_shows_the_requested_jetton(
-    asset: str | None, *, is_known: bool
+    scene: Scene, asset: str | None, *, is_known: bool
 ) -> None:
     """The outgoing transfer shows the paid jetton; that of an unknown wallet is unknown."""
-    scene = Scene()
     scene.know_wallet(WALLET, OWNER, COIN)
     scene.know_wallet(ROUTER_COIN, ROUTER, COIN)
     scene.know_wallet(OTHER_WALLET, OWNER, COIN)
@@ -141,8 +136,7 @@ def provide(step: Step, side: int, amount: int) -> Step:
     return notified.send(POOL, opcode=stonfi.PROVIDE).send(LP_ACCOUNT, opcode=stonfi.ADD_LIQUIDITY)
 
 
-def test_one_side_alone() -> None:
-    scene = Scene()
+def test_one_side_alone(scene: Scene) -> None:
     provide(scene.external(OWNER), 0, 100)
     action = scene.find("dex_deposit_liquidity")
     assert action.success
@@ -154,8 +148,7 @@ def test_one_side_alone() -> None:
 
 
 @pytest.mark.parametrize("refunded", [False, True])
-def test_both_sides_of_one_message_are_one_action(*, refunded: bool) -> None:
-    scene = Scene()
+def test_both_sides_of_one_message_are_one_action(scene: Scene, *, refunded: bool) -> None:
     step = scene.external(OWNER)
     provide(step, 0, 100)
     back = provide(step, 1, 7).send(POOL, opcode=stonfi.CALL_BACK)
@@ -179,8 +172,7 @@ def pay_both(step: Step) -> None:
         step.send_jettons(ROUTERS[side], OWNER, WALLETS[side], amount)
 
 
-def test_burnt_tokens_pay_both_sides() -> None:
-    scene = Scene()
+def test_burnt_tokens_pay_both_sides(scene: Scene) -> None:
     lp_wallet = scene.know_wallet(account("lp wallet"), OWNER, POOL)
     burn = Cell(jetton.BURN).uint(1, 64).coins(50)
     notified = (
@@ -195,8 +187,7 @@ def test_burnt_tokens_pay_both_sides() -> None:
     assert data["is_refund"] is False
 
 
-def test_the_unused_amount_is_withdrawn() -> None:
-    scene = Scene()
+def test_the_unused_amount_is_withdrawn(scene: Scene) -> None:
     asked = scene.external(OWNER).send(LP_ACCOUNT, opcode=stonfi.REFUND_ME)
     pay_both(asked.send(POOL, opcode=stonfi.REFUNDED).send(ROUTER, opcode=stonfi.PAY_TO))
     action = scene.find("dex_withdraw_liquidity")

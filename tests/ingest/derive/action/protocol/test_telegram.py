@@ -38,17 +38,8 @@ def relay(scene: Scene, body: Cell) -> Step:
     return scene.external(RELAYER).send(WALLET, body, value=5_000_000)
 
 
-def receive(scene: Scene, body: Cell) -> Step:
-    """Send an external request to the wallet."""
-    step = scene.external(WALLET)
-    assert step.message is not None
-    step.message.boc = body.boc()
-    return step
-
-
 def name_request(step: Step) -> bytes:
     """Return the id of the gasless request that a step received."""
-    assert step.message is not None
     return name_action(step.message.msg_hash, "gasless_request")
 
 
@@ -62,8 +53,7 @@ def list_types(scene: Scene) -> list[str]:
     return sorted(action.type for action in scene.classify())
 
 
-def test_relayed_request() -> None:
-    scene = Scene()
+def test_relayed_request(scene: Scene) -> None:
     step = relay(scene, write_send())
     step.send(FRIEND, value=1_000_000).send(RELAYER, value=5)
     marker = scene.find("gasless_request")
@@ -80,8 +70,7 @@ def test_relayed_request() -> None:
     assert (find_parent(first), find_parent(second)) == (marker.action_id, None)
 
 
-def test_nested_request_names_the_outer() -> None:
-    scene = Scene()
+def test_nested_request_names_the_outer(scene: Scene) -> None:
     outer = relay(scene, write_send(telegram.SEND_BULK_INTERNAL))
     inner = outer.send(FRIEND, write_send())
     inner.send(RELAYER, value=3)
@@ -104,15 +93,13 @@ def test_wallet_v5_request_is_gasless_and_extension_is_not() -> None:
     assert list_types(scene) == ["call_contract"]
 
 
-def test_other_opcodes_stay() -> None:
-    scene = Scene()
+def test_other_opcodes_stay(scene: Scene) -> None:
     body = Cell(0xDEADBEEF).uint(0, 480).uint(telegram.SEND_ONE_INTERNAL - 1, 32)
     relay(scene, body.uint(0, 200))
     assert scene.find("call_contract").columns["opcode"] == 0xDEADBEEF
 
 
-def test_relayed_rotation() -> None:
-    scene = Scene()
+def test_relayed_rotation(scene: Scene) -> None:
     step = relay(scene, write_rotation(telegram.CHANGE_KEY_INTERNAL))
     assert list_types(scene) == ["change_wallet_key", "gasless_request"]
     rotation = scene.find("change_wallet_key")
@@ -134,24 +121,22 @@ def test_relayed_rotation() -> None:
 
 def test_external_rotation() -> None:
     scene = Scene()
-    receive(scene, write_rotation(telegram.CHANGE_KEY_EXTERNAL))
+    scene.external(WALLET, write_rotation(telegram.CHANGE_KEY_EXTERNAL))
     rotation = scene.find("change_wallet_key")
     assert (rotation.columns["source"], rotation.columns["value"]) == (None, None)
     assert rotation.accounts == [WALLET]
     assert find_parent(rotation) is None
     scene = Scene()
-    receive(scene, write_rotation(telegram.CHANGE_KEY_INTERNAL))
+    scene.external(WALLET, write_rotation(telegram.CHANGE_KEY_INTERNAL))
     assert list_types(scene) == ["unknown"], "an external message has an opcode of its own"
 
 
-def test_rotation_that_failed() -> None:
-    scene = Scene()
+def test_rotation_that_failed(scene: Scene) -> None:
     relay(scene, write_rotation(telegram.CHANGE_KEY_INTERNAL)).abort()
     assert list_types(scene) == ["call_contract", "gasless_request"]
 
 
-def test_rotation_with_a_remainder() -> None:
-    scene = Scene()
+def test_rotation_with_a_remainder(scene: Scene) -> None:
     relay(scene, write_rotation(telegram.CHANGE_KEY_INTERNAL).uint(0, 1))
     assert list_types(scene) == ["call_contract", "gasless_request"]
 
@@ -202,9 +187,8 @@ def to_number(data: bytes) -> int:
     ],
 )
 def test_storage_agrees_with_a_rotation(
-    *, seqno: int, subwallet: int, key: SigningKey, body: Cell, is_done: bool
+    scene: Scene, *, seqno: int, subwallet: int, key: SigningKey, body: Cell, is_done: bool
 ) -> None:
-    scene = Scene()
     relay(scene, body)
     data = Cell().uint(1, 8).uint(seqno, 32).uint(subwallet, 32)
     data.uint(to_number(key.verify_key.encode()), 256)

@@ -6,8 +6,7 @@ from tonlake.ingest.derive.action.protocol import tgbtc
 BRIDGE, OWNER, PEGOUT = account("bridge"), account("owner"), account("pegout")
 
 
-def test_logs_alone_make_fallbacks() -> None:
-    scene = Scene()
+def test_logs_alone_make_fallbacks(scene: Scene) -> None:
     step = scene.external(BRIDGE)
     step.send(None, Cell(tgbtc.MINT_LOG).coins(5).address(OWNER).uint(0x0102, 256))
     step.send(None, Cell(tgbtc.BURN_LOG).coins(6).address(OWNER).address(PEGOUT))
@@ -27,7 +26,6 @@ def test_logs_alone_make_fallbacks() -> None:
     assert key["extra"] == {"pubkey": f"{0xAB:064x}"}
 
 
-def test_a_torn_log_is_none() -> None:
-    scene = Scene()
+def test_a_torn_log_is_none(scene: Scene) -> None:
     scene.external(BRIDGE).send(None, Cell(tgbtc.MINT_LOG).coins(5))
     assert [action.type for action in scene.classify()] == ["unknown"]

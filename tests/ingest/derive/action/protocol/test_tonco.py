@@ -45,8 +45,7 @@ def start(scene: Scene) -> Step:
 
 
 @pytest.mark.parametrize(("code", "success"), [(0, True), (200, True), (REFUSED, False)])
-def test_swap_by_its_code(code: int, *, success: bool) -> None:
-    scene = Scene()
+def test_swap_by_its_code(scene: Scene, code: int, *, success: bool) -> None:
     paying = pay(ask(start(scene), POOL, ROUTERS[0]), (0, 90), (ROUTERS[0], ROUTERS[1]), code)
     paying.send_jettons(ROUTERS[1], OWNER, WALLETS[1], 90)
     action = scene.find("jetton_swap")
@@ -59,8 +58,7 @@ def test_swap_by_its_code(code: int, *, success: bool) -> None:
     assert data["dex_outgoing_transfer"]["destination_jetton_wallet"] == WALLETS[1]
 
 
-def test_a_swap_that_pays_back_its_input_failed_and_shows_the_requested_asset() -> None:
-    scene = Scene()
+def test_a_swap_that_pays_back_its_input_failed_and_shows_the_requested_asset(scene: Scene) -> None:
     paying = pay(ask(start(scene), POOL, ROUTERS[0]), (100, 0), (ROUTERS[0], ROUTERS[1]))
     paying.send_jettons(ROUTERS[0], OWNER, WALLETS[0], 100)
     action = scene.find("jetton_swap")
@@ -69,8 +67,7 @@ def test_a_swap_that_pays_back_its_input_failed_and_shows_the_requested_asset() 
     assert action.columns["jetton_swap_data"]["dex_outgoing_transfer"]["asset"] == COINS[0]
 
 
-def test_hops_are_listed_with_input_and_output() -> None:
-    scene = Scene()
+def test_hops_are_listed_with_input_and_output(scene: Scene) -> None:
     paying = pay(ask(start(scene), POOL, ROUTERS[0]), (0, 90), (ROUTERS[0], ROUTERS[1]))
     back = paying.send_jettons(ROUTERS[1], ROUTER, ROUTERS[1], 90)
     again = ask(back.send(ROUTER, opcode=jetton.NOTIFY), NEXT_POOL, ROUTERS[1])
@@ -85,8 +82,7 @@ def test_hops_are_listed_with_input_and_output() -> None:
     ]
 
 
-def test_coins_are_received_and_paid_through_their_wallet() -> None:
-    scene = Scene()
+def test_coins_are_received_and_paid_through_their_wallet(scene: Scene) -> None:
     know_wallets(scene)
     pton = scene.know_wallet(account("router pton"), ROUTER, min(jetton.PTON_MASTERS))
     body = Cell(jetton.PTON_TRANSFER).uint(1, 64).coins(100).address(OWNER)
@@ -101,8 +97,7 @@ def test_coins_are_received_and_paid_through_their_wallet() -> None:
     assert incoming["destination_jetton_wallet"] == pton
 
 
-def test_a_payment_without_amounts_is_not_a_swap() -> None:
-    scene = Scene()
+def test_a_payment_without_amounts_is_not_a_swap(scene: Scene) -> None:
     pool = ask(start(scene), POOL, ROUTERS[0])
     body = Cell(tonco.PAY_TO).uint(1, 64).address(OWNER).address(OWNER).uint(0, 32).uint(5, 64)
     pool.send(ROUTER, body.uint(0, 1)).send_jettons(ROUTERS[1], OWNER, WALLETS[1], 90)
@@ -119,8 +114,7 @@ def make_pool(scene: Scene) -> Step:
     )
 
 
-def test_a_pool_is_created() -> None:
-    scene = Scene()
+def test_a_pool_is_created(scene: Scene) -> None:
     init = Cell(tonco.INIT_POOL).uint(1, 64).uint(0b11, 2).address(OWNER).uint(0, 1).address(None)
     init.uint(0, 1).int(-60, 24).uint(0, 1).uint(0, 160).uint(1, 1).uint(1, 1)
     make_pool(scene).send(POOL, init).send(OWNER, opcode=EXCESS_OPCODE)
@@ -135,8 +129,7 @@ def test_a_pool_is_created() -> None:
     assert data["pool_active"] is True
 
 
-def test_a_pool_that_was_not_initialised_is_a_call() -> None:
-    scene = Scene()
+def test_a_pool_that_was_not_initialised_is_a_call(scene: Scene) -> None:
     make_pool(scene)
     assert {action.type for action in scene.classify()} == {"call_contract"}
 
@@ -164,8 +157,7 @@ def fund(scene: Scene, side: int) -> Step:
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_one_side_alone(side: int) -> None:
-    scene = Scene()
+def test_one_side_alone(scene: Scene, side: int) -> None:
     fund(scene, side)
     action = scene.find("dex_deposit_liquidity")
     assert action.success
@@ -182,8 +174,7 @@ def test_one_side_alone(side: int) -> None:
 
 
 @pytest.mark.parametrize("made", [True, False])
-def test_both_sides_make_a_position(*, made: bool) -> None:
-    scene = Scene()
+def test_both_sides_make_a_position(scene: Scene, *, made: bool) -> None:
     scene.know(POSITION, "NftItem", index=4, collection_address=POOL, owner_address=OWNER)
     pool = fund(scene, 0).send(POOL, opcode=tonco.MINT_AND_REFUND)
     refund = pay(pool, (7, 0), (ROUTERS[0], ROUTERS[1]))
@@ -198,8 +189,7 @@ def test_both_sides_make_a_position(*, made: bool) -> None:
     assert (data["nft_address"], data["nft_index"]) == ((POSITION, 4) if made else (None, None))
 
 
-def test_a_position_is_burnt_and_both_sides_paid() -> None:
-    scene = Scene()
+def test_a_position_is_burnt_and_both_sides_paid(scene: Scene) -> None:
     know_wallets(scene)
     body = Cell(tonco.START_BURN).uint(1, 64).uint(4, 64).uint(50, 128)
     pool = scene.external(OWNER).send(POOL, body.int(-600, 24).int(600, 24))

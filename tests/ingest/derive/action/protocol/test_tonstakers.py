@@ -10,8 +10,7 @@ SECOND_ITEM, THIRD = account("second item"), account("third")
 ITEM, PAYOUTS = account("item"), account("payouts")
 
 
-def test_deposit_without_jettons_failed() -> None:
-    scene = Scene()
+def test_deposit_without_jettons_failed(scene: Scene) -> None:
     scene.external(OWNER).send(POOL, Cell(tonstakers.DEPOSIT).uint(1, 64), value=3_000_000_000)
     action = scene.find("stake_deposit")
     assert not action.success
@@ -19,8 +18,7 @@ def test_deposit_without_jettons_failed() -> None:
     assert action.columns["asset"] is None
 
 
-def test_request_names_the_item_of_the_payout() -> None:
-    scene = Scene()
+def test_request_names_the_item_of_the_payout(scene: Scene) -> None:
     scene.know_wallet(WALLET, OWNER, MASTER)
     burn = Cell(jetton.BURN).uint(1, 64).coins(500)
     told = scene.external(OWNER).send(WALLET, burn).send(MASTER, opcode=jetton.BURN_NOTIFICATION)
@@ -38,9 +36,8 @@ def test_request_names_the_item_of_the_payout() -> None:
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-def test_payouts_at_the_end_of_a_round(*, ordered: bool) -> None:
+def test_payouts_at_the_end_of_a_round(scene: Scene, *, ordered: bool) -> None:
     """Items are burnt one after the other; the pool ordered it, or is unknown."""
-    scene = Scene()
     first = scene.external(POOL)
     first = first.send(PAYOUTS, opcode=tonstakers.START_PAYOUTS if ordered else 0x12345678)
     for item, owner, tokens, value in ((ITEM, OWNER, 600, 700), (SECOND_ITEM, THIRD, 60, 70)):

@@ -8,8 +8,7 @@ from tonlake.ingest.derive.action.protocol import wallet
 OWNER, WALLET, TARGET = account("owner"), account("vesting"), account("target")
 
 
-def test_a_message_is_sent() -> None:
-    scene = Scene()
+def test_a_message_is_sent(scene: Scene) -> None:
     body = Cell(wallet.SEND).uint(8, 64).uint(3, 8)
     body.ref(body.child().uint(0b0110, 4).uint(0, 2).address(TARGET).coins(900).uint(0, 106))
     sent = scene.external(OWNER).send(WALLET, body)
@@ -41,9 +40,8 @@ def _ask(scene: Scene, rest_bits: int, text: str = "") -> Step:
     ("sent", "value", "success"), [("same", 1, True), ("other", 900, False), (None, 900, False)]
 )
 def test_success_is_that_the_requested_body_was_sent(
-    sent: str | None, value: int, *, success: bool
+    scene: Scene, sent: str | None, value: int, *, success: bool
 ) -> None:
-    scene = Scene()
     vesting = _ask(scene, 1 + 4 + 4 + 64 + 32 + 1, "same")
     if sent is not None:
         vesting.send(TARGET, Cell(7).text(sent), value=value)
@@ -60,8 +58,7 @@ def test_an_unparsable_message_is_matched_by_value(value: int, *, success: bool)
     assert scene.find("vesting_send_message").success is success
 
 
-def test_accounts_are_listed_along_the_chain() -> None:
-    scene = Scene()
+def test_accounts_are_listed_along_the_chain(scene: Scene) -> None:
     body = Cell(wallet.ADD_WHITELIST).uint(8, 64).address(TARGET)
     body.ref(body.child().address(OWNER))
     scene.external(OWNER).send(WALLET, body).send(OWNER, Cell(wallet.WHITELIST_ADDED).uint(8, 64))
@@ -69,8 +66,7 @@ def test_accounts_are_listed_along_the_chain() -> None:
     assert data == {"query_id": 8, "accounts_added": [TARGET, OWNER]}
 
 
-def test_without_the_answer_it_is_a_call() -> None:
-    scene = Scene()
+def test_without_the_answer_it_is_a_call(scene: Scene) -> None:
     scene.external(OWNER).send(WALLET, Cell(wallet.ADD_WHITELIST).uint(8, 64)).abort()
     (action,) = scene.classify()
     assert (action.type, action.success) == ("call_contract", False)

@@ -10,8 +10,7 @@ WALLET, PLUGIN, SHOP = account("wallet"), account("plugin"), account("shop")
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_payment(*, asked: bool) -> None:
-    scene = Scene()
+def test_payment(scene: Scene, *, asked: bool) -> None:
     if asked:
         request = Cell(wallet.PAYMENT_REQUEST).uint(1, 64).coins(50)
         step = scene.external(PLUGIN).send(WALLET, request)
@@ -29,8 +28,7 @@ def test_payment(*, asked: bool) -> None:
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_removal(*, told: bool) -> None:
-    scene = Scene()
+def test_removal(scene: Scene, *, told: bool) -> None:
     removed = scene.external(WALLET).send(PLUGIN, opcode=wallet.DESTRUCT)
     if told:
         removed.send(SHOP, opcode=wallet.DESTRUCT)
@@ -56,9 +54,8 @@ def write_request(opcode: int = EXTERNAL_REQUEST) -> Cell:
 def ask(body: Cell) -> tuple[Scene, Step]:
     """Return the scene of a request that the wallet accepted, and its step."""
     scene = Scene()
-    step = scene.external(WALLET)
-    assert step.message is not None
-    step.message.boc, step.message.opcode = body.boc(), EXTERNAL_REQUEST
+    step = scene.external(WALLET, body)
+    step.message.opcode = EXTERNAL_REQUEST
     return scene, step
 
 
@@ -115,8 +112,7 @@ def test_no_change(body: Cell) -> None:
     assert [action.type for action in scene.classify()] == ["unknown"]
 
 
-def test_request_inside_the_chain_stays_a_call() -> None:
-    scene = Scene()
+def test_request_inside_the_chain_stays_a_call(scene: Scene) -> None:
     body = write_request(0x73696E74).uint(ADD, 8).address(EXTENSION).uint(9, 512)
     scene.external(OTHER).send(WALLET, body)
     assert "wallet_v5_add_extension" not in {action.type for action in scene.classify()}
