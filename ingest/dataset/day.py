@@ -54,6 +54,8 @@ CONFIG_ACCOUNT = (MASTERCHAIN, bytes([0x55]) * 32)
 """The configuration contract of every network."""
 
 _HASHED = (("body_hash", "body"), ("init_state_hash", "init_state"))
+_CHECKED = ("mc_seqno", "msg_hash", *_HASHED[0], *_HASHED[1])
+_NORMALIZED = ("kind", "mc_seqno", "body", "destination_workchain", "destination")
 
 
 def check_messages(rows: Iterable[Mapping[str, Any]]) -> dict[int, str]:
@@ -256,7 +258,7 @@ class Day:
 
     def _read_chunk(self, span: Span, tops: Tops) -> list[Piece | Hole]:
         messages = self._fetch(MESSAGES.name, span)
-        flaws = check_messages(iter_dicts(messages)) | self._flaws
+        flaws = check_messages(iter_dicts(messages.select(_CHECKED))) | self._flaws
         blocks, shards = self._follow_chain(span, tops, flaws)
         # The zero state comes with block 1.
         states = self._fetch(ACCOUNT_STATES.name, Span(span.first - (span.first == 1), span.last))
@@ -366,7 +368,7 @@ def _add_normal_forms(messages: pa.Table, flaws: dict[int, str]) -> pa.Table:
         _normalize(row)
         if row["kind"] == "ext_in" and row["body"] is not None and row["mc_seqno"] not in flaws
         else None
-        for row in iter_dicts(messages)
+        for row in iter_dicts(messages.select(_NORMALIZED))
     ]
     return messages.append_column("hash_norm", pa.array(hashes, pa.binary(32)))
 
