@@ -10,6 +10,7 @@ import gc
 import json
 import os
 import shutil
+import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -62,6 +63,10 @@ def _sync_nothing(*_descriptor: int) -> None:
 
 for _name in ("os.fsync", "os.sync"):
     mock.patch(_name, _sync_nothing).start()
+
+# What was compiled once is kept, whatever the environment says: tests start many processes.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Test servers are local, so requests to them must bypass any proxy of the environment.
 for _name in ("no_proxy", "NO_PROXY"):

@@ -228,56 +228,38 @@ def test_the_wheel_has_one_name(wheel: Path) -> None:
     assert "tonlake/py.typed" in names
 
 
-def _install(wheel: Path, tmp_path: Path) -> tuple[Path, Path]:
-    """Return an environment with the wheel and its dependencies, and an empty folder."""
-    environment, folder = tmp_path / "venv", tmp_path / "work"
-    venv.create(environment, symlinks=True)
-    python = str(environment / "bin" / "python")
-    site = next(environment.rglob("site-packages"))
-    (site / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
-    install = ["-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index"]
-    subprocess.run([sys.executable, *install, wheel], check=True)
-    folder.mkdir()
-    return environment, folder
-
-
-def test_the_wheel_works_beside_foreign_modules(
+def test_the_wheel_works_alone_and_beside_foreign_modules(
     wheel: Path, demo_node: Path, tmp_path: Path
 ) -> None:
-    """The package works beside modules of other distributions with the same names."""
-    environment, folder = _install(wheel, tmp_path)
+    """In an empty folder, with its dependencies, beside modules with the names of its own."""
+    environment, folder = tmp_path / "venv", tmp_path / "work"
+    venv.create(environment, symlinks=True)
+    program = environment / "bin"
     site = next(environment.rglob("site-packages"))
+    (site / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    install = ["-m", "pip", "--python", f"{program}/python", "install", "--quiet", "--no-compile"]
+    subprocess.run([sys.executable, *install, "--no-deps", "--no-index", wheel], check=True)
+    folder.mkdir()
     (site / "queries").mkdir(exist_ok=True)
     for path in (site / "queries" / "__init__.py", *(folder / f"{one}.py" for one in FOREIGN)):
         path.write_text(f"raise SystemExit('{path} is not of tonlake')\n")
-
-    def run(*arguments: str | Path) -> str:
-        command = [environment / "bin" / "tonlake", *arguments]
-        done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr + done.stdout
-        return done.stdout
-
-    assert run("--version").startswith("tonlake, version")
-    run("ingest", "--node", demo_node, "--lake", "lake", "--range", "1:20")
-    assert "1..20" in run("status", "--lake", "lake")
-    assert "all checks passed" in run("demo", "--once", "--lake", "demo")
-    assert "20" in run("sql", "--lake", "lake", "select max(mc_seqno) as newest from blocks")
-
-
-def test_the_demo_needs_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
-    """Runs the command and the README's example in an empty folder."""
-    environment, folder = _install(wheel, tmp_path)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    (example,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL
+    )
 
     def run(*command: str | Path) -> str:
         environ = {"HOME": str(folder), "PATH": "/nonexistent"}
         done = subprocess.run(command, check=False, cwd=folder, env=environ, capture_output=True)
-        assert done.returncode == 0, done.stderr.decode()
+        assert done.returncode == 0, done.stderr.decode() + done.stdout.decode()
         return done.stdout.decode()
 
-    program = environment / "bin"
-    assert "demo: all checks passed" in run(program / "tonlake", "demo", "--once")
+    tonlake = program / "tonlake"
+    assert run(tonlake, "--version").startswith("tonlake, version")
+    run(tonlake, "ingest", "--node", demo_node, "--lake", "lake", "--range", "1:20")
+    assert "1..20" in run(tonlake, "status", "--lake", "lake")
+    newest = "select max(mc_seqno) as newest from blocks"
+    assert "20" in run(tonlake, "sql", "--lake", "lake", newest)
+    assert "demo: all checks passed" in run(tonlake, "demo", "--once")
     assert "10 rows" in run(program / "python", "-c", example)
     assert list((folder / ".cache" / "tonlake").glob("demo-*/_log"))
 

@@ -137,7 +137,7 @@ def test_blocks_by_time(chain: Chain) -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_lake(Path(folder), chain)
         snapshot = open_snapshot(Path(folder))
-        with closing(connect(snapshot)) as connection:
+        with closing(connect(snapshot, tables=(BLOCKS.name, SHARD_BLOCKS.name))) as connection:
             index = open_index(snapshot, PATIENT.lake)
             reader = Reader(snapshot, connection, index=index)
             call: Any = SimpleNamespace(reader=reader)

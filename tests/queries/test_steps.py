@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.lake.chain import Chain, commit_chain, commit_made
 from tests.queries.test_door import show
-from tonlake.lake.duck.connection import connect
+from tonlake.lake.duck.connection import Database
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_index, open_segments
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
@@ -71,9 +71,9 @@ def test_all_answers_equal_those_of_sql(seed: int, steps: list[tuple[str, int]])
 
 def check_snapshot(snapshot: Snapshot) -> None:
     """Compare answers of all kinds of questions that a chain without traces allows."""
-    connection = connect(snapshot)
-    plain = Reader(snapshot, connection)
-    indexed = Reader(snapshot, connection, index=open_index(snapshot, SETTINGS))
+    views = Database(snapshot.lake_dir, SETTINGS).open(snapshot)
+    plain = Reader(snapshot, views)
+    indexed = Reader(snapshot, views, index=open_index(snapshot, SETTINGS))
     for name, asked in list_questions(plain):
         found, wanted = (reader.rows(name, **asked) for reader in (indexed, plain))
         # In the made-up chain a message may be consumed at the time at which it is sent.
