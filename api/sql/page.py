@@ -18,7 +18,13 @@ from tonlake.api.request.table_format import ARROW, CSV, JSON, PARQUET
 from tonlake.api.sql.chart import KINDS, ChartUnfit, Drawing, draw_chart, is_number
 from tonlake.api.sql.pool import SqlPool
 from tonlake.api.text.encoding import name_workchain, parse_address
-from tonlake.lake.duck.connection import DERIVED_VIEWS, VIEWED_TABLES, read_macros, read_sql
+from tonlake.lake.duck.connection import (
+    DERIVED_VIEWS,
+    VIEWED_TABLES,
+    read_bases,
+    read_macros,
+    read_sql,
+)
 from tonlake.lake.duck.own import list_own_tables
 from tonlake.lake.file.rows import PARTITION
 from tonlake.lake.log.snapshot import Snapshot
@@ -202,7 +208,7 @@ def _describe_derived(name: str) -> ShownView:
     text = read_sql(name)
     doc = " ".join(line[2:].strip() for line in text.splitlines() if line.startswith("--"))
     columns: dict[str, object] = {
-        each.name: each for each in VIEWED_TABLES[DERIVED_VIEWS[name][0]].columns
+        each.name: each for each in VIEWED_TABLES[read_bases(name)[0]].columns
     }
     columns |= {found[1]: ShownColumn(found[1], "", found[2]) for found in _COMMENT.finditer(text)}
     return ShownView(name, name, doc, (*columns.values(), _DAY))

@@ -19,7 +19,7 @@ from tonlake.lake.command.cli import (
 from tonlake.lake.command.status import describe_outdated, read_index_status
 from tonlake.lake.commit.commit import is_day
 from tonlake.lake.commit.delta import DAY, publish, remove_logs
-from tonlake.lake.duck.connection import VIEWED_TABLES
+from tonlake.lake.duck.connection import VIEWED_TABLES, read_bases
 from tonlake.lake.duck.own import (
     OwnState,
     OwnTable,
@@ -434,7 +434,10 @@ def render_json(own: OwnTables = ()) -> str:
     document = {
         "schema_version": SCHEMA_VERSION,
         "tables": list(TABLES.values()),
-        "views": [*VIEWS.values(), *REFERENCE_TABLES],
+        "views": [
+            msgspec.to_builtins(view) | {"bases": read_bases(view.name)}
+            for view in (*VIEWS.values(), *REFERENCE_TABLES)
+        ],
         "own_tables": [
             {**msgspec.to_builtins(table), "columns": state.columns} for table, state in own
         ],

@@ -35,24 +35,21 @@ if TYPE_CHECKING:
 VIEW_NAMES = {"state_cells": "state_cell_copies"}
 """Tables whose name belongs to a derived view, and the name of the view over their files."""
 
-DERIVED_VIEWS = {
-    "state_cells": ("state_cell_copies",),
-    "latest_account_states": ("account_states",),
-    "traced_transactions": ("transactions", "transaction_traces"),
-    "traced_messages": ("messages", "transaction_traces"),
-    "decoded_messages": ("messages", "message_bodies"),
-    **{f"latest_{table.name}": (table.name,) for table in HISTORY_TABLES},
-}
-"""Views over views, and the views that each reads. Their SQL is in ``sql/<name>.sql``; comments
-there describe columns that the first of these views does not have."""
+DERIVED_VIEWS = (
+    *("state_cells", "latest_account_states"),
+    *("traced_transactions", "traced_messages", "decoded_messages"),
+    *(f"latest_{table.name}" for table in HISTORY_TABLES),
+)
+"""Views over views. Their SQL is in ``sql/<name>.sql``; comments there describe columns that the
+first view that it names does not have."""
 
-VIEW_BASES = DERIVED_VIEWS | {view.name: view.bases for view in VIEWS.values()}
+VIEWS_OVER_VIEWS = (*DERIVED_VIEWS, *VIEWS)
 """The same, with the views for people and the macros over them."""
 
 VIEWED_TABLES = {VIEW_NAMES.get(name, name): table for name, table in TABLES.items()}
 """Tables by the name of the view over their files."""
 
-ALL_VIEWS = (*VIEWED_TABLES, *VIEW_BASES)
+ALL_VIEWS = (*VIEWED_TABLES, *VIEWS_OVER_VIEWS)
 """Every view and macro over views, each after those that it reads."""
 
 
@@ -72,6 +69,8 @@ _CATALOGUE = re.compile(
 )
 _READING = re.compile(r"\b(from|join|describe|summarize)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
+_NAMED = re.compile(r"\b(?:from|join)\s+(\w+)|'(\w+)'")
+_COMMENT = re.compile("--.*")
 _STATEMENTS_KEPT = 1024
 
 
@@ -81,9 +80,18 @@ def read_macros() -> str:
 
 
 @cache
+def read_bases(view: str) -> tuple[str, ...]:
+    """Return the views that the text of a view names, as tables or as arguments of macros."""
+    if view not in VIEWS_OVER_VIEWS:
+        return ()
+    named = (match[1] or match[2] for match in _NAMED.finditer(_COMMENT.sub("", read_sql(view))))
+    return tuple(dict.fromkeys(name for name in named if name in ALL_VIEWS))
+
+
+@cache
 def list_bases(view: str) -> frozenset[str]:
     """Return the views over files that a view reads, at any depth; for such a view, itself."""
-    bases = VIEW_BASES.get(view, ())
+    bases = read_bases(view)
     return frozenset().union(*map(list_bases, bases)) if bases else frozenset({view})
 
 
@@ -162,7 +170,7 @@ def list_views(statement: str) -> tuple[str, ...]:
     needed = set(_WORD.findall(statement.lower())).intersection(ALL_VIEWS)
     for view in reversed(ALL_VIEWS):
         if view in needed:
-            needed.update(VIEW_BASES.get(view, ()))
+            needed.update(read_bases(view))
     return tuple(view for view in ALL_VIEWS if view in needed)
 
 
@@ -199,7 +207,7 @@ def render_views(
 
     known = {view: table for view, table in VIEWED_TABLES.items() if table.name in tables}
     made = [view for view in views if known.keys() >= list_bases(view)]
-    read = {base for view in made if view not in known for base in VIEW_BASES[view]}
+    read = {base for view in made if view not in known for base in read_bases(view)}
     stand_ins = {
         view: (*known[view].columns, DAY) if view in known else VIEWS[view].columns
         for view in made

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tonlake.lake.duck.connection import (
-    VIEW_BASES,
     VIEWED_TABLES,
+    VIEWS_OVER_VIEWS,
     Database,
     SnapshotViews,
     choose_views,
@@ -93,7 +93,7 @@ class RemoteViews:
         self.connection.execute(render_labels(settings))
         for view, files in self._tables.items():
             self.connection.register(view, files)
-        derived = (view for view in choose_views(statement) if view in VIEW_BASES)
+        derived = (view for view in choose_views(statement) if view in VIEWS_OVER_VIEWS)
         texts = [read_sql(view) for view in derived if list_bases(view) <= self._tables.keys()]
         views = render_own_views(own, lambda name, _paths: quote_name(f"{_FILES_OF}{name}"))
         self.connection.execute(join_scripts([*texts, *views]))

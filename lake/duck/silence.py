@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import msgspec
 
-from tonlake.lake.duck.connection import ALL_VIEWS, VIEW_BASES, VIEWED_TABLES, list_views
+from tonlake.lake.duck.connection import ALL_VIEWS, VIEWED_TABLES, list_views, read_bases
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.column import Column
@@ -145,7 +145,7 @@ def _list_columns(view: str) -> tuple[Column, ...]:
         return VIEWS[view].columns
     if view in VIEWED_TABLES:
         return VIEWED_TABLES[view].columns
-    return tuple(column for base in VIEW_BASES.get(view, ()) for column in _list_columns(base))
+    return tuple(column for base in read_bases(view) for column in _list_columns(base))
 
 
 def _read_texts(node: Node, parameters: Mapping[str, object]) -> list[str]:

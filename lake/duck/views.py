@@ -28,6 +28,7 @@ from tonlake.lake.duck.connection import (
     DERIVED_VIEWS,
     FILE_OPTIONS,
     VIEWED_TABLES,
+    read_bases,
     read_macros,
     read_sql,
     render_rows,
@@ -207,7 +208,6 @@ def _render_list(snapshot: Snapshot, marks: dict[str, str]) -> bytes:
 _SNAPSHOT = View(
     name="lake_snapshot",
     doc="The snapshot that all views show.",
-    bases=(),
     columns=(
         Column("commit", "int64", "Number of the commit"),
         Column("mc_seqno", "int64", "Last masterchain block in it"),
@@ -268,7 +268,7 @@ def _render_derived(name: str) -> str:
     doc = " ".join(
         line.removeprefix("--").strip() for line in text.splitlines() if line.startswith("--")
     )
-    columns = (*VIEWED_TABLES[DERIVED_VIEWS[name][0]].columns, _DAY)
+    columns = (*VIEWED_TABLES[read_bases(name)[0]].columns, _DAY)
     return f"{text}{_render_comments(name, doc, columns)}"
 
 

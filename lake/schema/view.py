@@ -80,14 +80,10 @@ def time(doc: str) -> Column:
 
 
 class View(msgspec.Struct, frozen=True):
-    """A view or a table macro: its columns, and the views and tables that it reads directly.
-
-    ``parameters`` is the parameter list of a macro as shown to users; empty for a view.
-    """
+    """A view, or a table macro with its ``parameters`` as shown to users, and its columns."""
 
     name: str
     doc: str
-    bases: tuple[str, ...]
     columns: tuple[Column, ...]
     parameters: str = ""
 
@@ -114,7 +110,6 @@ ASSET = address("asset", "Jetton master or NFT item; NULL: TON")
 LABELS = View(
     name="labels",
     doc="Labels of well-known accounts, and those of the file that [lake] labels names.",
-    bases=(),
     columns=optional(
         *account("Account"),
         text("label", "What it is called"),
@@ -126,7 +121,6 @@ LABELS = View(
 CODE_LABELS = View(
     name="code_labels",
     doc="Labels of contract codes, for accounts without a label of their own.",
-    bases=(),
     columns=optional(
         text("code", "Hash of the code cell in base64, or the name of an interface"),
         text("label", "What the contract is"),
@@ -138,7 +132,6 @@ CODE_LABELS = View(
 STABLECOINS = View(
     name="stablecoins",
     doc="Jettons worth one US dollar, from the setting [lake] stablecoins.",
-    bases=(),
     columns=optional(*account("Jetton master")),
 )
 
@@ -148,7 +141,6 @@ REFERENCE_TABLES = (LABELS, CODE_LABELS, STABLECOINS)
 V_JETTONS = View(
     name="v_jettons",
     doc="Jetton masters as of their newest state, with their metadata.",
-    bases=("latest_jetton_masters", "offchain_metadata"),
     columns=optional(
         *account("Jetton master"),
         text("symbol", "Symbol of its metadata"),
@@ -170,10 +162,6 @@ V_JETTONS = View(
 V_ACCOUNTS = View(
     name="v_accounts",
     doc="The newest state of every account, with its interfaces, name and label.",
-    bases=(
-        *("latest_account_states", "latest_dns_records", "interfaces"),
-        *("transactions", "messages"),
-    ),
     columns=optional(
         *account("Account"),
         text("label", "Label of the account, from labels, or of its code, from code_labels"),
@@ -195,7 +183,6 @@ V_ACCOUNTS = View(
 V_TRANSACTIONS = View(
     name="v_transactions",
     doc="Transactions, with the reason of a failure in words.",
-    bases=("transactions", "transaction_traces", "account_states"),
     columns=optional(
         time("Time of the transaction"),
         *_TRANSACTION,
@@ -231,7 +218,6 @@ V_TRANSACTIONS = View(
 V_COMMENTS = View(
     name="v_comments",
     doc="Text comments by message body, including those in forward payloads of token transfers.",
-    bases=("message_bodies",),
     columns=optional(
         hash_column("body_hash", "Hash of the body cell"),
         text("opcode_name", "Name of the opcode, such as text_comment or jetton_transfer"),
@@ -242,7 +228,6 @@ V_COMMENTS = View(
 V_MESSAGES = View(
     name="v_messages",
     doc="Messages, one row each: at the transaction that consumed it, else at its sender.",
-    bases=("messages", "message_bodies", "transaction_traces"),
     columns=optional(
         time("Time of the transaction"),
         one_of("kind", *MESSAGE_KINDS),
@@ -269,10 +254,6 @@ V_MESSAGES = View(
 V_JETTON_TRANSFERS = View(
     name="v_jetton_transfers",
     doc="Transfers and mints of jettons (TEP-74), failed ones included.",
-    bases=(
-        *("jetton_transfers", "transaction_traces", "messages", "message_bodies"),
-        *("jetton_wallets", "transactions", "v_jettons", "dex_prices"),
-    ),
     columns=optional(
         time("Time of the transaction"),
         one_of("kind", "transfer", "mint"),
@@ -298,10 +279,6 @@ V_TRANSFERS = View(
         "Everything that moved, in one shape: TON and extra currencies by delivered messages "
         "(bounced ones too), jettons and NFTs by transfers that were not aborted."
     ),
-    bases=(
-        *("messages", "message_bodies", "transaction_traces", "jetton_transfers"),
-        *("v_jettons", "dex_prices", "nft_transfers", "latest_nft_collections"),
-    ),
     columns=optional(
         time("Time of the transaction"),
         one_of("kind", "ton", "extra_currency", "jetton", "nft"),
@@ -321,10 +298,6 @@ V_TRANSFERS = View(
 V_SWAPS = View(
     name="v_swaps",
     doc="Swaps on decentralised exchanges.",
-    bases=(
-        *("dex_swaps", "actions", "messages", "message_bodies", "transaction_traces"),
-        *("v_jettons", "dex_prices", "ton_prices"),
-    ),
     columns=optional(
         time("Time of its last transaction"),
         one_of("dex", *EXCHANGES),
@@ -379,10 +352,6 @@ V_NFT_EVENTS = View(
         "contract of a sale, by its state, where no action says so: out of a completed sale to "
         "someone other than the owner, the item is sold."
     ),
-    bases=(
-        *("nft_sales_events", "actions", "nft_items", "nft_sales", "nft_transfers"),
-        *("transaction_traces", "latest_nft_collections"),
-    ),
     columns=optional(
         time("Time of its last transaction"),
         one_of(
@@ -398,7 +367,6 @@ V_NFT_EVENTS = View(
 V_NFT_SALES = View(
     name="v_nft_sales",
     doc="Purchases of NFTs and domains, at a fixed price or by auction.",
-    bases=("v_nft_events",),
     columns=optional(
         time("Time of its last transaction"),
         one_of("event", "nft_purchase", "dns_purchase"),
@@ -414,7 +382,6 @@ def _double(name: str, doc: str) -> Column:
 V_BALANCES = View(
     name="v_balances",
     doc="Balances in TON and jettons after every block that touched their account.",
-    bases=("account_states", "jetton_wallets", "v_jettons"),
     columns=optional(
         time("Time of the block with the change"),
         *account("Owner"),
@@ -438,7 +405,6 @@ DEX_PRICES = View(
         "10 TON. A swap counts if its price is within half and twice the median of those of the "
         "jetton around it, 10 before and 10 after."
     ),
-    bases=("dex_swaps", "v_jettons"),
     columns=optional(
         time("Beginning of the hour"),
         *account("Jetton master"),
@@ -460,7 +426,6 @@ DEX_PRICES = View(
 TON_PRICES = View(
     name="ton_prices",
     doc="TON in US dollars by hour: the median over the stablecoins in dex_prices.",
-    bases=("dex_prices",),
     columns=optional(
         time("Beginning of the hour"),
         _double("usd", "US dollars for one TON, at the last prices of the hour"),
@@ -475,7 +440,6 @@ PRICES_DAILY = View(
         "TON and jettons by UTC day: the last price in dex_prices, or, of a token of liquid "
         "staking without one, TON for a token in the day's deposits of at least one TON."
     ),
-    bases=("dex_prices", "actions", "v_jettons"),
     columns=optional(
         Column("date", "date", "UTC day of the swaps or deposits"),
         *ASSET,
@@ -491,7 +455,6 @@ PRICES_DAILY = View(
 V_NEW_CONTRACTS = View(
     name="v_new_contracts",
     doc="Deployments: transactions that made an account without code active.",
-    bases=("transactions", "account_states", "interfaces"),
     columns=optional(
         time("Time of the transaction"),
         *account("New contract"),
@@ -507,7 +470,6 @@ V_NEW_CONTRACTS = View(
 V_DAILY = View(
     name="v_daily",
     doc="One row per UTC day with transactions: what happened.",
-    bases=("transactions", "messages", "jetton_transfers", "v_swaps", "v_new_contracts"),
     columns=(
         Column("date", "date", "UTC day of the transactions"),
         *optional(
@@ -538,7 +500,6 @@ BALANCES_AT = View(
         "Balances of all accounts and jetton wallets at a time (UTC timestamp), from their newest "
         "states up to then, with the columns of v_balances."
     ),
-    bases=("account_states", "jetton_wallets", "v_jettons"),
     columns=V_BALANCES.columns,
     parameters="ts",
 )
@@ -549,7 +510,6 @@ JETTON_HOLDERS = View(
         "Holders of a jetton (address of the master in any form), at a time or, by default, at the "
         "end of the lake; without empty wallets."
     ),
-    bases=("jetton_wallets", "v_jettons"),
     columns=optional(
         *account("Owner"),
         LABEL,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.duck.connection import DERIVED_VIEWS, VIEWED_TABLES, read_sql
+from tonlake.lake.duck.connection import VIEWED_TABLES, read_bases, read_sql
 from tonlake.queries.errors import QueryUnknown
 from tonlake.queries.loader import load_queries, needs_duckdb
 from tonlake.queries.reader import bind_parameters
@@ -48,7 +48,7 @@ class SparkReader:
         if name in VIEWED_TABLES:
             frame = self._lake.read(VIEWED_TABLES[name].name)
         else:
-            for base in DERIVED_VIEWS[name]:
+            for base in read_bases(name):
                 self._add_view(base)
             statement = translate_view(name, read_sql(name))
             frame = self._lake.session.sql(statement)
