@@ -78,7 +78,7 @@ def query_command(
             unfinished(output) if output else nullcontext() as path,
         ):
             found = Reader(opened, views).table(query.name, **values)
-            write_answer(opened, found.to_reader(), output_format, path)
+            write_answer(found.to_reader(), output_format, path)
             for note in list_notes(opened, query.sql):
                 click.echo(note, err=True)
 

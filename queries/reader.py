@@ -103,16 +103,9 @@ def find_composed(name: str) -> Composed | None:
     ``v3/messages`` takes and returns what ``v3/message_keys`` does, and ``v3/message_rows``.
     """
     if name == "v3/transactions":
-        keys = Parameter("keys", "row[]", REQUIRED, "keys of transactions")
-        query = Query(
-            name=name,
-            sql="",
-            parameters={keys.name: keys},
-            defaults={keys.name: REQUIRED},
-            doc="Transactions with messages and states.",
-            returns="records",
-        )
-        return Composed(query, _compose_transactions)
+        keys = {"keys": Parameter("keys", "row[]", REQUIRED, "keys of transactions")}
+        about = "Transactions with messages and states.", "records"
+        return Composed(Query(name, "", keys, {"keys": REQUIRED}, *about), _compose_transactions)
     if name == "v3/messages":
         return Composed(load_queries()["v3/message_keys"], _compose_messages)
     return None

@@ -19,7 +19,7 @@ from tonlake.lake.command.argument import (
     snapshot_option,
 )
 from tonlake.lake.command.cli import failing_cleanly, read_settings, write_answer
-from tonlake.lake.duck.answer import ask
+from tonlake.lake.duck.answer import ask, naming_the_fault
 from tonlake.lake.duck.body_table import add_tables, name_views
 from tonlake.lake.duck.remote import open_to_ask
 from tonlake.lake.duck.silence import list_notes
@@ -97,7 +97,8 @@ def sql_command(
             misfits = add_tables(connection, tables)
             if "get_method_history" in query.lower():
                 _add_history(connection, place, opened.number)
-            write_answer(opened, ask(connection, opened, query), output_format, path)
+            with naming_the_fault(opened):
+                write_answer(ask(connection, opened, query), output_format, path)
             notes = list_notes(opened, query)
     for note in (*notes, *misfits.warnings()):
         click.echo(note, err=True)

@@ -11,15 +11,8 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from tonlake.lake.duck.answer import (
-    TABLE_ROWS,
-    TEXT_WRITERS,
-    naming_the_fault,
-    write_parquet,
-    write_table,
-)
+from tonlake.lake.duck.answer import TABLE_ROWS, TEXT_WRITERS, write_parquet, write_table
 from tonlake.lake.errors import LakeError, advise
-from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.settings import LakeSections
 
 EXIT_DATA = 1
@@ -68,20 +61,17 @@ def show_progress(noun: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def write_answer(
-    snapshot: Snapshot, batches: pa.RecordBatchReader, output_format: str, path: Path | None
-) -> None:
+def write_answer(batches: pa.RecordBatchReader, output_format: str, path: Path | None) -> None:
     """Write rows as a table, CSV, JSON or Parquet to a file, or to stdout."""
-    with naming_the_fault(snapshot):
-        if output_format == "parquet":
-            with path.open("wb") if path else nullcontext(sys.stdout.buffer) as stream:
-                write_parquet(batches, stream)
+    if output_format == "parquet":
+        with path.open("wb") if path else nullcontext(sys.stdout.buffer) as stream:
+            write_parquet(batches, stream)
+        return
+    with path.open("w", encoding="utf-8") if path else nullcontext(sys.stdout) as text:
+        if output_format != "table":
+            TEXT_WRITERS[output_format](batches, text)
             return
-        with path.open("w", encoding="utf-8") if path else nullcontext(sys.stdout) as text:
-            if output_format != "table":
-                TEXT_WRITERS[output_format](batches, text)
-                return
-            count = write_table(batches, text, TABLE_ROWS)
+        count = write_table(batches, text, TABLE_ROWS)
     if count > TABLE_ROWS:
         shown = f"{TABLE_ROWS:,} of {count:,} rows"
         click.echo(f"{shown} shown; --format csv or json writes all", err=True)

@@ -333,21 +333,18 @@ def _write_versions(
                 actions.append({"remove": gone | {"dataChange": True}})
             for file in version.added:
                 stats = _measure(lake_dir, file) if measures else {"numRecords": file.rows}
-                actions.append({"add": _describe_file(file, time_ms, stats)})
+                add = {
+                    "path": file.path.partition("/")[2],
+                    "partitionValues": {PARTITION: read_place(file.path).day},
+                    "size": file.bytes,
+                    "modificationTime": time_ms,
+                    "dataChange": True,
+                    "stats": _encode(stats),
+                }
+                actions.append({"add": add})
             files.write(final, "".join(f"{_encode(action)}\n" for action in actions).encode())
         files.finish()
     sync_folders(lake_dir / version.table / FOLDER for version in versions)
-
-
-def _describe_file(file: DataFile, time_ms: int, stats: Action) -> Action:
-    return {
-        "path": file.path.partition("/")[2],
-        "partitionValues": {PARTITION: read_place(file.path).day},
-        "size": file.bytes,
-        "modificationTime": time_ms,
-        "dataChange": True,
-        "stats": _encode(stats),
-    }
 
 
 def _write_checkpoint(lake_dir: Path, version: _Version, lake: str) -> None:

@@ -71,11 +71,6 @@ class BodyLayout(NamedTuple):
     fields: tuple[BodyField, ...]
     fit: Callable[[pa.Array], pa.Array]
 
-    @property
-    def signed_opcode(self) -> int:
-        """The opcode as the column ``opcode`` has it, with 32 bits and a sign."""
-        return self.opcode - (1 << 32) if self.opcode >> 31 else self.opcode
-
 
 class BodyTable(NamedTuple):
     """A table of messages with one of several layouts, tried in order for each opcode."""
@@ -206,7 +201,8 @@ def _render_select(
         for each in range(at + 1)
         if table.layouts[each].opcode == opcode
     ]
-    conditions = [f"opcode = {table.layouts[at].signed_opcode}", _DELIVERED]
+    signed = opcode - (1 << 32) if opcode >> 31 else opcode  # as in the column
+    conditions = [f"opcode = {signed}", _DELIVERED]
     conditions += [f"not {call}" for call in calls[:-1]]
     conditions.append(calls[-1] if fits else f"not {calls[-1]}")
     shown, where = ",\n".join(columns), "\n    and ".join(conditions)

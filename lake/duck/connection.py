@@ -269,17 +269,15 @@ def _render_sources(
     """Yield one query per schema version; without files, one without rows but with all columns."""
     versions = dict.fromkeys(file.schema_version for file in files)
     if SCHEMA_VERSION not in versions:
-        yield f"    {_render_no_rows((*table.columns, DAY))}"
+        nulls = (
+            f"null::{SQL_TYPES[column.type]} as {quote_name(column.name)}"
+            for column in (*table.columns, DAY)
+        )
+        yield f"    select {', '.join(nulls)} where false"
     for version in versions:
         paths = [file.path for file in files if file.schema_version == version]
         shown = show_paths(f"{table.name}_{version}", paths)
         yield f"    from read_parquet({shown}, {FILE_OPTIONS}){_limit(table, bound)}"
-
-
-def _render_no_rows(columns: Iterable[Column]) -> str:
-    """Return a query without rows, but with all columns and their types."""
-    nulls = (f"null::{SQL_TYPES[column.type]} as {quote_name(column.name)}" for column in columns)
-    return f"select {', '.join(nulls)} where false"
 
 
 def _render_table(name: str, columns: Iterable[Column]) -> str:

@@ -61,12 +61,6 @@ _LAST_LINE_BYTES = len(b"-- SHA-256 of the lines above: \n") + 64
 _AGAIN = "`tonlake views` rewrites it"
 
 
-def seal_script(text: str, catalog: Path) -> bytes:
-    """Return the bytes of ``views.sql``: the script, then the digests of catalogue and script."""
-    sealed = f"{text}-- SHA-256 of catalog.duckdb: {_digest(read_regular(catalog))}\n".encode()
-    return sealed + f"-- SHA-256 of the lines above: {_digest(sealed)}\n".encode()
-
-
 def find_changed(lake_dir: Path) -> Iterator[tuple[str, str]]:
     """Yield the hand-off files that are not as they were written, each with the reason."""
     views, catalog = _read(lake_dir / VIEWS_FILE), _read(lake_dir / CATALOG_FILE)
@@ -182,8 +176,9 @@ def _write_views(snapshot: Snapshot, root: str | None, settings: LakeSettings) -
             connection.commit()
     except duckdb.IOException as error:
         raise OSError(f"{catalog} cannot be written: {error}") from error
+    sealed = f"{text}-- SHA-256 of catalog.duckdb: {_digest(read_regular(catalog))}\n".encode()
     with unfinished(views) as path:
-        path.write_bytes(seal_script(text, catalog))
+        path.write_bytes(sealed + f"-- SHA-256 of the lines above: {_digest(sealed)}\n".encode())
     return [views, catalog]
 
 

@@ -35,6 +35,7 @@ from tonlake.lake.index.segment.declared import (
     NO_LT,
     RECORD_COLUMNS,
     TRACES,
+    TRANSACTIONS,
     Record,
 )
 from tonlake.lake.index.segment.file import SegmentFile, map_segment
@@ -87,13 +88,8 @@ def _walk_richest(segment: Segment, newer: Sequence[Segment]) -> Iterator[Ranked
     """Yield the accounts whose newest state is in ``segment``."""
     for balance, number in zip(*segment.ranked, strict=True):
         account = segment.accounts.account_of(number)
-        if not any(_has_state(each, account) for each in newer):
+        if not any(each.newest_codes([account]) for each in newer):
             yield balance, *account
-
-
-def _has_state(segment: Segment, account: AccountId) -> bool:
-    number = segment.accounts.find(account)
-    return number is not None and bool(segment.accounts.rows_of(ACCOUNT_STATES.name, number))
 
 
 def _order(ranked: Ranked) -> Ranked:
@@ -330,7 +326,10 @@ def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None
     covered = [range_of(segment) for segment in made]
     pieces = subtract_ranges(snapshot.known_ranges, covered)
     loose = [(piece, list_within(snapshot.state, piece)) for piece in pieces]
-    if sum(_count_loose(found) for _, found in loose) > settings.index_memory_rows:
+    # Kept rows and a zero state have only states.
+    named = TRANSACTIONS.name, ACCOUNT_STATES.name
+    counts = (max(count_rows(found, name) for name in named) for _, found in loose)
+    if sum(counts) > settings.index_memory_rows:
         return None
     try:
         segments = [_open_segment(snapshot.lake_dir, segment) for segment in made]
@@ -342,12 +341,6 @@ def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None
         _kept.pop(key, None)
     stale = not all(is_current(snapshot.state, segment) for segment in made)
     return Segments(segments, stale=stale)
-
-
-def _count_loose(files: Sequence[DataFile]) -> int:
-    """Return the rows to index in memory; kept rows and a zero state have only states."""
-    states = sum(file.rows for file in files if file.table == ACCOUNT_STATES.name)
-    return max(count_rows(files), states)
 
 
 def _open_segment(lake_dir: Path, segment: DataFile) -> Segment:

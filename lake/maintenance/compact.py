@@ -8,8 +8,9 @@ The replaced files stay for the grace period, for active readers.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -269,24 +270,18 @@ def _merge_files(
     kept: KeptRows | None,
 ) -> DataFile:
     table = TABLES[files[0].table]
-    pieces = (
-        rows
-        for file in sorted(files, key=lambda file: read_place(file.path))
-        for rows in _read_pieces(lake_dir, file, settings.row_group_rows, kept)
-    )
+
+    def read(file: DataFile) -> Iterable[pa.Table]:
+        rows = None if kept is None else kept.pop(lake_dir, file)
+        return stream_rows(lake_dir, file, settings.row_group_rows) if rows is None else (rows,)
+
+    pieces = chain.from_iterable(map(read, sorted(files, key=lambda file: read_place(file.path))))
     folder = make_table_folder(lake_dir, table, merge.place)
     merged = merge_rows(pieces, table, MEMORY_ROWS, folder)
     if table.name in _ONCE:
         merged = keep_first(merged, _ONCE[table.name])
     max_rows = sum(file.rows for file in files)
     return write_stream(lake_dir, table, merge.place, merged, max_rows, settings)
-
-
-def _read_pieces(
-    lake_dir: Path, file: DataFile, rows_at_once: int, kept: KeptRows | None
-) -> Iterable[pa.Table]:
-    rows = None if kept is None else kept.pop(lake_dir, file)
-    return stream_rows(lake_dir, file, rows_at_once) if rows is None else (rows,)
 
 
 def make_table_folder(lake_dir: Path, table: Table, place: Place) -> Path:
@@ -318,13 +313,28 @@ def write_stream(
 
 def keep_first(pieces: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
     """Yield sorted rows without those that repeat the previous row's value in column ``name``."""
-    last: bytes | None = None
+    for rows, is_first, _is_last in mark_ends(pieces, (name,)):
+        yield rows.filter(is_first)
+
+
+def mark_ends(
+    pieces: Iterable[pa.Table], key: Sequence[str]
+) -> Iterator[tuple[pa.Table, pa.Array, pa.Array]]:
+    """Yield sorted rows, each with whether it is the first and the last of its key."""
+    held, is_first = None, pa.array([True])
     for piece in pieces:
-        values = piece[name].combine_chunks()
-        before = pa.concat_arrays([pa.array([last], values.type), values[:-1]])
-        last = values[-1].as_py()
-        is_new = pc.fill_null(pc.not_equal(values, before), fill_value=True)
-        yield piece.filter(is_new)
+        # Hold back the last row until its successor is known.
+        rows = piece if held is None else pa.concat_tables([held, piece])
+        rows = rows.combine_chunks()
+        count = rows.num_rows - 1
+        head, held = rows.slice(0, count), rows.slice(count)
+        differs = (pc.not_equal(head[name], rows[name].slice(1)) for name in key)
+        is_last = reduce(pc.or_, differs).combine_chunks()
+        begins = pa.concat_arrays([is_first, is_last])
+        yield head, begins.slice(0, count), is_last
+        is_first = begins.slice(count)
+    if held is not None:
+        yield held, is_first, pa.array([True])
 
 
 def _commit_merge(

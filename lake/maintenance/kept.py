@@ -27,7 +27,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from functools import partial, reduce
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -49,6 +49,7 @@ from tonlake.lake.maintenance.compact import (
     MEMORY_ROWS,
     keep_first,
     make_table_folder,
+    mark_ends,
     write_stream,
 )
 from tonlake.lake.schema import (
@@ -263,34 +264,14 @@ def keep_newest(
     is_other: Callable[[pa.Table], pa.ChunkedArray] | None = None,
 ) -> Iterator[pa.Table]:
     """Yield the last row of each key, and rows for which ``is_other`` holds, from sorted rows."""
-    for rows, _is_first, is_last in _mark_ends(pieces, key):
+    for rows, _is_first, is_last in mark_ends(pieces, key):
         yield rows.filter(is_last if is_other is None else pc.or_(is_last, is_other(rows)))
 
 
 def keep_ends(pieces: Iterable[pa.Table], key: Sequence[str]) -> Iterator[pa.Table]:
     """Yield the first and the last row of each key from sorted rows."""
-    for rows, is_first, is_last in _mark_ends(pieces, key):
+    for rows, is_first, is_last in mark_ends(pieces, key):
         yield rows.filter(pc.or_(is_first, is_last))
-
-
-def _mark_ends(
-    pieces: Iterable[pa.Table], key: Sequence[str]
-) -> Iterator[tuple[pa.Table, pa.Array, pa.Array]]:
-    """Yield sorted rows, each with whether it is the first and the last of its key."""
-    held, is_first = None, pa.array([True])
-    for piece in pieces:
-        # Hold back the last row until its successor is known.
-        rows = piece if held is None else pa.concat_tables([held, piece])
-        rows = rows.combine_chunks()
-        count = rows.num_rows - 1
-        head, held = rows.slice(0, count), rows.slice(count)
-        differs = (pc.not_equal(head[name], rows[name].slice(1)) for name in key)
-        is_last = reduce(pc.or_, differs).combine_chunks()
-        begins = pa.concat_arrays([is_first, is_last])
-        yield head, begins.slice(0, count), is_last
-        is_first = begins.slice(count)
-    if held is not None:
-        yield held, is_first, pa.array([True])
 
 
 _READ = (ACCOUNT_STATES.name, LIBRARIES.name, STATE_CELLS.name)

@@ -4,7 +4,7 @@ Every row belongs to one masterchain block: a file with blocks on both sides of 
 rewritten without those that go, as a commit that ended at the border would have written it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -142,17 +142,12 @@ def _cut_file(
     elif file.table == INTERFACES.name:
         pieces = iter([_cut_interfaces(lake_dir, file, files, kept)])
     else:
-        pieces = _keep_within(lake_dir, file, kept, settings)
+        stays = _is_within(file.table, kept)
+        rows = stream_rows(lake_dir, file, settings.row_group_rows)
+        pieces = (piece.filter(stays) for piece in rows)
     old = read_place(file.path)
     place = old._replace(first=max(old.first, kept[0]), last=min(old.last, kept[1]))
     return write_stream(lake_dir, TABLES[file.table], place, pieces, file.rows, settings)
-
-
-def _keep_within(
-    lake_dir: Path, file: DataFile, kept: Range, settings: LakeSettings
-) -> Iterator[pa.Table]:
-    for rows in stream_rows(lake_dir, file, settings.row_group_rows):
-        yield rows.filter(_is_within(file.table, kept))
 
 
 def _is_within(table: str, span: Range) -> pc.Expression:

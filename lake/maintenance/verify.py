@@ -122,11 +122,8 @@ def _verify_entries(lake_dir: Path) -> tuple[LogState, list[Damage]]:
         state = _verify_first(lake_dir, first, damage)
         checkpoints = [number for number in checkpoints if number > first]
     for number in range(1 if first == 1 else first + 1, entries[-1] + 1):
-        try:
+        with _noting(damage):
             commit, digest = read_commit(lake_dir, number)
-        except LakeCorrupt as error:
-            damage.append(Damage(error.file, error.reason))
-        else:
             damage += _check_place(state, commit)
             state = state.add((commit, digest))
         if number in checkpoints:

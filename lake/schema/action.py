@@ -4,7 +4,7 @@ Accounts are raw addresses (``0:`` and 64 uppercase hex digits) as text. The row
 the file of the masterchain blocks in which it ends.
 """
 
-from tonlake.lake.schema.column import Column, Table, one_of, optional, raw_address
+from tonlake.lake.schema.column import Column, Table, make_table, one_of, optional, raw_address
 
 EXCHANGES = ("stonfi", "stonfi_v2", "dedust", "dedust_v2", "tonco", "coffee")
 
@@ -59,98 +59,87 @@ _ACTION_COLUMNS = (
     Column("classifier_version", "int32", "Version of the classifier"),
 )
 
-ACTIONS = Table(
-    name="actions",
-    doc="One row per action of a complete trace, nested actions included.",
+ACTIONS = make_table(
+    "actions",
+    "One row per action of a complete trace, nested actions included.",
+    *_ACTION_COLUMNS,
     key=("trace_id", "action_id"),
     sort=("trace_end_lt", "trace_id", "end_lt", "action_id"),
-    columns=_ACTION_COLUMNS,
 )
 
-SUPERSEDED_ACTIONS = Table(
-    name="superseded_actions",
-    doc=(
-        "Former rows of actions, for traces that a newer classifier version classifies differently."
-    ),
+SUPERSEDED_ACTIONS = make_table(
+    "superseded_actions",
+    "Former rows of actions, for traces that a newer classifier version classifies differently.",
+    *_ACTION_COLUMNS,
     key=ACTIONS.key,
     sort=ACTIONS.sort,
-    columns=_ACTION_COLUMNS,
 )
 
-ACTION_ACCOUNTS = Table(
-    name="action_accounts",
-    doc="One row per action and participating account.",
+ACTION_ACCOUNTS = make_table(
+    "action_accounts",
+    "One row per action and participating account.",
+    Column("workchain", "int32", "Workchain of the account"),
+    Column("account", "hash", "Account id, 32 bytes"),
+    Column("trace_end_lt", "int64", "Greatest logical time of the trace"),
+    Column("trace_end_utime", "int64", "Unix seconds of the trace's last transaction"),
+    *_TRACE,
+    *_TIME,
+    Column("type", "text", "Action type"),
+    Column("ancestor_type", "texts", "Types of the enclosing actions, nearest first"),
     key=("workchain", "account", "trace_id", "action_id"),
     sort=("workchain", "account", "trace_end_lt", "trace_id", "end_lt", "action_id"),
-    columns=(
-        Column("workchain", "int32", "Workchain of the account"),
-        Column("account", "hash", "Account id, 32 bytes"),
-        Column("trace_end_lt", "int64", "Greatest logical time of the trace"),
-        Column("trace_end_utime", "int64", "Unix seconds of the trace's last transaction"),
-        *_TRACE,
-        *_TIME,
-        Column("type", "text", "Action type"),
-        Column("ancestor_type", "texts", "Types of the enclosing actions, nearest first"),
-    ),
 )
 
-ACTION_RANGES = Table(
-    name="action_ranges",
-    doc="One row per classified range of masterchain blocks.",
+ACTION_RANGES = make_table(
+    "action_ranges",
+    "One row per classified range of masterchain blocks.",
+    Column("first_mc_seqno", "int64", "First masterchain block"),
+    Column("last_mc_seqno", "int64", "Last masterchain block"),
+    Column("classifier_version", "int32", "Version of the classifier"),
+    Column("traces", "int64", "Complete traces that end in the range"),
+    Column("actions", "int64", "Their actions"),
     key=("first_mc_seqno",),
-    sort=("first_mc_seqno",),
-    columns=(
-        Column("first_mc_seqno", "int64", "First masterchain block"),
-        Column("last_mc_seqno", "int64", "Last masterchain block"),
-        Column("classifier_version", "int32", "Version of the classifier"),
-        Column("traces", "int64", "Complete traces that end in the range"),
-        Column("actions", "int64", "Their actions"),
-    ),
 )
 
-DEX_SWAPS = Table(
-    name="dex_swaps",
-    doc="One row per jetton_swap: assets in and out, on any supported exchange.",
+DEX_SWAPS = make_table(
+    "dex_swaps",
+    "One row per jetton_swap: assets in and out, on any supported exchange.",
+    *_TRACE,
+    *_TIME,
+    Column("success", "bool", "Whether the action succeeded"),
+    one_of("dex", *EXCHANGES),
+    *optional(
+        raw_address("sender", "Account that swapped"),
+        raw_address("pool", "First pool, router or vault on the route"),
+        raw_address("asset_in", "Jetton master; NULL: TON"),
+        Column("amount_in", "amount", "Smallest units of asset_in"),
+        raw_address("asset_out", "Jetton master; NULL: TON"),
+        Column("amount_out", "amount", "Smallest units of asset_out"),
+    ),
+    Column("hops", "int32", "Number of pools on the route"),
     key=("trace_id", "action_id"),
     sort=("end_lt", "trace_id", "action_id"),
-    columns=(
-        *_TRACE,
-        *_TIME,
-        Column("success", "bool", "Whether the action succeeded"),
-        one_of("dex", *EXCHANGES),
-        *optional(
-            raw_address("sender", "Account that swapped"),
-            raw_address("pool", "First pool, router or vault on the route"),
-            raw_address("asset_in", "Jetton master; NULL: TON"),
-            Column("amount_in", "amount", "Smallest units of asset_in"),
-            raw_address("asset_out", "Jetton master; NULL: TON"),
-            Column("amount_out", "amount", "Smallest units of asset_out"),
-        ),
-        Column("hops", "int32", "Number of pools on the route"),
-    ),
 )
 
-NFT_SALES_EVENTS = Table(
-    name="nft_sales_events",
-    doc="One row per listing, bid, purchase, cancellation and end of a sale or auction of an NFT.",
+NFT_SALES_EVENTS = make_table(
+    "nft_sales_events",
+    "One row per listing, bid, purchase, cancellation and end of a sale or auction of an NFT.",
+    *_TRACE,
+    *_TIME,
+    Column("event", "text", "Type of the action, such as nft_purchase"),
+    Column("success", "bool", "Whether the action succeeded"),
+    *optional(
+        raw_address("collection", "Collection of the item"),
+        raw_address("item", "NFT item"),
+        raw_address("seller", "Seller"),
+        raw_address("buyer", "New owner, or bidder"),
+        raw_address("sale", "Contract of the sale or auction"),
+        Column("marketplace", "text", "Name of the marketplace"),
+        raw_address("marketplace_address", "Contract of the marketplace"),
+        Column("price", "amount", "Price or bid in nanoton"),
+    ),
     key=("trace_id", "action_id"),
     sort=("end_lt", "trace_id", "action_id"),
-    columns=(
-        *_TRACE,
-        *_TIME,
-        Column("event", "text", "Type of the action, such as nft_purchase"),
-        Column("success", "bool", "Whether the action succeeded"),
-        *optional(
-            raw_address("collection", "Collection of the item"),
-            raw_address("item", "NFT item"),
-            raw_address("seller", "Seller"),
-            raw_address("buyer", "New owner, or bidder"),
-            raw_address("sale", "Contract of the sale or auction"),
-            Column("marketplace", "text", "Name of the marketplace"),
-            raw_address("marketplace_address", "Contract of the marketplace"),
-            Column("price", "amount", "Price or bid in nanoton"),
-        ),
-    ),
 )
 
 ACTION_TABLES: tuple[Table, ...] = (

@@ -116,6 +116,13 @@ class Table(msgspec.Struct, frozen=True, cache_hash=True, dict=True):
         return tuple(column.name for column in self.columns)
 
 
+def make_table(
+    name: str, doc: str, *columns: Column, key: tuple[str, ...], sort: tuple[str, ...] = ()
+) -> Table:
+    """Return a table; its rows are by default in the order of the key."""
+    return Table(name, doc, columns, key, sort or key)
+
+
 def optional(*columns: Column) -> tuple[Column, ...]:
     """Return the same columns, nullable."""
     return tuple(msgspec.structs.replace(column, nullable=True) for column in columns)

@@ -12,7 +12,7 @@ Addresses in lists and in JSON are raw (``0:`` and 64 uppercase hex digits). Int
 exceed 38 digits are decimal text.
 """
 
-from tonlake.lake.schema.column import Column, Table, one_of, optional, raw_address
+from tonlake.lake.schema.column import Column, Table, make_table, one_of, optional, raw_address
 
 _ACCOUNT = (
     Column("workchain", "int32", "Workchain of the account"),
@@ -36,26 +36,20 @@ def _address(name: str, doc: str, *, nullable: bool = False) -> tuple[Column, Co
 
 
 def _table(name: str, doc: str, *columns: Column) -> Table:
-    key = ("workchain", "account", "mc_seqno")
-    return Table(name=name, doc=doc, key=key, sort=key, columns=(*_ACCOUNT, *columns))
+    return make_table(name, doc, *_ACCOUNT, *columns, key=("workchain", "account", "mc_seqno"))
 
 
-INTERFACES = Table(
-    name="interfaces",
-    doc=(
-        "One row per contract code and commit: its get-methods and the interfaces they imply. "
-        "Join on code_hash; rows of the same code are equal in all files."
+INTERFACES = make_table(
+    "interfaces",
+    "One row per contract code and commit: its get-methods and the interfaces they imply. "
+    "Join on code_hash; rows of the same code are equal in all files.",
+    Column("code_hash", "hash", "Hash of the code cell (of the library cell)"),
+    Column("mc_seqno", "int64", "First masterchain block of the commit with this code"),
+    *optional(
+        Column("methods", "ints", "Get-method ids, ascending; NULL without a method table"),
+        Column("names", "texts", "Interface names, sorted; NULL if none match"),
     ),
     key=("code_hash", "mc_seqno"),
-    sort=("code_hash", "mc_seqno"),
-    columns=(
-        Column("code_hash", "hash", "Hash of the code cell (of the library cell)"),
-        Column("mc_seqno", "int64", "First masterchain block of the commit with this code"),
-        *optional(
-            Column("methods", "ints", "Get-method ids, ascending; NULL without a method table"),
-            Column("names", "texts", "Interface names, sorted; NULL if none match"),
-        ),
-    ),
 )
 
 WALLETS = _table(
@@ -188,7 +182,6 @@ DEX_POOLS = _table(
 
 
 def _moves(name: str, doc: str, *columns: Column) -> Table:
-    key = ("workchain", "account", "lt")
     head = (
         Column("workchain", "int32", "Workchain of the contract"),
         Column("account", "hash", "Contract that received the message, 32 bytes"),
@@ -199,8 +192,8 @@ def _moves(name: str, doc: str, *columns: Column) -> Table:
         Column("aborted", "bool", "Whether it was aborted: then nothing was transferred"),
         Column("query_id", "amount", "Query id of the message"),
     )
-    sort = ("lt", "workchain", "account")
-    return Table(name=name, doc=doc, key=key, sort=sort, columns=(*head, *columns))
+    key, sort = ("workchain", "account", "lt"), ("lt", "workchain", "account")
+    return make_table(name, doc, *head, *columns, key=key, sort=sort)
 
 
 _FORWARD = optional(
@@ -243,23 +236,18 @@ NFT_TRANSFERS = _moves(
     *_FORWARD,
 )
 
-UNANSWERED_METHODS = Table(
-    name="unanswered_methods",
-    doc=(
-        "Account states of which it is unknown whether they are contracts of a table: no engine "
-        "could run a get-method, or the lake lacks the library that is its code. tonlake rebuild "
-        "contracts runs it again."
-    ),
+UNANSWERED_METHODS = make_table(
+    "unanswered_methods",
+    "Account states of which it is unknown whether they are contracts of a table: no engine "
+    "could run a get-method, or the lake lacks the library that is its code. tonlake rebuild "
+    "contracts runs it again.",
+    *_ACCOUNT,
+    Column("method", "text", "Get-method that identifies such contracts"),
+    Column("contract_table", "text", "Table that the account may belong to"),
+    *_address("asked", "Account whose get-method could not be run"),
+    Column("asked_method", "text", "Get-method that could not be run"),
+    Column("reason", "text", "Why it could not be run"),
     key=("workchain", "account", "mc_seqno", "method"),
-    sort=("workchain", "account", "mc_seqno", "method"),
-    columns=(
-        *_ACCOUNT,
-        Column("method", "text", "Get-method that identifies such contracts"),
-        Column("contract_table", "text", "Table that the account may belong to"),
-        *_address("asked", "Account whose get-method could not be run"),
-        Column("asked_method", "text", "Get-method that could not be run"),
-        Column("reason", "text", "Why it could not be run"),
-    ),
 )
 
 HISTORY_TABLES: tuple[Table, ...] = (

@@ -93,6 +93,11 @@ class View(msgspec.Struct, frozen=True):
         return f"{self.name}({self.parameters})" if self.parameters else self.name
 
 
+def make_view(name: str, doc: str, *columns: Column, parameters: str = "") -> View:
+    """Return a view, any column of which may be NULL."""
+    return View(name, doc, optional(*columns), parameters)
+
+
 _TRACE_ID = hash_column("trace_id", "Hash of the root transaction of the trace")
 _TRANSACTION = (
     hash_column("tx_hash", "Hash of the transaction"),
@@ -107,225 +112,201 @@ _ACTION = (
 )
 ASSET = address("asset", "Jetton master or NFT item; NULL: TON")
 
-LABELS = View(
-    name="labels",
-    doc="Labels of well-known accounts, and those of the file that [lake] labels names.",
-    columns=optional(
-        *account("Account"),
-        text("label", "What it is called"),
-        text("category", "Such as system, exchange, stablecoin; wrapped_ton counts as TON"),
-        text("source", "Where the label comes from"),
-    ),
+LABELS = make_view(
+    "labels",
+    "Labels of well-known accounts, and those of the file that [lake] labels names.",
+    *account("Account"),
+    text("label", "What it is called"),
+    text("category", "Such as system, exchange, stablecoin; wrapped_ton counts as TON"),
+    text("source", "Where the label comes from"),
 )
 
-CODE_LABELS = View(
-    name="code_labels",
-    doc="Labels of contract codes, for accounts without a label of their own.",
-    columns=optional(
-        text("code", "Hash of the code cell in base64, or the name of an interface"),
-        text("label", "What the contract is"),
-        text("category", "Such as dex, staking"),
-        text("source", "Where the label comes from"),
-    ),
+CODE_LABELS = make_view(
+    "code_labels",
+    "Labels of contract codes, for accounts without a label of their own.",
+    text("code", "Hash of the code cell in base64, or the name of an interface"),
+    text("label", "What the contract is"),
+    text("category", "Such as dex, staking"),
+    text("source", "Where the label comes from"),
 )
 
-STABLECOINS = View(
-    name="stablecoins",
-    doc="Jettons worth one US dollar, from the setting [lake] stablecoins.",
-    columns=optional(*account("Jetton master")),
+STABLECOINS = make_view(
+    "stablecoins",
+    "Jettons worth one US dollar, from the setting [lake] stablecoins.",
+    *account("Jetton master"),
 )
 
 REFERENCE_TABLES = (LABELS, CODE_LABELS, STABLECOINS)
 """Tables filled from settings rather than from the lake; every connection has them."""
 
-V_JETTONS = View(
-    name="v_jettons",
-    doc="Jetton masters as of their newest state, with their metadata.",
-    columns=optional(
-        *account("Jetton master"),
-        text("symbol", "Symbol of its metadata"),
-        text("name", "Name of its metadata"),
-        Column(
-            "decimals",
-            "int32",
-            "Decimals; NULL if its off-chain metadata was not fetched and the chain has none",
-        ),
-        *amount("supply", "Total supply"),
-        Column("mintable", "bool", "Whether more can be minted"),
-        *address("admin", "Administrator"),
-        text("uri", "URI of its off-chain metadata"),
-        time("Time of the newest state"),
-        MC_SEQNO,
+V_JETTONS = make_view(
+    "v_jettons",
+    "Jetton masters as of their newest state, with their metadata.",
+    *account("Jetton master"),
+    text("symbol", "Symbol of its metadata"),
+    text("name", "Name of its metadata"),
+    Column(
+        "decimals",
+        "int32",
+        "Decimals; NULL if its off-chain metadata was not fetched and the chain has none",
     ),
+    *amount("supply", "Total supply"),
+    Column("mintable", "bool", "Whether more can be minted"),
+    *address("admin", "Administrator"),
+    text("uri", "URI of its off-chain metadata"),
+    time("Time of the newest state"),
+    MC_SEQNO,
 )
 
-V_ACCOUNTS = View(
-    name="v_accounts",
-    doc="The newest state of every account, with its interfaces, name and label.",
-    columns=optional(
-        *account("Account"),
-        text("label", "Label of the account, from labels, or of its code, from code_labels"),
-        text("category", "Category of the label"),
-        text("name", "First domain in the alphabet whose wallet record is the account"),
-        INTERFACES,
-        one_of("status", *ACCOUNT_STATUSES),
-        *amount("balance", "Balance in TON", "nanoton", exact="int64"),
-        hash_column("code_hash", "active: hash of the code cell"),
-        number("last_lt", "Logical time of its last transaction"),
-        hash_column("last_tx_hash", "Hash of its last transaction"),
-        Column("deployed_at", "time", "When its code first came, UTC, in the lake"),
-        *address("first_funded_by", "Sender of the message that first made it exist, in the lake"),
-        Column("first_funded_at", "time", "When that was, UTC"),
-        *(time("Time of the block"), MC_SEQNO),
-    ),
+V_ACCOUNTS = make_view(
+    "v_accounts",
+    "The newest state of every account, with its interfaces, name and label.",
+    *account("Account"),
+    text("label", "Label of the account, from labels, or of its code, from code_labels"),
+    text("category", "Category of the label"),
+    text("name", "First domain in the alphabet whose wallet record is the account"),
+    INTERFACES,
+    one_of("status", *ACCOUNT_STATUSES),
+    *amount("balance", "Balance in TON", "nanoton", exact="int64"),
+    hash_column("code_hash", "active: hash of the code cell"),
+    number("last_lt", "Logical time of its last transaction"),
+    hash_column("last_tx_hash", "Hash of its last transaction"),
+    Column("deployed_at", "time", "When its code first came, UTC, in the lake"),
+    *address("first_funded_by", "Sender of the message that first made it exist, in the lake"),
+    Column("first_funded_at", "time", "When that was, UTC"),
+    *(time("Time of the block"), MC_SEQNO),
 )
 
-V_TRANSACTIONS = View(
-    name="v_transactions",
-    doc="Transactions, with the reason of a failure in words.",
-    columns=optional(
-        time("Time of the transaction"),
-        *_TRANSACTION,
-        *account("Account"),
-        LABEL,
-        one_of("kind", *DESCRIPTIONS),
-        Column("success", "bool", "Whether it was not aborted"),
-        one_of("failed_phase", "compute", "action", doc="Phase that aborted it"),
-        Column(
-            "exit_code",
-            "int32",
-            "TVM exit code, or the result code of the action phase if that failed",
-        ),
-        text("exit_words", "The exit code in words, or why the compute phase did not run"),
-        number("gas_used", "Gas used"),
-        *amount("fee", "Fees in TON", "nanoton", exact="int64"),
-        one_of("status_before", *ACCOUNT_STATUSES),
-        one_of("status_after", *ACCOUNT_STATUSES),
-        Column("out_messages", "int32", "Number of out messages"),
-        hash_column("in_msg_hash", "Hash of the in message"),
-        hash_column("prev_tx_hash", "Previous transaction of the account"),
-        *amount(
-            "balance_after",
-            "Balance in TON after it; NULL if a later one of the block changed it",
-            "nanoton",
-            exact="int64",
-        ),
-        hash_column("code_hash_after", "active: hash of its code after it, where known, too"),
-        *(MC_SEQNO, DAY),
+V_TRANSACTIONS = make_view(
+    "v_transactions",
+    "Transactions, with the reason of a failure in words.",
+    time("Time of the transaction"),
+    *_TRANSACTION,
+    *account("Account"),
+    LABEL,
+    one_of("kind", *DESCRIPTIONS),
+    Column("success", "bool", "Whether it was not aborted"),
+    one_of("failed_phase", "compute", "action", doc="Phase that aborted it"),
+    Column(
+        "exit_code", "int32", "TVM exit code, or the result code of the action phase if that failed"
     ),
+    text("exit_words", "The exit code in words, or why the compute phase did not run"),
+    number("gas_used", "Gas used"),
+    *amount("fee", "Fees in TON", "nanoton", exact="int64"),
+    one_of("status_before", *ACCOUNT_STATUSES),
+    one_of("status_after", *ACCOUNT_STATUSES),
+    Column("out_messages", "int32", "Number of out messages"),
+    hash_column("in_msg_hash", "Hash of the in message"),
+    hash_column("prev_tx_hash", "Previous transaction of the account"),
+    *amount(
+        "balance_after",
+        "Balance in TON after it; NULL if a later one of the block changed it",
+        "nanoton",
+        exact="int64",
+    ),
+    hash_column("code_hash_after", "active: hash of its code after it, where known, too"),
+    *(MC_SEQNO, DAY),
 )
 
-V_COMMENTS = View(
-    name="v_comments",
-    doc="Text comments by message body, including those in forward payloads of token transfers.",
-    columns=optional(
-        hash_column("body_hash", "Hash of the body cell"),
-        text("opcode_name", "Name of the opcode, such as text_comment or jetton_transfer"),
-        text("comment", "The comment"),
-    ),
+V_COMMENTS = make_view(
+    "v_comments",
+    "Text comments by message body, including those in forward payloads of token transfers.",
+    hash_column("body_hash", "Hash of the body cell"),
+    text("opcode_name", "Name of the opcode, such as text_comment or jetton_transfer"),
+    text("comment", "The comment"),
 )
 
-V_MESSAGES = View(
-    name="v_messages",
-    doc="Messages, one row each: at the transaction that consumed it, else at its sender.",
-    columns=optional(
-        time("Time of the transaction"),
-        one_of("kind", *MESSAGE_KINDS),
-        hash_column("msg_hash", "Hash of the message"),
-        hash_column("tx_hash", "Transaction that consumed it, or that sent it if none is known"),
-        number("tx_lt", "Logical time of that transaction"),
-        _TRACE_ID,
-        *labelled("sender", "Sender; NULL: from outside"),
-        *labelled("recipient", "Recipient; NULL: to outside"),
-        *amount("amount", "TON that it carries", "nanoton", exact="int64"),
-        Column("extra_currencies", "json", "Extra currencies, id to amount"),
-        Column("bounced", "bool", "Whether it is a bounced message"),
-        Column("delivered", "bool", "Whether it was consumed, or left the chain"),
-        Column("opcode", "int32", "First 32 bits of the body, signed"),
-        text("opcode_name", "Name of the opcode; NULL if unknown"),
-        COMMENT,
-        Column("body", "json", "The decoded body; NULL if no layout matches"),
-        hash_column("body_hash", "Hash of the body cell"),
-        number("created_lt", "Logical time of its creation"),
-        *(MC_SEQNO, DAY),
-    ),
+V_MESSAGES = make_view(
+    "v_messages",
+    "Messages, one row each: at the transaction that consumed it, else at its sender.",
+    time("Time of the transaction"),
+    one_of("kind", *MESSAGE_KINDS),
+    hash_column("msg_hash", "Hash of the message"),
+    hash_column("tx_hash", "Transaction that consumed it, or that sent it if none is known"),
+    number("tx_lt", "Logical time of that transaction"),
+    _TRACE_ID,
+    *labelled("sender", "Sender; NULL: from outside"),
+    *labelled("recipient", "Recipient; NULL: to outside"),
+    *amount("amount", "TON that it carries", "nanoton", exact="int64"),
+    Column("extra_currencies", "json", "Extra currencies, id to amount"),
+    Column("bounced", "bool", "Whether it is a bounced message"),
+    Column("delivered", "bool", "Whether it was consumed, or left the chain"),
+    Column("opcode", "int32", "First 32 bits of the body, signed"),
+    text("opcode_name", "Name of the opcode; NULL if unknown"),
+    COMMENT,
+    Column("body", "json", "The decoded body; NULL if no layout matches"),
+    hash_column("body_hash", "Hash of the body cell"),
+    number("created_lt", "Logical time of its creation"),
+    *(MC_SEQNO, DAY),
 )
 
-V_JETTON_TRANSFERS = View(
-    name="v_jetton_transfers",
-    doc="Transfers and mints of jettons (TEP-74), failed ones included.",
-    columns=optional(
-        time("Time of the transaction"),
-        one_of("kind", "transfer", "mint"),
-        Column("success", "bool", "Whether the jetton wallet did not abort"),
-        *labelled("sender", "Owner that sent the jettons; NULL: minted"),
-        *labelled("recipient", "New owner"),
-        *address("jetton", "Jetton master"),
-        text("symbol", "Symbol of the jetton"),
-        *amount("amount", "Jettons"),
-        VALUE_TON,
-        COMMENT,
-        Column("forward_amount", "scaled", "TON forwarded to the new owner"),
-        *address("jetton_wallet", "Jetton wallet of the sender; minted: of the new owner"),
-        Column("query_id", "amount", "Query id of the message"),
-        *_TRANSACTION,
-        *(MC_SEQNO, DAY),
-    ),
+V_JETTON_TRANSFERS = make_view(
+    "v_jetton_transfers",
+    "Transfers and mints of jettons (TEP-74), failed ones included.",
+    time("Time of the transaction"),
+    one_of("kind", "transfer", "mint"),
+    Column("success", "bool", "Whether the jetton wallet did not abort"),
+    *labelled("sender", "Owner that sent the jettons; NULL: minted"),
+    *labelled("recipient", "New owner"),
+    *address("jetton", "Jetton master"),
+    text("symbol", "Symbol of the jetton"),
+    *amount("amount", "Jettons"),
+    VALUE_TON,
+    COMMENT,
+    Column("forward_amount", "scaled", "TON forwarded to the new owner"),
+    *address("jetton_wallet", "Jetton wallet of the sender; minted: of the new owner"),
+    Column("query_id", "amount", "Query id of the message"),
+    *_TRANSACTION,
+    *(MC_SEQNO, DAY),
 )
 
-V_TRANSFERS = View(
-    name="v_transfers",
-    doc=(
-        "Everything that moved, in one shape: TON and extra currencies by delivered messages "
-        "(bounced ones too), jettons and NFTs by transfers that were not aborted."
-    ),
-    columns=optional(
-        time("Time of the transaction"),
-        one_of("kind", "ton", "extra_currency", "jetton", "nft"),
-        *labelled("sender", "Sender"),
-        *labelled("recipient", "Recipient"),
-        text("asset", "Jetton master, NFT item, or id of the extra currency; NULL: TON"),
-        *ASSET[1:],
-        text("symbol", "TON, symbol of the jetton, or name of the NFT collection"),
-        *amount("amount", "Amount; 1 for an NFT, NULL for an extra currency"),
-        VALUE_TON,
-        COMMENT,
-        *_TRANSACTION,
-        *(MC_SEQNO, DAY),
-    ),
+V_TRANSFERS = make_view(
+    "v_transfers",
+    "Everything that moved, in one shape: TON and extra currencies by delivered messages "
+    "(bounced ones too), jettons and NFTs by transfers that were not aborted.",
+    time("Time of the transaction"),
+    one_of("kind", "ton", "extra_currency", "jetton", "nft"),
+    *labelled("sender", "Sender"),
+    *labelled("recipient", "Recipient"),
+    text("asset", "Jetton master, NFT item, or id of the extra currency; NULL: TON"),
+    *ASSET[1:],
+    text("symbol", "TON, symbol of the jetton, or name of the NFT collection"),
+    *amount("amount", "Amount; 1 for an NFT, NULL for an extra currency"),
+    VALUE_TON,
+    COMMENT,
+    *_TRANSACTION,
+    *(MC_SEQNO, DAY),
 )
 
-V_SWAPS = View(
-    name="v_swaps",
-    doc="Swaps on decentralised exchanges.",
-    columns=optional(
-        time("Time of its last transaction"),
-        one_of("dex", *EXCHANGES),
-        Column("success", "bool", "Whether the swap succeeded"),
-        *labelled("pool", "First pool on the route; router or vault if its messages are unknown"),
-        *labelled("sender", "Account that swapped"),
-        *address("asset_in", "Jetton master given; NULL: TON"),
-        text("symbol_in", "Symbol of asset_in"),
-        *amount("amount_in", "Amount given"),
-        *address("asset_out", "Jetton master received; NULL: TON"),
-        text("symbol_out", "Symbol of asset_out"),
-        *amount("amount_out", "Amount received"),
-        Column(
-            "value_ton",
-            "scaled",
-            "The TON of the swap; without TON, asset_in at its last price within a day",
-        ),
-        Column(
-            "value_usd",
-            "scaled",
-            "value_ton in US dollars, at the last price of TON within a day (ton_prices)",
-        ),
-        Column("hops", "int32", "Number of pools on the route"),
-        hash_column("tx_hash", "Transaction of the first pool on the route, where known"),
-        Column("query_id", "amount", "Query id of the message to that pool"),
-        *address("referral", "Who referred the swap, by the message to that pool"),
-        *_ACTION,
+V_SWAPS = make_view(
+    "v_swaps",
+    "Swaps on decentralised exchanges.",
+    time("Time of its last transaction"),
+    one_of("dex", *EXCHANGES),
+    Column("success", "bool", "Whether the swap succeeded"),
+    *labelled("pool", "First pool on the route; router or vault if its messages are unknown"),
+    *labelled("sender", "Account that swapped"),
+    *address("asset_in", "Jetton master given; NULL: TON"),
+    text("symbol_in", "Symbol of asset_in"),
+    *amount("amount_in", "Amount given"),
+    *address("asset_out", "Jetton master received; NULL: TON"),
+    text("symbol_out", "Symbol of asset_out"),
+    *amount("amount_out", "Amount received"),
+    Column(
+        "value_ton",
+        "scaled",
+        "The TON of the swap; without TON, asset_in at its last price within a day",
     ),
+    Column(
+        "value_usd",
+        "scaled",
+        "value_ton in US dollars, at the last price of TON within a day (ton_prices)",
+    ),
+    Column("hops", "int32", "Number of pools on the route"),
+    hash_column("tx_hash", "Transaction of the first pool on the route, where known"),
+    Column("query_id", "amount", "Query id of the message to that pool"),
+    *address("referral", "Who referred the swap, by the message to that pool"),
+    *_ACTION,
 )
 
 _NFT = (
@@ -345,33 +326,27 @@ _NFT = (
     *(MC_SEQNO, DAY),
 )
 
-V_NFT_EVENTS = View(
-    name="v_nft_events",
-    doc=(
-        "What happened to NFTs and domains, by successful actions; and transfers to and from a "
-        "contract of a sale, by its state, where no action says so: out of a completed sale to "
-        "someone other than the owner, the item is sold."
+V_NFT_EVENTS = make_view(
+    "v_nft_events",
+    "What happened to NFTs and domains, by successful actions; and transfers to and from a "
+    "contract of a sale, by its state, where no action says so: out of a completed sale to "
+    "someone other than the owner, the item is sold.",
+    time("Time of its last transaction"),
+    one_of(
+        "event",
+        *("minted", "listed", "auctioned", "changed", "cancelled", "bid", "outbid", "sold"),
+        *("ended", "released"),
     ),
-    columns=optional(
-        time("Time of its last transaction"),
-        one_of(
-            "event",
-            *("minted", "listed", "auctioned", "changed", "cancelled", "bid", "outbid", "sold"),
-            *("ended", "released"),
-        ),
-        text("action_type", "Type of the action; NULL: seen by the contract's state"),
-        *_NFT,
-    ),
+    text("action_type", "Type of the action; NULL: seen by the contract's state"),
+    *_NFT,
 )
 
-V_NFT_SALES = View(
-    name="v_nft_sales",
-    doc="Purchases of NFTs and domains, at a fixed price or by auction.",
-    columns=optional(
-        time("Time of its last transaction"),
-        one_of("event", "nft_purchase", "dns_purchase"),
-        *_NFT,
-    ),
+V_NFT_SALES = make_view(
+    "v_nft_sales",
+    "Purchases of NFTs and domains, at a fixed price or by auction.",
+    time("Time of its last transaction"),
+    one_of("event", "nft_purchase", "dns_purchase"),
+    *_NFT,
 )
 
 
@@ -379,92 +354,76 @@ def _double(name: str, doc: str) -> Column:
     return Column(name, "double", doc)
 
 
-V_BALANCES = View(
-    name="v_balances",
-    doc="Balances in TON and jettons after every block that touched their account.",
-    columns=optional(
-        time("Time of the block with the change"),
-        *account("Owner"),
-        LABEL,
-        *ASSET,
-        text("symbol", "TON, or symbol of the jetton"),
-        *amount("balance", "Balance after the block"),
-        *address("jetton_wallet", "Jetton wallet that holds it; NULL: TON"),
-        number("lt", "Logical time of the last transaction before"),
-        MC_SEQNO,
-        number("block_seqno", "Seqno of the block in its shard; NULL for jettons"),
-        DAY,
-    ),
+V_BALANCES = make_view(
+    "v_balances",
+    "Balances in TON and jettons after every block that touched their account.",
+    time("Time of the block with the change"),
+    *account("Owner"),
+    LABEL,
+    *ASSET,
+    text("symbol", "TON, or symbol of the jetton"),
+    *amount("balance", "Balance after the block"),
+    *address("jetton_wallet", "Jetton wallet that holds it; NULL: TON"),
+    number("lt", "Logical time of the last transaction before"),
+    MC_SEQNO,
+    number("block_seqno", "Seqno of the block in its shard; NULL for jettons"),
+    DAY,
 )
 
-DEX_PRICES = View(
-    name="dex_prices",
-    doc=(
-        "Jettons in TON by hour, from successful swaps through one pool between the jetton and TON "
-        "(or wrapped TON), of at least 0.1 TON. A pool counts on a day with at least 3 of them and "
-        "10 TON. A swap counts if its price is within half and twice the median of those of the "
-        "jetton around it, 10 before and 10 after."
-    ),
-    columns=optional(
-        time("Beginning of the hour"),
-        *account("Jetton master"),
-        text("symbol", "Symbol of the jetton"),
-        _double("open", "First price, TON for one jetton"),
-        _double("high", "Highest price"),
-        _double("low", "Lowest price"),
-        _double("close", "Last price"),
-        _double("volume_ton", "TON of the swaps that count"),
-        _double("volume", "Jettons of the swaps that count"),
-        number("trades", "Swaps that count"),
-        number("pools", "Pools (or routers, as dex_swaps.pool) that they went through"),
-        _double(
-            "close_usd", "close in US dollars, by stablecoins of the last hour with any in a day"
-        ),
-    ),
+DEX_PRICES = make_view(
+    "dex_prices",
+    "Jettons in TON by hour, from successful swaps through one pool between the jetton and TON "
+    "(or wrapped TON), of at least 0.1 TON. A pool counts on a day with at least 3 of them and "
+    "10 TON. A swap counts if its price is within half and twice the median of those of the "
+    "jetton around it, 10 before and 10 after.",
+    time("Beginning of the hour"),
+    *account("Jetton master"),
+    text("symbol", "Symbol of the jetton"),
+    _double("open", "First price, TON for one jetton"),
+    _double("high", "Highest price"),
+    _double("low", "Lowest price"),
+    _double("close", "Last price"),
+    _double("volume_ton", "TON of the swaps that count"),
+    _double("volume", "Jettons of the swaps that count"),
+    number("trades", "Swaps that count"),
+    number("pools", "Pools (or routers, as dex_swaps.pool) that they went through"),
+    _double("close_usd", "close in US dollars, by stablecoins of the last hour with any in a day"),
 )
 
-TON_PRICES = View(
-    name="ton_prices",
-    doc="TON in US dollars by hour: the median over the stablecoins in dex_prices.",
-    columns=optional(
-        time("Beginning of the hour"),
-        _double("usd", "US dollars for one TON, at the last prices of the hour"),
-        _double("volume_ton", "TON of the swaps that count"),
-        number("stablecoins", "Number of stablecoins with a price"),
-    ),
+TON_PRICES = make_view(
+    "ton_prices",
+    "TON in US dollars by hour: the median over the stablecoins in dex_prices.",
+    time("Beginning of the hour"),
+    _double("usd", "US dollars for one TON, at the last prices of the hour"),
+    _double("volume_ton", "TON of the swaps that count"),
+    number("stablecoins", "Number of stablecoins with a price"),
 )
 
-PRICES_DAILY = View(
-    name="prices_daily",
-    doc=(
-        "TON and jettons by UTC day: the last price in dex_prices, or, of a token of liquid "
-        "staking without one, TON for a token in the day's deposits of at least one TON."
-    ),
-    columns=optional(
-        Column("date", "date", "UTC day of the swaps or deposits"),
-        *ASSET,
-        text("symbol", "TON, or symbol of the jetton"),
-        _double("price_ton", "TON for one"),
-        _double("price_usd", "US dollars for one, by the last price of TON that day"),
-        _double("volume_ton", "TON of the swaps or deposits that count"),
-        number("trades", "Their number; NULL: TON"),
-        one_of("source", "swaps", "staking"),
-    ),
+PRICES_DAILY = make_view(
+    "prices_daily",
+    "TON and jettons by UTC day: the last price in dex_prices, or, of a token of liquid "
+    "staking without one, TON for a token in the day's deposits of at least one TON.",
+    Column("date", "date", "UTC day of the swaps or deposits"),
+    *ASSET,
+    text("symbol", "TON, or symbol of the jetton"),
+    _double("price_ton", "TON for one"),
+    _double("price_usd", "US dollars for one, by the last price of TON that day"),
+    _double("volume_ton", "TON of the swaps or deposits that count"),
+    number("trades", "Their number; NULL: TON"),
+    one_of("source", "swaps", "staking"),
 )
 
-V_NEW_CONTRACTS = View(
-    name="v_new_contracts",
-    doc="Deployments: transactions that made an account without code active.",
-    columns=optional(
-        time("Time of the transaction"),
-        *account("New contract"),
-        LABEL,
-        hash_column("code_hash", "Hash of its code after the block"),
-        INTERFACES,
-        hash_column("tx_hash", "Hash of the transaction"),
-        number("lt", "Logical time of the transaction"),
-        *(MC_SEQNO, DAY),
-    ),
+V_NEW_CONTRACTS = make_view(
+    "v_new_contracts",
+    "Deployments: transactions that made an account without code active.",
+    time("Time of the transaction"),
+    *account("New contract"),
+    LABEL,
+    hash_column("code_hash", "Hash of its code after the block"),
+    INTERFACES,
+    hash_column("tx_hash", "Hash of the transaction"),
+    number("lt", "Logical time of the transaction"),
+    *(MC_SEQNO, DAY),
 )
 
 V_DAILY = View(
@@ -494,31 +453,25 @@ V_DAILY = View(
     ),
 )
 
-BALANCES_AT = View(
-    name="balances_at",
-    doc=(
-        "Balances of all accounts and jetton wallets at a time (UTC timestamp), from their newest "
-        "states up to then, with the columns of v_balances."
-    ),
-    columns=V_BALANCES.columns,
+BALANCES_AT = make_view(
+    "balances_at",
+    "Balances of all accounts and jetton wallets at a time (UTC timestamp), from their newest "
+    "states up to then, with the columns of v_balances.",
+    *V_BALANCES.columns,
     parameters="ts",
 )
 
-JETTON_HOLDERS = View(
-    name="jetton_holders",
-    doc=(
-        "Holders of a jetton (address of the master in any form), at a time or, by default, at the "
-        "end of the lake; without empty wallets."
-    ),
-    columns=optional(
-        *account("Owner"),
-        LABEL,
-        text("symbol", "Symbol of the jetton"),
-        *amount("balance", "Balance"),
-        _double("share", "Share of the sum of all holders"),
-        *address("jetton_wallet", "Jetton wallet"),
-        time("Time of the last change"),
-    ),
+JETTON_HOLDERS = make_view(
+    "jetton_holders",
+    "Holders of a jetton (address of the master in any form), at a time or, by default, at the "
+    "end of the lake; without empty wallets.",
+    *account("Owner"),
+    LABEL,
+    text("symbol", "Symbol of the jetton"),
+    *amount("balance", "Balance"),
+    _double("share", "Share of the sum of all holders"),
+    *address("jetton_wallet", "Jetton wallet"),
+    time("Time of the last change"),
     parameters="master, at := NULL",
 )
 

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 import click
 
 from tonlake.lake.command.argument import LAKE_VARIABLE, read_pairs
-from tonlake.lake.command.cli import failing_cleanly
-from tonlake.lake.duck.answer import TABLE_ROWS, TEXT_WRITERS, write_table
+from tonlake.lake.command.cli import failing_cleanly, write_answer
+from tonlake.lake.duck.answer import TEXT_WRITERS
 from tonlake.lake.errors import EngineError
 from tonlake.lake.spark.cli import conf_option, master_option
 from tonlake.lake.spark.tables import open_lake, open_session
 from tonlake.queries.errors import QueryError, QueryUnknown
 from tonlake.queries.loader import load_queries, needs_duckdb
 from tonlake.queries.parameter import read_parameters
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 EXAMPLES = """
 Examples:
@@ -97,7 +91,7 @@ def spark_sql_command(  # noqa: PLR0913 - one for each option
             lake = open_lake(session, place, snapshot)
             frame = SparkReader(lake).ask(name, **parameters)
             if to is None:
-                _print_answer(frame.toArrow(), output_format)
+                write_answer(frame.toArrow().to_reader(), output_format, None)
             else:
                 frame.write.parquet(to)
 
@@ -108,12 +102,3 @@ def _print_queries() -> None:
             continue
         parameters = " ".join(query.parameters)
         click.echo(f"{name}: {query.doc}" + (f"\n    {parameters}" if parameters else ""))
-
-
-def _print_answer(answer: pa.Table, output_format: str) -> None:
-    if output_format != "table":
-        TEXT_WRITERS[output_format](answer.to_reader(), sys.stdout)
-        return
-    count = write_table(answer.to_reader(), sys.stdout, TABLE_ROWS)
-    if count > TABLE_ROWS:
-        click.echo(f"{TABLE_ROWS:,} of {count:,} rows shown", err=True)

@@ -92,7 +92,7 @@ def _read_history(
     if not filters:
         if sum(table.count for table in tables) > MAX_ROWS:
             raise Declined
-        return [row for table in tables for row in table.read_dicts(range(table.count))]
+        return [row for table in tables for row in table.read(range(table.count))]
     places = {column: _find_places(tables, column, filters[column]) for column in filters}
     column = min(places, key=lambda column: len(places[column]))
     known: dict[_Place, Row] = {}
@@ -134,7 +134,7 @@ def _iter_rows(
             seqnos = table.numbers["mc_seqno"]
             numbers = numbers[: bisect_right(numbers, mc_seqno, key=seqnos.__getitem__)]
         for number in numbers[::step]:
-            (row,) = table.read_dicts([number])
+            (row,) = table.read([number])
             if _ACCOUNT(row) == account:
                 yield row
 
@@ -166,7 +166,7 @@ def _read_rows(
         raise Declined
     for table, number in places:
         if (table, number) not in known:
-            (known[table, number],) = table.read_dicts([number])
+            (known[table, number],) = table.read([number])
     address = address_of(column)
     return [row for row in map(known.__getitem__, places) if address(row) in addresses]
 
@@ -301,7 +301,7 @@ def _find_newest(name: str, index: Index, asked: Mapping[str, Any]) -> list[Row]
         for account in accounts:
             if account not in found and (rows := find(account[1])):
                 last[account] = rows[-1]
-        for account, row in zip(last, table.read_dicts(last.values()), strict=True):
+        for account, row in zip(last, table.read(last.values()), strict=True):
             # The last row may be of another account with the same key.
             own = row if _ACCOUNT(row) == account else None
             own = own or next(_iter_rows([table], account, newest_first=True), None)

@@ -62,9 +62,9 @@ def cut_range(files: Sequence[DataFile], mc_range: Range) -> list[Range]:
     return [(start, end - 1) for start, end in zip(cuts, [*cuts[1:], last + 1], strict=True)]
 
 
-def count_rows(files: Iterable[DataFile]) -> int:
-    """Return the number of transactions in files."""
-    return sum(file.rows for file in files if file.table == "transactions")
+def count_rows(files: Iterable[DataFile], table: str = "transactions") -> int:
+    """Return the number of rows of a table in files."""
+    return sum(file.rows for file in files if file.table == table)
 
 
 def list_within(state: LogState, mc_range: Range) -> list[DataFile]:

@@ -2,6 +2,7 @@
 
 from collections import namedtuple
 from collections.abc import Collection, Iterable
+from functools import cache
 from typing import Any, NamedTuple
 
 from tonlake.lake.schema import TABLES
@@ -205,7 +206,8 @@ class _ByName:
         return getattr(self, name, None)
 
 
-def make_row_type(name: str, columns: Iterable[str]) -> Any:  # noqa: ANN401 - a type
+@cache
+def make_row_type(name: str, columns: tuple[str, ...]) -> Any:  # noqa: ANN401 - a type
     """Return a type of rows: tuples whose columns are read as attributes, or by name."""
     return type(name, (_ByName, namedtuple(name, columns)), {"__slots__": ()})  # noqa: PYI024 - columns from the schema
 

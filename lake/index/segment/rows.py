@@ -115,13 +115,9 @@ def _list_amounts(column: pa.ChunkedArray) -> list[Any]:
     try:
         amounts: list[Any] = column.cast(pa.int64()).to_pylist()
     except pa.ArrowInvalid:  # some have more than 63 bits
-        values = column.to_pylist()
-        amounts = [None if value is None else _write_amount(int(value)) for value in values]
+        amounts = [None if value is None else int(value) for value in column.to_pylist()]
+        amounts = [str(each) if each and abs(each) > _MAX_INT else each for each in amounts]
     return amounts
-
-
-def _write_amount(amount: int) -> int | str:
-    return amount if -_MAX_INT <= amount <= _MAX_INT else str(amount)
 
 
 def encode_rows(columns: Iterable[Iterable[Any]]) -> list[bytes]:

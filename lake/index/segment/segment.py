@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -117,11 +117,6 @@ class Postings:
         return self._rows[self._ends[at - 1] if at else 0 : self._ends[at]]
 
 
-@cache
-def _row_type(name: str, columns: tuple[str, ...]) -> Any:  # noqa: ANN401 - a type
-    return make_row_type(name, columns)
-
-
 class SegmentTable:
     """Finds rows by keys, in orders, and reads their copies."""
 
@@ -144,8 +139,7 @@ class SegmentTable:
         self._list_places = places_of(table.name, copied, "hashes")
         self._amount_places = places_of(table.name, copied, "amount")
         self._absent = [(numbers, ABSENT[numbers.format]) for numbers in self.numbers.values()]
-        self._columns = table.columns
-        self._type = _row_type(table.name, self._columns)
+        self._type = make_row_type(table.name, table.columns)
 
     def find(self, column: str, value: bytes | int) -> Sequence[int]:
         """Return, in order, the rows whose value in a column has the same key as a value."""
@@ -175,12 +169,6 @@ class SegmentTable:
     def read(self, rows: Iterable[int]) -> list[Any]:
         """Return rows, in the same order."""
         return list(map(self._type._make, self.read_values(list(rows))))
-
-    def read_dicts(self, rows: Iterable[int]) -> list[dict[str, Any]]:
-        """Return rows as dicts, in the same order."""
-        names = self._columns
-        found = self.read_values(list(rows))
-        return [dict(zip(names, values, strict=True)) for values in found]
 
 
 PARTS_AT, PARTS = RECORD_COLUMNS.index("messages"), 3
@@ -279,18 +267,14 @@ class Segment:
         self.first_mc_seqno, self.last_mc_seqno = file.mc_range
         self.rows = SegmentRows(file)
         self.accounts = SegmentAccounts(file, self.rows)
-        self._tables: dict[str, SegmentTable] = {}
-
-    @property
-    def opened(self) -> tuple[str, ...]:
+        self.opened: dict[str, SegmentTable] = {}
         """The tables that are open."""
-        return tuple(self._tables)
 
     def table(self, name: str) -> SegmentTable:
         """Return a table."""
-        table = self._tables.get(name)
+        table = self.opened.get(name)
         if table is None:
-            table = self._tables[name] = SegmentTable(self._file, INDEXED[name], self.rows)
+            table = self.opened[name] = SegmentTable(self._file, INDEXED[name], self.rows)
         return table
 
     @cached_property

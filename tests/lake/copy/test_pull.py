@@ -67,6 +67,18 @@ def check_same(source: Path, copy: Path) -> None:
     assert [path.name for path in (copy / "_pull").iterdir()] == ["lock"]
 
 
+def refuse(words: str, *inputs: Any, error: type[Exception] = SourceRefused) -> None:
+    """Check that a copy is refused, with these words."""
+    with pytest.raises(error, match=words):
+        copy_lake(*inputs)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The folder of a copy, which does not exist yet."""
+    return tmp_path / "copy"
+
+
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake with a history: merged files, an index, blocks undone."""
@@ -104,8 +116,7 @@ def test_every_step_of_a_history(tmp_path: Path, selection: Selection) -> None:
         whole = read_state(source)
         kept = tuple(file for file in whole.files if selection.has(file.path))
         if not any(file.table == "blocks" for file in kept):
-            with pytest.raises(CopyRefused, match="no blocks of days 2024-01-02"):
-                copy_lake(source, copy, selection)
+            refuse("no blocks of days 2024-01-02", source, copy, selection, error=CopyRefused)
             continue
         copy_lake(source, copy, selection)
         state = read_state(copy)
@@ -120,8 +131,7 @@ def test_every_step_of_a_history(tmp_path: Path, selection: Selection) -> None:
             assert state.ranges == ((9, 10),)
 
 
-def test_days_of_a_lake(read_lake: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
+def test_days_of_a_lake(read_lake: Path, copy: Path, tmp_path: Path) -> None:
     report = copy_lake(read_lake, copy, SECOND_DAY)
     assert (report.ranges, report.snapshot) == (((16, 20),), 3)
     assert report.selection == read_selection(copy) == SECOND_DAY
@@ -154,8 +164,7 @@ def test_days_of_a_pruned_lake(tmp_path: Path) -> None:
         assert state.ranges[-1][1] == 50
         assert copy_lake(copy, tmp_path / f"again-{first_day}").ranges == state.ranges
         assert read_state(tmp_path / f"again-{first_day}").pruned_ranges == expected
-    with pytest.raises(CopyRefused, match="no blocks of days"):
-        copy_lake(lake, tmp_path / "early", early)
+    refuse("no blocks of days", lake, tmp_path / "early", early, error=CopyRefused)
 
 
 def test_segments_of_days(lake: Path, tmp_path: Path) -> None:
@@ -167,8 +176,7 @@ def test_segments_of_days(lake: Path, tmp_path: Path) -> None:
     assert open_index(open_snapshot(tmp_path / "copy"), SETTINGS) is not None
 
 
-def test_a_copy_without_tables_says_so(read_lake: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
+def test_a_copy_without_tables_says_so(read_lake: Path, copy: Path) -> None:
     copy_lake(read_lake, copy, Selection(tables=FEW))
     snapshot = open_snapshot(copy)
     assert "wallets" in snapshot.lacking
@@ -204,8 +212,7 @@ def make_kills(source: str, copy: Path, kills: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("kills", [KILLS, pytest.param(MANY_KILLS, marks=pytest.mark.long)])
-def test_random_kills(grown: Path, tmp_path: Path, kills: int) -> None:
-    copy = tmp_path / "copy"
+def test_random_kills(grown: Path, copy: Path, kills: int) -> None:
     with plain_server(grown) as url:
         make_kills(url, copy, kills, seed=kills)
         copy_lake(url, copy)
@@ -223,8 +230,7 @@ PULL_POINTS = [
 
 
 @pytest.mark.parametrize("point", PULL_POINTS)
-def test_killed_at_a_point(grown: Path, tmp_path: Path, point: str) -> None:
-    copy = tmp_path / "copy"
+def test_killed_at_a_point(grown: Path, copy: Path, point: str) -> None:
     for count in (1, 2):
         assert run_killed(lambda: copy_lake(grown, copy), f"{point}:{count}") or count == 2
         if list_log(copy)[0]:
@@ -237,11 +243,8 @@ def test_killed_at_a_point(grown: Path, tmp_path: Path, point: str) -> None:
 
 
 def test_a_reader_never_sees_a_commit_in_between(
-    grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    grown: Path, copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy = tmp_path / "copy"
-    first = tmp_path / "first"
-    commit_rows(first, 1, 2)
     newest = read_state(grown).number
     log = LogReader(copy)
     seen: list[int] = []
@@ -309,12 +312,10 @@ def change_file(lake: Path, number: int, **changes: Any) -> str:
     ],
 )
 def test_a_log_that_lies_about_a_file(
-    lake: Path, tmp_path: Path, changes: dict[str, Any], words: str
+    lake: Path, copy: Path, tmp_path: Path, changes: dict[str, Any], words: str
 ) -> None:
-    copy = tmp_path / "copy"
     change_file(lake, 2, **changes)
-    with pytest.raises(SourceRefused, match=words):
-        copy_lake(lake, copy)
+    refuse(words, lake, copy)
     assert list_log(copy)[0] == []
     assert not list(tmp_path.glob("evil*"))
 
@@ -324,8 +325,7 @@ def test_digests_that_agree_with_a_wrong_name(lake: Path, tmp_path: Path) -> Non
     path = change_file(
         lake, 2, sha256=fake, path=f"wallets/day=2024-01-17/16-20-{fake[:16]}.parquet"
     )
-    with pytest.raises(SourceRefused, match="it cannot be read"):
-        copy_lake(lake, tmp_path / "copy")
+    refuse("it cannot be read", lake, tmp_path / "copy")
     (lake / path).write_bytes(b"another")
     assert list_log(tmp_path / "copy")[0] == []
 
@@ -357,44 +357,35 @@ def test_a_segment_that_lies(lake: Path, tmp_path: Path) -> None:
     *_, segment = read_commit(lake, 4)[0].segments or ()
     bad = msgspec.structs.replace(segment, path="lookups/../../1-2-00.run")
     change_commit(lake, 4, segments=(bad,))
-    with pytest.raises(SourceRefused, match=r"_log/4.json.*not the path of a lake file"):
-        copy_lake(lake, tmp_path / "copy")
+    refuse(r"_log/4.json.*not the path of a lake file", lake, tmp_path / "copy")
     change_commit(lake, 4, segments=(segment, segment))
-    with pytest.raises(SourceRefused, match="the log adds it twice"):
-        copy_lake(lake, tmp_path / "copy")
+    refuse("the log adds it twice", lake, tmp_path / "copy")
 
 
 @pytest.mark.parametrize("selection", [Selection(), Selection(tables=FEW)])
-def test_a_log_that_does_not_chain(lake: Path, tmp_path: Path, selection: Selection) -> None:
-    copy = tmp_path / "copy"
+def test_a_log_that_does_not_chain(lake: Path, copy: Path, selection: Selection) -> None:
     entry = lake / "_log" / "2.json"
     good = entry.read_bytes()
     commit = msgspec.structs.replace(read_commit(lake, 2)[0], previous="00" * 32)
     entry.write_bytes(encode_entry(commit)[0])
-    with pytest.raises(SourceRefused, match=r"_log/2.json.*does not follow"):
-        copy_lake(lake, copy, selection)
+    refuse(r"_log/2.json.*does not follow", lake, copy, selection)
     entry.write_bytes(good[:-9])
-    with pytest.raises(SourceRefused, match=r"_log/2.json.*not a log entry"):
-        copy_lake(lake, copy, selection)
+    refuse(r"_log/2.json.*not a log entry", lake, copy, selection)
     entry.write_bytes(good.replace(b"2024", b"2025", 1))
-    with pytest.raises(SourceRefused, match=r"_log/2.json.*do not match its digest"):
-        copy_lake(lake, copy, selection)
+    refuse(r"_log/2.json.*do not match its digest", lake, copy, selection)
     entry.write_bytes(good.replace(b'{"sha256"', b'{"format":9,"sha256"'))
-    with pytest.raises(LakeTooNew, match=r"_log/2.json"):
-        copy_lake(lake, copy, selection)
+    refuse(r"_log/2.json", lake, copy, selection, error=LakeTooNew)
     entry.write_bytes(good)
     assert copy_lake(lake, copy, selection).commits == 3
 
 
 def test_an_entry_without_end(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "ENTRY_BYTES", 1000)
-    with pytest.raises(SourceRefused, match=r"_log/1.json.*more than 1000 bytes"):
-        copy_lake(lake, tmp_path / "copy")
+    refuse(r"_log/1.json.*more than 1000 bytes", lake, tmp_path / "copy")
 
 
-def test_flips(read_lake: Path, tmp_path: Path) -> None:
+def test_flips(read_lake: Path, copy: Path) -> None:
     """A bit flipped in transit never becomes a file, and the next pull gets the right bytes."""
-    copy = tmp_path / "copy"
     rng = random.Random(5)  # noqa: S311 - no secret, but a seed
     files = list(live_files(read_lake))
     with serving_folder(read_lake) as server:
@@ -417,14 +408,12 @@ def test_flips(read_lake: Path, tmp_path: Path) -> None:
 
 
 def test_a_source_that_vanishes(
-    read_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    read_lake: Path, copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(web, "_PAUSE_S", 0.001)
-    copy = tmp_path / "copy"
     with serving_folder(read_lake) as server:
         server.cut_after = 1 + max(file.stat().st_size for file in read_lake.glob("_log/*.json"))
-        with pytest.raises(StorageError, match="broke off"):
-            copy_lake(server.url, copy)
+        refuse("broke off", server.url, copy, error=StorageError)
         assert list_log(copy)[0] == []
         first = len([path for path in file_bytes(copy) if path.endswith(".parquet")])
         server.cut_after = None
@@ -464,8 +453,7 @@ def test_files_that_are_merged_meanwhile(
     assert copy_lake(lake, copy).commits == 4
     check_same(lake, copy)
     (other / removed[0]).unlink()
-    with pytest.raises(SourceRefused, match=removed[0]):
-        copy_lake(other, tmp_path / "third")
+    refuse(removed[0], other, tmp_path / "third")
 
 
 @pytest.mark.parametrize("selection", [Selection(), Selection(tables=FEW)])
@@ -474,24 +462,20 @@ def test_a_source_that_went_back(lake: Path, tmp_path: Path, selection: Selectio
     copy_lake(lake, copy, selection)
     shutil.copytree(lake, before)
     (lake / "_log" / "3.json").unlink()
-    with pytest.raises(SourceRefused, match=r"_log/3.json.*it is missing, but the copy has 3"):
-        copy_lake(lake, copy, selection)
+    refuse(r"_log/3.json.*it is missing, but the copy has 3", lake, copy, selection)
     commit_rows(lake, 21, 30, seed=1)
-    with pytest.raises(SourceRefused, match=r"_log/3.json.*another lake, or was rolled back"):
-        copy_lake(lake, copy, selection)
+    refuse(r"_log/3.json.*another lake, or was rolled back", lake, copy, selection)
     commit_rows(lake, 40, 41)
-    with pytest.raises(SourceRefused, match=r"_log/4.json.*another lake, or was rolled back"):
-        copy_lake(lake, copy, selection)
+    refuse(r"_log/4.json.*another lake, or was rolled back", lake, copy, selection)
     assert read_state(copy).number == 3
     assert copy_lake(before, copy, selection).commits == 0
 
 
 @pytest.mark.parametrize("selection", [Selection(), Selection(tables=FEW)])
 def test_a_source_that_goes_back_between_two_runs(
-    lake: Path, tmp_path: Path, selection: Selection
+    lake: Path, copy: Path, selection: Selection
 ) -> None:
     """Entries of an interrupted run are dropped when the source has others."""
-    copy = tmp_path / "copy"
     run_killed(lambda: copy_lake(lake, copy, selection), "pull.copied")
     (lake / "_log" / "3.json").unlink()
     commit_rows(lake, 31, 33)
@@ -502,17 +486,14 @@ def test_a_source_that_goes_back_between_two_runs(
 
 @pytest.mark.parametrize("selection", [Selection(), Selection(tables=FEW)])
 def test_a_source_that_goes_back_while_the_log_is_filled(
-    lake: Path, tmp_path: Path, selection: Selection
+    lake: Path, copy: Path, selection: Selection
 ) -> None:
-    copy = tmp_path / "copy"
     run_killed(lambda: copy_lake(lake, copy, selection), "pull.adopted")
     assert list_log(copy)[0] == [3]
     (lake / "_log" / "3.json").unlink()
-    with pytest.raises(SourceRefused, match=r"_log/3.json.*it is missing, but the copy has 3"):
-        copy_lake(lake, copy, selection)
+    refuse(r"_log/3.json.*it is missing, but the copy has 3", lake, copy, selection)
     commit_rows(lake, 31, 33)
-    with pytest.raises(SourceRefused, match=r"_log/3.json.*another lake, or was rolled back"):
-        copy_lake(lake, copy, selection)
+    refuse(r"_log/3.json.*another lake, or was rolled back", lake, copy, selection)
     assert list_log(copy)[0] == [3]
     assert open_snapshot(copy).is_sound_until(float("-inf"))
 
@@ -520,20 +501,16 @@ def test_a_source_that_goes_back_while_the_log_is_filled(
 # The copy's own folder
 
 
-def test_a_copy_with_commits_of_its_own(lake: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
+def test_a_copy_with_commits_of_its_own(lake: Path, copy: Path, tmp_path: Path) -> None:
     copy_lake(lake, copy)
     rebuild_index(copy)
     commit_rows(lake, 40, 41)
-    with pytest.raises(SourceRefused, match="the copy has commits of its own"):
-        copy_lake(lake, copy)
+    refuse("the copy has commits of its own", lake, copy)
     commit_rows(tmp_path / "own", 1, 3)
-    with pytest.raises(SourceRefused, match="another lake"):
-        copy_lake(lake, tmp_path / "own")
+    refuse("another lake", lake, tmp_path / "own")
 
 
-def test_one_at_a_time(lake: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
+def test_one_at_a_time(lake: Path, copy: Path) -> None:
     with (
         open_pull(lake, copy) as puller,
         pytest.raises(CopyRefused, match="another process copies into"),
@@ -544,8 +521,7 @@ def test_one_at_a_time(lake: Path, tmp_path: Path) -> None:
     check_same(lake, copy)
 
 
-def test_a_commit_between(lake: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
+def test_a_commit_between(lake: Path, copy: Path) -> None:
     copy_lake(lake, copy)
     commit_rows(lake, 40, 41)
     with open_pull(lake, copy) as puller:
@@ -560,8 +536,7 @@ def test_no_lake(tmp_path: Path) -> None:
         copy_lake(tmp_path / "empty", tmp_path / "copy")
 
 
-def test_no_room(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    copy = tmp_path / "copy"
+def test_no_room(lake: Path, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fail(*_: object) -> None:
         raise LakeFull("no room")
@@ -575,8 +550,7 @@ def test_no_room(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     check_same(lake, copy)
 
 
-def test_a_sweep_does_not_disturb(lake: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
+def test_a_sweep_does_not_disturb(lake: Path, copy: Path) -> None:
     copy_lake(lake, copy)
     with hold_lock(copy / LOCK_FILE):
         assert sweep_orphans(copy, LakeSettings(orphan_grace_s=0)) == []
@@ -626,16 +600,13 @@ def test_a_shortened_log_of_another_lake(lake: Path, tmp_path: Path) -> None:
     commit_rows(source, 900, 900)
     copy_lake(source, tmp_path / "copy")
     shorten(lake)
-    with pytest.raises(SourceRefused, match="lacks masterchain blocks 900"):
-        copy_lake(lake, tmp_path / "copy")
+    refuse("lacks masterchain blocks 900", lake, tmp_path / "copy")
     (lake / "_log/6.checkpoint.json").unlink()
-    with pytest.raises(SourceRefused, match=r"6\.checkpoint\.json.*missing"):
-        copy_lake(lake, tmp_path / "new")
+    refuse(r"6\.checkpoint\.json.*missing", lake, tmp_path / "new")
 
 
 @pytest.mark.parametrize("point", ["pull.synced", "pull.adopted", "pull.filled:2"])
-def test_a_copy_killed_while_its_log_is_shortened(lake: Path, tmp_path: Path, point: str) -> None:
-    copy = tmp_path / "copy"
+def test_a_copy_killed_while_its_log_is_shortened(lake: Path, copy: Path, point: str) -> None:
     copy_lake(lake, copy)
     shorten(lake)
     assert run_killed(lambda: copy_lake(lake, copy), point)
@@ -715,11 +686,10 @@ def test_a_follower(tmp_path: Path, selection: Selection) -> None:
 
 
 def test_a_follower_waits_for_its_source(
-    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lake: Path, copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(web, "_PAUSE_S", 0.001)
     monkeypatch.setattr("tonlake.lake.copy.follow.PAUSE_S", 0.01)
-    copy = tmp_path / "copy"
     with serving_folder(lake) as server, Following(server.url, copy, Selection()) as following:
         following.wait(3)
         server.statuses = [500] * 20
@@ -732,10 +702,9 @@ def test_a_follower_waits_for_its_source(
 
 
 def test_a_follower_sees_that_its_source_went_back(
-    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lake: Path, copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tonlake.lake.copy.follow.CHECK_EVERY_S", 0.0)
-    copy = tmp_path / "copy"
     with serving_folder(lake) as server, Following(server.url, copy, Selection()) as following:
         following.wait(3)
         (lake / "_log" / "3.json").unlink()

@@ -18,7 +18,7 @@ def test_ends_give_the_states_of_all_rows(tmp_path: Path) -> None:
     assert segments is not None
     for name in ("jetton_wallets", "nft_items", "nft_sales"):
         tables = segments.tables(name)
-        rows = [row for table in tables for row in table.read_dicts(range(table.count))]
+        rows = [row for table in tables for row in table.read(range(table.count))]
         accounts = sorted({address_of("account")(row) for row in rows})
         assert len(accounts) < len(rows)
         for mc_seqno in (None, *range(7)):
