@@ -277,7 +277,7 @@ class Reader:
     @contextmanager
     def _deadline(self, name: str, bound: Mapping[str, object]) -> Iterator[None]:
         limit = (
-            WATCH.limit(self._connection, self._timeout_ms / 1000)
+            WATCH.limit(self._connection.interrupt, self._timeout_ms / 1000)
             if self._timeout_ms
             else nullcontext()
         )

@@ -2,11 +2,11 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from math import inf
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,13 +19,6 @@ AGAIN_S = 0.05
 interrupt that arrives before the query has begun."""
 
 
-class Interruptible(Protocol):
-    """An object that can be interrupted: a DuckDB connection."""
-
-    def interrupt(self) -> None:
-        """Make the running query fail, if there is one."""
-
-
 class Watch:
     """Tracks the running queries, each with the time of its next interrupt."""
 
@@ -34,14 +27,14 @@ class Watch:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._wakes_s = inf
-        self._queries: dict[object, tuple[float, Interruptible]] = {}
+        self._queries: dict[object, tuple[float, Callable[[], None]]] = {}
 
     @contextmanager
-    def limit(self, busy: Interruptible, limit_s: float) -> Iterator[None]:
-        """Interrupt ``busy`` once the block has taken ``limit_s``, and again until it has ended."""
+    def limit(self, interrupt: Callable[[], None], limit_s: float) -> Iterator[None]:
+        """Call ``interrupt`` once the block has taken ``limit_s``, and again until it has ended."""
         query, due_s = object(), time.monotonic() + limit_s
         with self._changed:
-            self._queries[query] = due_s, busy
+            self._queries[query] = due_s, interrupt
             # A forked process inherits the watch, but not its thread.
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name="query-watch", daemon=True)
@@ -63,10 +56,10 @@ class Watch:
 
     def _interrupt_due(self, now_s: float) -> float:
         """Interrupt queries past their limit; return the time of the next check."""
-        for query, (due_s, busy) in self._queries.items():
+        for query, (due_s, interrupt) in self._queries.items():
             if due_s <= now_s:
-                busy.interrupt()
-                self._queries[query] = now_s + AGAIN_S, busy
+                interrupt()
+                self._queries[query] = now_s + AGAIN_S, interrupt
         return min((due_s for due_s, _ in self._queries.values()), default=inf)
 
 

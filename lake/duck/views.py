@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -313,26 +313,25 @@ def read_flat_macros() -> str:
         return _MACRO.sub(flatten, read_macros())
 
 
-def _replace_calls(node: Node, known: dict[str, tuple[list[str], Node]]) -> Node:
+def _replace_calls(tree: Node, known: dict[str, tuple[list[str], Node]]) -> Node:
     """Return a tree in which no macro of ``known`` is called."""
-    if isinstance(node, list):
-        return [_replace_calls(part, known) for part in node]
-    if not isinstance(node, dict):
-        return node
-    node = {key: _replace_calls(part, known) for key, part in node.items()}
-    if node.get("class") != "FUNCTION" or node["function_name"] not in known:
-        return node
-    names, body = known[node["function_name"]]
-    given = [argument["expression"] for argument in node["arguments"]]
-    return _fill(body, dict(zip(names, given, strict=True))) | {"alias": node["alias"]}
+
+    def expand(node: Node) -> Node:
+        if node.get("class") != "FUNCTION" or node["function_name"] not in known:
+            return node
+        names, body = known[node["function_name"]]
+        given = [argument["expression"] for argument in node["arguments"]]
+        values = {(name,): value for name, value in zip(names, given, strict=True)}
+        filled = _rebuild(body, lambda part: values.get(tuple(part.get("column_names", ())), part))
+        return filled | {"alias": node["alias"]}
+
+    return _rebuild(tree, expand)
 
 
-def _fill(node: Node, values: dict[str, Node]) -> Node:
-    """Return a tree with values in the place of parameters."""
+def _rebuild(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Return a tree with each object as ``change`` returns it, those within it first."""
     if isinstance(node, list):
-        return [_fill(part, values) for part in node]
+        return [_rebuild(part, change) for part in node]
     if not isinstance(node, dict):
         return node
-    if node.get("class") == "COLUMN_REF" and len(node["column_names"]) == 1:
-        return values.get(node["column_names"][0], node)
-    return {key: _fill(part, values) for key, part in node.items()}
+    return change({key: _rebuild(part, change) for key, part in node.items()})

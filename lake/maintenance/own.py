@@ -209,7 +209,7 @@ def _make_part(
     read = list_tables(table.sql)
     with (
         closing(connect(alone, settings, tables=read, statement=table.sql)) as connection,
-        WATCH.limit(connection, PART_S),
+        WATCH.limit(connection.interrupt, PART_S),
         naming_the_fault(alone),
         open_temporary(folder, "file") as (stream, temporary),
     ):

@@ -138,9 +138,7 @@ class SparkLake:
         return pa.concat_tables(rows)
 
 
-def open_lake(
-    session: SparkSession, place: str, number: int | None = None, *, check_digests: bool = True
-) -> SparkLake:
+def open_lake(session: SparkSession, place: str, number: int | None = None) -> SparkLake:
     """Open a lake as of commit ``number``, the newest by default; errors as ``open_snapshot``.
 
     ``place`` is its folder, or its URL in object storage (``s3://bucket/my.lake``) or on another
@@ -151,8 +149,7 @@ def open_lake(
         return SparkLake(session, open_remote(storage, number), f"s3a://{storage.root}")
     if _URL.fullmatch(place) is None:
         folder = Path(place).absolute()
-        snapshot = open_snapshot(folder, number, check_digests=check_digests)
-        return SparkLake(session, snapshot, f"file://{folder}")
+        return SparkLake(session, open_snapshot(folder, number), f"file://{folder}")
     with tempfile.TemporaryDirectory(prefix="tonlake-log-") as folder_name:
         copy = Path(folder_name)
         _copy_log(session, place.rstrip("/"), copy, number)

@@ -171,9 +171,9 @@ def _read_rows(
     return [row for row in map(known.__getitem__, places) if address(row) in addresses]
 
 
-def _read_states(rows: Iterable[Row], mc_seqno: int | None) -> list[Row]:
+def _read_states(rows: Iterable[Any], mc_seqno: int | None) -> list[Row]:
     """Return the last row of each account at a block, with its first logical time up to there."""
-    states: dict[AccountId, Row] = {}
+    states: dict[AccountId, Any] = {}
     first_lts: dict[AccountId, int] = {}
     for row in rows:
         if mc_seqno is None or row["mc_seqno"] <= mc_seqno:
@@ -182,7 +182,10 @@ def _read_states(rows: Iterable[Row], mc_seqno: int | None) -> list[Row]:
             if known is None or row["mc_seqno"] > known["mc_seqno"]:
                 states[account] = row
             first_lts[account] = min(row["lt"], first_lts.get(account, row["lt"]))
-    return [{**row, "first_lt": first_lts[account]} for account, row in states.items()]
+    return [
+        dict(zip(row.keys(), row, strict=True), first_lt=first_lts[account])
+        for account, row in states.items()
+    ]
 
 
 def _passes(
