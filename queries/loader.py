@@ -77,11 +77,6 @@ class Query(msgspec.Struct, frozen=True):
     returns: str
     chart: Chart | None = None
 
-    @property
-    def is_everyday(self) -> bool:
-        """Whether it is an everyday question, which reads views for people, only in DuckDB."""
-        return self.name.startswith(EVERYDAY)
-
 
 _DUCKDB_ALONE = ("jaro_winkler_similarity", "ton_friendly")
 
@@ -89,7 +84,7 @@ _DUCKDB_ALONE = ("jaro_winkler_similarity", "ton_friendly")
 def needs_duckdb(query: Query) -> bool:
     """Whether a query reads views for people, or calls a function that Spark does not have."""
     return (
-        query.is_everyday
+        query.name.startswith(EVERYDAY)
         or not VIEWS.keys().isdisjoint(list_views(query.sql))
         or any(function in query.sql for function in _DUCKDB_ALONE)
     )

@@ -21,7 +21,7 @@ from tonlake.api.text.encoding import name_workchain, parse_address
 from tonlake.lake.duck.connection import (
     DERIVED_VIEWS,
     VIEWED_TABLES,
-    read_bases,
+    describe_derived,
     read_macros,
     read_sql,
 )
@@ -205,12 +205,10 @@ def list_views() -> Mapping[str, tuple[ShownView, ...]]:
 
 def _describe_derived(name: str) -> ShownView:
     """Describe a view over a table: the table's columns and those with a column comment."""
-    text = read_sql(name)
-    doc = " ".join(line[2:].strip() for line in text.splitlines() if line.startswith("--"))
-    columns: dict[str, object] = {
-        each.name: each for each in VIEWED_TABLES[read_bases(name)[0]].columns
-    }
-    columns |= {found[1]: ShownColumn(found[1], "", found[2]) for found in _COMMENT.finditer(text)}
+    doc, base = describe_derived(name)
+    commented = _COMMENT.finditer(read_sql(name))
+    columns: dict[str, object] = {each.name: each for each in base}
+    columns |= {found[1]: ShownColumn(found[1], "", found[2]) for found in commented}
     return ShownView(name, name, doc, (*columns.values(), _DAY))
 
 

@@ -84,26 +84,21 @@ class PullFollower:
         if report.commits:
             self._checked_s = now_s
             self._on_report(report)
-            self._publish(report.commits)
-            self._sweep(now_s)
+            self._maintain(report.commits, now_s)
         elif now_s - self._checked_s > CHECK_EVERY_S:
             self._puller.check_newest()
             self._checked_s = now_s
         return bool(report.commits)
 
-    def _publish(self, commits: int) -> None:
-        """Publish the Delta logs after as many commits as maintenance waits for."""
+    def _maintain(self, commits: int, now_s: float) -> None:
+        """Publish the Delta logs, and remove files that the source has merged, if it is time."""
+        lake_dir, lake = self._puller.lake_dir, self._settings.lake
         self._unpublished += commits
-        if self._unpublished >= self._settings.lake.maintenance_commits:
-            publish(LogReader(self._puller.lake_dir), self._settings.lake)
+        if self._unpublished >= lake.maintenance_commits:
+            publish(LogReader(lake_dir), lake)
             self._unpublished = 0
-
-    def _sweep(self, now_s: float) -> None:
-        """Remove files that the source has merged."""
-        lake = self._settings.lake
-        grace_s = min(lake.replaced_grace_s, lake.orphan_grace_s)
-        if now_s - self._swept_s > grace_s:
-            sweep_orphans(self._puller.lake_dir, lake)
+        if now_s - self._swept_s > min(lake.replaced_grace_s, lake.orphan_grace_s):
+            sweep_orphans(lake_dir, lake)
             self._swept_s = now_s
 
     def _write(self, *, problem: str | None, stopped: bool = False) -> None:

@@ -101,6 +101,13 @@ def read_sql(name: str) -> str:
     return (files("tonlake.lake.duck") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
 
 
+def describe_derived(view: str) -> tuple[str, tuple[Column, ...]]:
+    """Return what a view of ``DERIVED_VIEWS`` is, and the columns of the first that it names."""
+    lines = (line for line in read_sql(view).splitlines() if line.startswith("--"))
+    doc = " ".join(line.removeprefix("--").strip() for line in lines)
+    return doc, VIEWED_TABLES[read_bases(view)[0]].columns
+
+
 def connect(
     snapshot: Snapshot,
     settings: LakeSettings = DEFAULTS,

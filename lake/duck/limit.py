@@ -96,10 +96,6 @@ _OF_MESSAGES = Work(
     {},
     frozenset({"msg_hashes", "body_hash"}),
 )
-_OF_MOVES = {
-    name: Work(name, "now", "lt", {})
-    for name in ("jetton_transfers", "jetton_burns", "nft_transfers")
-}
 PAGES: dict[str, Work] = {
     "v3/transaction_keys": Work(
         "transactions", "now", "lt", {"mc_seqno": "mc_seqno", "lt": "lt"}, frozenset({"hashes"})
@@ -121,7 +117,10 @@ PAGES: dict[str, Work] = {
         {name: name for name in ("mc_seqno", "seqno")},
         frozenset({"root_hash", "file_hash"}),
     ),
-    **{f"v3/{name}": work for name, work in _OF_MOVES.items()},
+    **{
+        f"v3/{name}": Work(name, "now", "lt", {})
+        for name in ("jetton_transfers", "jetton_burns", "nft_transfers")
+    },
 }
 """Work of pages that accept any combination of filters, by query name."""
 

@@ -131,24 +131,15 @@ def name_state(name: str) -> str:
 
 _WORD = re.compile(r"\w+")
 
-Comparison = Literal["=", "<>", "<", "<=", ">", ">="]
-
-COMPARISONS: dict[str, Comparison] = {
-    "": "=",
-    "ne": "<>",
-    "lt": "<",
-    "lte": "<=",
-    "gt": ">",
-    "gte": ">=",
-}
+COMPARISONS = {"": "=", "ne": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 """Comparison operators by the suffix of a request parameter."""
 
 
 class Filter(NamedTuple):
-    """Compares a column with a value, which is cast to the column's type."""
+    """Compares a column with a value, which is cast to the column's type; see ``COMPARISONS``."""
 
     column: str
-    comparison: Comparison
+    comparison: str
     value: str
 
 
@@ -228,9 +219,10 @@ def ask_table(
     values: dict[str, object] = {"limit": page[0], "offset": page[1]}
     conditions = ["true"]
     for at, each in enumerate(filters):
-        values[f"value_{at}"] = each.value
-        value = _render_value(types[each.column], f"$value_{at}")
-        conditions.append(f"{quote_name(each.column)} {each.comparison} {value}")
+        kind, value = types[each.column], f"$value_{at}"
+        values[value[1:]] = each.value
+        cast = f"unhex({value})" if kind == "BLOB" else f"{value}::{kind}"
+        conditions.append(f"{quote_name(each.column)} {each.comparison} {cast}")
     ordered = [f"{quote_name(column)}{' desc' if down else ''}" for column, down in order]
     ordered += [quote_name(column) for column in types]
     text = (
@@ -244,8 +236,3 @@ def ask_table(
             return connection.sql(join_scripts([text]), params=values).to_arrow_table()
         except duckdb.Error as error:
             raise QueryError(str(error).strip()) from error
-
-
-def _render_value(kind: str, parameter: str) -> str:
-    """Return the SQL expression that casts a parameter to a type; bytes are given as hex."""
-    return f"unhex({parameter})" if kind == "BLOB" else f"{parameter}::{kind}"

@@ -28,7 +28,7 @@ from tonlake.lake.duck.connection import (
     DERIVED_VIEWS,
     FILE_OPTIONS,
     VIEWED_TABLES,
-    read_bases,
+    describe_derived,
     read_macros,
     read_sql,
     render_rows,
@@ -259,12 +259,8 @@ def _read_folder(folder: str, options: str) -> str:
 
 
 def _render_derived(name: str) -> str:
-    text = read_sql(name)
-    doc = " ".join(
-        line.removeprefix("--").strip() for line in text.splitlines() if line.startswith("--")
-    )
-    columns = (*VIEWED_TABLES[read_bases(name)[0]].columns, _DAY)
-    return f"{text}{_render_comments(name, doc, columns)}"
+    doc, columns = describe_derived(name)
+    return f"{read_sql(name)}{_render_comments(name, doc, (*columns, _DAY))}"
 
 
 def _render_view_comments(view: View) -> str:

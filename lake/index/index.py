@@ -6,6 +6,7 @@ import io
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from heapq import merge
 from itertools import islice
 from operator import attrgetter, itemgetter
@@ -365,17 +366,13 @@ def _compose_piece(lake_dir: Path, files: Sequence[DataFile], piece: Range) -> I
         if at + size <= len(commits):
             mc_range = commits[at][0], commits[at + size - 1][1]
             read = _read.keep if size == 1 else _read.take
-            yield _compose(Source(lake_dir, files_within(files, mc_range), mc_range, read))
+            source = Source(lake_dir, files_within(files, mc_range), mc_range, read)
+            paths = (file.path for file in source.files)
+            key = (str(lake_dir), "{}-{}".format(*mc_range), *paths)
+            yield _keep(key, partial(compose_segment, source))
             at += size
         else:
             size //= _TOGETHER
-
-
-def _compose(source: Source) -> Segment:
-    first, last = source.mc_range
-    paths = (file.path for file in source.files)
-    key = (str(source.lake_dir), f"{first}-{last}", *paths)
-    return _keep(key, lambda: compose_segment(source))
 
 
 def compose_segment(source: Source) -> Segment:

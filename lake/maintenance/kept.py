@@ -295,7 +295,6 @@ where hash in (
     select unnest(refs) from state_cell_copies where mc_seqno >= $border
 )
 """
-_REACHED = "create table reached as from frontier"
 _CHILDREN = """
 create or replace table frontier as
 select hash from old_cells
@@ -305,8 +304,6 @@ where hash in (
 except
 from reached
 """
-_COUNT = "select count(*) from frontier"
-_ADD = "insert into reached from frontier"
 _STAYING = """
 select hash, mc_seqno, cell, refs
 from state_cell_copies
@@ -333,9 +330,9 @@ def find_used_cells(
         ):
             connection.execute(_OLD, {"border": border})
             connection.execute(_ROOTS, {"border": border})
-            connection.execute(_REACHED)
-            while connection.execute(_CHILDREN).execute(_COUNT).fetchall() != [(0,)]:
-                connection.execute(_ADD)
+            connection.execute("create table reached as from frontier")
+            while connection.execute(_CHILDREN).execute("from frontier limit 1").fetchall():
+                connection.execute("insert into reached from frontier")
             staying = connection.sql(_STAYING, params={"border": border})
             for batch in staying.to_arrow_reader(settings.row_group_rows):
                 yield pa.Table.from_batches([batch]).cast(STATE_CELLS.arrow)

@@ -160,9 +160,8 @@ def _check_checkpoint(
     try:
         checkpoint = read_checkpoint(lake_dir, number)
     except LakeCorrupt as error:
-        if number not in list_log(lake_dir)[1]:  # a writer has removed it meanwhile
-            return state
-        damage.append(Damage(error.file, error.reason))
+        if number in list_log(lake_dir)[1]:  # no writer has removed it meanwhile
+            damage.append(Damage(error.file, error.reason))
         return state
     if damage:
         # It has the content of earlier entries that cannot be read any more.

@@ -5,6 +5,8 @@ its binary key. Amounts are scaled by the decimals of their asset; the column ``
 in the smallest unit. The SQL of a view is ``lake/duck/sql/<name>.sql``.
 """
 
+from collections.abc import Callable
+
 import msgspec
 
 from tonlake.lake.schema.action import EXCHANGES
@@ -12,19 +14,13 @@ from tonlake.lake.schema.column import Column, ColumnType, one_of, optional, raw
 from tonlake.lake.schema.transaction import ACCOUNT_STATUSES, DESCRIPTIONS, MESSAGE_KINDS
 
 
-def text(name: str, doc: str) -> Column:
-    """Return a column of text."""
-    return Column(name, "text", doc)
+def _columns_of(kind: ColumnType) -> Callable[[str, str], Column]:
+    """Return what makes a column of a type from its name and description."""
+    return lambda name, doc: Column(name, kind, doc)
 
 
-def number(name: str, doc: str) -> Column:
-    """Return a column of integers."""
-    return Column(name, "int64", doc)
-
-
-def hash_column(name: str, doc: str) -> Column:
-    """Return a column of 32-byte hashes."""
-    return Column(name, "hash", doc)
+text, number = _columns_of("text"), _columns_of("int64")
+hash_column, double = _columns_of("hash"), _columns_of("double")
 
 
 def _keyed(name: str, id_name: str, workchain_name: str, doc: str) -> tuple[Column, ...]:
@@ -350,10 +346,6 @@ V_NFT_SALES = make_view(
 )
 
 
-def _double(name: str, doc: str) -> Column:
-    return Column(name, "double", doc)
-
-
 V_BALANCES = make_view(
     "v_balances",
     "Balances in TON and jettons after every block that touched their account.",
@@ -379,23 +371,23 @@ DEX_PRICES = make_view(
     time("Beginning of the hour"),
     *account("Jetton master"),
     text("symbol", "Symbol of the jetton"),
-    _double("open", "First price, TON for one jetton"),
-    _double("high", "Highest price"),
-    _double("low", "Lowest price"),
-    _double("close", "Last price"),
-    _double("volume_ton", "TON of the swaps that count"),
-    _double("volume", "Jettons of the swaps that count"),
+    double("open", "First price, TON for one jetton"),
+    double("high", "Highest price"),
+    double("low", "Lowest price"),
+    double("close", "Last price"),
+    double("volume_ton", "TON of the swaps that count"),
+    double("volume", "Jettons of the swaps that count"),
     number("trades", "Swaps that count"),
     number("pools", "Pools (or routers, as dex_swaps.pool) that they went through"),
-    _double("close_usd", "close in US dollars, by stablecoins of the last hour with any in a day"),
+    double("close_usd", "close in US dollars, by stablecoins of the last hour with any in a day"),
 )
 
 TON_PRICES = make_view(
     "ton_prices",
     "TON in US dollars by hour: the median over the stablecoins in dex_prices.",
     time("Beginning of the hour"),
-    _double("usd", "US dollars for one TON, at the last prices of the hour"),
-    _double("volume_ton", "TON of the swaps that count"),
+    double("usd", "US dollars for one TON, at the last prices of the hour"),
+    double("volume_ton", "TON of the swaps that count"),
     number("stablecoins", "Number of stablecoins with a price"),
 )
 
@@ -406,9 +398,9 @@ PRICES_DAILY = make_view(
     Column("date", "date", "UTC day of the swaps or deposits"),
     *ASSET,
     text("symbol", "TON, or symbol of the jetton"),
-    _double("price_ton", "TON for one"),
-    _double("price_usd", "US dollars for one, by the last price of TON that day"),
-    _double("volume_ton", "TON of the swaps or deposits that count"),
+    double("price_ton", "TON for one"),
+    double("price_usd", "US dollars for one, by the last price of TON that day"),
+    double("volume_ton", "TON of the swaps or deposits that count"),
     number("trades", "Their number; NULL: TON"),
     one_of("source", "swaps", "staking"),
 )
@@ -469,7 +461,7 @@ JETTON_HOLDERS = make_view(
     LABEL,
     text("symbol", "Symbol of the jetton"),
     *amount("balance", "Balance"),
-    _double("share", "Share of the sum of all holders"),
+    double("share", "Share of the sum of all holders"),
     *address("jetton_wallet", "Jetton wallet"),
     time("Time of the last change"),
     parameters="master, at := NULL",

@@ -11,11 +11,11 @@ from tests.api.v3.scene import make_raw
 from tests.patience import patient
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.queries.errors import ParameterMismatch, QueryMalformed
-from tonlake.queries.loader import Query, find_query, load_queries, parse_query
+from tonlake.queries.loader import EVERYDAY, Query, find_query, load_queries, parse_query
 from tonlake.queries.parameter import read_parameters
 from tonlake.queries.reader import Reader
 
-QUESTIONS = [query for query in load_queries().values() if query.is_everyday]
+QUESTIONS = [query for query in load_queries().values() if query.name.startswith(EVERYDAY)]
 CHART = "-- Days.\n-- chart: {}\n-- returns: date, n\nselect date, 1 as n from v_daily\n"
 
 

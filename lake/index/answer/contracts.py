@@ -237,10 +237,6 @@ def _by_appearance(_sales: Sales, _bound: Mapping[str, Any]) -> Order:
     return [(_FIRST, False)]
 
 
-def _by_name(_sales: Sales, _bound: Mapping[str, Any]) -> Order:
-    return [(lambda row: (len(row["domain"]), row["domain"]), False)]
-
-
 def _by_age(_sales: Sales, bound: Mapping[str, Any]) -> Order:
     descending = bound["descending"]
     return [(_FIRST, descending), (_ACCOUNT, descending)]
@@ -288,7 +284,7 @@ ORDERS: dict[str, Callable[[Sales, Mapping[str, Any]], Order]] = {
     "nft_collections": _by_appearance,
     "nft_items": _order_items,
     "nft_sales": lambda _sales, _bound: [],
-    "dns_records": _by_name,
+    "dns_records": lambda *_: [(lambda row: (len(row["domain"]), row["domain"]), False)],
     "multisig_wallets": _by_age,
     "multisig_orders": _by_age,
     "vesting_contracts": _by_appearance,

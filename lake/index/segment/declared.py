@@ -201,9 +201,9 @@ class _ByName:
         names: tuple[str, ...] = self._fields  # type: ignore[attr-defined]
         return names
 
-    def get(self, name: str) -> Any:  # noqa: ANN401 - of the column
-        """Return a column; None if the type of rows does not have it."""
-        return getattr(self, name, None)
+    def get(self, name: str, default: object = None) -> Any:  # noqa: ANN401 - of the column
+        """Return a column, or ``default`` if the type of rows does not have it."""
+        return getattr(self, name, default)
 
 
 @cache
