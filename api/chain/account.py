@@ -86,7 +86,13 @@ def find_state(call: Call, params: AccountParams) -> AccountState:
     """Return the state of an account after the masterchain block ``params.seqno`` or the newest."""
     address = params.address.address
     master = find_master(call, params.seqno)
-    return make_state(call, address, master, _read_state(call, address, master["seqno"]))
+    row = call.reader.one(
+        "v2/account_state",
+        workchain=address.workchain,
+        account=address.account,
+        mc_seqno=master["seqno"],
+    )
+    return make_state(call, address, master, row)
 
 
 def make_state(call: Call, address: Address, master: Row, row: Row | None) -> AccountState:
@@ -106,16 +112,6 @@ def make_state(call: Call, address: Address, master: Row, row: Row | None) -> Ac
     found = _ABSENT if row is None or row["account_status"] == "nonexist" else row
     rest = {name: found[name] for name in _ABSENT if name != "hash"}
     return AccountState(address, dict(master), found["hash"], **rest, bags=bags)
-
-
-def _read_state(call: Call, address: Address, seqno: int) -> Row | None:
-    """Return the newest state of an account up to masterchain block ``seqno``."""
-    return call.reader.one(
-        "v2/account_state",
-        workchain=address.workchain,
-        account=address.account,
-        mc_seqno=seqno,
-    )
 
 
 def find_utime(call: Call, state: AccountState) -> int:

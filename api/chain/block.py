@@ -99,6 +99,12 @@ def find_master(call: Call, seqno: int | None = None) -> Row:
     return rows[0]
 
 
+def find_master_at(reader: Reader, utime: int) -> Row | None:
+    """Return the last masterchain block up to a time; None if the lake begins later."""
+    place = {"workchain": MASTERCHAIN, "shard": MASTERCHAIN_SHARD}
+    return reader.one("v3/blocks", **place, end_utime=utime, limit=1)
+
+
 def find_block(call: Call, workchain: int, prefix: int, seqno: int) -> Row:
     """Return the block with ``seqno`` in the shard that contains an account prefix."""
     row = find_block_row(call.reader, workchain, list_ancestors(prefix), seqno)

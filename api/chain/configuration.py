@@ -78,11 +78,6 @@ The configuration contract (``config-code.fc``) acts on -999 and -1000 besides s
 """
 
 
-def name_param(number: int) -> str:
-    """Return the title of a parameter; "" if unknown."""
-    return NAMES.get(number, "")
-
-
 def decode_param(number: int, boc: bytes) -> Object | None:
     """Decode the bag of a configuration parameter; None if its format is unknown."""
     sign = "Minus" if number < 0 else ""

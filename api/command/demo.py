@@ -22,9 +22,6 @@ from tonlake.lake.maintenance.verify import verify_lake
 if TYPE_CHECKING:
     from tonlake.api.app import Service
 
-ARCHIVE = "demo-node.tar.zst"
-"""The node database in the package."""
-
 EXAMPLES = """
 Examples:
 

@@ -122,11 +122,6 @@ def load_settings(
     return Settings(**sections), origins
 
 
-def compose_settings() -> Settings:
-    """Return the settings from the environment, for click's context object."""
-    return load_settings()[0]
-
-
 def load_command_settings(**flags: object) -> Settings:
     """Return the settings with command-line ``flags``; an invalid one is a usage error."""
     try:
@@ -141,10 +136,8 @@ def _read_file(path: Path | None) -> Iterator[tuple[SettingName, object, str]]:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        text = f"cannot read the configuration file {path}: {error}"
-        if isinstance(error, OSError):
-            text = f"cannot read the configuration file {describe_error(error)}"
-        raise SettingsError(text) from error
+        reason = describe_error(error) if isinstance(error, OSError) else f"{path}: {error}"
+        raise SettingsError(f"cannot read the configuration file {reason}") from error
     for section, table in document.items():
         if not isinstance(table, dict):
             raise _refuse(section, str(path))

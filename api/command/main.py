@@ -85,13 +85,14 @@ class LazyGroup(click.Group):
             )
 
 
-def _read_settings() -> Settings:
-    from tonlake.api.command.loading import compose_settings  # noqa: PLC0415 - not for --help
+def compose_settings() -> Settings:
+    """Return the settings from the environment, for click's context object."""
+    from tonlake.api.command.loading import load_settings  # noqa: PLC0415 - not for --help
 
-    return compose_settings()
+    return load_settings()[0]
 
 
-@click.group(cls=LazyGroup, context_settings={"obj": _read_settings})
+@click.group(cls=LazyGroup, context_settings={"obj": compose_settings})
 @click.version_option(version("tonlake"), prog_name="tonlake")
 @click.pass_context
 def main(context: click.Context) -> None:

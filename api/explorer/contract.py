@@ -279,7 +279,9 @@ def _describe_sale(question: Question, address: Address) -> list[list[Fact]]:
 
 
 def _write_term(name: str, value: object) -> Fact:
-    title, text = name.replace("_", " ").capitalize(), _write_plain(value)
+    title, text = name.replace("_", " ").capitalize(), "unknown" if value is None else str(value)
+    if isinstance(value, bool):
+        return Fact(title, "yes" if value else "no")
     if re.fullmatch(r"-?[0-9]+:[0-9A-Fa-f]{64}", text):
         return _name(title, text)
     if text.isdecimal() and name.endswith(_TIMES) and int(text):
@@ -287,12 +289,6 @@ def _write_term(name: str, value: object) -> Fact:
     if text.isdecimal() and any(word in name for word in _COINS):
         return Fact(title, f"{write_units(text)} TON")
     return Fact(title, text)
-
-
-def _write_plain(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "unknown" if value is None else str(value)
 
 
 def _describe_domain(question: Question, address: Address) -> list[list[Fact]]:

@@ -89,7 +89,7 @@ def convert(text: str, read: Callable[[str], T], refusal: str) -> T:
 SEQNO = "seqno"
 """The parameter with the seqno of the masterchain block."""
 
-_TIMELESS = ("/lake", "/sql", "/docs", "/openapi.json", "/readyz", "/explorer/", "/api/")
+TIMELESS = ("/lake", "/sql", "/docs", "/openapi.json", "/readyz", "/explorer/", "/api/")
 """Prefixes of paths that have no past, or another parameter for it."""
 
 _TARGET = re.compile(r'(?<=\shref=")/[^"]*')
@@ -137,12 +137,7 @@ def describe_moment(request: ApiRequest) -> Moment:
     chosen = ((name, arguments.last(name)) for name in arguments.values)
     kept = [(name, text) for name, text in chosen if text and name not in (SEQNO, *_PLACES)]
     way = f"{path}?{urlencode(kept)}" if kept else path
-    return Moment(way, kept, seqno, is_timeless(path))
-
-
-def is_timeless(path: str) -> bool:
-    """Whether ``path`` has no past: a static file, an API, or a page about files."""
-    return path.startswith(_TIMELESS)
+    return Moment(way, kept, seqno, path.startswith(TIMELESS))
 
 
 def find_utime(reader: Reader, seqno: int) -> int | None:
@@ -156,7 +151,7 @@ def keep_past(text: str, seqno: int) -> str:
 
     def pin(match: re.Match[str]) -> str:
         path, mark, place = match[0].partition("#")
-        if is_timeless(path) or place == NEWEST:
+        if path.startswith(TIMELESS) or place == NEWEST:
             return match[0]
         sign = "&amp;" if "?" in path else "?"
         return f"{path}{sign}{SEQNO}={seqno}{mark}{place}"
@@ -245,7 +240,7 @@ def page(
 
     def handle(request: ApiRequest) -> Response[bytes]:
         arguments = read_arguments(request)
-        seqno = None if is_timeless(path) else read_seqno(arguments)
+        seqno = None if path.startswith(TIMELESS) else read_seqno(arguments)
         call = open_call(request, arguments, seqno)
         parts = {name: str(part) for name, part in request.path_params.items()}
         labels = load_labels(call.settings.lake)

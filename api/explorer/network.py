@@ -11,13 +11,13 @@ from tonlake.api.chain.configuration import (
     COUNTS,
     CURRENT,
     ELECTOR,
+    NAMES,
     NEXT,
     PREVIOUS,
     STAKES,
     TIMES,
     decode_data,
     decode_param,
-    name_param,
 )
 from tonlake.api.chain.run import read_params
 from tonlake.api.errors import LiteServerError, NotCovered
@@ -75,7 +75,7 @@ def _show_param(number: int, boc: bytes) -> Values:
         values = tuple(
             Node(node.name, f"{MASTERCHAIN}:{node.text}", is_account=True) for node in values
         )
-    return {"number": number, "name": name_param(number), "values": values, "size": len(boc)}
+    return {"number": number, "name": NAMES.get(number, ""), "values": values, "size": len(boc)}
 
 
 def compare_configuration(reader: Reader, seqno: int, earlier: int) -> list[Change] | None:
@@ -92,7 +92,7 @@ def compare_params(before: Params, after: Params) -> list[Change]:
         if before.get(number) != after.get(number):
             old, new = (_flatten(number, params.get(number)) for params in (before, after))
             found += [
-                Change(number, name_param(number), path, old.get(path, ""), new.get(path, ""))
+                Change(number, NAMES.get(number, ""), path, old.get(path, ""), new.get(path, ""))
                 for path in dict.fromkeys((*old, *new))
                 if old.get(path) != new.get(path)
             ]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tonlake.api.chain.account import find_state
 from tonlake.api.chain.arguments import AccountParams
-from tonlake.api.chain.block import MASTERCHAIN_SHARD, check_no_hole_after, name_coverage
+from tonlake.api.chain.block import check_no_hole_after, find_master_at, name_coverage
 from tonlake.api.chain.run import run_on_state
 from tonlake.api.errors import AddressInvalid, AnswerNotFound, NotCovered, RequestInvalid
 from tonlake.api.explorer.words.form import NANO_DIGITS
@@ -34,7 +34,6 @@ from tonlake.ingest.derive.contract import stack as parsed
 from tonlake.ingest.derive.contract.program import from_tvm
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import BocError
-from tonlake.lake.account import MASTERCHAIN
 from tonlake.queries.reader import Row
 
 
@@ -251,13 +250,7 @@ def find_seqno(call: Call, at: int | str | datetime | None) -> int | None:
     moment = datetime.fromisoformat(at) if isinstance(at, str) else at
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    block = call.reader.one(
-        "v3/blocks",
-        workchain=MASTERCHAIN,
-        shard=MASTERCHAIN_SHARD,
-        end_utime=int(moment.timestamp()),
-        limit=1,
-    )
+    block = find_master_at(call.reader, int(moment.timestamp()))
     if block is None:
         raise NotCovered(f"{name_coverage(call)}, and {moment.isoformat()} is before that")
     seqno = int(block["seqno"])

@@ -171,13 +171,11 @@ def read_history(
     with ThreadPoolExecutor(opened.source.settings.tvm.workers) as pool:
         ends = list(pool.map(runner.run, accounts))
     rows = [
-        (str(account), time, seqno, *ended)
+        dict(zip(HISTORY.names, (str(account), time, seqno, *ended), strict=True))
         for account, of_account in zip(accounts, ends, strict=True)
         for (time, seqno), ended in zip(moments, of_account, strict=True)
     ]
-    columns = zip(*rows, strict=True) if rows else [[] for _name in HISTORY.names]
-    arrays = [pa.array(list(c), f.type) for c, f in zip(columns, HISTORY, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=HISTORY)
+    return pa.Table.from_pylist(rows, HISTORY)
 
 
 class _Runner:

@@ -1,7 +1,6 @@
 """The command ``tonlake run``: runs get-methods of code and data from files, without a lake."""
 
 import base64
-import binascii
 import sys
 import time
 from pathlib import Path
@@ -170,8 +169,7 @@ def _run_lines(file: Path, network: bytes) -> None:
     """Answer the runs of a file line by line; a bad one does not stop the others."""
     bad = 0
     try:
-        lines = open_lines(file)
-        with lines as stream:
+        with open_lines(file) as stream:
             for text in stream:
                 if text.strip():
                     answer = _answer(text, network)
@@ -285,7 +283,7 @@ def _format(value: StackValue) -> str:
             tree = parse_boc(value.boc)
             root = tree.roots[0]
             bits, refs = tree.bit_length(root), len(tree.refs(root))
-            return f"{name} ({bits} bits, {refs} references) {binascii.hexlify(value.boc).decode()}"
+            return f"{name} ({bits} bits, {refs} references) {value.boc.hex()}"
     return type(value).__name__.removeprefix("Tvm").lower()
 
 

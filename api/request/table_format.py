@@ -81,8 +81,9 @@ def write_csv_text(batches: pa.RecordBatchReader) -> bytes:
 def write_safe_csv_text(batches: pa.RecordBatchReader) -> bytes:
     """Return CSV like ``write_csv_text``, with ``'`` before text that looks like a formula."""
     table = batches.read_all()
+    texts = (pa.string(), pa.large_string())
     columns = [
-        pc.replace_substring_regex(column, _FORMULA, r"'\1") if _is_text(column.type) else column
+        pc.replace_substring_regex(column, _FORMULA, r"'\1") if column.type in texts else column
         for column in table.columns
     ]
     names = [mark_formula(name) for name in table.column_names]
@@ -96,10 +97,6 @@ def mark_formula(text: str) -> str:
 
 _FORMULA = r"\A([=+\-@\t\r])"
 _FORMULA_START = re.compile(_FORMULA)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def write_arrow_stream(batches: pa.RecordBatchReader) -> bytes:
@@ -152,10 +149,7 @@ def list_rows(answer: object) -> list[Any] | None:
 
     None if there is no such list.
     """
-    if isinstance(answer, list):
-        return answer
-    found = _find_list(type(answer)) if isinstance(answer, msgspec.Struct) else None
-    return None if found is None else getattr(answer, found[0])
+    return _take_list(answer)[0]
 
 
 def has_list(kind: type) -> bool:
@@ -165,14 +159,7 @@ def has_list(kind: type) -> bool:
 
 def tabulate(answer: object) -> pa.Table | None:
     """Return the list of a response as a table; None if it has no list."""
-    rows = list_rows(answer)
-    if rows is None:
-        return None
-    if isinstance(answer, msgspec.Struct):
-        found = _find_list(type(answer))
-        item = None if found is None else found[1]
-    else:
-        item = type(rows[0]) if rows and isinstance(rows[0], msgspec.Struct) else None
+    rows, item = _take_list(answer)
     if item is None:
         return None
     leaves = list_leaves(item)
@@ -180,6 +167,14 @@ def tabulate(answer: object) -> pa.Table | None:
     plain = msgspec.json.decode(msgspec.json.encode(rows))
     columns = [pa.array(_pick(plain, leaf), leaf.type or pa.string()) for leaf in leaves]
     return pa.table(columns, names=[leaf.name for leaf in leaves])
+
+
+def _take_list(answer: object) -> tuple[list[Any] | None, type[msgspec.Struct] | None]:
+    """Return the list in a response, and the struct of its items; None for what it lacks."""
+    if isinstance(answer, list):
+        return answer, type(answer[0]) if answer and isinstance(answer[0], msgspec.Struct) else None
+    found = _find_list(type(answer)) if isinstance(answer, msgspec.Struct) else None
+    return (None, None) if found is None else (getattr(answer, found[0]), found[1])
 
 
 @cache

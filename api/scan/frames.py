@@ -12,11 +12,10 @@ from tonlake.api.request.table_format import ARROW, CSV, MEDIA_TYPES, PARQUET, w
 from tonlake.lake.duck.answer import ENCODER, plain_rows
 
 NDJSON = "ndjson"
-NDJSON_TYPE = "application/x-ndjson"
 SCAN_TYPES = {
     ARROW: MEDIA_TYPES[ARROW],
     PARQUET: MEDIA_TYPES[PARQUET],
-    NDJSON: NDJSON_TYPE,
+    NDJSON: "application/x-ndjson",
     CSV: MEDIA_TYPES[CSV],
 }
 """Media types of scan responses by format, the default first."""

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tonlake.api.chain.block import MASTERCHAIN_SHARD
+from tonlake.api.chain.block import find_master_at
 from tonlake.api.errors import AddressInvalid, RequestInvalid
 from tonlake.api.request.call import ConversionError, parse_hash
 from tonlake.api.scan.query import Position, Scan, TableScan, Value
 from tonlake.api.text.encoding import name_workchain, parse_address
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.ingest.errors import SignatureInvalid
-from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.duck.body_table import MISFITS, BodyTable, check_names
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
@@ -161,13 +160,8 @@ def _find_block(position: Position, reader: Reader, *, is_first: bool) -> int:
         return last + is_first
     if position.isdecimal():
         return int(position)
-    block = reader.one(
-        "v3/blocks",
-        workchain=MASTERCHAIN,
-        shard=MASTERCHAIN_SHARD,
-        end_utime=math.ceil(_read_time(position)) - 1 if is_first else int(_read_time(position)),
-        limit=1,
-    )
+    time = _read_time(position)
+    block = find_master_at(reader, math.ceil(time) - 1 if is_first else int(time))
     if block is None and is_first:
         return reader.snapshot.ranges[0][0]
     if block is None:

@@ -29,7 +29,7 @@ from tonlake.lake.duck.own import list_own_tables
 from tonlake.lake.file.rows import PARTITION
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
-from tonlake.queries.loader import REQUIRED, Chart, Parameter, Query, load_queries
+from tonlake.queries.loader import REQUIRED, Chart, Query, load_queries
 
 FOLDER = "everyday/"
 _PARAMETER = re.compile(r"\$([a-z][a-z0-9_]*)")
@@ -69,15 +69,13 @@ def write_statement(query: Query) -> str:
     lines = query.sql.strip().splitlines()
     end = next(at for at, line in enumerate(lines) if not line.startswith("--"))
     meaning = takewhile(lambda line: not line.startswith(_NO_MEANING), lines[:end])
-    head = "\n".join(meaning).rstrip("-\n ")
-    statement = _PARAMETER.sub(
-        lambda found: _write_default(query.parameters[found[1]]), "\n".join(lines[end:])
-    )
-    return f"{head}\n{statement}"
+    head, body = "\n".join(meaning).rstrip("-\n "), "\n".join(lines[end:])
 
+    def write_default(found: re.Match[str]) -> str:
+        default = msgspec.json.encode(query.parameters[found[1]].default).decode()
+        return f"/* {found[1]} */ {default}"
 
-def _write_default(parameter: Parameter) -> str:
-    return f"/* {parameter.name} */ {msgspec.json.encode(parameter.default).decode()}"
+    return f"{head}\n{_PARAMETER.sub(write_default, body)}"
 
 
 MAX_CHARACTERS = 120

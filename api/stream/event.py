@@ -108,13 +108,8 @@ class Event(msgspec.Struct, eq=False, dict=True):
 
 def make_trace_event(trace: Trace, norm: bytes | None, finality: int = FINALIZED) -> Event:
     """Return the event of a trace with its transactions and actions."""
-    body = {
-        "trace_id": trace.trace_id,
-        "is_incomplete": trace.is_incomplete,
-        "trace": trace.trace,
-        "transactions": trace.transactions,
-        "actions": trace.actions,
-    }
+    names = ("trace_id", "is_incomplete", "trace", "transactions", "actions")
+    body = {name: getattr(trace, name) for name in names}
     transactions = trace.transactions or {}
     accounts = {transaction.account for transaction in transactions.values()}
     return make_event(TRACES, body, accounts, norm=norm, finality=finality)
@@ -252,17 +247,14 @@ def read_json_query(values: object) -> StreamQuery:
     """Parse filters from a JSON object: lists of text, or text."""
     if not isinstance(values, dict):
         raise RequestInvalid("a subscription is a JSON object")
-    pairs = [(name, text) for name in values for text in _list_texts(name, values[name])]
+    pairs = []
+    for name, value in values.items():
+        if name in StreamQuery.__struct_fields__ and value is not None:
+            texts = value if isinstance(value, list) else [value]
+            if not all(isinstance(text, str) for text in texts):
+                raise RequestInvalid(f'schema: error converting value for "{name}"')
+            pairs += [(name, text) for text in texts]
     return read_query(StreamQuery, Arguments(pairs))
-
-
-def _list_texts(name: str, value: Any) -> Iterable[str]:  # noqa: ANN401 - any JSON
-    if name not in StreamQuery.__struct_fields__ or value is None:
-        return []
-    texts = value if isinstance(value, list) else [value]
-    if not all(isinstance(text, str) for text in texts):
-        raise RequestInvalid(f'schema: error converting value for "{name}"')
-    return texts
 
 
 TOO_SLOW = "more than {most} events were waiting for this client: reconnect with last_event_id"

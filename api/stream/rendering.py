@@ -158,11 +158,10 @@ class CommitRows:
             seqno = pc.field(_name_seqno(file.table))
             where = (seqno >= chunk.first) & (seqno <= chunk.last)
             place = read_place(file.path)
-            is_whole = chunk.first <= max(1, place.first) and chunk.last >= place.last
-            if is_whole and place.first > 1:  # a file that begins at 1 also has the zero state
-                yield from read_rows(self._lake_dir, file, columns).to_pylist()
-            else:
-                yield from read_rows(self._lake_dir, file, columns, where).to_pylist()
+            # A file that begins at 1 also has the zero state.
+            is_whole = chunk.first <= place.first > 1 and chunk.last >= place.last
+            rows = read_rows(self._lake_dir, file, columns, None if is_whole else where)
+            yield from rows.to_pylist()
 
 
 def _name_seqno(table: str) -> str:

@@ -119,10 +119,9 @@ async def serve_socket(socket: WebSocket[Any, Any, Any]) -> None:
     await socket.accept()
     session = _Session(socket)
     try:
-        while True:
-            await session.take(await socket.receive_text())
-    except WebSocketDisconnect:
-        pass
+        with suppress(WebSocketDisconnect):
+            while True:
+                await session.take(await socket.receive_text())
     finally:
         await session.stop()
 

@@ -63,8 +63,7 @@ def answer_masterchain_info(call: Call, _params: Params) -> dict[str, Any]:
     """getMasterchainInfo: the newest masterchain block and the zero state."""
     last = find_master(call)
     network = call.reader.snapshot.state.network
-    root_hash = network.zero_state_root_hash if network else None
-    file_hash = network.zero_state_file_hash if network else None
+    hashes = network and (network.zero_state_root_hash, network.zero_state_file_hash)
     return {
         "@type": "blocks.masterchainInfo",
         "last": render_block_of(last),
@@ -74,8 +73,7 @@ def answer_masterchain_info(call: Call, _params: Params) -> dict[str, Any]:
             MASTERCHAIN,
             0,
             0,
-            bytes.fromhex(root_hash) if root_hash else ZERO_HASH,
-            bytes.fromhex(file_hash) if file_hash else ZERO_HASH,
+            *(bytes.fromhex(text) if text else ZERO_HASH for text in hashes or (None, None)),
         ),
     }
 
@@ -385,11 +383,7 @@ def answer_queue_sizes(call: Call, _params: Params) -> dict[str, Any]:
 
 def answer_with(method: str) -> Callable[[Call, BagParams], Any]:
     """Return the handler of sendBoc or a variant of it; they differ only in the response."""
-
-    def answer(call: Call, params: BagParams) -> Any:  # noqa: ANN401 - as it came
-        return send_bag(call, params.boc, method)
-
-    return answer
+    return lambda call, params: send_bag(call, params.boc, method)
 
 
 def answer_send_cell(call: Call, params: CellParams) -> Any:  # noqa: ANN401 - as it came

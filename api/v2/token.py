@@ -7,6 +7,7 @@ owner, an item only if its collection computes its address from its index.
 import base64
 import binascii
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -31,8 +32,6 @@ from tonlake.ingest.errors import BocError, DecodeError
 RESOLVE = method_id("dnsresolve")
 MAX_NAME_BYTES = 126
 """TEP-81: maximum length of an encoded name."""
-NEXT_RESOLVER = bytes.fromhex("19f02441ee588fdb26ee24b2568dd035c3c9206e11ab979be62e55558a1d17ff")
-"""Category of the next resolver: SHA-256 of ``dns_next_resolver``."""
 _KEY_BITS = 256
 _ADNL_MARK = b"\x2d"
 
@@ -188,14 +187,10 @@ def encode_adnl(address: bytes) -> str:
 
 
 ZONE = ".ton"
+NEXT_RESOLVER = sha256(b"dns_next_resolver").digest()
 _CATEGORIES = {
-    bytes.fromhex(digest): name
-    for name, digest in {
-        "dns_next_resolver": "19f02441ee588fdb26ee24b2568dd035c3c9206e11ab979be62e55558a1d17ff",
-        "wallet": "e8d44050873dba865aa7c170ab4cce64d90839a34dcfd6cf71d14e0205443b1b",
-        "site": "fbae041b02c41ed0fd8a4efb039bc780dd6af4a1f0c420f42561ae705dda43fe",
-        "storage": "49a25f9feefaffecad0fcd30c50dc9331cff8b55ece53def6285c09e17e6f5d7",
-    }.items()
+    sha256(name.encode()).digest(): name
+    for name in ("dns_next_resolver", "wallet", "site", "storage")
 }
 """TEP-81: categories are SHA-256 of their names."""
 

@@ -96,11 +96,10 @@ def read_text(tree: CellTree) -> Text | None:
     cell = tree.roots[0]
     if tree.kind(cell) != ORDINARY or tree.bit_length(cell) < _OPCODE_BITS:
         return None
-    tag = _TEXT_TAGS.get(tree.slice(cell).load_uint(_OPCODE_BITS))
+    start = tree.slice(cell)
+    tag = _TEXT_TAGS.get(start.load_uint(_OPCODE_BITS))
     if tag is None:
         return None
-    start = tree.slice(cell)
-    start.skip(_OPCODE_BITS)
     try:
         return Text(tag, read_words(start))
     except BocError:

@@ -14,6 +14,7 @@ import msgspec
 from tonlake.api.explorer.words.form import describe_opcode, read_opcode, write_count, write_units
 from tonlake.api.explorer.words.names import Names
 from tonlake.api.explorer.words.outcome import explain_new_bounce
+from tonlake.api.text.encoding import encode_number
 from tonlake.api.v3.resource.action import Action
 from tonlake.ingest.derive.action.pattern import BOUNCES
 
@@ -131,7 +132,7 @@ def _show(value: object, form: str, details: Details, names: Names) -> Part:
     amount = _show_amount(value, form, details, names)
     if amount is not None:
         return Part("value", amount)
-    text = _text(value)
+    text = encode_number(value)
     if form == "opcode" and isinstance(value, str | int):
         text = describe_opcode(value)
     if form == "order" and text is not None:
@@ -151,20 +152,16 @@ def _show_amount(value: object, form: str, details: Details, names: Names) -> st
         return names.amount(_number(value))
     if form.startswith("of "):
         asset = find_field(details, form.removeprefix("of "))
-        return names.amount(_number(value), _text(asset))
+        return names.amount(_number(value), encode_number(asset))
     if form == "currencies" and isinstance(value, dict):
         amounts = value.items()
         return ", ".join(f"{write_count(each)} of extra currency {key}" for key, each in amounts)
-    return names.symbol(_text(value)) if form == "symbol" else None
+    return names.symbol(encode_number(value)) if form == "symbol" else None
 
 
 def _number(value: object) -> int | None:
     text = str(value)
     return int(text) if text.removeprefix("-").isdecimal() else None
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 def _write_plainly(action: Action) -> list[Part]:
@@ -337,5 +334,4 @@ def find_field(details: dict[str, Any], path: str) -> object:
 
 
 def _read(details: dict[str, Any], path: str | None) -> str | None:
-    found = find_field(details, path) if path else None
-    return None if found is None else str(found)
+    return encode_number(find_field(details, path)) if path else None

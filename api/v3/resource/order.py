@@ -303,7 +303,7 @@ def read_order(boc: bytes) -> list[OrderAction]:
         tree = parse_boc(boc)
         actions = list(iter_hashmap(tree, tree.roots[0], _ACTION_BITS))
     except (BocError, DecodeError) as error:
-        return [_refuse(OrderAction(parsed=False, parsed_body_type=UNKNOWN), error)]
+        return [OrderAction(parsed=False, parsed_body_type=UNKNOWN, error=str(error))]
     return [_read_action(tree, value) for _number, value in actions]
 
 
@@ -311,9 +311,9 @@ def _read_action(tree: CellTree, value: CellSlice) -> OrderAction:
     action = OrderAction(parsed=False, parsed_body_type=UNKNOWN)
     try:
         _fill_action(tree.slice(value.load_ref()), action)
+        action.parsed = True
     except (BocError, BodyError, DecodeError) as error:
-        return _refuse(action, error)
-    action.parsed = True
+        action.error = str(error)
     return action
 
 
@@ -336,11 +336,6 @@ def _fill_action(source: CellSlice, action: OrderAction) -> None:
         action.parsed_body_type = "multisig_update_params"
     else:
         raise BodyError(f"an order has no action 0x{kind:08x}")
-
-
-def _refuse(action: OrderAction, error: Exception) -> OrderAction:
-    action.error = str(error)
-    return action
 
 
 def _read_addresses(tree: CellTree, root: int) -> list[str | None]:

@@ -138,7 +138,8 @@ def get_shard_state(call: Call, query: ShardStateQuery) -> ShardState:
     rows = [row for row in tops if row["seqno"] is not None]
     for row in tops:
         if row["seqno"] is None:
-            top = f"({row['top_workchain']},{row['top_shard'] & _UINT64:016x},{row['top_seqno']})"
+            shard = row["top_shard"] & (1 << 64) - 1
+            top = f"({row['top_workchain']},{shard:016x},{row['top_seqno']})"
             call.warn(f"block {top} is not in the lake")
     keys = list_block_keys(call.reader, rows, call.settings.http.max_limit)
     if len(keys) < sum(row["tx_count"] for row in rows):
@@ -149,9 +150,6 @@ def get_shard_state(call: Call, query: ShardStateQuery) -> ShardState:
         transactions=page.transactions,
         address_book=page.address_book,
     )
-
-
-_UINT64 = 0xFFFFFFFFFFFFFFFF
 
 
 def _find_blocks(call: Call, query: BlocksQuery) -> list[Row]:

@@ -173,9 +173,8 @@ class Echo(msgspec.Struct):
     my_shard: list[str]
 
 
-def get_echo(call: Call, query: EchoQuery) -> Echo:
+def get_echo(_call: Call, query: EchoQuery) -> Echo:
     """Echo hashes, addresses and shards in response format."""
-    del call
     return Echo(
         my_hash=[encode_bytes(item) for item in query.my_hash],
         my_addr=[str(address) for address in query.my_addr],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tonlake.api.command.loading import compose_settings
+from tonlake.api.command.main import compose_settings
 from tonlake.ingest.command.ingest import ingest_command
 
 

@@ -15,7 +15,7 @@ from tests.ingest.bags import read_bags
 from tests.ingest.facts import ask
 from tests.ingest.whole import ingest_node
 from tests.patience import compose
-from tonlake.api.command.loading import compose_settings
+from tonlake.api.command.main import compose_settings
 from tonlake.ingest.command.rebuild import upgrade_command, upgrade_lake
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt, LakeTooNew

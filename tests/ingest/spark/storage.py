@@ -12,7 +12,7 @@ import click
 from click.testing import CliRunner
 
 from tests.queries.spark.questions import Questions
-from tonlake.api.command.loading import compose_settings
+from tonlake.api.command.main import compose_settings
 from tonlake.ingest.spark.cli import spark_ingest_command
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot

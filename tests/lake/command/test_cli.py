@@ -17,7 +17,8 @@ from click.testing import CliRunner, Result
 
 from tests.lake.rows import commit_rows, file_bytes
 from tonlake.api.command import status
-from tonlake.api.command.loading import NAMES, compose_settings
+from tonlake.api.command.loading import NAMES
+from tonlake.api.command.main import compose_settings
 from tonlake.api.python import command as sql
 from tonlake.lake.command import cli, maintain
 from tonlake.lake.duck.views import read_flat_macros

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import tonlake
 from tests.lake.rows import commit_rows, file_bytes, flip_value
 from tests.s3 import S3Server
-from tonlake.api.command.loading import compose_settings
+from tonlake.api.command.main import compose_settings
 from tonlake.api.python.command import commands
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.duck.connection import connect

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from tests.commands import find_command
 from tests.ingest.whole import read_table
-from tonlake.api.command.loading import compose_settings
+from tonlake.api.command.main import compose_settings
 from tonlake.ingest.command.action import explain_command, find_stored
 from tonlake.ingest.derive.action import derivation
 from tonlake.ingest.derive.action.derivation import find_superseded

@@ -6,7 +6,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from tests.commands import find_command
-from tonlake.api.command.loading import compose_settings
+from tonlake.api.command.main import compose_settings
 from tonlake.ingest.derive.body.body import decode_message_body
 from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.duck.connection import connect

@@ -19,7 +19,7 @@ from tests.conftest import unpack
 from tests.ingest.source.liteserver.conftest import LAST
 from tests.ingest.source.liteserver.server import Chain, SimulatedServer, make_chain
 from tests.patience import compose
-from tonlake.api.command.loading import compose_settings
+from tonlake.api.command.main import compose_settings
 from tonlake.ingest.blocks import BlockId, McBundle
 from tonlake.ingest.command.ingest import ingest_command
 from tonlake.ingest.decode.block.proof import (
