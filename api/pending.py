@@ -20,12 +20,11 @@ from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.settings import Settings
 from tonlake.api.stream.event import (
     PENDING,
-    TRANSACTIONS,
     Event,
     make_action_event,
     make_trace_event,
+    make_transaction_event,
     make_withdrawal,
-    write_head,
 )
 from tonlake.api.text.encoding import render_raw
 from tonlake.api.v3.layout.transaction import Transaction
@@ -160,14 +159,10 @@ def _classify(call: Call, made: EmulatedTrace, trace: Row) -> list[Row]:
 
 def make_events(trace: PendingTrace, types: frozenset[str]) -> list[Event]:
     """Return the events of a pending trace, in the same order as for blocks."""
-    events = []
-    for shown in trace.transactions.values():
-        text = msgspec.json.encode(shown)
-        body = write_head(TRANSACTIONS, trace.norm, PENDING) + b',"transactions":[%b]}' % text
-        accounts = frozenset((shown.account,))
-        events.append(
-            Event(TRANSACTIONS, body, accounts=accounts, norm=trace.norm, finality=PENDING)
-        )
+    events = [
+        make_transaction_event(msgspec.json.encode(shown), shown.account, trace.norm, PENDING)
+        for shown in trace.transactions.values()
+    ]
     events.append(make_trace_event(trace.render(types), trace.norm, PENDING))
     events += [make_action_event(row, PENDING) for row in trace.action_rows]
     return events

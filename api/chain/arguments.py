@@ -232,14 +232,12 @@ class EstimateParams(Params, frozen=True, kw_only=True):
     ignore_chksig: Flag = True
 
 
-class EstimateCellParams(Params, frozen=True, kw_only=True):
+class EstimateCellParams(EstimateParams, frozen=True, kw_only=True):
     """As ``EstimateParams``, with each cell as an object of data and references."""
 
-    address: AccountAddress
     body: CellObject
     init_code: CellObject = b""
     init_data: CellObject = b""
-    ignore_chksig: Flag = True
 
 
 class TextParams(Params, frozen=True, kw_only=True):

@@ -32,21 +32,6 @@ def find_block_row(reader: Reader, workchain: int, shards: Sequence[int], seqno:
     return max(fitting, key=lambda row: places[row["shard"]], default=None)
 
 
-def find_first_block(
-    reader: Reader,
-    workchain: int,
-    shards: Sequence[int],
-    *,
-    lt: int | None = None,
-    utime: int | None = None,
-) -> Row | None:
-    """Return the first block in a line of shards at or after ``lt`` or ``utime``: one is set."""
-    place = reader.one(
-        "v2/first_block", workchain=workchain, shards=list(shards), lt=lt, utime=utime
-    )
-    return place and reader.one("v3/blocks", **place, limit=1)
-
-
 def list_block_keys(
     reader: Reader,
     blocks: Sequence[Row],
@@ -113,20 +98,19 @@ def find_block(call: Call, workchain: int, prefix: int, seqno: int) -> Row:
     return row
 
 
-def find_block_at_lt(call: Call, workchain: int, prefix: int, lt: int) -> Row:
-    """Return the first block of a line of shards that ends at or after a logical time."""
-    row = find_first_block(call.reader, workchain, list_ancestors(prefix), lt=lt)
-    if row is None or not (row["start_lt"] < lt or _follows_known(call, row, prefix)):
-        raise LiteServerError(LT_UNKNOWN)
-    return row
-
-
-def find_block_at_utime(call: Call, workchain: int, prefix: int, utime: int) -> Row:
-    """Return the first block of a line of shards with a time at or after ``utime``."""
-    row = find_first_block(call.reader, workchain, list_ancestors(prefix), utime=utime)
+def find_block_at(
+    call: Call, workchain: int, prefix: int, *, lt: int | None = None, utime: int | None = None
+) -> Row:
+    """Return the first block of a line of shards that ends at or after ``lt``, or ``utime``."""
+    shards = list_ancestors(prefix)
+    place = call.reader.one(
+        "v2/first_block", workchain=workchain, shards=shards, lt=lt, utime=utime
+    )
+    row = place and call.reader.one("v3/blocks", **place, limit=1)
     # Several blocks may share a second: a block of that second is not the first one by its time.
-    if row is None or not _follows_known(call, row, prefix):
-        raise LiteServerError(UTIME_UNKNOWN)
+    holds_lt = row is not None and lt is not None and row["start_lt"] < lt
+    if row is None or not (holds_lt or _follows_known(call, row, prefix)):
+        raise LiteServerError(UTIME_UNKNOWN if lt is None else LT_UNKNOWN)
     return row
 
 

@@ -16,7 +16,7 @@ from tonlake.api.chain.account import (
     read_cells,
     read_shard_account,
 )
-from tonlake.api.chain.arguments import AccountParams, EstimateCellParams, EstimateParams
+from tonlake.api.chain.arguments import AccountParams, EstimateParams
 from tonlake.api.chain.block import (
     STATE_UNKNOWN,
     find_configuration_seqno,
@@ -225,7 +225,7 @@ LT_STEP = 1_000_000
 """Block start times (lt) are multiples of this."""
 
 
-def estimate_fees(call: Call, params: EstimateParams | EstimateCellParams) -> Fees:
+def estimate_fees(call: Call, params: EstimateParams) -> Fees:
     """Return the fees of an external message given in parts."""
     if call.tvm is None:
         raise TvmMissing(HOW_TO_INSTALL)

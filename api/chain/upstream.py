@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tonlake.api.chain.arguments import EstimateCellParams, EstimateParams
+from tonlake.api.chain.arguments import EstimateParams
 from tonlake.api.errors import LiteServerError, SendingUnavailable, UpstreamRefusal
 from tonlake.api.request.call import Call
 from tonlake.api.settings import UpstreamSettings
@@ -125,7 +125,7 @@ def check_bag(boc: bytes, name: str) -> None:
         raise LiteServerError(f"{BAD_BAG}: {name}")
 
 
-def check_parts(params: EstimateParams | EstimateCellParams) -> None:
+def check_parts(params: EstimateParams) -> None:
     """Check that the parts of a message are bags of cells; code and data may be empty."""
     for name in PARTS:
         boc = getattr(params, name)

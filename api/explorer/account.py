@@ -335,10 +335,8 @@ CHART_ROWS = 500
 def show_account(question: Question) -> Shown:
     """Show an account: its state, its balance over time and the selected tab."""
     address = read_address(question)
-    states = get_account_states(
-        question.call, AccountStatesQuery(address=(address,), include_boc=False)
-    )
-    question.names.learn(states.address_book, states.metadata)
+    query = AccountStatesQuery(address=(address,), include_boc=False)
+    states = question.ask(get_account_states, query)
     state = next(iter(states.accounts), None)
     wallets = get_wallet_states(question.call, WalletStatesQuery(address=(address,))).wallets
     known = states.metadata.get(str(address))

@@ -116,7 +116,6 @@ START_ROWS = 8
 PAGE_ROWS = 25
 BLOCK_ROWS = 50
 MAX_COMMITTED = 1000
-SHARD_MASK = (1 << 64) - 1
 _ID = re.compile(r"(-?[0-9]{1,10}):([0-9a-fA-F]{16}):([0-9]{1,10})")
 
 
@@ -218,7 +217,7 @@ def _show_masterchain(question: Question, block: Block) -> Row:
     committed = [each for each in found if each.workchain != MASTERCHAIN]
     committed.sort(key=lambda each: (each.workchain, each.shard, each.seqno))
     rows = reader.rows("v2/shards", mc_seqno=seqno)
-    tops = [(row["workchain"], row["shard"] & SHARD_MASK, row["seqno"]) for row in rows]
+    tops = [(row["workchain"], row["shard"] & (1 << 64) - 1, row["seqno"]) for row in rows]
     changes = None
     if block.key_block:
         changes = compare_configuration(reader, seqno, block.prev_key_block_seqno)

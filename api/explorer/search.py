@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from tonlake.api.chain.block import MASTERCHAIN_SHARD, find_block_at_utime, find_trace_ids
+from tonlake.api.chain.block import MASTERCHAIN_SHARD, find_block_at, find_trace_ids
 from tonlake.api.errors import AnswerNotFound, LakeUnavailable, LiteServerError
 from tonlake.api.explorer.frame import Question, Redirect, Shown, ask_or_say
 from tonlake.api.request.call import Call, ConversionError, parse_any_address, parse_hash
@@ -216,7 +216,7 @@ def _find_moment(call: Call, text: str) -> str | None:
     try:
         moment = datetime.fromisoformat(text.removesuffix("Z").removesuffix("UTC").strip())
         utime = int(moment.replace(tzinfo=UTC).timestamp())
-        block = find_block_at_utime(call, MASTERCHAIN, MASTERCHAIN_SHARD, utime)
+        block = find_block_at(call, MASTERCHAIN, MASTERCHAIN_SHARD, utime=utime)
     except (ValueError, LiteServerError):
         return None
     return f"/block/{MASTERCHAIN}:{encode_shard(MASTERCHAIN_SHARD).lower()}:{block['seqno']}"

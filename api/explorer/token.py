@@ -173,15 +173,12 @@ MAX_CONTENT_CHARACTERS = 2000
 def show_jetton(question: Question) -> Shown:
     """Show a jetton: its supply, holders, transfers and burns; AnswerNotFound if it is none."""
     address = read_address(question)
-    found = token_routes.get_masters(
-        question.call, token_routes.MastersQuery(address=(address,), limit=1, offset=0)
-    )
-    if not found.jetton_masters:
+    query = token_routes.MastersQuery(address=(address,), limit=1, offset=0)
+    masters = question.ask(token_routes.get_masters, query).jetton_masters
+    if not masters:
         check_no_contract_missing(question.call.reader)
         raise AnswerNotFound(f"{question.names.friendly(str(address))} is not a jetton master")
-    question.names.learn(found.address_book, found.metadata)
-    shown = choose(question, "show", LISTS)
-    master = found.jetton_masters[0]
+    shown, master = choose(question, "show", LISTS), masters[0]
     values = {
         "master": master,
         **_describe_content(question, master.jetton_content),

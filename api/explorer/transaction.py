@@ -329,11 +329,10 @@ def show_trace(question: Question) -> Shown:
     """Show a trace by its id, or by a transaction or message in it; raises as ``find_trace``."""
     trace_id = find_trace(question.call, read_hash(question))
     try:
-        found = answer_traces(question.call, TracesQuery(trace_id=(trace_id,), limit=1, offset=0))
+        found = question.ask(answer_traces, TracesQuery(trace_id=(trace_id,), limit=1, offset=0))
     except RequestInvalid as error:
         text = {"text": f"This trace is too large to show: {error}"}
         return Shown("error.html", "Trace", text, status=422)
-    question.names.learn(found.address_book, found.metadata)
     trace = found.traces[0]
     known = trace.transactions or {}
     transactions = [known[each] for each in trace.transactions_order or ()]

@@ -2,10 +2,10 @@
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -27,6 +27,8 @@ from tonlake.api.v3.resource.action import render_action
 from tonlake.api.v3.resource.answer import Trace
 from tonlake.ingest.derive.action.version import expand_names
 from tonlake.queries.reader import Row
+
+T = TypeVar("T")
 
 TRANSACTIONS, STATES, JETTONS = "transactions", "account_state_change", "jettons_change"
 TRACES, ACTIONS, INVALIDATED = "trace", "actions", "trace_invalidated"
@@ -143,6 +145,13 @@ def make_event(
     text = write_head(kind, norm, finality) + b"," + msgspec.json.encode(present)[1:]
     named = frozenset(account for account in accounts if account)
     return Event(kind, text, accounts=named, norm=norm, finality=finality)
+
+
+def make_transaction_event(text: bytes, account: str, norm: bytes | None, finality: int) -> Event:
+    """Return the event of a transaction of an account; ``text`` is its JSON."""
+    body = write_head(TRANSACTIONS, norm, finality) + b',"transactions":[%b]}' % text
+    named = frozenset((account,))
+    return Event(TRANSACTIONS, body, accounts=named, norm=norm, finality=finality)
 
 
 def make_undoing(number: int, first: int, last: int) -> Event:
@@ -301,6 +310,19 @@ class Client:
         self._changed.clear()
         events, self._events = self._events, []
         return events
+
+
+def cut(items: Iterable[T], weigh: Callable[[T], int], most: int) -> list[list[T]]:
+    """Split items into lists that weigh about ``most``."""
+    parts: list[list[T]] = []
+    weight = most
+    for item in items:
+        if weight >= most:
+            parts.append([])
+            weight = 0
+        parts[-1].append(item)
+        weight += weigh(item)
+    return parts
 
 
 class ClientIndex:

@@ -10,6 +10,7 @@ newest snapshot.
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,10 +32,11 @@ from tonlake.api.stream.event import (
     TYPES,
     Cursor,
     Event,
+    cut,
     make_action_event,
     make_event,
     make_trace_event,
-    write_head,
+    make_transaction_event,
 )
 from tonlake.api.text.encoding import encode_account, encode_bytes, encode_number, render_raw
 from tonlake.api.v3.layout.transaction import Transaction
@@ -80,7 +82,7 @@ class CommitRows:
         """Take the folder; nothing is read yet."""
         self._lake_dir = lake_dir
         self._find_commit = lru_cache(KEPT_COMMITS)(lambda at: read_commit(lake_dir, at)[0])
-        self._chunks: OrderedDict[Chunk, dict[str, list[Row]]] = OrderedDict()
+        self._tables: Callable[[Chunk], dict[str, list[Row]]] = lru_cache(KEPT_CHUNKS)(lambda _: {})
 
     def finality(self, _chunk: Chunk) -> int:
         """Return the finality of the blocks of a chunk, an index in ``FINALITIES``."""
@@ -109,10 +111,7 @@ class CommitRows:
 
         Rows never change, so those of the last chunks are cached.
         """
-        tables = self._chunks.setdefault(chunk, {})
-        self._chunks.move_to_end(chunk)
-        while len(self._chunks) > KEPT_CHUNKS:
-            self._chunks.popitem(last=False)
+        tables = self._tables(chunk)
         if table not in tables:
             tables[table] = self._read_table(chunk, table)
         return tables[table]
@@ -275,10 +274,8 @@ class EventMaker:
                 text = msgspec.json.encode(shown)
             else:
                 text = write(row, messages[row["hash"]], states)
-            body = write_head(TRANSACTIONS, norm, finality) + b',"transactions":[%b]}' % text
-            accounts = frozenset((render_raw(row["workchain"], row["account"]),))
-            event = Event(TRANSACTIONS, body, accounts=accounts, norm=norm, finality=finality)
-            yield row["mc_seqno"], event
+            account = render_raw(row["workchain"], row["account"])
+            yield row["mc_seqno"], make_transaction_event(text, account, norm, finality)
 
     def read_norms(
         self, chunk: Chunk, messages: dict[bytes, list[Row]]
@@ -350,7 +347,7 @@ class EventMaker:
         found = self._compose(chunk, rows)
         finality = self._rows.finality(chunk)
         rest = [row for row in rows if row["trace_id"] not in found and finality == FINALIZED]
-        for batch in _cut_rows(rest):
+        for batch in cut(rest, itemgetter("transactions"), TRACES_AT_ONCE):
             call = Call(Arguments([]), self._settings, self._holder.reader(timeout_ms=0))
             ids = tuple(row["trace_id"] for row in batch)
             asked = TracesQuery(trace_id=ids, limit=len(ids), offset=0)
@@ -450,15 +447,3 @@ def _show_actions(rows: Sequence[Row], finality: int) -> list[Action]:
     for action in actions:
         action.finality = FINALITIES[finality]
     return actions
-
-
-def _cut_rows(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Split the rows of traces into lists of about ``TRACES_AT_ONCE`` transactions."""
-    batch: list[Row] = []
-    for row in rows:
-        if batch and sum(one["transactions"] for one in [*batch, row]) > TRACES_AT_ONCE:
-            yield batch
-            batch = []
-        batch.append(row)
-    if batch:
-        yield batch

@@ -24,8 +24,8 @@ from tonlake.api.request.call import (
 )
 from tonlake.api.stream.event import (
     Client,
-    Event,
     StreamQuery,
+    cut,
     make_subscription,
     parse_cursor,
     read_json_query,
@@ -82,23 +82,10 @@ async def _write_frames(hub: Hub, client: Client) -> AsyncIterator[bytes]:
         async for events in batches:
             if not events:
                 yield b"id: %s\n\n" % str(client.sent).encode()
-            for part in _cut(events):
+            for part in cut(events, lambda event: len(event.body), PIECE_BYTES):
                 yield b"".join(event.frame for event in part)
                 client.pass_over(max(event.cursor or client.sent for event in part))
     yield b"event: error\ndata: %b\n\n" % _write_end(client)
-
-
-def _cut(events: list[Event]) -> list[list[Event]]:
-    """Split events into lists of about ``PIECE_BYTES``."""
-    parts: list[list[Event]] = []
-    size = PIECE_BYTES
-    for event in events:
-        if size >= PIECE_BYTES:
-            parts.append([])
-            size = 0
-        parts[-1].append(event)
-        size += len(event.body)
-    return parts
 
 
 def _write_end(client: Client) -> bytes:

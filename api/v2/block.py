@@ -15,7 +15,6 @@ from tonlake.api.chain.arguments import (
     CellParams,
     ConfigParamParams,
     ConfigParams,
-    EstimateCellParams,
     EstimateParams,
     LibraryParams,
     LookupParams,
@@ -27,8 +26,7 @@ from tonlake.api.chain.block import (
     BLOCK_UNKNOWN,
     Row,
     find_block,
-    find_block_at_lt,
-    find_block_at_utime,
+    find_block_at,
     find_block_row,
     find_master,
 )
@@ -92,9 +90,7 @@ def answer_lookup(call: Call, params: LookupParams) -> dict[str, Any]:
     where = (call, params.workchain, params.shard)
     if params.seqno is not None:
         return render_block_of(find_block(*where, params.seqno))
-    if params.lt is not None:
-        return render_block_of(find_block_at_lt(*where, params.lt))
-    return render_block_of(find_block_at_utime(*where, params.unixtime or 0))
+    return render_block_of(find_block_at(*where, lt=params.lt, utime=params.unixtime))
 
 
 def answer_shards(call: Call, params: MasterParams) -> dict[str, Any]:
@@ -391,7 +387,7 @@ def answer_send_cell(call: Call, params: CellParams) -> Any:  # noqa: ANN401 - a
     return send_bag(call, params.cell)
 
 
-def answer_send_query(call: Call, params: EstimateParams | EstimateCellParams) -> Any:  # noqa: ANN401
+def answer_send_query(call: Call, params: EstimateParams) -> Any:  # noqa: ANN401 - as it came
     """sendQuery, sendQuerySimple: send a message in parts."""
     check_parts(params)
     written = {name: render_base64(getattr(params, name)) for name in PARTS}
@@ -408,7 +404,7 @@ def answer_send_query(call: Call, params: EstimateParams | EstimateCellParams) -
     return answer
 
 
-def answer_estimate(call: Call, params: EstimateParams | EstimateCellParams) -> dict[str, Any]:
+def answer_estimate(call: Call, params: EstimateParams) -> dict[str, Any]:
     """estimateFee: fees of a message for its account, without later messages."""
     fees = estimate_fees(call, params)
     return {

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.lake.chain import commit_made
 from tests.lake.rows import SHARD, make_table
 from tests.patience import PATIENT
-from tonlake.api.chain.block import find_block_at_utime
+from tonlake.api.chain.block import find_block_at
 from tonlake.api.errors import LiteServerError, NotCovered
 from tonlake.api.python.account import find_seqno
 from tonlake.api.v3.page.operation import check_no_gap, read_extents
@@ -153,7 +153,7 @@ def _check_first(call: Any, chain: Chain, utime: int) -> None:
     for workchain in (MASTER, BASE):
         wanted = find_first(chain, workchain, utime)
         try:
-            found = find_block_at_utime(call, workchain, SHARD, utime)
+            found = find_block_at(call, workchain, SHARD, utime=utime)
         except LiteServerError:
             if wanted is not None:
                 # The lake lacks the block, or the one before, which could be of the same second.

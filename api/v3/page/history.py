@@ -2,10 +2,10 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate
 from operator import itemgetter
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from tonlake.api.errors import NotDerived
 from tonlake.api.request.call import Call
@@ -96,7 +96,7 @@ def check_derived(call: Call, *tables: str) -> None:
         raise snapshot.damaged[INTERFACES.name]
     if not is_derived(call):
         raise NotDerived(f"this lake has no contract detection; {REMEDY}")
-    if ranges := find_unsearched(snapshot):
+    if ranges := call.reader.lasting("unsearched", partial(find_unsearched, snapshot)):
         call.warn(f"masterchain {name_ranges(ranges)} was not searched for contracts; {REMEDY}")
     if warn_of_unanswered(call, "contracts may be missing", *tables):
         return
@@ -128,15 +128,8 @@ def is_derived(call: Call) -> bool:
     return bool(files["interfaces"]) or not files["account_states"]
 
 
-_unsearched: WeakKeyDictionary[Snapshot, tuple[tuple[int, int], ...]] = WeakKeyDictionary()
-"""Results by snapshot, while the snapshot is in use."""
-
-
 def find_unsearched(snapshot: Snapshot) -> tuple[tuple[int, int], ...]:
     """Return the ranges of masterchain blocks in which no contracts were detected."""
-    found = _unsearched.get(snapshot)
-    if found is not None:
-        return found
     searched = sorted(read_place(file.path)[:2] for file in snapshot.files["interfaces"])
     reach = list(accumulate((last for _, last in searched), max))
     unsearched: set[tuple[int, int]] = set()
@@ -145,13 +138,13 @@ def find_unsearched(snapshot: Snapshot) -> tuple[tuple[int, int], ...]:
         before = bisect_right(searched, place.last, key=itemgetter(0))
         if before == 0 or reach[before - 1] < place.first:
             unsearched.add((place.first, place.last))
-    _unsearched[snapshot] = found = tuple(sorted(unsearched))
-    return found
+    return tuple(sorted(unsearched))
 
 
 def _check_all_searched(call: Call) -> None:
     """Refuse an empty result if contracts of some range were not detected."""
-    if ranges := find_unsearched(call.reader.snapshot):
+    search = partial(find_unsearched, call.reader.snapshot)
+    if ranges := call.reader.lasting("unsearched", search):
         raise NotDerived(
             f"nothing found, and masterchain {name_ranges(ranges)} was not searched for "
             f"contracts; {REMEDY}"
