@@ -12,14 +12,20 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
-from tonlake.api.errors import AddressInvalid, RequestInvalid
-from tonlake.api.request.call import ConversionError, Converter, Query, converters_of
-from tonlake.api.text.encoding import WrittenAddress, decode_base64, read_address, spell_cell
+from tonlake.api.errors import RequestInvalid
+from tonlake.api.request.call import (
+    ConversionError,
+    Converter,
+    Query,
+    converters_of,
+    parse_hash,
+    parse_written_address,
+)
+from tonlake.api.text.encoding import WrittenAddress, decode_base64, spell_cell
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import BocError
-from tonlake.lake.account import read_hash
 
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
 _TRUE = frozenset({"y", "yes", "t", "true", "on", "1"})
@@ -40,22 +46,6 @@ def parse_flag(text: str) -> bool:
     if text.lower() in _FALSE:
         return False
     raise ConversionError
-
-
-def parse_hash(text: str) -> bytes:
-    """Parse a hash in hex or base64; a space is a +."""
-    try:
-        return read_hash(text.replace(" ", "+"))
-    except ValueError as error:
-        raise ConversionError(f"invalid hash: '{text}'") from error
-
-
-def parse_written_address(text: str) -> WrittenAddress:
-    """Parse an address in any notation; a space counts as +."""
-    try:
-        return read_address(text.replace(" ", "+"))
-    except AddressInvalid as error:
-        raise ConversionError(f"Failed to parse ton_addr: '{text}'") from error
 
 
 def parse_account_hash(text: str) -> bytes:

@@ -66,12 +66,6 @@ class Tail:
         self._process: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._keep, name=name, daemon=True)
 
-    @property
-    def pid(self) -> int | None:
-        """Process id; None while it is not running."""
-        with self._lock:
-            return None if self._process is None else self._process.pid
-
     def start(self) -> None:
         """Start the process in the background."""
         self._thread.start()

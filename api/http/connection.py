@@ -189,10 +189,6 @@ class Connections:
         self._shares: defaultdict[str, dict[Connection, None]] = defaultdict(dict)
         self._timer: asyncio.TimerHandle | None = None
 
-    def count(self) -> int:
-        """Return how many connections are open."""
-        return len(self._open)
-
     def admit(self, connection: Connection) -> bool:
         """Register a connection, in place of a silent one if need be; False if there is no room."""
         share = self._shares[connection.address]

@@ -20,7 +20,7 @@ from tonlake.api.errors import AddressInvalid, RequestInvalid
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.request.table_format import CSV, SAFE_CSV
 from tonlake.api.settings import HttpSettings, Settings
-from tonlake.api.text.encoding import Address, parse_address
+from tonlake.api.text.encoding import Address, WrittenAddress, read_address
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.account import read_hash, read_shard
 from tonlake.queries.reader import Reader
@@ -105,15 +105,20 @@ def parse_hash(text: str) -> bytes:
     try:
         return read_hash(text.replace(" ", "+"))
     except ValueError as error:
-        raise ConversionError(text) from error
+        raise ConversionError(f"invalid hash: '{text}'") from error
+
+
+def parse_written_address(text: str) -> WrittenAddress:
+    """Read an address in any form, with the flags of that form."""
+    try:
+        return read_address(text.replace(" ", "+"))
+    except AddressInvalid as error:
+        raise ConversionError(f"Failed to parse ton_addr: '{text}'") from error
 
 
 def parse_any_address(text: str) -> Address:
     """Read an address in any form."""
-    try:
-        return parse_address(text.replace(" ", "+"))
-    except AddressInvalid as error:
-        raise ConversionError(text) from error
+    return parse_written_address(text).address
 
 
 def parse_address_or_null(text: str) -> Address | NoAddress:

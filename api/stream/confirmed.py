@@ -52,6 +52,8 @@ class SignedRows(CommitRows):
     A trace, with its actions, belongs to new blocks if any of its transactions does.
     """
 
+    finality = CONFIRMED
+
     def __init__(self, lake_dir: Path, confirmed: Confirmed, new: Iterable[BlockKey]) -> None:
         """Split the rows."""
         super().__init__(lake_dir)
@@ -73,10 +75,6 @@ class SignedRows(CommitRows):
             row["mc_seqno"] = None
         for row in rows.get(ACTIONS.name, []):
             row["mc_seqno"] = 0
-
-    def finality(self, _chunk: Chunk) -> int:
-        """Return that the blocks are confirmed."""
-        return CONFIRMED
 
     def _read_table(self, chunk: Chunk, table: str) -> list[Row]:
         return self._split.get((chunk, table), [])

@@ -78,15 +78,14 @@ class Chunk(NamedTuple):
 class CommitRows:
     """Reads the rows of commits from the files of a lake; ``read`` is for one thread at a time."""
 
+    finality = FINALIZED
+    """Of the blocks, an index in ``FINALITIES``."""
+
     def __init__(self, lake_dir: Path) -> None:
         """Take the folder; nothing is read yet."""
         self._lake_dir = lake_dir
         self._find_commit = lru_cache(KEPT_COMMITS)(lambda at: read_commit(lake_dir, at)[0])
         self._tables: Callable[[Chunk], dict[str, list[Row]]] = lru_cache(KEPT_CHUNKS)(lambda _: {})
-
-    def finality(self, _chunk: Chunk) -> int:
-        """Return the finality of the blocks of a chunk, an index in ``FINALITIES``."""
-        return FINALIZED
 
     def find_undone(self, number: int) -> Range | None:
         """Return the blocks that a commit removed from the lake, or None if it is not an undo."""
@@ -262,7 +261,7 @@ class EventMaker:
     def _make_transactions(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
         rows, messages, states = read_sources(self._rows, chunk)
         norms = self.read_norms(chunk, messages)
-        finality = self._rows.finality(chunk)
+        finality = self._rows.finality
         write = find_writer(self._settings.http.opcode_format) if finality == FINALIZED else None
         for found in sorted(rows.values(), key=place_of):
             trace_id, norm = norms.get(found["hash"], (None, None))
@@ -306,7 +305,7 @@ class EventMaker:
             key = row["workchain"], row["account"], row["hash"]
             account = render_raw(row["workchain"], row["account"])
             body = {"account": account, "state": render_state(row, "hash", {key: row})}
-            finality = self._rows.finality(chunk)
+            finality = self._rows.finality
             yield row["mc_seqno"], make_event(STATES, body, [account], finality=finality)
 
     def _make_jettons(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
@@ -320,19 +319,14 @@ class EventMaker:
                 "jetton": encode_account(row["jetton_workchain"], row["jetton"]),
                 "last_transaction_lt": encode_number(row["lt"]),
             }
-            event = make_event(
-                JETTONS,
-                {"jetton": jetton},
-                [address, owner],
-                finality=self._rows.finality(chunk),
-            )
-            yield row["mc_seqno"], event
+            body, finality = {"jetton": jetton}, self._rows.finality
+            yield row["mc_seqno"], make_event(JETTONS, body, [address, owner], finality=finality)
 
     def _make_actions(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
         rows = self._rows.read(chunk, ACTIONS_TABLE.name)
         order = ("trace_end_lt", "trace_id", "start_lt", "end_lt", "action_id")
         for row in sorted(rows, key=lambda row: [row[name] for name in order]):
-            yield row["mc_seqno"], make_action_event(row, self._rows.finality(chunk))
+            yield row["mc_seqno"], make_action_event(row, self._rows.finality)
 
     def _make_traces(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
         """Yield the masterchain block and the event of each trace that the chunk completes."""
@@ -345,7 +339,7 @@ class EventMaker:
         for action in self._rows.read(chunk, ACTIONS_TABLE.name):
             actions.setdefault(action["trace_id"], []).append(action)
         found = self._compose(chunk, rows)
-        finality = self._rows.finality(chunk)
+        finality = self._rows.finality
         rest = [row for row in rows if row["trace_id"] not in found and finality == FINALIZED]
         for batch in cut(rest, itemgetter("transactions"), TRACES_AT_ONCE):
             call = Call(Arguments([]), self._settings, self._holder.reader(timeout_ms=0))
@@ -415,7 +409,7 @@ class EventMaker:
             tx_hash, trace_id = member["hash"], member["trace_id"]
             row = sources.rows[tx_hash] | {"trace_id": trace_id}
             written = render_transaction(row, sources.messages[tx_hash], sources.states, form)
-            written.finality = FINALITIES[self._rows.finality(chunk)]
+            written.finality = FINALITIES[self._rows.finality]
             found.setdefault(trace_id, []).append(_Member(member, written))
         self._kept[chunk] = found
         self._count += sum(map(len, found.values()))

@@ -162,14 +162,6 @@ def _join(*texts: str) -> str:
 
 Facts = dict[str, Any]
 
-_PHASES = (
-    ("storage_ph", "Storage"),
-    ("credit_ph", "Credit"),
-    ("compute_ph", "Compute"),
-    ("action", "Action"),
-    ("bounce", "Bounce"),
-    ("split_info", "Split"),
-)
 _MEANINGS: dict[str, Callable[[Any, Sequence[str]], str]] = {
     "exit_code": explain_exit_code,
     "result_code": lambda code, _interfaces: explain_result_code(code),
@@ -212,7 +204,7 @@ def list_phases(transaction: Transaction, names: Names) -> list[Phase]:
     """Return the phases of a transaction, each with the fields it has."""
     interfaces = names.interfaces(transaction.account)
     phases = []
-    for name, title in _PHASES:
+    for name, title, describe in _PHASES:
         phase = getattr(transaction.description, name)
         if phase is msgspec.UNSET:
             continue
@@ -222,7 +214,7 @@ def list_phases(transaction: Transaction, names: Names) -> list[Phase]:
             for field, explain in _MEANINGS.items()
             if fields.get(field) is not None and (text := explain(fields[field], interfaces))
         }
-        kind, word, text = _WORDS[title](fields, known)
+        kind, word, text = describe(fields, known)
         facts = {key: _flatten(value) for key, value in fields.items()}
         phases.append(Phase(title, kind, word, text, facts, known))
     return phases
@@ -285,14 +277,14 @@ def _describe_split(_facts: Facts, _meanings: Mapping[str, str]) -> tuple[str, s
     return PLAIN, "prepared", "the account is split or merged with its sibling shard"
 
 
-_WORDS = {
-    "Storage": _describe_storage,
-    "Credit": _describe_credit,
-    "Compute": _describe_compute,
-    "Action": _describe_action,
-    "Bounce": _describe_bounce_phase,
-    "Split": _describe_split,
-}
+_PHASES = (
+    ("storage_ph", "Storage", _describe_storage),
+    ("credit_ph", "Credit", _describe_credit),
+    ("compute_ph", "Compute", _describe_compute),
+    ("action", "Action", _describe_action),
+    ("bounce", "Bounce", _describe_bounce_phase),
+    ("split_info", "Split", _describe_split),
+)
 
 
 def split_fees(transaction: Transaction) -> dict[str, int]:

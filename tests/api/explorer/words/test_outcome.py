@@ -11,7 +11,7 @@ from litestar.testing import TestClient
 from msgspec import UNSET
 
 from tonlake.api.explorer.words.outcome import (
-    _WORDS,
+    _PHASES,
     BAD,
     GOOD,
     PLAIN,
@@ -210,6 +210,7 @@ def test_fees_are_the_total(transactions: list[Transaction]) -> None:
 def test_phases_are_told(
     title: str, facts: dict[str, Any], meanings: dict[str, str], words: tuple[str, str, str]
 ) -> None:
-    kind, word, text = _WORDS[title](facts, meanings)
+    describe = {name: describe for _, name, describe in _PHASES}[title]
+    kind, word, text = describe(facts, meanings)
     assert (kind, word) == words[:2]
     assert words[2] in text
