@@ -341,7 +341,8 @@ class Engine:
         self._settings = settings
         self._lock = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
-        self._released: deque[str] = deque()
+        self.released: deque[str] = deque()
+        """Schemas that the next ``make_schema`` drops; finalizers add to them, without a lock."""
         self._known: dict[str, set[str]] = {}
         self._packed = PackedRows(load_from(lake_dir))
 
@@ -361,14 +362,10 @@ class Engine:
         """Create a schema, and drop those without readers."""
         with self._lock:
             connection = self._open()
-            while self._released:
-                name = quote_name(self._released.popleft())
+            while self.released:
+                name = quote_name(self.released.popleft())
                 connection.execute(join_scripts([f"drop schema if exists {name} cascade"]))
             connection.execute(join_scripts([f"create schema {quote_name(schema)}"]))
-
-    def release(self, schema: str) -> None:
-        """Let the next ``make_schema`` drop this schema; never blocks, as finalizers call it."""
-        self._released.append(schema)
 
     def make_views(
         self, maker: DuckDBPyConnection, schema: str, snapshot: Snapshot, views: list[str]
@@ -448,7 +445,7 @@ class SnapshotViews:
     def _begin(self) -> duckdb.DuckDBPyConnection:
         if self._maker is None:
             self._engine.make_schema(self._schema)
-            weakref.finalize(self, self._engine.release, self._schema).atexit = False
+            weakref.finalize(self, self._engine.released.append, self._schema).atexit = False
             self._maker = self._engine.cursor(self._schema)
         return self._maker
 
