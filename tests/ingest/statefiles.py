@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.dictionary import read_label, store_label
+from tonlake.ingest.decode.cell.dictionary import read_label, write_label
 from tonlake.ingest.decode.cell.packed import Loaded, append_packed
 from tonlake.ingest.decode.cell.tree import CellTree, read_bits
 from tonlake.ingest.decode.cell.writer import serialize_boc
@@ -126,7 +126,7 @@ def write_part(cells: Cells, branch: Branch, split: Split) -> bytes:
         value, size = read_bits(body)
         key, left, rest = read_label(value, size, branch.bits_left, branch.key)
         node = CellBuilder(tree)
-        store_label(node, key, ACCOUNT_BITS - left, ACCOUNT_BITS)
+        node.store_uint(*write_label(key, ACCOUNT_BITS - left, ACCOUNT_BITS))
         node.store_uint(value & (1 << rest) - 1, rest)
         for child in children:
             node.store_ref(places[child])

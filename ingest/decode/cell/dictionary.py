@@ -171,7 +171,7 @@ def _build_node(tree: CellTree, entries: Sequence[Entry], left: int, store: Stor
     rest = (first ^ last).bit_length()
     length = left - rest
     node = CellBuilder(tree)
-    store_label(node, first >> rest & (1 << length) - 1, length, left)
+    node.store_uint(*write_label(first >> rest & (1 << length) - 1, length, left))
     if not rest:
         store(node, entries[0][1])
         return node.end()
@@ -182,8 +182,8 @@ def _build_node(tree: CellTree, entries: Sequence[Entry], left: int, store: Stor
     return node.end()
 
 
-def store_label(node: CellBuilder, label: int, length: int, left: int) -> None:
-    """Store HmLabel in its shortest form; of two equally long ones, the simpler constructor.
+def write_label(label: int, length: int, left: int) -> tuple[int, int]:
+    """Return HmLabel and its size in bits: the shortest form, of two the simpler constructor.
 
     hml_short$0 unary length, hml_long$10 and hml_same$11 with a length of bit_length(left) bits;
     the choice is that of the node's ``append_dict_label``.
@@ -191,8 +191,7 @@ def store_label(node: CellBuilder, label: int, length: int, left: int) -> None:
     size = left.bit_length()
     same = length > 1 and label in (0, (1 << length) - 1)
     if same and size < 2 * length - 1:
-        node.store_uint(0b11, 2).store_bit(label & 1).store_uint(length, size)
-    elif size < length:
-        node.store_uint(0b10, 2).store_uint(length, size).store_uint(label, length)
-    else:
-        node.store_uint((1 << length + 1) - 2, length + 2).store_uint(label, length)
+        return (0b110 | label & 1) << size | length, 3 + size
+    if size < length:
+        return (0b10 << size | length) << length | label, 2 + size + length
+    return (1 << length + 1) - 2 << length | label, 2 + 2 * length

@@ -36,7 +36,7 @@ from tonlake.ingest.blocks import MASTERCHAIN_SHARD, BlockId, BlockSource, RawBl
 from tonlake.ingest.decode.block.block import decode_bundle
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.dictionary import read_label, store_label
+from tonlake.ingest.decode.cell.dictionary import read_label, write_label
 from tonlake.ingest.decode.cell.envelope import NATIVE, read_envelope
 from tonlake.ingest.decode.cell.packed import CellStore, naming, split_packed
 from tonlake.ingest.decode.cell.slice import EXOTIC_BIT
@@ -433,7 +433,7 @@ def _hash_below(bag: StateBag, cell: bytes, branch: Branch) -> bytes | None:
     if length < 0 or key >> length != branch.key:
         return None
     node = CellBuilder()
-    store_label(node, key & (1 << length) - 1, length, branch.bits_left)
+    node.store_uint(*write_label(key & (1 << length) - 1, length, branch.bits_left))
     node.store_uint(value & (1 << rest) - 1, rest)
     head = node.tree.cells[node.end()]
     below = [bag.get_digest(child) for child in children]

@@ -48,6 +48,12 @@ class Continuation:
         """Return a copy whose saved registers, stack and number of arguments may be set."""
         return Envelope(self)
 
+    def saving(self, registers: Save) -> Data:
+        """Return a copy that saves registers, too, unless it has saved them already."""
+        made = self.with_data()
+        made.save = registers | made.save
+        return made
+
 
 @dataclass(eq=False)
 class StartChild(Exception):
@@ -84,10 +90,6 @@ class Data(Continuation):
         self.stack = stack
         self.nargs = nargs
         self.cp: int | None = None
-
-    def define(self, number: int, value: Any) -> None:  # noqa: ANN401 - a stack value
-        """Save a register unless one is saved already."""
-        self.save.setdefault(number, value)
 
 
 class Ordinary(Data):

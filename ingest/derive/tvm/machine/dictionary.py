@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tonlake.ingest.decode.cell.dictionary import read_label, write_label
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.state import Machine
+from tonlake.ingest.errors import BocError
 
 Content = tuple[int, int, tuple[Cell, ...]]
 """Bits as a number, their count, and references."""
@@ -32,26 +34,11 @@ class Node(NamedTuple):
 
 def parse_label(part: Slice, left: int) -> Node:
     """Read the label of a node with ``left`` key bits below (HmLabel); raise VmError."""
-    if not part.peek(1):  # hml_short$0: the length in unary
-        ones = part.skip(1)
-        value = ones.uint() ^ (1 << ones.bits) - 1
-        length = ones.bits - value.bit_length()
-        if length >= ones.bits:
-            raise VmError(Exit.CELL_UNDERFLOW)
-        part, same = ones.skip(length + 1), None
-    else:
-        is_same = part.peek(2) & 1  # hml_long$10, hml_same$11
-        part = part.skip(2)
-        same = part.peek(1) if is_same else None
-        part = part.skip(is_same)
-        size = left.bit_length()
-        length = part.peek(size)
-        part = part.skip(size)
-    if length > left:
-        raise VmError(Exit.CELL_UNDERFLOW)
-    if same is not None:
-        return Node(((1 << length) - 1) * same, length, part)
-    return Node(part.peek(length), length, part.skip(length))
+    try:
+        label, below, bits_left = read_label(part.uint(), part.bits, left, 0)
+    except BocError as error:
+        raise VmError(Exit.CELL_UNDERFLOW) from error
+    return Node(label, left - below, part.skip(part.bits - bits_left))
 
 
 def load_node(machine: Machine, cell: Cell, left: int) -> Node:
@@ -63,14 +50,8 @@ def load_node(machine: Machine, cell: Cell, left: int) -> Node:
 
 
 def store_label(label: int, length: int, left: int) -> Builder:
-    """Return a builder with the shortest form of a label (``append_dict_label``)."""
-    size = left.bit_length()
-    is_same = length > 0 and label in (0, (1 << length) - 1)
-    if is_same and length > 1 and size < 2 * length - 1:
-        return Builder().store(6 | label & 1, 3).store(length, size)
-    if size < length:
-        return Builder().store(2, 2).store(length, size).store(label, length)
-    return Builder().store((1 << length + 1) - 2, length + 2).store(label, length)
+    """Return a builder with a label."""
+    return Builder().store(*write_label(label, length, left))
 
 
 def _common(one: int, one_bits: int, other: int, other_bits: int) -> int:

@@ -93,19 +93,13 @@ _BASE_X = _sqrt_ratio(_BASE_Y * _BASE_Y - 1, _D * _BASE_Y * _BASE_Y + 1)[1]
 _BASE: Point = (_BASE_X, _BASE_Y, 1, _BASE_X * _BASE_Y % P)
 
 
-def add(first: int, second: int) -> int | None:
-    """Return the sum of two encoded points."""
-    one, other = decode(first), decode(second)
-    return None if one is None or other is None else encode(_sum(one, other))
-
-
-def subtract(first: int, second: int) -> int | None:
-    """Return the difference of two encoded points."""
+def add(first: int, second: int, sign: int = 1) -> int | None:
+    """Return the sum of two encoded points, or with ``sign`` -1 their difference."""
     one, other = decode(first), decode(second)
     if one is None or other is None:
         return None
     x, y, z, t = other
-    return encode(_sum(one, (-x % P, y, z, -t % P)))
+    return encode(_sum(one, (sign * x % P, y, z, sign * t % P)))
 
 
 def multiply(encoded: int, number: int, version: int) -> int | None:

@@ -7,6 +7,7 @@ calls and jumps, gas prices: ``crypto/vm/vm.cpp`` and ``vm.h`` of the node.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import NoneType
 from typing import Any, TypeVar
 
 from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, Builder, Cell, Slice
@@ -15,7 +16,6 @@ from tonlake.ingest.derive.tvm.machine.continuation import (
     QUIT_ALTERNATIVE,
     QUIT_WITH_ERROR,
     Continuation,
-    Data,
     Ordinary,
     Quit,
     Resume,
@@ -31,7 +31,7 @@ LOAD_GAS, RELOAD_GAS, CREATE_GAS = 100, 25, 500
 EXCEPTION_GAS = 50
 FREE_STACK_DEPTH = 32
 _FREE_JUMPS = 8
-_JUMP_GAS_SINCE, _NEED_ALL_SINCE, _LIBRARY_ONCE_SINCE = 9, 9, 5
+_JUMP_GAS_SINCE = _NEED_ALL_SINCE = 9
 MAX_DATA_DEPTH = 512
 INFINITE_GAS = (1 << 63) - 1
 INTEGER_LIMIT = 1 << 256
@@ -52,6 +52,13 @@ NAN = Nan()
 
 
 T = TypeVar("T")
+
+
+def expect(value: Any, *kinds: type) -> Any:  # noqa: ANN401 - a stack value
+    """Return a value of one of the types; raise VmError for any other."""
+    if value.__class__ not in kinds:
+        raise VmError(Exit.TYPE_CHECK)
+    return value
 
 
 def _popper(kind: type[T]) -> Callable[[Machine], T]:
@@ -202,10 +209,8 @@ class Machine:
 
     def pop_maybe_cell(self) -> Cell | None:
         """Pop a cell or null."""
-        value = self.stack.pop()
-        if value is not None and value.__class__ is not Cell:
-            raise VmError(Exit.TYPE_CHECK)
-        return value
+        found: Cell | None = expect(self.stack.pop(), Cell, NoneType)
+        return found
 
     def pop_tuple(self, most: int = MAX_TUPLE, least: int = 0) -> tuple[Any, ...]:
         """Pop a tuple of a length."""
@@ -364,22 +369,16 @@ class Machine:
         target, self.c[0] = self.c[0], QUIT
         return self.jump(target, passed)
 
-    def ret_alternative(self, passed: int = -1) -> Continuation:
+    def ret_alternative(self) -> Continuation:
         """Return to c1."""
         target, self.c[1] = self.c[1], QUIT_ALTERNATIVE
-        return self.jump(target, passed)
+        return self.jump(target)
 
     def throw(self, code: int, argument: Any = 0) -> Continuation:  # noqa: ANN401 - a stack value
         """Return the handler of exceptions with an exit code and its argument on the stack."""
         self.stack = [argument, code]
         self.use(EXCEPTION_GAS)
         return self.jump(self.c[2])
-
-    def with_break(self, target: Data) -> Data:
-        """Make ``target`` also the alternative return: ``c1_envelope``."""
-        target.define(1, self.c[1])
-        self.c[1] = target
-        return target
 
     def _enter(self, target: Continuation) -> list[tuple[int, Step]]:
         """Jump until code is entered; return its steps."""

@@ -8,8 +8,8 @@ from tonlake.ingest.decode.cell.build import MAX_BITS, MAX_REFS
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, special_cell
 from tonlake.ingest.derive.tvm.machine.code import QUIET, SIGNED, maker, numbered, step
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
-from tonlake.ingest.derive.tvm.machine.instruction.number import fits_signed, fits_unsigned
-from tonlake.ingest.derive.tvm.machine.state import CREATE_GAS, NAN, Machine, Step
+from tonlake.ingest.derive.tvm.machine.instruction.number import fits
+from tonlake.ingest.derive.tvm.machine.state import CREATE_GAS, Machine, Step
 
 Content = tuple[int, int, tuple[Any, ...]]
 
@@ -49,7 +49,7 @@ def _store_int(machine: Machine, bits: int, *, kind: bool, reverse: bool, quiet:
     failure = _STORED
     if not builder.fits(bits):
         failure = _NO_ROOM
-    elif value is NAN or not (fits_signed if kind else fits_unsigned)(value, bits):  # type: ignore[arg-type]
+    elif not fits(value, bits, signed=kind):
         failure = _NO_FIT
     if failure:
         if not quiet:
@@ -154,7 +154,7 @@ def _store_little(machine: Machine, *, size: int, signed: bool) -> None:
     bits = size * 8
     if not builder.fits(bits):
         raise VmError(Exit.CELL_OVERFLOW)
-    if value is NAN or not (fits_signed if signed else fits_unsigned)(value, bits):  # type: ignore[arg-type]
+    if not fits(value, bits, signed=signed):
         raise VmError(Exit.RANGE_CHECK)
     octets = value.to_bytes(size, "little", signed=signed)  # type: ignore[union-attr]
     machine.stack.append(builder.store(int.from_bytes(octets, "big"), bits))

@@ -113,12 +113,10 @@ def _set_register(machine: Machine, number: int, value: Any) -> None:  # noqa: A
 
 def _define(machine: Machine, target: Continuation, number: int, value: Any) -> Data:  # noqa: ANN401
     """Return a continuation that also saves a register."""
-    made = target.with_data()
     machine.check_register(number, value)
-    if number in made.save and number != _NEVER_FULL and machine.version < _FILLED_SINCE:
+    if number in target.save and number != _NEVER_FULL and machine.version < _FILLED_SINCE:
         raise VmError(Exit.TYPE_CHECK)
-    made.define(number, value)
-    return made
+    return target.saving({number: value})
 
 
 @with_operands("SETCONTCTR")
@@ -138,9 +136,7 @@ def _save_into_register(number: int, machine: Machine, *, place: int) -> None:
 def _pop_and_save(number: int, machine: Machine) -> None:
     value = machine.stack.pop()
     machine.check_register(number, value)
-    target = machine.c[0].with_data()
-    target.define(number, machine.c[number])
-    machine.c[0] = target
+    machine.c[0] = machine.c[0].saving({number: machine.c[number]})
     machine.c[number] = value
 
 
@@ -152,11 +148,8 @@ def _save(number: int, machine: Machine, *, place: int) -> None:
 @with_operands("SAVEBOTHCTR")
 def _save_both(number: int, machine: Machine) -> None:
     """Return SAVEBOTHCTR, which leaves filled slots alone in every version."""
-    value = machine.c[number]
-    for place in (0, 1):
-        target = machine.c[place].with_data()
-        target.define(number, value)
-        machine.c[place] = target
+    saved = {number: machine.c[number]}
+    machine.c[0], machine.c[1] = machine.c[0].saving(saved), machine.c[1].saving(saved)
 
 
 step("PUSHCTRX")(lambda machine: machine.stack.append(machine.get_register(machine.pop_range(16))))
@@ -192,27 +185,21 @@ def _save_many(machine: Machine, mask: int) -> None:
 @step("{numbers}", numbers={"BOOLAND": (0,), "BOOLOR": (1,), "COMPOSBOTH": (0, 1)})
 def _compose(machine: Machine, numbers: tuple[int, ...]) -> None:
     machine.need(2)
-    value, target = machine.pop_continuation(), machine.pop_continuation().with_data()
-    for number in numbers:
-        target.define(number, value)
-    machine.stack.append(target)
+    value, target = machine.pop_continuation(), machine.pop_continuation()
+    machine.stack.append(target.saving(dict.fromkeys(numbers, value)))
 
 
 @step("{way}", way={"ATEXIT": (0, (0,)), "ATEXITALT": (1, (1,)), "SETEXITALT": (1, (0, 1))})
 def _at_exit(machine: Machine, *, way: tuple[int, tuple[int, ...]]) -> None:
     """Make a continuation that saves registers the return c0 or c1."""
     place, saved = way
-    target = machine.pop_continuation().with_data()
-    for number in saved:
-        target.define(number, machine.c[number])
-    machine.c[place] = target
+    target = machine.pop_continuation()
+    machine.c[place] = target.saving({number: machine.c[number] for number in saved})
 
 
 @step("THENRET{place}", place={"": 0, "ALT": 1})
 def _then_return(machine: Machine, place: int) -> None:
-    target = machine.pop_continuation().with_data()
-    target.define(0, machine.c[place])
-    machine.stack.append(target)
+    machine.stack.append(machine.pop_continuation().saving({0: machine.c[place]}))
 
 
 @step("INVERT")
@@ -236,6 +223,4 @@ def _same_alternative(machine: Machine) -> None:
 @step("SAMEALTSAVE")
 def save_alternative(machine: Machine) -> None:
     """Make c0, which saves c1, the alternative return."""
-    target = machine.c[0].with_data()
-    target.define(1, machine.c[1])
-    machine.c[0] = machine.c[1] = target
+    machine.c[0] = machine.c[1] = machine.c[0].saving({1: machine.c[1]})

@@ -61,12 +61,14 @@ def _call_with(code: Slice, passed: int, returned: int, machine: Machine) -> Con
     return machine.call_with(machine.pop_continuation(), code, passed, returned)
 
 
-@with_code("CALLXVARARGS")
-def _call_variable(code: Slice, machine: Machine) -> Continuation:
+def _pop_counts(machine: Machine) -> tuple[int, int]:
+    """Pop the numbers of arguments and of results; a continuation must be below them."""
     machine.need(3)
     returned = machine.pop_range(_MAX_ARGUMENTS, -1)
-    passed = machine.pop_range(_MAX_ARGUMENTS, -1)
-    return machine.call_with(machine.pop_continuation(), code, passed, returned)
+    return machine.pop_range(_MAX_ARGUMENTS, -1), returned
+
+
+with_code("CALLXVARARGS")(lambda code, machine: _call_with(code, *_pop_counts(machine), machine))
 
 
 maker("JMPXARGS")(lambda passed: lambda machine: machine.jump(machine.pop_continuation(), passed))
@@ -103,19 +105,19 @@ def _call_with_part(code: Slice, passed: int, returned: int, machine: Machine) -
     return machine.jump(target)
 
 
-@with_code("CALLCCVARARGS")
-def _call_with_current_variable(code: Slice, machine: Machine) -> Continuation:
-    machine.need(3)
-    returned = machine.pop_range(_MAX_ARGUMENTS, -1)
-    passed = machine.pop_range(_MAX_ARGUMENTS, -1)
-    return _call_with_part(code, passed, returned, machine)
+with_code("CALLCCVARARGS")(
+    lambda code, machine: _call_with_part(code, *_pop_counts(machine), machine)
+)
 
 
-@with_code("JMPXDATA")
-def _jump_with_code(code: Slice, machine: Machine) -> Continuation:
-    target = machine.pop_continuation()
+@with_code("JMPXDATA", "JMPREFDATA")
+def _jump_with_code(code: Slice, *cell_and_machine: Any) -> Continuation:  # noqa: ANN401
+    """Jump, with the following code on the stack, to a popped continuation, or a cell."""
+    *cells, machine = cell_and_machine
+    target = _open(machine, *cells) if cells else machine.pop_continuation()
     machine.stack.append(code)
-    return machine.jump(target)
+    following: Continuation = machine.jump(target)
+    return following
 
 
 @with_code("RETDATA")
@@ -126,13 +128,6 @@ def _return_code(code: Slice, machine: Machine) -> Continuation:
 
 control("CALLREF")(lambda code, cell: lambda machine: machine.call(_open(machine, cell), code))
 maker("JMPREF")(lambda cell: lambda machine: machine.jump(_open(machine, cell)))
-
-
-@with_code("JMPREFDATA")
-def _jump_ref_with_code(code: Slice, cell: Cell, machine: Machine) -> Continuation:
-    target = _open(machine, cell)
-    machine.stack.append(code)
-    return machine.jump(target)
 
 
 def _enter_method(machine: Machine, number: int, code: Slice | None = None) -> Continuation:
@@ -247,8 +242,8 @@ def _after(machine: Machine, code: Slice, *, ends: bool, breaks: bool) -> Contin
         found: Continuation = machine.take_code(code, 1)
     else:
         found = machine.c[0]
-    if breaks:
-        found = machine.with_break(found.with_data())
+    if breaks:  # it is the alternative return, too: ``c1_envelope``
+        machine.c[1] = found = found.saving({1: machine.c[1]})
     return found
 
 
@@ -332,13 +327,10 @@ step("THROW{argument}ANY{when}", argument=_ARGUMENT, when={**WHEN, "": None})(pa
 def _try(code: Slice, passed: int = -1, returned: int = -1) -> Step:
     def run(machine: Machine) -> Continuation:
         machine.need(max(passed, 0) + 2)
-        handler = machine.pop_continuation().with_data()
-        target = machine.pop_continuation()
+        handler, target = machine.pop_continuation(), machine.pop_continuation()
         old = machine.c[2]
         current = machine.take_code(code, 7, passed, returned)
-        handler.define(2, old)
-        handler.define(0, current)
-        machine.c[0], machine.c[2] = current, handler
+        machine.c[0], machine.c[2] = current, handler.saving({2: old, 0: current})
         return machine.jump(target)
 
     return run

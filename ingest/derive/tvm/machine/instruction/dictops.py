@@ -12,12 +12,14 @@ from tonlake.ingest.derive.tvm.machine.code import KEEPS, QUIET, maker, step, wi
 from tonlake.ingest.derive.tvm.machine.continuation import Continuation, Ordinary
 from tonlake.ingest.derive.tvm.machine.dictionary import Content
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
-from tonlake.ingest.derive.tvm.machine.instruction.number import fits_signed, fits_unsigned
-from tonlake.ingest.derive.tvm.machine.state import NAN, Machine
+from tonlake.ingest.derive.tvm.machine.instruction.number import fits
+from tonlake.ingest.derive.tvm.machine.state import Machine
 
 _MAX_BITS = 1023
-_SIGNED_BITS, _UNSIGNED_BITS = 257, 256
 _KIND = {"": "", "I": "I", "U": "U"}
+_MOST_BITS = {"": _MAX_BITS, "I": 257, "U": 256}
+"""Most bits of a key, by its kind."""
+
 _FORM = {"": "", "REF": "REF"}
 _MODE = {mode.upper(): mode for mode in (tree.SET, tree.REPLACE, tree.ADD)}
 
@@ -27,8 +29,7 @@ def _pop_key(machine: Machine, kind: str, bits: int) -> int | None:
     if not kind:
         return machine.pop_slice().peek(bits)
     value = machine.pop_finite()
-    fits = fits_signed if kind == "I" else fits_unsigned
-    return value & (1 << bits) - 1 if fits(value, bits) else None
+    return value & (1 << bits) - 1 if fits(value, bits, signed=kind == "I") else None
 
 
 def _pop_dictionary(machine: Machine, most: int = _MAX_BITS) -> tuple[int, Cell | None]:
@@ -41,8 +42,7 @@ def _pop_key_and_value(machine: Machine, kind: str, bits: int, form: str) -> tup
     """Pop a key that must fit, then the value to set; ``form`` OPT allows null."""
     if kind:
         number = machine.pop_int()
-        fits = fits_signed if kind == "I" else fits_unsigned
-        if number is NAN or not fits(number, bits):  # type: ignore[arg-type]
+        if not fits(number, bits, signed=kind == "I"):
             raise VmError(Exit.RANGE_CHECK)
         return number & (1 << bits) - 1, _pop_value(machine, form)  # type: ignore[operator]
     part = machine.pop_slice()
@@ -166,8 +166,7 @@ def _leave_pair(
 )
 def _get_extreme(machine: Machine, kind: str, form: str, *, last: bool, removes: bool) -> None:
     machine.need(2)
-    most = {"": _MAX_BITS, "I": _SIGNED_BITS, "U": _UNSIGNED_BITS}[kind]
-    bits, root = _pop_dictionary(machine, most)
+    bits, root = _pop_dictionary(machine, _MOST_BITS[kind])
     found = tree.find_extreme(machine, root, bits, last=last, signed=kind == "I")
     if removes:
         made = root
@@ -185,13 +184,11 @@ def _get_extreme(machine: Machine, kind: str, form: str, *, last: bool, removes:
 )
 def _get_nearest(machine: Machine, kind: str, *, up: bool, equal: bool) -> None:
     machine.need(3)
-    most = {"": _MAX_BITS, "I": _SIGNED_BITS, "U": _UNSIGNED_BITS}[kind]
-    bits, root = _pop_dictionary(machine, most)
+    bits, root = _pop_dictionary(machine, _MOST_BITS[kind])
     signed = kind == "I"
     if kind:
         number = machine.pop_finite()
-        fits = (fits_signed if signed else fits_unsigned)(number, bits)
-        if fits:
+        if fits(number, bits, signed=signed):
             key = number & (1 << bits) - 1
         elif (number < 0) is up:  # beyond the near end: the first key in the wanted direction
             found = tree.find_extreme(machine, root, bits, last=not up, signed=signed)
@@ -210,8 +207,7 @@ def _get_nearest(machine: Machine, kind: str, *, up: bool, equal: bool) -> None:
 def _cut(machine: Machine, kind: str, *, remove: bool) -> None:
     machine.need(4)
     bits, root = _pop_dictionary(machine)
-    most = {"": bits, "I": min(bits, _SIGNED_BITS), "U": min(bits, _UNSIGNED_BITS)}[kind]
-    size = machine.pop_range(most)
+    size = machine.pop_range(min(bits, _MOST_BITS[kind]))
     prefix = _pop_key(machine, kind, size)
     if prefix is None:
         raise VmError(Exit.CELL_UNDERFLOW)

@@ -2,6 +2,7 @@
 
 from functools import partial
 from hashlib import sha256, sha512
+from types import NoneType
 from typing import Any, NamedTuple
 
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Reader, Slice
@@ -9,7 +10,7 @@ from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step, with_o
 from tonlake.ingest.derive.tvm.machine.dictionary import find_value
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.instruction.shuffle import extend_tuple
-from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS, NAN, Machine, Nan, Step
+from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS, NAN, Machine, Nan, Step, expect
 
 _NOW, _SEED, _BALANCE, _ADDRESS, _CONFIG, _CODE = 3, 6, 7, 8, 9, 10
 _PREVIOUS, _UNPACKED, _MESSAGE = 13, 14, 17
@@ -37,9 +38,7 @@ def _commit(machine: Machine) -> None:
 
 
 def _index(values: Any, place: int) -> Any:  # noqa: ANN401 - stack values
-    if values.__class__ is not tuple:
-        raise VmError(Exit.TYPE_CHECK)
-    if place >= len(values):
+    if place >= len(expect(values, tuple)):
         raise VmError(Exit.RANGE_CHECK)
     return values[place]
 
@@ -84,10 +83,7 @@ for _place, _name in enumerate(("PREVMCBLOCKS", "PREVKEYBLOCK", "PREVMCBLOCKS_10
 
 
 def _get_seed(machine: Machine) -> bytes:
-    seed = get_parameter(machine, _SEED)
-    if seed.__class__ is not int:
-        raise VmError(Exit.TYPE_CHECK)
-    return to_octets(seed)
+    return to_octets(expect(get_parameter(machine, _SEED), int))
 
 
 def _set_seed(machine: Machine, seed: bytes) -> None:
@@ -143,15 +139,9 @@ def to_octets(value: int | Nan) -> bytes:
 step("CONFIGDICT")(lambda machine: machine.stack.extend((get_parameter(machine, _CONFIG), 32)))
 
 
-def _check_root(value: Any) -> Cell | None:  # noqa: ANN401 - a stack value
-    if value is not None and value.__class__ is not Cell:
-        raise VmError(Exit.TYPE_CHECK)
-    return value
-
-
 def _find_config_parameter(machine: Machine) -> Cell | None:
     number = machine.pop_int()
-    root = _check_root(get_parameter(machine, _CONFIG))
+    root = expect(get_parameter(machine, _CONFIG), Cell, NoneType)
     if number is NAN or not -(1 << 31) <= number < 1 << 31:  # type: ignore[operator]
         return None
     found = find_value(machine, root, number & 0xFFFFFFFF, 32)  # type: ignore[operator]
@@ -171,12 +161,9 @@ def _push_config_parameter(machine: Machine) -> None:
 step("CONFIGOPTPARAM")(lambda machine: machine.stack.append(_find_config_parameter(machine)))
 
 
-def _get_unpacked(machine: Machine, place: int) -> Slice:
-    """Return a parameter that c7 holds unpacked."""
-    found = _index(get_parameter(machine, _UNPACKED), place)
-    if found.__class__ is not Slice:
-        raise VmError(Exit.TYPE_CHECK)
-    return found
+def _get_unpacked(machine: Machine, place: int, *others: type) -> Any:  # noqa: ANN401
+    """Return a parameter that c7 holds unpacked: a slice, or one of the other types."""
+    return expect(_index(get_parameter(machine, _UNPACKED), place), Slice, *others)
 
 
 @step("GLOBALID")
@@ -239,13 +226,10 @@ def _storage_fee(machine: Machine) -> None:
     seconds = machine.pop_range(_MAX_UINT63)
     bits = machine.pop_range(_MAX_UINT63)
     cells = machine.pop_range(_MAX_UINT63)
-    machine.reads_more = True
-    found = _index(get_parameter(machine, _UNPACKED), _STORAGE)
+    found = _get_unpacked(machine, _STORAGE, NoneType)
     if found is None:
         machine.stack.append(0)
         return
-    if found.__class__ is not Slice:
-        raise VmError(Exit.TYPE_CHECK)
     fields = Reader(found)
     if fields.uint(8) != 0xCC:  # noqa: PLR2004 - StoragePrices
         raise VmError(Exit.CELL_UNDERFLOW)
@@ -281,7 +265,7 @@ def _original_forward_fee(machine: Machine) -> None:
 @step("GETEXTRABALANCE")
 def _extra_balance(machine: Machine) -> None:
     number = machine.pop_range((1 << 32) - 1)
-    root = _check_root(_index(get_parameter(machine, _BALANCE), 1))
+    root = expect(_index(get_parameter(machine, _BALANCE), 1), Cell, NoneType)
     before = machine.gas
     found = find_value(machine, root, number, 32)
     machine.free_extra -= 1

@@ -229,15 +229,13 @@ def _validate(machine: Machine, *, quiet: bool) -> None:
         raise VmError(Exit.RANGE_CHECK)
 
 
-@step(
-    "RIST255_{quiet}{apply}", quiet=QUIET, apply={"ADD": ristretto.add, "SUB": ristretto.subtract}
-)
-def _combine(machine: Machine, apply: Callable[[int, int], int | None], *, quiet: bool) -> None:
+@step("RIST255_{quiet}{sign}", quiet=QUIET, sign={"ADD": 1, "SUB": -1})
+def _combine(machine: Machine, sign: int, *, quiet: bool) -> None:
     machine.need(2)
     other, one = machine.pop_int(), machine.pop_int()
     machine.use(_ADD_GAS)
-    are_numbers = one.__class__ is int and other.__class__ is int
-    _leave(machine, apply(one, other) if are_numbers else None, quiet=quiet)  # type: ignore[arg-type]
+    are_numbers = isinstance(one, int) and isinstance(other, int)
+    _leave(machine, ristretto.add(one, other, sign) if are_numbers else None, quiet=quiet)  # type: ignore[arg-type]
 
 
 @step("RIST255_{quiet}MUL", quiet=QUIET)

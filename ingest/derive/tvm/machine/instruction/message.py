@@ -11,7 +11,7 @@ from tonlake.ingest.derive.tvm.machine.instruction.environment import (
     round_up,
 )
 from tonlake.ingest.derive.tvm.machine.instruction.number import signed_size
-from tonlake.ingest.derive.tvm.machine.state import NAN, Machine
+from tonlake.ingest.derive.tvm.machine.state import NAN, Machine, expect
 
 _NONE, _EXTERN, _STD, _VAR = range(4)
 _NO_ANYCAST_SINCE = 10
@@ -318,7 +318,7 @@ def _change_library(machine: Machine, *, has_code: bool) -> None:
 
 _ONLY_FEE, _MAX_MODE = 1024, 255
 _WITH_MESSAGE_VALUE, _WITH_BALANCE = 64, 128
-_ADDRESS, _BALANCE, _MESSAGE_VALUE, _UNPACKED, _SIZE_LIMITS = 8, 7, 11, 14, 6
+_ADDRESS, _BALANCE, _MESSAGE_VALUE = 8, 7, 11
 _MAX_CELLS = 1 << 13
 _EXTRA_OUTSIDE_SINCE = 10
 """Global version since which extra currencies do not count as part of the message."""
@@ -508,9 +508,7 @@ def _count_below(machine: Machine, message: _Message, cell: Cell) -> Measure:
 
 def _find_fee(machine: Machine, message: _Message, cell: Cell, mode: int) -> int:
     """Return the fees of sending a message, in nanoton."""
-    own = get_parameter(machine, _ADDRESS)
-    if own.__class__ is not Slice:
-        raise VmError(Exit.TYPE_CHECK)
+    own = expect(get_parameter(machine, _ADDRESS), Slice)
     mine = parse_address(machine, own)
     is_masterchain = message.workchain == -1 or (
         mine is not None and mine.workchain == -1 and mine.kind >= _STD

@@ -306,13 +306,12 @@ def signed_size(value: int) -> int:
     return (value if value > 0 else ~value).bit_length() + 1
 
 
-def fits_signed(value: int, bits: int) -> bool:
-    """Return whether a number fits ``bits`` bits in two's complement."""
-    return -(1 << bits >> 1) <= value < max(1 << bits >> 1, 1)
-
-
-def fits_unsigned(value: int, bits: int) -> bool:
-    """Return whether a number fits ``bits`` bits without a sign."""
+def fits(value: Number, bits: int, *, signed: bool) -> bool:
+    """Return whether a number fits ``bits`` bits, in two's complement if ``signed``."""
+    if not isinstance(value, int):
+        return False
+    if signed:
+        return -(1 << bits >> 1) <= value < max(1 << bits >> 1, 1)
     return value >= 0 and not value >> bits
 
 
@@ -322,8 +321,7 @@ _UNSIGNED = {"": True, "U": False}
 @numbered("{quiet}{signed}FITS", "{quiet}{signed}FITSX", _MAX_BITS, quiet=QUIET, signed=_UNSIGNED)
 def _check_fits(machine: Machine, bits: int, *, signed: bool, quiet: bool) -> None:
     value = machine.pop_int()
-    fits = fits_signed if signed else fits_unsigned
-    _leave(machine, value if value is not NAN and fits(value, bits) else NAN, quiet=quiet)  # type: ignore[arg-type]
+    _leave(machine, value if fits(value, bits, signed=signed) else NAN, quiet=quiet)
 
 
 @step("{quiet}{signed}BITSIZE", quiet=QUIET, signed=_UNSIGNED)

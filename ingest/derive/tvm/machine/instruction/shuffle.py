@@ -4,11 +4,12 @@ The table names registers of PUXC and the like as Fift does: as they are before 
 """
 
 from functools import partial
+from types import NoneType
 from typing import Any
 
 from tonlake.ingest.derive.tvm.machine.code import OPCODES, WHEN, maker, numbered, step
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
-from tonlake.ingest.derive.tvm.machine.state import MAX_TUPLE, Machine, Step
+from tonlake.ingest.derive.tvm.machine.state import MAX_TUPLE, Machine, Step, expect
 
 _WIDE_SINCE = 4
 """Global version since which depths of the stack may exceed 255."""
@@ -108,11 +109,9 @@ maker("PUXC")(lambda x, y: _chain(_push(x), _swap, _exchange_top(y + 1)))
 maker("XCPUXC")(lambda x, y, z: _chain(_exchange(1, x), _push(y), _swap, _exchange_top(z + 1)))
 
 
-@maker("PUXC2")
-def _push_exchange_two(x: int, y: int, z: int) -> Step:
-    return _chain(_push(x), _exchange(0, 2), _exchange(1, y + 1), _exchange_top(z + 1))
-
-
+maker("PUXC2")(
+    lambda x, y, z: _chain(_push(x), _exchange(0, 2), _exchange(1, y + 1), _exchange_top(z + 1))
+)
 maker("PUXCPU")(lambda x, y, z: _chain(_push(x), _swap, _exchange_top(y + 1), _push(z + 1)))
 maker("PU2XC")(lambda x, y, z: _chain(_push(x), _swap, _push(y + 1), _swap, _exchange_top(z + 2)))
 
@@ -291,13 +290,6 @@ def _make_tuple(machine: Machine, count: int) -> None:
     _push_tuple(machine, values)
 
 
-def _pop_maybe_tuple(machine: Machine) -> tuple[Any, ...] | None:
-    value = machine.stack.pop()
-    if value is not None and value.__class__ is not tuple:
-        raise VmError(Exit.TYPE_CHECK)
-    return value
-
-
 @numbered("INDEX", "INDEXVAR", 254)
 def _index(machine: Machine, place: int) -> None:
     values = machine.pop_tuple()
@@ -308,7 +300,7 @@ def _index(machine: Machine, place: int) -> None:
 
 @numbered("INDEXQ", "INDEXVARQ", 254)
 def _index_quietly(machine: Machine, place: int) -> None:
-    values = _pop_maybe_tuple(machine) or ()
+    values = expect(machine.stack.pop(), tuple, NoneType) or ()
     machine.stack.append(values[place] if place < len(values) else None)
 
 
@@ -336,7 +328,7 @@ def extend_tuple(values: tuple[Any, ...] | None, place: int, value: Any) -> tupl
 def _set_index_quietly(machine: Machine, place: int) -> None:
     machine.need(2)
     value = machine.stack.pop()
-    values = _pop_maybe_tuple(machine)
+    values = expect(machine.stack.pop(), tuple, NoneType)
     if place >= MAX_TUPLE:
         raise VmError(Exit.RANGE_CHECK)
     made = extend_tuple(values, place, value)
