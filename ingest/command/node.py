@@ -10,12 +10,16 @@ from tonlake.lake.command.argument import Folder
 NODE_VARIABLE = "TONLAKE_NODE"
 """The environment variable with the node's folder, for commands without ``--node``."""
 
-node_option = click.option(
-    "--node",
-    type=Folder(),
-    envvar=NODE_VARIABLE,
-    show_envvar=True,
-    help="Database folder of a TON node (read only).",
+node_option, required_node_option = (
+    click.option(
+        "--node",
+        type=Folder(),
+        required=required,
+        envvar=NODE_VARIABLE,
+        show_envvar=True,
+        help="Database folder of a TON node (read only).",
+    )
+    for required in (False, True)
 )
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
-from tonlake.ingest.command.node import NODE_VARIABLE
+from tonlake.ingest.command.node import required_node_option
 from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.baseline import (
@@ -27,7 +27,7 @@ from tonlake.ingest.source.node.celldb import open_celldb
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.node.statefile import CellDbStates, StateFiles, StateStore
 from tonlake.ingest.source.origin import Origin
-from tonlake.lake.command.argument import Folder, make_lake_option
+from tonlake.lake.command.argument import make_lake_option
 from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.index.builder.rebuild import rebuild_index
@@ -50,14 +50,7 @@ resumes where it was stopped.
 
 
 @click.command("ingest-state", epilog=EXAMPLES)
-@click.option(
-    "--node",
-    type=Folder(),
-    required=True,
-    envvar=NODE_VARIABLE,
-    show_envvar=True,
-    help="Database folder of a TON node (read only).",
-)
+@required_node_option
 @make_lake_option("lake")
 @click.option(
     "--at", type=click.IntRange(min=1), help="Masterchain block after which the state is read."

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.dataset.day import Day
 from tonlake.ingest.dataset.files import DataSet
-from tonlake.ingest.decode.block.header import sign_shard
+from tonlake.ingest.decode.block.header import find_child, find_parent
 from tonlake.ingest.decode.piece import Hole, Piece
 from tonlake.ingest.decode.rows import Row
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline, Progress
@@ -114,20 +114,6 @@ class Tops:
                 self._tops.pop((workchain, parent), None)
         self._tops[workchain, shard] = Top(*(block[name] for name in Top._fields))
         return found
-
-
-def find_parent(shard: int) -> int:
-    """Return the shard that was split into this one and its sibling."""
-    number = shard & _MASK
-    lowest = number & -number
-    return sign_shard((number - lowest if number & lowest << 1 else number + lowest) & _MASK)
-
-
-def find_child(shard: int, *, right: bool) -> int:
-    """Return one of the shards that were merged into this one."""
-    number = shard & _MASK
-    half = (number & -number) >> 1
-    return sign_shard(number + half if right else number - half)
 
 
 class DayReport(msgspec.Struct):

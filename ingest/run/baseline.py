@@ -73,10 +73,6 @@ class StateReader:
         """Close the lake and all stores."""
         self._open.close()
 
-    def write_elsewhere(self) -> Callable[[StateTask], Part]:
-        """Return ``write`` for worker processes, which keep stores of their own open."""
-        return partial(_write_in_worker, self.lake_dir, self.folder, self.baseline)
-
     def write(self, task: StateTask, store: CellStore | None = None) -> Part:
         """Write a part unless a previous run did, and return it; ``store`` is an open store."""
         known = self.folder.read(task.number)
@@ -173,7 +169,12 @@ def ingest_state(
         store, named = choose_states(source, stores, lake_dir, state, at)
         accounts = "active" if only_active else "all"
         baseline = Baseline(state.ranges[0][0] - 1, named.mc_seqno, accounts)
-        read_states(store, named, lake_dir, state, baseline, settings, workers, on_progress)
+        with (
+            open_parts(lake_dir, state, settings.lake, baseline, named) as folder,
+            closing(StateReader(lake_dir, folder, baseline)) as reader,
+        ):
+            parts = list(_Reading(reader, state, workers).read(store, named, on_progress))
+            commit_baseline(lake_dir, state, baseline, folder, parts)
         state = read_state(lake_dir)
     found = state.baseline
     if isinstance(found, msgspec.UnsetType):
@@ -190,25 +191,6 @@ def ingest_state(
     for file in list_baseline_files(read_state(lake_dir), *TABLES):
         rows[file.table] = rows.get(file.table, 0) + file.rows
     return BaselineReport(found.mc_seqno, found.state_mc_seqno, found.accounts, is_new, rows)
-
-
-def read_states(
-    store: StateStore,
-    named: NamedStates,
-    lake_dir: Path,
-    state: LogState,
-    baseline: Baseline,
-    settings: IngestSections,
-    workers: Workers | None,
-    on_progress: Callable[[BaselineProgress], None] = lambda _progress: None,
-) -> None:
-    """Commit all rows of the states in ``named`` as the baseline; raise as ``ingest_state``."""
-    with (
-        open_parts(lake_dir, state, settings.lake, baseline, named) as folder,
-        closing(StateReader(lake_dir, folder, baseline)) as reader,
-    ):
-        parts = list(_Reading(reader, state, workers).read(store, named, on_progress))
-        commit_baseline(lake_dir, state, baseline, folder, parts)
 
 
 def lacks_baseline(state: LogState) -> bool:
@@ -293,13 +275,15 @@ class _Reading:
 
     def _read_accounts(self, opened: OpenState) -> Iterator[tuple[Part, float]]:
         """Yield the parts of one shard, each with the share of its accounts read so far."""
-        at = opened.top.describe(self._reader.baseline.mc_seqno)
+        reader = self._reader
+        at = opened.top.describe(reader.baseline.mc_seqno)
+        write = partial(_write_in_worker, reader.lake_dir, reader.folder, reader.baseline)
         for order, each in enumerate(opened.parts):
             branches = cut_branches(each.store, each.accounts)
             tasks = [StateTask(next(self._numbers), branch, at, each.reopen) for branch in branches]
-            parts: Iterator[Part] = (self._reader.write(task, each.store) for task in tasks)
+            parts: Iterator[Part] = (reader.write(task, each.store) for task in tasks)
             if self._workers is not None and len(tasks) > 1:
-                parts = self._workers.map(self._reader.write_elsewhere(), tasks)
+                parts = self._workers.map(write, tasks)
             for done, part in enumerate(parts, 1):
                 self._accounts += part.accounts
                 yield part, (order + done / len(tasks)) / len(opened.parts)

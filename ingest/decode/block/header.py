@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.blocks import MASTERCHAIN_SHARD, BlockId
 from tonlake.ingest.decode.block.message import sign_int32
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.slice import CellSlice
@@ -25,6 +25,7 @@ from tonlake.ingest.errors import DecodeError
 SHARD_PREFIX_MAX_BITS = 60
 """ShardIdent.shard_pfx_bits:(#<= 60)."""
 
+_SHARD_MASK = (1 << 64) - 1
 _BLOCK_TAG = 0x11EF55AA
 _INFO_TAG = 0x9BC7A987
 _EXTRA_TAG = 0x4A33F6FD
@@ -140,6 +141,20 @@ def sign_shard(shard: int) -> int:
     return shard - (1 << 64) if shard >> 63 else shard
 
 
+def find_parent(shard: int) -> int:
+    """Return the shard that was split into this one and its sibling; both are signed."""
+    number = shard & _SHARD_MASK
+    lowest = number & -number
+    return sign_shard(number - lowest | lowest << 1)
+
+
+def find_child(shard: int, *, right: bool = False) -> int:
+    """Return the left or the right shard of those that were merged into this one."""
+    number = shard & _SHARD_MASK
+    half = (number & -number) >> 1
+    return sign_shard(number + half if right else number - half)
+
+
 def read_own_info(tree: CellTree, cell: int) -> tuple[dict[str, Any], CellSlice]:
     """Read the bits of BlockInfo; return its fields, and the slice at its references."""
     info = tree.slice(cell)
@@ -169,22 +184,18 @@ def read_info(tree: CellTree, cell: int) -> dict[str, Any]:
 def _read_previous(tree: CellTree, cell: int, row: dict[str, Any]) -> dict[str, Any]:
     """Read BlkPrevInfo; the shards of the parents follow from the block's own shard."""
     names = ("seqno", "root_hash", "file_hash")
-    previous = tree.slice(cell)
-    shard = row["shard"] & 0xFFFFFFFFFFFFFFFF
-    mark = shard & -shard
+    previous, shard = tree.slice(cell), row["shard"]
     right: tuple[Any, ...] = (None, None, None)
-    found = {"prev_shard": row["shard"], "prev2_shard": None}
+    found = {"prev_shard": shard, "prev2_shard": None}
     if row["after_merge"]:
-        left = _read_block_ref(tree.slice(previous.load_ref()))
-        right = _read_block_ref(tree.slice(previous.load_ref()))
-        found["prev_shard"] = sign_shard(shard - (mark >> 1))
-        found["prev2_shard"] = sign_shard(shard + (mark >> 1))
+        left, right = (_read_block_ref(tree.slice(previous.load_ref())) for _ in range(2))
+        found = {"prev_shard": find_child(shard), "prev2_shard": find_child(shard, right=True)}
     else:
         left = _read_block_ref(previous)
         if row["after_split"]:
-            if mark >> 63:
+            if shard == MASTERCHAIN_SHARD:
                 raise DecodeError("block info: after_split in a shard that was never split")
-            found["prev_shard"] = sign_shard(shard - mark | mark << 1)
+            found["prev_shard"] = find_parent(shard)
     found |= {f"prev_{name}": value for name, value in zip(names, left, strict=True)}
     return found | {f"prev2_{name}": value for name, value in zip(names, right, strict=True)}
 

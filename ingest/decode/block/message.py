@@ -22,6 +22,7 @@ from tonlake.ingest.decode.cell.slice import EXOTIC_BIT
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
 from tonlake.ingest.errors import DecodeError
+from tonlake.lake.schema import MESSAGES
 
 INT64_MAX = (1 << 63) - 1
 _CURRENCY_ID_BITS = 32
@@ -125,6 +126,8 @@ def _read_internal(value: int, left: int, *, is_std: bool) -> Address:
 
 Message = tuple[Any, ...]
 
+_COLUMNS = MESSAGES.names[MESSAGES.names.index("msg_hash") :]
+
 EXTRA_FLAGS_VERSION = 12
 """Global version from which int_msg_info has extra_flags in place of ihr_fee."""
 
@@ -158,6 +161,10 @@ class MessageDecoder:
         if known is None:
             known = self._known[cell] = self._decode(cell)
         return known
+
+    def decode_row(self, cell: int) -> dict[str, Any]:
+        """Return the columns of a message cell by name; raise as ``decode``."""
+        return dict(zip(_COLUMNS, self.decode(cell), strict=True))
 
     def _decode(self, cell: int) -> Message:
         tree = self._tree

@@ -19,7 +19,7 @@ from tonlake.ingest.derive.action.body import (
     read_comment,
 )
 from tonlake.ingest.derive.action.interface import Interfaces, show_address
-from tonlake.ingest.derive.action.model import CELL_COLUMNS, Message, Node, Trace, Transaction
+from tonlake.ingest.derive.action.model import Message, Node, Trace, Transaction
 from tonlake.ingest.derive.action.pattern import NEW_BOUNCE_OPCODE, UNREADABLE
 from tonlake.ingest.derive.action.protocol import jetton, telegram
 from tonlake.ingest.derive.action.row import Action, make_action, name_action
@@ -227,7 +227,7 @@ def _list_actions(tree: CellTree, last: int | None) -> Iterator[int]:
 
 
 def _read_message(decoder: MessageDecoder, cell: int, account: str) -> Message:
-    row = dict(zip(CELL_COLUMNS, decoder.decode(cell), strict=True))
+    row = decoder.decode_row(cell)
     opcode = row["opcode"]
     return Message(
         msg_hash=row["msg_hash"],

@@ -20,13 +20,7 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.decode.rows import without_collector
 from tonlake.ingest.derive.action.classifier import classify
-from tonlake.ingest.derive.action.gathering import (
-    Asked,
-    FindKnown,
-    KnownContracts,
-    find_nothing,
-    gather_sources,
-)
+from tonlake.ingest.derive.action.gathering import Asked, FindKnown, KnownContracts, gather_sources
 from tonlake.ingest.derive.action.interface import Facts, Interfaces
 from tonlake.ingest.derive.action.model import Trace
 from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
@@ -83,7 +77,10 @@ class Classification(NamedTuple):
 
 
 def classify_traces(
-    traces: pa.Table, rows: Rows, find_known: FindKnown = find_nothing, spread: Spread = HERE
+    traces: pa.Table,
+    rows: Rows,
+    find_known: FindKnown = lambda _asked: {},
+    spread: Spread = HERE,
 ) -> Classification:
     """Classify complete traces.
 

@@ -181,11 +181,6 @@ _QUERIES = {
 """Queries for the newest row of each account up to the block of the lookup."""
 
 
-def find_nothing(_asked: set[Asked]) -> Mapping[Asked, Facts]:
-    """Return no facts: only those of the trace itself are used."""
-    return {}
-
-
 class KnownContracts:
     """A lake, and the rows of a range that is about to be committed to it."""
 

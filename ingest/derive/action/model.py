@@ -10,10 +10,6 @@ from functools import cached_property
 import msgspec
 
 from tonlake.ingest.derive.action.body import Body, read_body
-from tonlake.lake.schema import MESSAGES
-
-CELL_COLUMNS = MESSAGES.names[MESSAGES.names.index("msg_hash") :]
-"""Columns of ``messages`` as MessageDecoder returns them."""
 
 _RECORDED = {
     "extra_currencies": "value_extra_currencies",

@@ -28,7 +28,6 @@ from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, NotAccepted
 from tonlake.ingest.derive.tvm.machine.instruction.environment import round_up
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.lake.account import MASTERCHAIN, AccountId
-from tonlake.lake.schema import MESSAGES
 
 Row = dict[str, Any]
 
@@ -147,19 +146,17 @@ class _Trace:
 _OUT_KEY_BITS = 15
 _EXT_IN = 0b10
 _ADDR_NONE, _ADDR_STD = 0b00, 0b100
-_OWN_COLUMNS = MESSAGES.names[MESSAGES.names.index("msg_hash") :]
 
 
 def read_message(boc: bytes) -> dict[str, Any]:
     """Return the columns of ``messages`` from ``msg_hash`` on; raise BocError or DecodeError."""
     tree = parse_boc(boc)
     try:
-        columns = MessageDecoder(tree, None).decode(tree.roots[0])
+        return MessageDecoder(tree, None).decode_row(tree.roots[0])
     except (BocError, DecodeError) as error:
         raise DecodeError(f"the cell is not a message: {error}") from error
     except (ValueError, IndexError) as error:
         raise DecodeError("the cell is not a message: it ends too early") from error
-    return dict(zip(_OWN_COLUMNS, columns, strict=True))
 
 
 def read_destination(boc: bytes) -> AccountId:

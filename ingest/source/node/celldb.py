@@ -112,8 +112,7 @@ def open_celldb(db_dir: Path) -> CellDb:
 
 def read_state_entry(value: bytes) -> tuple[BlockId, bytes]:
     """Read a boxed ``db.celldb.value``: a block, and the root hash of the state after it."""
-    reader = TlReader(value, f"{NAME}: db.celldb.value")
-    reader.read_constructor(CELLDB_VALUE)
+    reader = TlReader(value, f"{NAME}: db.celldb.value", CELLDB_VALUE)
     block_id = reader.read_block_id()
     reader.read_bytes(2 * HASH_BYTES)  # the states before and after it in a list
     return block_id, reader.read_bytes(HASH_BYTES)

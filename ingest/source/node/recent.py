@@ -68,14 +68,14 @@ class TemporaryPackage(Slice):
         place = self.locate(block_id, 0, tl.CANDIDATE_REF_KEY)
         if place is None:
             return None
-        found = tl.TlReader(read_candidate_entry(place, block_id, "candidateref"), "candidateref")
-        found.read_constructor(tl.CANDIDATE_ID)
+        entry = read_candidate_entry(place, block_id, "candidateref")
+        found = tl.TlReader(entry, "candidateref", tl.CANDIDATE_ID)
         file_key = tl.pack_constructor(tl.CANDIDATE_KEY) + found.data[found.position :]
         place = self.locate_file(file_key, block_id, 0)
         if place is None:
             return None
-        found = tl.TlReader(read_candidate_entry(place, block_id, "candidate"), "candidate")
-        found.read_constructor(tl.CANDIDATE)
+        entry = read_candidate_entry(place, block_id, "candidate")
+        found = tl.TlReader(entry, "candidate", tl.CANDIDATE)
         found.read_bytes(tl.PUBLIC_KEY_BYTES + tl.BLOCK_ID_BYTES)
         return found.read_text()
 

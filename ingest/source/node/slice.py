@@ -76,8 +76,7 @@ def pack_handle_key(block_id: BlockId) -> bytes:
 
 def unpack_handle_key(key: bytes, what: str) -> BlockId:
     """Return the block id in the key of a handle; ``what`` names the store in errors."""
-    reader = tl.TlReader(key, f"{what}: key of a handle")
-    reader.read_constructor(tl.BLOCK_HANDLE_KEY)
+    reader = tl.TlReader(key, f"{what}: key of a handle", tl.BLOCK_HANDLE_KEY)
     block_id = reader.read_block_id()
     reader.expect_end()
     return block_id
@@ -90,8 +89,7 @@ def pack_handle_prefix(workchain: int, shard: int, seqno: int) -> bytes:
 
 def read_handle(data: bytes, what: str) -> BlockHandle:
     """Read a boxed ``db.block.info``; ``what`` names the value in errors."""
-    reader = tl.TlReader(data, what)
-    reader.read_constructor(tl.BLOCK_INFO)
+    reader = tl.TlReader(data, what, tl.BLOCK_INFO)
     block_id, flags = reader.read_block_id(), reader.read_uint()
     before = tuple([reader.read_block_id() for flag in _PREV if flag & flags])
     reader.read_bytes(sum([size for flag, size in _SKIPPED if flag & flags]))
@@ -187,8 +185,7 @@ class Slice:
         value = self.store.get(_LT_DESC_KEY.pack(tl.LT_DESC_KEY, MASTERCHAIN, MASTERCHAIN_SHARD))
         if value is None:
             return None
-        reader = tl.TlReader(value, f"{self.store.name}: db.lt.desc.value")
-        reader.read_constructor(tl.LT_DESC_VALUE)
+        reader = tl.TlReader(value, f"{self.store.name}: db.lt.desc.value", tl.LT_DESC_VALUE)
         _first_index, _last_index = reader.read_int(), reader.read_int()
         return reader.read_int()
 
@@ -375,8 +372,7 @@ class GlobalIndex:
         value = self.store.get(tl.pack_constructor(tl.INDEX_KEY))
         if value is None:
             raise SourceError(f"{self.store.name}: no list of packages: an empty node?")
-        reader = tl.TlReader(value, f"{self.store.name}: db.files.index")
-        reader.read_constructor(tl.INDEX_VALUE)
+        reader = tl.TlReader(value, f"{self.store.name}: db.files.index", tl.INDEX_VALUE)
         self.slice_ids = sorted(reader.read_vector(reader.read_int))
         reader.read_vector(reader.read_int)  # packages of key blocks
         reader.read_vector(reader.read_int)  # temporary packages
@@ -387,8 +383,7 @@ class GlobalIndex:
         value = self.store.get(key)
         if value is None:
             raise SourceError(f"{self.store.name}: slice {slice_id} is listed without a record")
-        reader = tl.TlReader(value, f"{self.store.name}: slice {slice_id}")
-        reader.read_constructor(tl.PACKAGE_VALUE)
+        reader = tl.TlReader(value, f"{self.store.name}: slice {slice_id}", tl.PACKAGE_VALUE)
         found_id, _key, _temp = reader.read_int(), reader.read_bool(), reader.read_bool()
         if found_id != slice_id:
             raise reader.fail(f"the record of slice {found_id}")

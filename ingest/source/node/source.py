@@ -46,9 +46,7 @@ def check_version(store: Store) -> None:
     value = store.get(tl.pack_constructor(tl.DB_VERSION_KEY))
     if value is None:
         return  # written when a node upgrades an old folder; without it the layout is old
-    reader = tl.TlReader(value, f"{store.name}: db.state.dbVersion")
-    reader.read_constructor(tl.DB_VERSION)
-    version = reader.read_int()
+    version = tl.TlReader(value, f"{store.name}: db.state.dbVersion", tl.DB_VERSION).read_int()
     if version != SUPPORTED_VERSION:
         raise SourceError(f"{store.name}: layout {version}; this reader knows {SUPPORTED_VERSION}")
 
@@ -67,9 +65,7 @@ def _read_block(store: Store, key: bytes, constructor: int, what: str) -> BlockI
     value = store.get(key)
     if value is None:
         return None
-    reader = tl.TlReader(value, f"{store.name}: {what}")
-    reader.read_constructor(constructor)
-    return reader.read_block_id()
+    return tl.TlReader(value, f"{store.name}: {what}", constructor).read_block_id()
 
 
 class ShardClient:

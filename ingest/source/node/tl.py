@@ -65,11 +65,13 @@ def pack_constructor(constructor: int) -> bytes:
 class TlReader:
     """Reads consecutive TL values; ``what`` names the bytes in errors (SourceError)."""
 
-    def __init__(self, data: bytes, what: str) -> None:
-        """Start at the first byte of ``data``."""
+    def __init__(self, data: bytes, what: str, constructor: int | None = None) -> None:
+        """Start at the first byte of ``data``, or after the constructor that it must begin with."""
         self.data = data
         self.what = what
         self.position = 0
+        if constructor is not None:
+            self.read_constructor(constructor)
 
     def fail(self, reason: str) -> SourceError:
         """Return an error with ``reason`` and the position in these bytes."""

@@ -18,7 +18,8 @@ from tests.ingest.whole import ingest_node
 from tests.lake.killed import run_killed
 from tonlake.api.settings import Settings
 from tonlake.ingest.dataset.files import FORM, TIMES, DataSet
-from tonlake.ingest.dataset.pipeline import DayReport, Tops, find_child, find_parent, ingest_days
+from tonlake.ingest.dataset.pipeline import DayReport, Tops, ingest_days
+from tonlake.ingest.decode.block.header import find_child, find_parent
 from tonlake.ingest.errors import SourceError
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.verify import verify_lake

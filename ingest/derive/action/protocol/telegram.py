@@ -70,9 +70,7 @@ def find_request(body: CellSlice) -> int | None:
     """Return the opcode of an external request of the owner at the start of a body, or None."""
     if body.bits_left < SIGNATURE_BITS + 32:
         return None
-    behind = body.copy()
-    behind.skip(SIGNATURE_BITS)
-    opcode = behind.load_uint(32)
+    opcode = body.copy().skip(SIGNATURE_BITS).load_uint(32)
     return opcode if opcode in _EXTERNAL else None
 
 

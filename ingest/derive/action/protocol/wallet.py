@@ -17,7 +17,6 @@ from tonlake.ingest.decode.block.message import MessageDecoder
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.action.body import Body
 from tonlake.ingest.derive.action.interface import Interfaces
-from tonlake.ingest.derive.action.model import CELL_COLUMNS
 from tonlake.ingest.derive.action.pattern import Match, call, comment, one_of
 from tonlake.ingest.derive.action.rule import TRANSFER, Draft, rule
 from tonlake.ingest.errors import ActionUnreadable, IngestError
@@ -120,10 +119,10 @@ def _hash_body(requested: Body) -> bytes | None:
     TL-B: message$_ info:CommonMsgInfoRelaxed init:(Maybe ...) body:(Either X ^X).
     """
     try:
-        columns = MessageDecoder(requested.tree, None).decode(requested.cell)
+        row = MessageDecoder(requested.tree, None).decode_row(requested.cell)
     except (IngestError, ValueError, LookupError):
         return None
-    body_hash: bytes | None = dict(zip(CELL_COLUMNS, columns, strict=True))["body_hash"]
+    body_hash: bytes | None = row["body_hash"]
     return body_hash
 
 

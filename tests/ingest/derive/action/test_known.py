@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tests.ingest.whole import read_table
-from tonlake.ingest.derive.action.gathering import KnownContracts, find_nothing
+from tonlake.ingest.derive.action.gathering import KnownContracts
 from tonlake.ingest.derive.action.interface import show_address
 from tonlake.lake.log.state import LogState, read_state
 from tonlake.lake.schema.contract import JETTON_WALLETS, NFT_ITEMS
@@ -58,4 +58,3 @@ def test_texts_that_are_no_address_are_unknown(demo_lake: Path, tmp_path: Path) 
     asked = {("", 5), ("0:12", 5), ("x" * 66, 5), (f"0:{'00' * 32}", 5)}
     for lake, state in ((demo_lake, read_state(demo_lake)), (tmp_path, LogState())):
         assert KnownContracts(lake, LakeSettings(), state).find(asked) == {}
-    assert find_nothing(asked) == {}
