@@ -30,7 +30,7 @@ from tonlake.lake.account import read_hash
 from tonlake.lake.command.argument import LAKE_VARIABLE, Folder
 from tonlake.lake.command.cli import failing_cleanly
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.log.place import Place
+from tonlake.lake.log.place import Place, list_files
 from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import TRACES
 from tonlake.lake.settings import LakeSettings
@@ -125,9 +125,7 @@ def _read_hash(text: str) -> bytes:
 def find_stored(lake_dir: Path, trace_id: bytes) -> tuple[Trace, Interfaces] | None:
     """Return a trace of a lake with its accounts' interfaces; None if it is not in the lake."""
     state = read_state(lake_dir)
-    for file in state.files:
-        if file.table != TRACES.name:
-            continue
+    for file in list_files(state, TRACES.name):
         rows = read_rows(lake_dir, file)
         row = rows.filter(pc.equal(rows["trace_id"], pa.scalar(trace_id, rows["trace_id"].type)))
         if row.num_rows:

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import click
 import msgspec
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as ProgressBar
 
 from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.command.node import choose_node, keep_apart, node_option
@@ -27,7 +25,7 @@ from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import SpanError, choose_span
 from tonlake.lake.command.argument import Folder, FolderOrURL, make_lake_option
-from tonlake.lake.command.cli import describe_error, read_settings
+from tonlake.lake.command.cli import describe_error, progress_bar, read_settings
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
@@ -259,15 +257,13 @@ def _follow(
 @contextmanager
 def show_blocks() -> Iterator[Callable[[Progress], None]]:
     """Show a progress bar on stderr if that is a terminal."""
-    console = Console(stderr=True)
-    columns = (
+    with progress_bar(
         TextColumn("masterchain blocks"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[transactions]:,} transactions"),
         TimeRemainingColumn(),
-    )
-    with ProgressBar(*columns, console=console, disable=not console.is_terminal) as bar:
+    ) as bar:
         task = bar.add_task("ingest", total=None, transactions=0)
 
         def show(progress: Progress) -> None:

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import click
 import msgspec
-from rich.console import Console
 from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as ProgressBar
 
 from tonlake.ingest.command.node import required_node_option
 from tonlake.ingest.decode.rows import give_arrow_its_heap
@@ -28,7 +26,7 @@ from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.node.statefile import CellDbStates, StateFiles, StateStore
 from tonlake.ingest.source.origin import Origin
 from tonlake.lake.command.argument import make_lake_option
-from tonlake.lake.command.cli import failing_cleanly, read_settings
+from tonlake.lake.command.cli import failing_cleanly, progress_bar, read_settings
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.state import LogReader, LogState
@@ -131,15 +129,13 @@ def _open_stores(node: Path) -> Iterator[list[StateStore]]:
 @contextmanager
 def _progress_bar() -> Iterator[Callable[[BaselineProgress], None]]:
     """Show a progress bar on stderr if that is a terminal."""
-    console = Console(stderr=True)
-    columns = (
+    with progress_bar(
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
         TextColumn("{task.fields[accounts]:,} accounts"),
         TimeRemainingColumn(),
-    )
-    with ProgressBar(*columns, console=console, disable=not console.is_terminal) as bar:
+    ) as bar:
         tasks: dict[str, TaskID] = {}
 
         def show(progress: BaselineProgress) -> None:

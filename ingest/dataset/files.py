@@ -164,14 +164,11 @@ class DataSet:
                 found.setdefault(date(*map(int, match.groups())), []).append(path)
         return found
 
-    def _list_files(self, table: str) -> Iterator[str]:
+    def _list_files(self, table: str) -> Iterable[str]:
         if self._storage is not None:
-            yield from (path for path in self._storage.list_files([table]))
-            return
-        for folder in self._list_links(table):
-            yield from (
-                f"{table}/{folder}/{name}" for name in self._list_links(f"{table}/{folder}")
-            )
+            return self._storage.list_files([table])
+        folders = (f"{table}/{name}" for name in self._list_links(table))
+        return [f"{folder}/{name}" for folder in folders for name in self._list_links(folder)]
 
     def _list_links(self, folder: str) -> list[str]:
         assert self._web is not None  # noqa: S101 - the caller has checked it

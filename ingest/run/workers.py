@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from functools import cached_property, partial
+from functools import cache, partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
@@ -259,30 +259,21 @@ def start_workers(
         yield workers
 
 
-class _Worker:
-    """Objects that one worker process keeps open."""
-
-    def __init__(self, lake_dir: Path, open_source: Callable[[], BlockSource]) -> None:
-        self._lake_dir = lake_dir
-        self._open_source = open_source
-
-    @cached_property
-    def source(self) -> BlockSource:
-        return AT_END.enter_context(closing(self._open_source()))
-
-    @cached_property
-    def versions(self) -> VersionRegistry:
-        return VersionRegistry(self.source, LogReader(self._lake_dir))
-
-
-_worker: _Worker | None = None
+_open: Callable[[], tuple[BlockSource, VersionRegistry]] | None = None
+"""Returns what a worker process keeps open."""
 
 
 def _begin(lake_dir: Path, open_source: Callable[[], BlockSource]) -> None:
     """Make this process a worker, which ends with its parent."""
-    global _worker  # noqa: PLW0603 - functions that a worker runs need it
+    global _open  # noqa: PLW0603 - functions that a worker runs need it
     give_arrow_its_heap()
-    _worker = _Worker(lake_dir, open_source)
+
+    @cache
+    def open_once() -> tuple[BlockSource, VersionRegistry]:
+        source = AT_END.enter_context(closing(open_source()))
+        return source, VersionRegistry(source, LogReader(lake_dir))
+
+    _open = open_once
     # Ctrl-C is sent to all processes of a terminal; the parent ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
@@ -297,12 +288,13 @@ def _end_with_parent() -> None:
 
 def _read_part(span: Span, settings: IngestSettings) -> Part:
     """Read and decode the beginning of a span, up to ``PART_BYTES`` of rows."""
-    if _worker is None:
+    if _open is None:
         raise RuntimeError("this process is not a worker")
     outcomes: list[Piece | Hole] = []
     size_bytes, last = 0, span.first - 1
     try:
-        for chunk in read_pieces(_worker.source, span, settings, _worker.versions):
+        source, versions = _open()
+        for chunk in read_pieces(source, span, settings, versions):
             outcomes += chunk
             end = chunk[-1]
             if isinstance(end, Hole):

@@ -76,12 +76,6 @@ def pack_outcome(outcome: Piece | Hole) -> pa.RecordBatch:
     return pa.record_batch([[value] for value in row], schema=SCHEMA)
 
 
-def unpack_outcomes(table: pa.Table) -> Iterator[Piece | Hole]:
-    """Yield the pieces and holes in rows of ``SCHEMA``, by masterchain block."""
-    for _first, size, packed in sorted(iter_tuples(table, SCHEMA.names)):
-        yield pickle.loads(pa.decompress(packed, size, codec="zstd"))  # noqa: S301 - our workers'
-
-
 TASKS_PER_CORE = 2
 """Tasks of one job; the driver holds the results of two jobs at a time."""
 
@@ -115,7 +109,10 @@ class SparkPipeline(Pipeline):
                 table = result.result()
                 if job is not None:
                     result = ahead.submit(self._run_job, job)
-                yield list(unpack_outcomes(table))
+                yield [
+                    pickle.loads(pa.decompress(packed, size, codec="zstd"))  # noqa: S301 - our workers'
+                    for _first, size, packed in sorted(iter_tuples(table, SCHEMA.names))
+                ]
 
     def _run_job(self, span: Span) -> pa.Table:
         from pyspark.sql.functions import col, least, lit  # noqa: PLC0415 - an extra

@@ -9,7 +9,7 @@ from typing import TypeVar
 import click
 import pyarrow as pa
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn
 
 from tonlake.lake.duck.answer import TABLE_ROWS, TEXT_WRITERS, write_parquet, write_table
 from tonlake.lake.errors import LakeError, advise
@@ -51,12 +51,16 @@ def describe_error(error: Exception) -> str:
     return str(error)
 
 
+def progress_bar(*columns: ProgressColumn) -> Progress:
+    """Return a progress bar on stderr, which shows nothing if that is no terminal."""
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, disable=not console.is_terminal)
+
+
 @contextmanager
 def show_progress(noun: str) -> Iterator[Callable[[int, int], None]]:
     """Show a progress bar if stderr is a terminal."""
-    console = Console(stderr=True)
-    columns = (TextColumn(noun), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with progress_bar(TextColumn(noun), BarColumn(), MofNCompleteColumn()) as bar:
         task = bar.add_task(noun, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

@@ -456,11 +456,11 @@ class Signers:
     def __init__(self, read_key_block: Callable[[int], RawBlock | None]) -> None:
         """Start empty."""
         self._read_key_block = read_key_block
-        self._validators: dict[int, list[Validator] | None] = {}
+        self._find = lru_cache(KEYS_KEPT)(self._read)
 
     def forget(self) -> None:
         """Read key blocks again, for example after a roll-back."""
-        self._validators.clear()
+        self._find.cache_clear()
 
     def check(self, block: RawBlock, key_seqno: int) -> bool:
         """Verify the proof of a masterchain block, if any; return whether signatures were verified.
@@ -479,13 +479,6 @@ class Signers:
         except ProofInvalid as error:
             raise DecodeError(str(error)) from error
         return True
-
-    def _find(self, key_seqno: int) -> list[Validator] | None:
-        if key_seqno not in self._validators:
-            if len(self._validators) >= KEYS_KEPT:
-                self._validators.clear()
-            self._validators[key_seqno] = self._read(key_seqno)
-        return self._validators[key_seqno]
 
     def _read(self, key_seqno: int) -> list[Validator] | None:
         block = self._read_key_block(key_seqno)

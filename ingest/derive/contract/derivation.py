@@ -265,8 +265,8 @@ def _list_baseline(state: LogState, scope: Scope) -> dict[Place, list[list[DataF
     parts = []
     for file in states:
         cells = behind.get(file.path)
-        is_pair = cells is not None and cells.table == STATE_CELLS.name
-        parts.append([file, *([cells] if is_pair and cells is not None else []), *blocks])
+        pair = [cells] if cells is not None and cells.table == STATE_CELLS.name else []
+        parts.append([file, *pair, *blocks])
     return dict.fromkeys(places, parts)
 
 

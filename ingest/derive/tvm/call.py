@@ -193,13 +193,8 @@ class Context(msgspec.Struct, frozen=True):
 
 def make_version_param(version: int, capabilities: int = 0) -> bytes:
     """Return ConfigParam 8 with a global version and capabilities."""
-    builder = (
-        CellBuilder()
-        .store_uint(VERSION_TAG, 8)
-        .store_uint(version, 32)
-        .store_uint(capabilities, 64)
-    )
-    return _write(builder)
+    builder = CellBuilder().store_uint(VERSION_TAG, 8).store_uint(version, 32)
+    return serialize_boc(builder.tree, [builder.store_uint(capabilities, 64).end()])
 
 
 def make_context(workchain: int, account: bytes, version: int) -> Context:
@@ -238,10 +233,6 @@ def _read_version(boc: bytes) -> int:
     tree = parse_boc(boc)
     start = tree.slice(tree.roots[0])
     return start.load_uint(32) if start.load_uint(8) == VERSION_TAG else 0
-
-
-def _write(builder: CellBuilder) -> bytes:
-    return serialize_boc(builder.tree, [builder.end()])
 
 
 SUCCESS = frozenset({0, 1})

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -168,7 +169,7 @@ class RecentBlocks:
         self._packages = TemporaryPackages(db_dir, scratch)
         self._proofs = proofs
         self._ids: dict[int, BlockId] = {}
-        self._bundles: dict[int, McBundle] = {}
+        self._open_bundle = lru_cache(BUNDLES_KEPT)(self._read_bundle)
 
     def refresh(self) -> bool:
         """Catch up with the node; return whether anything changed."""
@@ -185,7 +186,7 @@ class RecentBlocks:
         client's block. A block with wrong bytes counts as present: reading it reports the flaw.
         """
         self._ids.clear()
-        self._bundles.clear()
+        self._open_bundle.cache_clear()
         self._packages.retry()
         if client is not None and client.seqno > last:
             self._walk_back(client, last)
@@ -204,13 +205,7 @@ class RecentBlocks:
     def read_bundle(self, mc_seqno: int) -> McBundle | None:
         """Return a masterchain block with the shard blocks it commits; None if it is not known."""
         block_id = self._ids.get(mc_seqno)
-        if block_id is None:
-            return None
-        if mc_seqno not in self._bundles:
-            self._bundles[mc_seqno] = self._read_bundle(block_id)
-            while len(self._bundles) > BUNDLES_KEPT:
-                del self._bundles[next(iter(self._bundles))]
-        return self._bundles[mc_seqno]
+        return None if block_id is None else self._open_bundle(block_id)
 
     def find_signed(self, block_id: BlockId) -> RawBlock | None:
         """Return a block, committed or not; None if there is none; BlockCorrupt if damaged."""

@@ -4,9 +4,11 @@ The contracts log their actions. If the messages around a log are not as expecte
 makes an action whose served type ends in ``_fallback``.
 """
 
+from collections.abc import Callable
+
 from tonlake.ingest.derive.action.pattern import Match, anything, built, call, one_of
 from tonlake.ingest.derive.action.protocol.jetton import BURN_NOTIFICATION
-from tonlake.ingest.derive.action.rule import EXTRA, TRANSFER, Block, Columns, Draft, rule
+from tonlake.ingest.derive.action.rule import EXTRA, TRANSFER, Block, Columns, Draft, Rule, rule
 from tonlake.ingest.errors import IngestError
 
 TELEPORT = 0x3F781D24
@@ -104,34 +106,29 @@ def new_key(match: Match) -> Draft:
     return Draft("tgbtc_new_key", columns)
 
 
-@rule("tgbtc.mint_log", call(MINT_LOG))
-def mint_log(match: Match) -> Draft:
-    """Draft a mint of which only the log is as expected."""
-    columns = _read_mint(match.block) | match.block.pick("source", source_secondary="source")
-    return Draft("tgbtc_mint", columns, served="tgbtc_mint_fallback")
-
-
-@rule("tgbtc.burn_log", call(BURN_LOG))
-def burn_log(match: Match) -> Draft:
-    """Draft a burn of which only the log is as expected."""
-    return Draft("tgbtc_burn", _read_burn(match.block), served="tgbtc_burn_fallback")
-
-
-@rule("tgbtc.new_key_log", call(NEW_KEY_LOG))
-def new_key_log(match: Match) -> Draft:
-    """Draft a new key of which only the log is as expected."""
-    columns = _read_new_key(match.block) | match.block.pick("source")
-    return Draft("tgbtc_new_key", columns, served="tgbtc_new_key_fallback")
-
-
-@rule("tgbtc.key_ready_log", call(KEY_READY_LOG))
-def key_ready_log(match: Match) -> Draft:
+def _read_ready(log: Block) -> Columns:
     """Read the log of a ready key. TL-B: timestamp:uint64 internal_pubkey:uint256."""
-    body = match.block.arguments()
-    columns = match.block.pick("source") | {"value": body.uint(64)}
-    columns[EXTRA] = {"pubkey": body.hex(256)}
-    return Draft("tgbtc_dkg_log", columns, served="tgbtc_dkg_log_fallback")
+    body = log.arguments()
+    return {"value": body.uint(64), EXTRA: {"pubkey": body.hex(256)}}
 
 
-RULES = (mint, burn, new_key, mint_log, burn_log, new_key_log, key_ready_log)
+def _log_rule(
+    name: str, log: int, kind: str, read: Callable[[Block], Columns], *senders: str
+) -> Rule:
+    """Return the rule of an action of which only the log is as expected."""
+
+    def make(match: Match) -> Draft:
+        columns = read(match.block) | dict.fromkeys(senders, match.block["source"])
+        return Draft(kind, columns, served=f"{kind}_fallback")
+
+    return Rule(f"tgbtc.{name}", call(log), make)
+
+
+RULES = (
+    *(mint, burn, new_key),
+    _log_rule("mint_log", MINT_LOG, "tgbtc_mint", _read_mint, "source", "source_secondary"),
+    _log_rule("burn_log", BURN_LOG, "tgbtc_burn", _read_burn),
+    _log_rule("new_key_log", NEW_KEY_LOG, "tgbtc_new_key", _read_new_key, "source"),
+    _log_rule("key_ready_log", KEY_READY_LOG, "tgbtc_dkg_log", _read_ready, "source"),
+)
 """In order of precedence."""

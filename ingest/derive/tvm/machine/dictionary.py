@@ -192,13 +192,14 @@ def _split(
     own = rest - shared - 1
     leaf_head, fork_head = (_NOTHING, _NOTHING) if size is None else (_LEAF, _FORK)
     leaf = _make_node(machine, _low(key, own), own, below, leaf_head, value)
-    old = _make_node(machine, _low(node.label, kept), kept, below, _content(node.rest))
+    old = _make_node(machine, _low(node.label, kept), kept, below, read_content(node.rest))
     pair = (old, leaf) if key >> own & 1 else (leaf, old)
     label = _low(key, rest) >> rest - shared
     return _make_node(machine, label, shared, left, fork_head, (0, 0, pair))
 
 
-def _content(part: Slice) -> Content:
+def read_content(part: Slice) -> Content:
+    """Return what a slice contains."""
     return part.uint(), part.bits, part.refs
 
 
@@ -222,7 +223,7 @@ def _join(machine: Machine, fork: Step, other: Node) -> Cell:
     """Build one edge of a fork and the only child that is left."""
     label = (fork.label << 1 | 1 - fork.side) << other.length | other.label
     length = fork.length + 1 + other.length
-    return _make_node(machine, label, length, fork.left, _content(other.rest))
+    return _make_node(machine, label, length, fork.left, read_content(other.rest))
 
 
 def find_extreme(
@@ -322,9 +323,9 @@ def _cut_node(
         if not done:
             return root
         label = prefix >> size - done << node.length | node.label
-        return _make_node(machine, label, done + node.length, bits, _content(node.rest))
+        return _make_node(machine, label, done + node.length, bits, read_content(node.rest))
     kept = node.length - (size - done)
-    return _make_node(machine, _low(node.label, kept), kept, bits - size, _content(node.rest))
+    return _make_node(machine, _low(node.label, kept), kept, bits - size, read_content(node.rest))
 
 
 def _read_tag(node: Node, left: int) -> tuple[Node, bool]:

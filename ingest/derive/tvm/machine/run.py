@@ -5,7 +5,7 @@ Sources: ``crypto/vm/vm.cpp``, tonlib's SmartContract.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from tonlake.ingest.decode.cell.boc import parse_boc
@@ -305,10 +305,8 @@ def take_slice(source: Source, start: CellSlice) -> Slice:
     return Slice(cell, cell.bits - start.bits_left, cell.bits, start.ref, len(cell.refs))
 
 
-@lru_cache(_CONFIGS_KEPT)
-def open_config(boc: bytes) -> Config:
-    """Return a configuration; cached, as most runs share it."""
-    return Config(boc)
+open_config = lru_cache(_CONFIGS_KEPT)(Config)
+"""Configurations, which most runs share."""
 
 
 def build_info(context: Context, code: Cell | None) -> tuple[Any, ...]:
@@ -339,9 +337,6 @@ def _build_currencies(currencies: Mapping[int, int]) -> Cell | None:
     if not currencies:
         return None
     tree = CellTree()
-    root = build_hashmap(tree, sorted(currencies.items()), _CURRENCY_BITS, store=_store_amount)
+    store = partial(CellBuilder.store_var_uint, length_bits=_AMOUNT_LENGTH_BITS)
+    root = build_hashmap(tree, sorted(currencies.items()), _CURRENCY_BITS, store)
     return Source(tree).cell(root)
-
-
-def _store_amount(node: CellBuilder, amount: int) -> None:
-    node.store_var_uint(amount, _AMOUNT_LENGTH_BITS)

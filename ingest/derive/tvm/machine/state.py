@@ -450,9 +450,7 @@ class Machine:
 
     def _end(self, code: int) -> int:
         """Return the exit code after the automatic commit of a success."""
-        if code not in (0, 1):
-            return code
-        if not self.commit():
+        if code in (0, 1) and not self.commit():
             self.stack = [0]
             return Exit.CELL_OVERFLOW
         return code

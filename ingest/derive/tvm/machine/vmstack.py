@@ -38,6 +38,8 @@ from tonlake.ingest.errors import BocError
 
 _TINY_LIMIT = 1 << 63
 _SAVE_BITS = 4
+_CONTINUED = Builder(6, 8)
+"""The head of a continuation."""
 
 
 def build_stack(values: Sequence[Any]) -> Cell:
@@ -72,15 +74,11 @@ class _Writer:
             self._nesting += 1
             if self._nesting > MAX_DEPTH:
                 raise VmError(Exit.CELL_OVERFLOW)
-            part = self._nested(value)
+            is_tuple = value.__class__ is tuple
+            part = self._tuple(value) if is_tuple else self.continuation(_CONTINUED, value)
             self._nesting -= 1
             self._written[id(value)] = part
         return builder.store(part.value, part.bits, part.refs)
-
-    def _nested(self, value: Any) -> Builder:  # noqa: ANN401 - a tuple or a continuation
-        if value.__class__ is tuple:
-            return self._tuple(value)
-        return self.continuation(Builder().store(6, 8), value)
 
     def _tuple(self, values: tuple[Any, ...]) -> Builder:
         """Write a tuple: its length, the values before the last one, the last one."""

@@ -2,16 +2,14 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from tonlake.ingest.decode.cell.build import MAX_BITS, MAX_REFS
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, special_cell
 from tonlake.ingest.derive.tvm.machine.code import QUIET, SIGNED, maker, numbered, step
+from tonlake.ingest.derive.tvm.machine.dictionary import Content, read_content
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.instruction.number import fits
 from tonlake.ingest.derive.tvm.machine.state import CREATE_GAS, Machine, Step
-
-Content = tuple[int, int, tuple[Any, ...]]
 
 _EMPTY = Builder()
 _STORED, _NO_ROOM, _NO_FIT = 0, -1, 1
@@ -87,28 +85,30 @@ def _store_fast(bits: int) -> Step:
     return run
 
 
-def _pop_ref(machine: Machine) -> Content:
+def pop_ref(machine: Machine) -> Content:
+    """Pop a cell, to be stored as a reference."""
     return 0, 0, (machine.pop_cell(),)
 
 
-def _pop_slice(machine: Machine) -> Content:
-    part = machine.pop_slice()
-    return part.uint(), part.bits, part.refs
+def pop_slice(machine: Machine) -> Content:
+    """Pop a slice, to be stored."""
+    return read_content(machine.pop_slice())
 
 
-def _pop_builder(machine: Machine) -> Content:
+def pop_builder(machine: Machine) -> Content:
+    """Pop a builder, to be stored."""
     part = machine.pop_builder()
     return part.value, part.bits, part.refs
 
 
 def _pop_finished(machine: Machine) -> Content:
     """Pop a builder, to be stored as a finished cell in a reference."""
-    return 0, 0, (machine.pop_builder(),)
+    return 0, 0, (machine.pop_builder(),)  # type: ignore[return-value] # finished when it fits
 
 
 @step(
     "ST{pop}{reverse}{quiet}",
-    pop={"REF": _pop_ref, "SLICE": _pop_slice, "B": _pop_builder, "BREF": _pop_finished},
+    pop={"REF": pop_ref, "SLICE": pop_slice, "B": pop_builder, "BREF": _pop_finished},
     reverse=_REVERSE,
     quiet=QUIET,
 )
@@ -129,7 +129,7 @@ def _store(
         machine.stack += (one, other, -1)
         return
     if pop is _pop_finished:
-        refs = (machine.finish(refs[0]),)
+        refs = (machine.finish(refs[0]),)  # type: ignore[arg-type] # a builder
     machine.stack.append(builder.store(value, bits, refs))
     if quiet:
         machine.stack.append(0)
@@ -143,7 +143,7 @@ def _store_constant(value: int, bits: int, refs: tuple[Cell, ...]) -> Step:
 
 
 maker("STREFCONST", "STREF2CONST")(lambda *cells: _store_constant(0, 0, cells))
-maker("STSLICECONST")(lambda part: _store_constant(part.uint(), part.bits, part.refs))
+maker("STSLICECONST")(lambda part: _store_constant(*read_content(part)))
 
 
 @step("ST{signed}LE{size}", signed=SIGNED, size={"4": 4, "8": 8})

@@ -12,6 +12,7 @@ from tonlake.ingest.derive.tvm.machine.code import KEEPS, QUIET, maker, step, wi
 from tonlake.ingest.derive.tvm.machine.continuation import Continuation, Ordinary
 from tonlake.ingest.derive.tvm.machine.dictionary import Content
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
+from tonlake.ingest.derive.tvm.machine.instruction.building import pop_builder, pop_ref, pop_slice
 from tonlake.ingest.derive.tvm.machine.instruction.number import fits
 from tonlake.ingest.derive.tvm.machine.state import Machine
 
@@ -60,18 +61,15 @@ def _show(value: Slice, form: str) -> Slice | Cell:
     return _read_ref(value) if form == "REF" else value
 
 
+_POPS = {"REF": pop_ref, "B": pop_builder, "": pop_slice}
+
+
 def _pop_value(machine: Machine, form: str) -> Content:
     """Pop a value; null, which OPT allows, has no content."""
     if form == "OPT":
         cell = machine.pop_maybe_cell()
         return 0, 0, () if cell is None else (cell,)
-    if form == "REF":
-        return 0, 0, (machine.pop_cell(),)
-    if form == "B":
-        builder = machine.pop_builder()
-        return builder.value, builder.bits, builder.refs
-    part = machine.pop_slice()
-    return part.uint(), part.bits, part.refs
+    return _POPS[form](machine)
 
 
 def _show_key(machine: Machine, key: int, bits: int, kind: str) -> int | Slice:
@@ -309,8 +307,7 @@ def _split_by_prefix(
     if found is None:
         return part, None
     value, size = found
-    prefix = Slice(part.cell, part.start, part.start + size, part.ref, part.ref)
-    return part, (prefix, value, part.skip(size))
+    return part, (part.take(size), value, part.skip(size))
 
 
 @step("PFXDICTGET{quiet}", quiet=QUIET)

@@ -27,18 +27,17 @@ _SIGNATURE_BYTES, _P256_KEY_BYTES = 64, 33
 _WEAK_KEYS = (bytes(32), b"\x01" + bytes(31))
 
 
-step("HASHCU")(lambda machine: machine.stack.append(int.from_bytes(machine.pop_cell().hash, "big")))
+def _push_digest(machine: Machine, digest: bytes) -> None:
+    machine.stack.append(int.from_bytes(digest, "big"))
+
+
+step("HASHCU")(lambda machine: _push_digest(machine, machine.pop_cell().hash))
+step("HASHBU")(lambda machine: _push_digest(machine, machine.pop_builder().cell().hash))
 
 
 @step("HASHSU")
 def _hash_slice(machine: Machine) -> None:
-    cell = machine.finish(Builder().store_slice(machine.pop_slice()))
-    machine.stack.append(int.from_bytes(cell.hash, "big"))
-
-
-@step("HASHBU")
-def _hash_builder(machine: Machine) -> None:
-    machine.stack.append(int.from_bytes(machine.pop_builder().cell().hash, "big"))
+    _push_digest(machine, machine.finish(Builder().store_slice(machine.pop_slice())).hash)
 
 
 def _octets(part: Slice) -> bytes:
@@ -50,8 +49,7 @@ def _octets(part: Slice) -> bytes:
 
 @step("SHA256U")
 def _hash_bits(machine: Machine) -> None:
-    digest = hashlib.sha256(_octets(machine.pop_slice())).digest()
-    machine.stack.append(int.from_bytes(digest, "big"))
+    _push_digest(machine, hashlib.sha256(_octets(machine.pop_slice())).digest())
 
 
 def _keccak(data: bytes, bits: int) -> bytes:

@@ -63,7 +63,7 @@ def _load_slice(machine: Machine, bits: int, *, keeps: bool, quiet: bool) -> Non
     part = machine.pop_slice()
     found = None
     if part.has(bits):
-        found = Slice(part.cell, part.start, part.start + bits, part.ref, part.ref), part.skip(bits)
+        found = part.take(bits), part.skip(bits)
     _leave(machine, part, found, keeps=keeps, quiet=quiet)
 
 
@@ -124,21 +124,11 @@ def _read_little(machine: Machine, *, size: int, signed: bool, keeps: bool, quie
 # Parts of slices
 
 
-def _first(part: Slice, bits: int, refs: int) -> Slice:
-    return Slice(part.cell, part.start, part.start + bits, part.ref, part.ref + refs)
-
-
-def _without_first(part: Slice, bits: int, refs: int) -> Slice:
-    return Slice(part.cell, part.start + bits, part.end, part.ref + refs, part.ref_end)
-
-
 _PARTS: dict[str, Callable[[Slice, int, int], Slice]] = {
-    "CUTFIRST": _first,
-    "SKIPFIRST": _without_first,
-    "CUTLAST": lambda part, bits, refs: _without_first(
-        part, part.bits - bits, part.ref_count - refs
-    ),
-    "SKIPLAST": lambda part, bits, refs: _first(part, part.bits - bits, part.ref_count - refs),
+    "CUTFIRST": Slice.take,
+    "SKIPFIRST": Slice.skip,
+    "CUTLAST": lambda part, bits, refs: part.skip(part.bits - bits, part.ref_count - refs),
+    "SKIPLAST": lambda part, bits, refs: part.take(part.bits - bits, part.ref_count - refs),
 }
 
 
@@ -154,17 +144,12 @@ def _cut(machine: Machine, apply: Callable[[Slice, int, int], Slice], *, refs: b
     machine.stack.append(apply(part, bits, ref_count))
 
 
-def data_only(part: Slice) -> Slice:
-    """Return a slice without its references."""
-    return Slice(part.cell, part.start, part.end, part.ref, part.ref)
-
-
 @step("SDSUBSTR")
 def _substring(machine: Machine) -> None:
     machine.need(3)
     bits = machine.pop_range(_MAX_BITS)
     offset = machine.pop_range(_MAX_BITS)
-    machine.stack.append(data_only(machine.pop_slice().skip(offset).take(bits)))
+    machine.stack.append(machine.pop_slice().skip(offset).take(bits))
 
 
 @step("SUBSLICE")
@@ -182,7 +167,7 @@ def _split(machine: Machine, *, quiet: bool) -> None:
     part = machine.pop_slice()
     found = None
     if part.has(bits, refs):
-        found = _first(part, bits, refs), _without_first(part, bits, refs)
+        found = part.take(bits, refs), part.skip(bits, refs)
     _leave(machine, part, found, keeps=True, quiet=quiet)
 
 
