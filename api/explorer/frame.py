@@ -21,7 +21,7 @@ from tonlake.api.errors import AnswerNotFound, LakeUnavailable, RequestInvalid
 from tonlake.api.explorer.words.body import list_body
 from tonlake.api.explorer.words.form import FILTERS, shorten
 from tonlake.api.explorer.words.names import Names, load_labels
-from tonlake.api.explorer.words.outcome import judge_with
+from tonlake.api.explorer.words.outcome import judge
 from tonlake.api.explorer.words.sentence import write_amount
 from tonlake.api.http.admission import in_queue
 from tonlake.api.http.representation import tag_body
@@ -248,8 +248,7 @@ def page(
         question = Question(call, parts, arguments, names)
         shown = answer(question)
         if isinstance(shown, Redirect):
-            target = shown.path if seqno is None else link(shown.path, seqno=seqno)
-            headers = {**HEADERS, "Location": target}
+            headers = {**HEADERS, "Location": link(shown.path, seqno=seqno)}
             return Response(b"", status_code=HTTPStatus.SEE_OTHER, headers=headers)
         if isinstance(shown, Response):
             return shown
@@ -321,7 +320,7 @@ def load_templates() -> Environment:
     )
     found.filters |= FILTERS | {
         "body": list_body,
-        "judged": judge_with,
+        "judged": judge,
         "with_kept": lambda path, kept, **changed: link(path, **(kept | changed)),
         "amount": write_amount,
     }

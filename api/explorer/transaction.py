@@ -13,7 +13,7 @@ from tonlake.api.explorer.words.outcome import (
     BAD,
     COINS,
     Outcome,
-    judge_with,
+    judge,
     list_phases,
     list_postings,
     split_fees,
@@ -97,7 +97,7 @@ Placed = list[tuple["Transaction", int, int]]
 
 def draw_tree(transactions: Sequence[Transaction], names: Names, *, fold: bool = False) -> Tree:
     """Draw a trace, sorted by logical time; with ``fold`` only some branches of wide fan-outs."""
-    outcomes = {each.hash: judge_with(each, names) for each in transactions}
+    outcomes = {each.hash: judge(each, names) for each in transactions}
     folded = fold_fans(transactions, outcomes) if fold else {}
     gone = _list_branch(transactions, [branch for cut in folded.values() for branch in cut])
     kept = [each for each in transactions if each.hash not in gone]
@@ -181,7 +181,7 @@ def list_outline(transactions: Sequence[Transaction], names: Names) -> list[Outl
         sizes[at] = (ends[-1][1] if ends else len(placed)) - at - 1
         ends.append((depths[at], at))
     return [
-        OutlineEntry(each, judge_with(each, names), sizes[at], max(0, depth - depths[at + 1]))
+        OutlineEntry(each, judge(each, names), sizes[at], max(0, depth - depths[at + 1]))
         for at, (each, depth, _row) in enumerate(placed)
     ]
 
@@ -299,7 +299,7 @@ def show_transaction(question: Question) -> Shown | Redirect:
         "fees": slice_bar(split_fees(transaction)),
         "forward": sum(int(message.fwd_fee or 0) for message in transaction.out_msgs),
         "coins": COINS,
-        "result": judge_with(transaction, question.names),
+        "result": judge(transaction, question.names),
     }
     return Shown("transaction.html", f"Transaction {tx_hash.hex()[:8]}", values)
 
@@ -336,7 +336,7 @@ def show_trace(question: Question) -> Shown:
     trace = found.traces[0]
     known = trace.transactions or {}
     transactions = [known[each] for each in trace.transactions_order or ()]
-    judged = [(each, judge_with(each, question.names)) for each in transactions]
+    judged = [(each, judge(each, question.names)) for each in transactions]
     query = ActionsQuery(trace_id=(trace_id,), limit=MAX_ACTIONS, offset=0, sort="asc")
     is_open = question.argument("open") == "all"
     values = {

@@ -174,15 +174,10 @@ def answer_sql(request: ApiRequest, body: RawBody) -> Response[bytes]:
     arguments = read_arguments(request)
     if request.method == "POST":
         request_body = read_body(body, request.content_type[0])
-        for name in ("query", "format"):
+        for name in ("query", "format", "signature"):
             value = getattr(request_body, name)
             if value is not None:
-                arguments.values[name] = [value]
-        if request_body.signature is not None:
-            signature = request_body.signature
-            arguments.values["signature"] = (
-                [signature] if isinstance(signature, str) else list(signature)
-            )
+                arguments.values[name] = [value] if isinstance(value, str) else [*value]
     return _answer(request, arguments)
 
 

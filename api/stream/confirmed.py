@@ -34,6 +34,8 @@ _MISSED_COMMITS = 100
 """Rows that are older than this many commits are no longer of interest."""
 
 _TRANSACTION, _TRACE = itemgetter("workchain", "account", "lt"), itemgetter("trace_id")
+_place = itemgetter("workchain", "shard", "block_seqno")
+_name_block = itemgetter("workchain", "shard", "seqno", "root_hash")
 _OWNERS = {
     schema.TRANSACTIONS.name: _TRANSACTION,
     schema.ACCOUNT_STATES.name: itemgetter("workchain", "account", "last_trans_lt"),
@@ -188,11 +190,3 @@ class ConfirmedBlocks:
     def _list_blocks(self, chunks: Iterable[Chunk]) -> set[BlockKey]:
         blocks = (self._rows.read(chunk, schema.BLOCKS.name) for chunk in chunks)
         return {_name_block(row) for rows in blocks for row in rows}
-
-
-def _place(row: Row) -> BlockPlace:
-    return row["workchain"], row["shard"], row["block_seqno"]
-
-
-def _name_block(row: Row) -> BlockKey:
-    return row["workchain"], row["shard"], row["seqno"], row["root_hash"]

@@ -195,10 +195,8 @@ def read_sources(reader: CommitRows, chunk: Chunk) -> Sources:
     return Sources(rows, messages, states)
 
 
-def place_of(row: Row) -> tuple[int, int, bytes]:
-    """Return the sort key of transactions."""
-    return row["lt"], row["workchain"], row["account"]
-
+place_of = itemgetter("lt", "workchain", "account")
+"""The sort key of transactions."""
 
 KEPT_NORMS = 50_000
 """Cached traces with the normalised hash of the message that started them."""

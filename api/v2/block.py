@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -189,6 +190,7 @@ def _find_identified(call: Call, params: BlockParams) -> Row:
     return row
 
 
+_name_block = itemgetter("workchain", "shard", "seqno")
 PROOF_UNKNOWN = "LITE_SERVER_NOTREADY: block proof not in db"
 MAX_LINKS = 64
 """Upper bound of blocks of one shard that a masterchain block commits."""
@@ -258,7 +260,7 @@ def _link(call: Call, master: Row, block: Row) -> list[dict[str, Any]]:
     if row["mc_extra"] is None:
         raise LiteServerError(f"{PROOF_UNKNOWN}: the lake has no shard tops of {master['seqno']}")
     links = [_render_link(current, prove_shards(row["proof"], row["mc_extra"]))]
-    while _name(current) != _name(block):
+    while _name_block(current) != _name_block(block):
         if len(links) > MAX_LINKS:
             raise LiteServerError("LITE_SERVER_ERROR: proof chain is too long")
         proof = prove_header(_read_proof(call, current)["proof"])
@@ -293,10 +295,6 @@ def _read_proof(call: Call, block: Row) -> Row:
     if row is None:
         raise LiteServerError(f"{PROOF_UNKNOWN}: the lake has this block without its proof")
     return row
-
-
-def _name(row: Row) -> tuple[int, int, int]:
-    return row["workchain"], row["shard"], row["seqno"]
 
 
 def _render_link(block: Row, proof: bytes) -> dict[str, Any]:

@@ -75,14 +75,15 @@ def explain_result_code(code: int) -> str:
     return load_codes().get((ACTION, code), "")
 
 
-def judge(transaction: Transaction, interfaces: Sequence[str] = ()) -> Outcome:
-    """Return the outcome of a transaction of an account with ``interfaces``."""
+def judge(transaction: Transaction, names: Names) -> Outcome:
+    """Return the outcome of a transaction; ``names`` have the interfaces of its account."""
     about = transaction.description
     compute, action = about.compute_ph, about.action
     if compute is not UNSET and compute.skipped is True:
         return _judge_skipped(transaction, compute)
     if compute is not UNSET and _has_failed(compute):
         code = compute.exit_code
+        interfaces = names.interfaces(transaction.account)
         meaning = explain_exit_code(code, interfaces) if isinstance(code, int) else ""
         text = _name_code("compute phase", "exit code", code, meaning)
     elif action is not UNSET and action.success is False:
@@ -103,11 +104,6 @@ def _has_failed(compute: ComputePhase) -> bool:
     if compute.success is UNSET:
         return isinstance(compute.exit_code, int) and compute.exit_code not in SUCCESS
     return compute.success is False
-
-
-def judge_with(transaction: Transaction, names: Names) -> Outcome:
-    """Return the outcome of a transaction, with the interfaces of its account from ``names``."""
-    return judge(transaction, names.interfaces(transaction.account))
 
 
 def explain_skip(reason: str) -> str:

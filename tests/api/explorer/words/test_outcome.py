@@ -3,6 +3,7 @@
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import duckdb
 import msgspec
@@ -47,18 +48,17 @@ def _judge(
         action=UNSET if action is None else action,
         bounce=BouncePhase(type=bounce) if bounce else UNSET,
     )
-    return judge(Transaction(**empty | {"description": about}), interfaces)
+    names = Mock(interfaces=lambda _account: interfaces)
+    return judge(Transaction(**empty | {"description": about}), names)
 
 
-def test_ton_for_an_account_without_code_are_received() -> None:
-    outcome = _judge(ComputePhase(skipped=True, reason="no_state"))
-    assert outcome == Outcome(GOOD, "received", "the account has no code")
-
-
-def test_a_bounced_message_is_no_receipt() -> None:
-    outcome = _judge(ComputePhase(skipped=True, reason="no_state"), bounce="ok")
-    assert (outcome.kind, outcome.word) == (BAD, "bounced")
-    assert outcome.detail == "the account has no code; the message was bounced"
+@pytest.mark.parametrize(
+    ("bounce", "kind", "word", "more"),
+    [("", GOOD, "received", ""), ("ok", BAD, "bounced", "; the message was bounced")],
+)
+def test_no_code_receives_the_unbounced(bounce: str, kind: str, word: str, more: str) -> None:
+    outcome = _judge(ComputePhase(skipped=True, reason="no_state"), bounce=bounce)
+    assert outcome == Outcome(kind, word, f"the account has no code{more}")
 
 
 @pytest.mark.parametrize("reason", ["no_gas", "bad_state", "suspended", "newer_reason"])
@@ -210,7 +210,6 @@ def test_fees_are_the_total(transactions: list[Transaction]) -> None:
 def test_phases_are_told(
     title: str, facts: dict[str, Any], meanings: dict[str, str], words: tuple[str, str, str]
 ) -> None:
-    describe = {name: describe for _, name, describe in _PHASES}[title]
-    kind, word, text = describe(facts, meanings)
+    kind, word, text = {name: describe for _, name, describe in _PHASES}[title](facts, meanings)
     assert (kind, word) == words[:2]
     assert words[2] in text
