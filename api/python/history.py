@@ -171,11 +171,13 @@ def read_history(
     with ThreadPoolExecutor(opened.source.settings.tvm.workers) as pool:
         ends = list(pool.map(runner.run, accounts))
     rows = [
-        dict(zip(HISTORY.names, (str(account), time, seqno, *ended), strict=True))
+        (str(account), time, seqno, *ended)
         for account, of_account in zip(accounts, ends, strict=True)
         for (time, seqno), ended in zip(moments, of_account, strict=True)
     ]
-    return pa.Table.from_pylist(rows, HISTORY)
+    if not rows:
+        return HISTORY.empty_table()
+    return pa.table(dict(zip(HISTORY.names, zip(*rows, strict=True), strict=True)), HISTORY)
 
 
 class _Runner:
