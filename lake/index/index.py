@@ -158,17 +158,17 @@ class Segments:
         self, trace_ids: Iterable[bytes], moment: str = "end_lt", span: Range = (0, NO_LT)
     ) -> dict[bytes, Any]:
         """Return complete traces by id; None for those whose moment is outside of a span."""
-        found, passed, missing = dict[bytes, Any](), dict[bytes, Any](), list(trace_ids)
+        found, passed, missing = dict[bytes, Any](), dict[bytes, Any](), set(trace_ids)
         for table in reversed(self.tables(TRACES.name)):
-            ends, rows, wanted = table.numbers[moment], [], set(missing)
+            ends, rows, find = table.numbers[moment], [], table.postings["trace_id"].find
             for trace_id in missing:
-                for row in table.find("trace_id", trace_id):
+                for row in find(trace_id):
                     if span[0] <= ends[row] <= span[1]:
                         rows.append(row)
                     else:
                         passed[trace_id] = None
-            found |= {row.trace_id: row for row in table.read(rows) if row.trace_id in wanted}
-            missing = [trace_id for trace_id in missing if trace_id not in found]
+            found |= {row.trace_id: row for row in table.read(rows) if row.trace_id in missing}
+            missing -= found.keys()
             if not missing:
                 break
         return passed | found
@@ -187,9 +187,10 @@ class Segments:
                 (lts[row], Member(segment, row, trace_id, hash_of(row), parent_of(row)))
                 for row in transactions.list_trace(trace_id)
             ]
-        members.sort(key=itemgetter(0))
-        if len(dict(members)) < len(members):
-            members.sort(key=lambda each: (each[0], each[1].account))
+        if len(members) > 1:
+            members.sort(key=itemgetter(0))
+            if len(dict(members)) < len(members):
+                members.sort(key=lambda each: (each[0], each[1].account))
         return members
 
     def newest_states(self, accounts: Sequence[AccountId]) -> list[Any]:

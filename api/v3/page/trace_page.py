@@ -55,20 +55,19 @@ def write_page(
         return answer_page(call, rows, members)
     records = read_records(call, list(_list_members(rows, members)))
     written, named = write(records, _read_heads)
+    rest = iter(written)
     traces: list[Any] = []
-    start = 0
     for row in rows:
         own = members.get(row["trace_id"])
         trace: Any = start_trace(row, is_shown=own is not None)
         if own is not None:
-            end = start + len(own)
-            hashes = encode_hashes(own)
+            hashes, nodes = encode_hashes(own), {}
             trace.transactions_order = order = list(hashes.values())
-            texts, heads = zip(*written[start:end], strict=True)
-            nodes = dict(zip(order, heads, strict=True))
+            trace.transactions = shown = {}
+            for tx_hash in order:
+                text, nodes[tx_hash] = next(rest)
+                shown[tx_hash] = Raw(text)
             trace.trace = Raw(draw_tree(trace.trace_id, hashes, own, nodes))
-            trace.transactions = dict(zip(order, map(Raw, texts), strict=True))
-            start = end
         traces.append(trace)
     return TracePage(traces, named)
 

@@ -293,8 +293,7 @@ def render_trace(row: Row, members: Sequence[Row] | None, known: Mapping[str, An
 
 def encode_hashes(members: Iterable[Row]) -> dict[bytes, str]:
     """Return the texts of the hashes of transactions, in order."""
-    hashes = (member["hash"] for member in members)
-    return {tx_hash: encode_bytes(tx_hash) for tx_hash in hashes}
+    return {member["hash"]: encode_bytes(member["hash"]) for member in members}
 
 
 def draw_tree(
@@ -320,20 +319,19 @@ def encode_tree(
     walks = [iter((root,))]
     comma = ""
     while walks:
-        tx_hash = next(walks[-1], None)
-        if tx_hash is None:
+        for tx_hash in walks[-1]:
+            head, kids = heads[tx_hash], children.get(tx_hash)
+            message = f'"in_msg_hash":"{head.in_msg_hash}",' if head.in_msg_hash else ""
+            start = f'{comma}{{"tx_hash":"{tx_hash}",{message}"children":'
+            if kids:
+                parts.append(f"{start}[")
+                walks.append(iter(kids))
+                comma = ""
+                break
+            parts.append(f"{start}null}}" if head.has_sent else f"{start}[]}}")
+            comma = ","
+        else:
             walks.pop()
             parts.append("]}")
-            comma = ","
-            continue
-        head, kids = heads[tx_hash], children.get(tx_hash)
-        message = f'"in_msg_hash":"{head.in_msg_hash}",' if head.in_msg_hash else ""
-        start = f'{comma}{{"tx_hash":"{tx_hash}",{message}"children":'
-        if kids:
-            parts.append(f"{start}[")
-            walks.append(iter(kids))
-            comma = ""
-        else:
-            parts.append(f"{start}null}}" if head.has_sent else f"{start}[]}}")
             comma = ","
     return "".join(parts[:-1]).encode()

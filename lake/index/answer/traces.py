@@ -2,7 +2,8 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from functools import partial
+from itertools import islice, takewhile
 from operator import itemgetter
 from typing import Any
 
@@ -30,40 +31,10 @@ Row = dict[str, Any]
 MAX_OF_ACCOUNT = 10_000
 """Most transactions of an account that are read to find its traces."""
 
-_MIN_READ = 32
-"""Transactions in the first read; each further one has twice as many."""
+_MIN_READ = 8
+"""Transactions in the first read, at least; each further one has twice as many."""
 
 _FILTERS = ("mc_seqno", "start_utime", "end_utime", "start_lt", "end_lt", "after_end")
-
-
-class TraceRows:
-    """The rows of traces by id: from segments, and from the files of traces that may continue."""
-
-    def __init__(self, index: Index) -> None:
-        """Read the traces that may continue."""
-        self._segments = index.current
-        self._found: dict[bytes, Any] = dict(index.open_traces)
-
-    def find(
-        self, trace_ids: Iterable[bytes], moment: str = "end_lt", span: Range = (0, NO_LT)
-    ) -> list[Any]:
-        """Return the rows of traces, all found, each once; those outside a span may be left out."""
-        wanted = dict.fromkeys(trace_ids)
-        fresh = (trace_id for trace_id in wanted if trace_id not in self._found)
-        self._found |= self._segments.find_traces(fresh, moment, span)
-        try:
-            rows = [self._found[trace_id] for trace_id in wanted]
-        except KeyError as error:
-            raise Declined from error
-        return [row for row in rows if row is not None]
-
-    def longest(self, *, by_time: bool) -> int:
-        """Return the longest duration of a trace, in Unix seconds or logical time."""
-        unit = "utime" if by_time else "lt"
-        spans: list[int] = [
-            row[f"end_{unit}"] - row[f"start_{unit}"] for row in self._found.values()
-        ]
-        return max(self._segments.longest_trace(by_time=by_time), 0, *spans)
 
 
 def list_transaction_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
@@ -102,31 +73,38 @@ def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     segments = index.current
     by_time, descending = asked["by_time"], asked["descending"]
     most = asked["offset"] + asked["limit"]
-    traces = TraceRows(index)
-    wait = traces.longest(by_time=by_time)
+    unit = "utime" if by_time else "lt"
+    spans = (row[f"end_{unit}"] - row[f"start_{unit}"] for row in index.open_traces.values())
+    wait = max(segments.longest_trace(by_time=by_time), 0, *spans)
     low, high = bound_moments(asked)
     lists = [
         listed.cut(max(low - wait, 0), high, by_time=by_time)
         for listed in segments.list_account((asked["workchain"], asked["account"]))
     ]
+    places = _walk_account(lists, descending=descending, by_time=by_time)
     is_filtered = any(asked[name] is not None for name in _FILTERS)
     moment, span = end_of(by_time=by_time), (0, NO_LT)
     seen: set[bytes] = set()
     page: list[Row] = []
-    for chunk, edge in _read_ids(lists, descending=descending, by_time=by_time):
-        fresh = [trace_id for trace_id in chunk if trace_id not in seen]
-        seen.update(fresh)
-        found = traces.find(fresh, moment, span)
-        page += [row for row in found if not is_filtered or passes(row, asked)]
-        if edge is None:
-            break
+    read, size = 0, max(_MIN_READ, most)
+    while chunk := list(islice(places, size)):
+        read, size = read + len(chunk), size * 2
+        if read > MAX_OF_ACCOUNT:
+            raise Declined
+        fresh = {trace_id for _, trace_id in chunk if trace_id is not None} - seen
+        seen |= fresh
+        page += [
+            row
+            for row in _read_traces(index, fresh, moment, span)
+            if not is_filtered or passes(row, asked)
+        ]
         ends = sorted(map(itemgetter(moment), page), reverse=descending)[:most]
         if len(ends) == most:
             last = ends[-1]
-            if last > edge + wait if descending else last < edge:
-                break
             if not is_filtered:  # those beyond the page need not be read
                 span = (last, NO_LT) if descending else (0, last)
+            near = (last - wait, NO_LT) if descending else (0, last)
+            places = takewhile(partial(_is_near, *near), places)
     return cut_rows(page, asked)
 
 
@@ -176,26 +154,29 @@ def bound_moments(asked: Mapping[str, Any]) -> tuple[int, int]:
     return low, high
 
 
-def _read_ids(
+def _walk_account(
     lists: Sequence[Listed], *, descending: bool, by_time: bool
-) -> Iterator[tuple[list[bytes], int | None]]:
-    """Yield the traces of transactions, with the moment of the next transaction."""
-    places = (
-        (listed.segment.transactions, listed.rows[at])
-        for listed in (lists[::-1] if descending else lists)
-        for at in range(listed.start, listed.end)[:: -1 if descending else 1]
-    )
-    read, size = 0, _MIN_READ
-    chunk = list(islice(places, size))
-    while chunk:
-        read, size = read + len(chunk), size * 2
-        if read > MAX_OF_ACCOUNT:
-            raise Declined
-        after = list(islice(places, size))
-        ids = (transactions.trace_of(row) for transactions, row in chunk)
-        moments = ((each.now if by_time else each.lt)[row] for each, row in after)
-        yield [trace_id for trace_id in ids if trace_id is not None], next(moments, None)
-        chunk = after
+) -> Iterator[tuple[int, bytes | None]]:
+    """Yield moment and trace of transactions, in order."""
+    for listed in lists[::-1] if descending else lists:
+        transactions = listed.segment.transactions
+        moments, trace_of = transactions.now if by_time else transactions.lt, transactions.trace_of
+        for row in listed.rows[listed.start : listed.end][:: -1 if descending else 1]:
+            yield moments[row], trace_of(row)
+
+
+def _is_near(first: int, last: int, place: tuple[int, Any]) -> bool:
+    return first <= place[0] <= last
+
+
+def _read_traces(index: Index, trace_ids: set[bytes], moment: str, span: Range) -> Iterable[Any]:
+    """Return traces, complete ones or not; complete ones outside of a span may be left out."""
+    opened = index.open_traces
+    found = index.current.find_traces(trace_ids - opened.keys(), moment, span)
+    found |= {trace_id: opened[trace_id] for trace_id in trace_ids & opened.keys()}
+    if len(found) < len(trace_ids):
+        raise Declined
+    return (row for row in found.values() if row is not None)
 
 
 def passes(row: Row, asked: Mapping[str, Any]) -> bool:

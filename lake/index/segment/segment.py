@@ -193,6 +193,8 @@ CODE_UNKNOWN, CODE_ABSENT, CODE_FIRST = range(3)
 """In place of a code's number: no state, a state without code; and the first number."""
 
 
+_VALUE = np.dtype(f"V{HASH_BYTES}")
+
 _MANY = 8
 """From this many on, accounts are found faster together than one by one."""
 
@@ -229,18 +231,20 @@ class SegmentAccounts:
 
     def find_all(self, accounts: Sequence[AccountId]) -> list[int | None]:
         """Return the numbers of accounts, in the same order; None for those that it lacks."""
-        if len(accounts) < _MANY:
+        if len(accounts) < _MANY or not len(self.ids):
             return list(map(self.find, accounts))
-        every = np.frombuffer(b"".join([account for _, account in accounts]), ">u4")
-        keys = every[:: HASH_BYTES // KEY_BYTES].astype(np.uint32)
-        places: list[int] = np.searchsorted(self._keys, keys).tolist()
-        count, known, account_of = len(self.ids), self._keys, self.account_of
-        found: list[int | None] = []
-        for account, key, at in zip(accounts, keys.tolist(), places, strict=True):
-            is_it = at < count and account_of(at) == account
-            may_follow = at + 1 < count and known[at + 1] == key
-            found.append(at if is_it else self.find(account) if may_follow else None)
-        return found
+        wanted = np.frombuffer(b"".join([account for _, account in accounts]), _VALUE)
+        keys = wanted.view(">u4")[:: HASH_BYTES // KEY_BYTES].astype(np.uint32)
+        known, ids, last = np.asarray(self._keys), np.asarray(self.ids), len(self.ids) - 1
+        places = np.minimum(known.searchsorted(keys), last)
+        is_it = np.frombuffer(self._rows.values, _VALUE)[ids[places]] == wanted
+        is_it &= np.asarray(self.workchains)[places] == [workchain for workchain, _ in accounts]
+        may_follow = known[np.minimum(places + 1, last)] == keys
+        found = zip(accounts, *(each.tolist() for each in (places, is_it, may_follow)), strict=True)
+        return [
+            at if is_there else self.find(account) if may_be else None
+            for account, at, is_there, may_be in found
+        ]
 
     def rows_of(self, table: str, number: int) -> range:
         """Return the rows of an account in a table that is sorted by account."""
@@ -380,9 +384,10 @@ class SegmentTransactions:
     def list_trace(self, trace_id: bytes) -> list[int]:
         """Return the rows of a trace."""
         rows, traces = self._by_trace.find(trace_id), self._traces
-        known = (traces[row] for row in rows if self.trace_of(row) == trace_id)
-        number = next(known, None)
-        return [row for row in rows if traces[row] == number]
+        for row in rows:
+            if self.trace_of(row) == trace_id:
+                return [each for each in rows if traces[each] == traces[row]]
+        return []
 
     def account_of(self, row: int) -> AccountId:
         """Return the account of a row."""
