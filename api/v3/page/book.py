@@ -117,8 +117,8 @@ def list_codes(call: Call, accounts: Sequence[tuple[int, bytes]]) -> list[bytes 
     if missing:
         codes.update(dict.fromkeys(missing, UNKNOWN))
         workchains, ids = zip(*missing, strict=True)
-        rows = call.reader.rows("v3/account_codes", workchains=workchains, accounts=ids)
-        codes.update({(row["workchain"], row["account"]): row["code_hash"] for row in rows})
+        for row in call.reader.rows("v3/account_codes", workchains=workchains, accounts=ids):
+            codes[row["workchain"], row["account"]] = row["code_hash"]
     return list(map(codes.__getitem__, accounts))
 
 

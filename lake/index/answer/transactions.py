@@ -106,7 +106,9 @@ def list_keys(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
         if name not in _PAGE and value is not None and value != []
     }
     if filters == {"mc_seqno"} and not asked["by_time"]:
-        return cut_hits(index.segments.list_block(asked["mc_seqno"]), **_page(asked))
+        hits = index.segments.list_block(asked["mc_seqno"])  # of one segment, so they are in order
+        moments = ((hit.lt, hit) for hit in (reversed(hits) if asked["descending"] else hits))
+        return order_ties(moments, asked["offset"] + asked["limit"])[asked["offset"] :]
     if filters <= SPANS:
         return _cut_walks(index, asked, _walk_range)
     if filters - {"start_utime", "end_utime"} != {"aborted"}:

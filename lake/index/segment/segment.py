@@ -195,7 +195,7 @@ CODE_UNKNOWN, CODE_ABSENT, CODE_FIRST = range(3)
 
 _VALUE = np.dtype(f"V{HASH_BYTES}")
 
-_MANY = 8
+_MANY = 32
 """From this many on, accounts are found faster together than one by one."""
 
 
