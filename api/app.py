@@ -306,10 +306,11 @@ async def add_headers(message: Message, scope: Scope) -> None:
     ):
         listed.append(UNKEPT)
     message["headers"] = listed
-    headers = MutableScopeHeaders.from_message(message)
     refused = status == HTTPStatus.METHOD_NOT_ALLOWED
-    if refused or (scope.get("method") == "OPTIONS" and "allow" in headers):
-        headers["Allow"] = list_methods(scope["litestar_app"], scope["path"])
+    if refused or scope.get("method") == "OPTIONS":
+        headers = MutableScopeHeaders.from_message(message)
+        if refused or "allow" in headers:
+            headers["Allow"] = list_methods(scope["litestar_app"], scope["path"])
 
 
 def list_headers(scope: Scope) -> list[Header]:
