@@ -4,6 +4,7 @@ A decoded body is ``{"@type": constructor, field: value, ...}``. Cells that a la
 decoded in turn if they begin with a known opcode, else shown as base64.
 """
 
+from types import FunctionType
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -75,6 +76,11 @@ def decode_body(tree: CellTree, cell: int, *, external_in: bool = True) -> Decod
     tried with the layouts of all known wallets. The empty body has an object. Never raises: any
     cell is decoded within bounded work.
     """
+    decode = _decode_large if tree.count > _FEW_CELLS else _decode
+    return decode(tree, cell, external_in=external_in)
+
+
+def _decode(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:
     try:
         source = tree.slice(cell)
     except BocError:
@@ -97,6 +103,15 @@ def decode_body(tree: CellTree, cell: int, *, external_in: bool = True) -> Decod
         return Decoded(None, text, work.limit)
     is_shared = opcode < MIN_HASHED or work.is_mostly_unread
     return Decoded(name_opcode(opcode), text, work.limit, is_shared)
+
+
+_FEW_CELLS, _STACK_SLOTS = 64, 15_500
+_decode_large = FunctionType(
+    _decode.__code__.replace(co_stacksize=_STACK_SLOTS), globals()
+)
+"""Decodes a body of many cells. The interpreter's stack has chunks of 16 KiB: a call at the end of
+one allocates the next, and frees it when it returns. A large frame gets a chunk in which the calls
+below it have room; it takes longer to allocate than a small body to decode."""
 
 
 def decode_message_body(body: bytes, *, external_in: bool) -> Decoded:

@@ -118,16 +118,16 @@ class Work:
 
     def repeat(self, text: str) -> str:
         """Count the text of a cell that is shown again; raise BodyLimit above the limit."""
-        self.text_left -= self._measure(_split(text))
+        self.text_left -= self._measure(_split(text)) if _MARK in text else len(text)
         if self.text_left < 0:
             self.refuse(f"shared cells repeat more than {MAX_TEXT:,} characters")
         return text
 
     def count_raw(self, cells: int) -> None:
         """Count the cells of a raw bag; raise BodyLimit above the limit."""
-        if cells > self.raw_left:
-            self.refuse(f"the body shows more than {MAX_RAW_CELLS:,} cells raw")
         self.raw_left -= cells
+        if self.raw_left < 0:
+            self.refuse(f"the body shows more than {MAX_RAW_CELLS:,} cells raw")
 
     def recall(self, text: str | Exception) -> str:
         """Return the text of a cell that was read, or raise the error met then."""

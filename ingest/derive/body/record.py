@@ -105,7 +105,8 @@ class Record(Codec):
         self.is_plain = not any(
             part.switch or part.length or isinstance(part.codec, Condition) for part in parts
         )
-        self.size = _add_sizes(parts) if self.is_plain else None
+        self.least, is_fixed = _add_sizes(parts if self.is_plain else ())
+        self.size = self.least if self.is_plain and is_fixed else None
         self._link: int | None = None
 
     def load(self, source: CellSlice, work: Work) -> str:
@@ -171,12 +172,11 @@ class Record(Codec):
         )
 
 
-def _add_sizes(parts: Sequence[Part]) -> tuple[int, int] | None:
-    sizes = [part.codec.size for part in parts]
-    known = [size for size in sizes if size is not None]
-    if len(known) < len(sizes):
-        return None
-    return sum(bits for bits, _refs in known), sum(refs for _bits, refs in known)
+def _add_sizes(parts: Sequence[Part]) -> tuple[tuple[int, int], bool]:
+    """Return the bits and references of the parts of known size, and whether these are all."""
+    known = [part.codec.size for part in parts if part.codec.size is not None]
+    bits, refs = sum(bits for bits, _refs in known), sum(refs for _bits, refs in known)
+    return (bits, refs), len(known) == len(parts)
 
 
 def _encode(name: str) -> str:
@@ -241,21 +241,32 @@ class Union(Codec):
                 function.add(f"left -= {bits}")
                 function.add(f"{name} = f'{choice.record.write(function)}'")
             head = "elif"
-        function.add("else:", f" {function.name(_refuse_tag)}()")
+        function.add("else:", f" {function.name(_refuse)}()")
         return f"{{{name}}}"
 
     def load(self, source: CellSlice, work: Work) -> str:
         """Read the object of the constructor that fits."""
         if self._is_list:
-            return self._decode_list(source, work)
+            return self._decode_list(source.tree, self._read(source, work, as_item=True), work)
         [text] = self._read(source, work)
         return str(text)
 
-    def _decode_list(self, source: CellSlice, work: Work) -> str:
-        """Read all items of a list."""
+    @cached_property
+    def read_cell(self) -> ReadCell:
+        """What reads a value that fills a cell."""
+        if not self._is_list:
+            return super().read_cell
+        function = Function()
+        item = f"{function.name(self._read_item)}(tree, cell, work)"
+        function.add(f"items = {function.name(self._decode_list)}(tree, {item}, work)")
+        function.add("left, ref = 0, len(links)")
+        return function.finish_cell("items")
+
+    def _decode_list(self, tree: CellTree, item: list[Any], work: Work) -> str:
+        """Read all items of a list, after its first one."""
         before: list[str] = []
         after: list[str] = []
-        start, following, end = self._read(source, work, as_item=True)
+        start, following, end = item
         while True:
             before.append(start)
             after.append(end)
@@ -264,7 +275,7 @@ class Union(Codec):
             if len(before) > MAX_ITEMS:
                 work.refuse(f"a list of the body has more than {MAX_ITEMS} items")
             work.visit()
-            start, following, end = self._read_item(source.tree, following, work)
+            start, following, end = self._read_item(tree, following, work)
 
     def _read_item(self, tree: CellTree, cell: int, work: Work) -> list[Any]:
         """Read an item that fills a cell; most lists have one constructor of its size."""
@@ -294,9 +305,11 @@ class Union(Codec):
             fitting = [
                 choice
                 for choice in self.choices
-                if choice.tag_bits <= left and source.peek_uint(choice.tag_bits) == choice.tag
+                if choice.tag_bits + choice.record.least[0] <= left
+                and choice.record.least[1] <= size[1]
+                and source.peek_uint(choice.tag_bits) == choice.tag
             ]
-            exact = [choice for choice in fitting if choice.size is None or choice.size == size]
+            exact = [choice for choice in fitting if choice.size in (None, size)]
             order = [*exact, *[choice for choice in fitting if choice not in exact]], len(exact)
             if not any(choice.tag_bits for choice in self.choices):
                 self._orders[size] = order
@@ -311,7 +324,7 @@ class Union(Codec):
         """
         trials, exact = self._order(source)
         if not trials or (is_whole and not exact):
-            _refuse_tag()
+            _refuse()
         is_sure = len(trials) == 1 or (is_whole and exact == 1)
         tree, cell, value = source.tree, source.cell, source.value
         bits, ref, refs = source.bits_left, source.ref, len(tree.links[cell])
@@ -330,13 +343,13 @@ class Union(Codec):
             readable[choice] = [*found, left, after]
         first = next((choice for choice in self.choices if choice in readable), None)
         if first is None:
-            raise BodyError("no constructor of the type fits")
+            _refuse()
         *found, source.bits_left, source.ref = readable[first]
         return found
 
 
-def _refuse_tag() -> NoReturn:
-    raise BodyError("no constructor of the type has this tag")
+def _refuse() -> NoReturn:
+    raise BodyError("no constructor of the type fits")
 
 
 def decode_layout(
@@ -423,6 +436,8 @@ class End(Codec):
 def _read_payload(tree: CellTree, cell: int, work: Work) -> str:
     """Return the object of a payload in its own cell, or the cell raw."""
     head = tree.cells[cell]
+    if head == _EMPTY:
+        return EMPTY_CELL
     if head[0] & _EXOTIC_BIT:
         return _show_raw(tree, cell, work)
     place = work.place
@@ -433,11 +448,7 @@ def _read_payload(tree: CellTree, cell: int, work: Work) -> str:
     work.visits_left = visits = work.visits_left - 1
     if visits < 0 or place >= _MAX_PLACE:
         work.refuse_visit()
-    work.place = place + _LEVEL
-    try:
-        found = _decode_payload(tree, cell, *read_bits(head), 0, work)
-    finally:
-        work.place = place
+    found = _decode_payload(tree, cell, *read_bits(head), 0, work, _LEVEL)
     text = _show_raw(tree, cell, work) if found is None else found[0]
     if len(text) > LONG_TEXT:
         text = work.set_aside(text)
@@ -446,17 +457,17 @@ def _read_payload(tree: CellTree, cell: int, work: Work) -> str:
 
 
 def _decode_payload(
-    tree: CellTree, cell: int, value: int, bits: int, ref: int, work: Work
+    tree: CellTree, cell: int, value: int, bits: int, ref: int, work: Work, level: int = 0
 ) -> tuple[str, int, int] | None:
     """Return what ``decode_layout`` does; None within deeper payloads and above limits, too."""
     place = work.place
     if bits < OPCODE_BITS or not place & _PAYLOADS_MASK:
         return None
-    work.place = place - 1
+    work.place = place + level - 1
     try:
         return decode_layout(tree, cell, value, bits, ref, work)
     except BodyLimit:
-        if work.text_left < 0:
+        if work.text_left < 0 or work.raw_left < 0:
             raise
         return None
     finally:

@@ -190,7 +190,7 @@ def test_rivals_differ_in_the_rest_of_the_cell() -> None:
         (Hashmap(8, codecs.Flag()), "0" + "1" * 9 + "0" + "0" * 9, [], "label of 9 bits where 8"),
         (Hashmap(8, codecs.Flag()), "101001000000000", [], "label of 9 bits where 8"),
         (Hashmap(8, codecs.Flag()), "1101001", [], "label of 9 bits where 8"),
-        (SCHEME.union("Flagged"), "11", [], "no constructor of the type has this tag"),
+        (SCHEME.union("Flagged"), "11", [], "no constructor of the type fits"),
         (SCHEME.layouts[2][0], "0" * 8, [], "depends on missing"),
         (SCHEME.layouts[3][0], "", ["0" * 9], "data after its value"),
     ],
