@@ -308,11 +308,13 @@ class VarUnsigned(Codec):
         if self.limit >> self._length_bits == 0:
             refuse = function.name(self._refuse)
             function.add(f"if {count} >= {self.limit}:", f" {refuse}({count})")
-        function.add(f"left -= {count} << 3")
-        function.add(f"{number} = value >> left & {function.name(_BYTE_MASKS)}[{count}]")
-        if self.is_signed:
-            half = f"(1 << ({count} << 3) >> 1)"
-            function.add(f"{number} = ({number} ^ {half}) - {half}")
+        function.add(f"{number} = 0")
+        with function.block(f"if {count}:"):
+            function.add(f"left -= {count} << 3")
+            function.add(f"{number} = value >> left & {function.name(_BYTE_MASKS)}[{count}]")
+            if self.is_signed:
+                half = f"(1 << ({count} << 3) - 1)"
+                function.add(f"{number} = ({number} ^ {half}) - {half}")
         kind = "var_int" if self.is_signed else "var_uint"
         return f'{{{{"@type":"{kind}","len":"{{{count}}}","value":"{{{number}}}"}}}}'
 

@@ -43,6 +43,8 @@ def read(tree, cell, value, left, ref, work):
 """
 _CELL_BODY = f"""
 def read(tree, cell, work%s):
+ head = tree.cells[cell]
+ %s
  place = work.place
  key = cell << {CELL_SHIFT} | place | %s
  text = work.known.get(key)
@@ -53,7 +55,6 @@ def read(tree, cell, work%s):
   work.refuse_visit()
  links = tree.links[cell]
  ref = 0
- head = tree.cells[cell]
  size = head[1]
  value = from_bytes(head, "big")
  left = size << 2
@@ -216,17 +217,18 @@ class Function:
         self._read_numbers()
         return self._compile(_BODY % (self._join(), ", ".join(values)))
 
-    def finish_cell(self, value: str, *, has_width: bool = False) -> ReadCell:
+    def finish_cell(self, value: str, *, has_width: bool = False, start: str = "") -> ReadCell:
         """Return the function of a tree, a cell, which must be consumed, and the work.
 
-        With ``has_width`` it takes the bits of a key that are left, too.
+        With ``has_width`` it takes the bits of a key that are left, too; ``start`` comes before
+        the cell is counted.
         """
         number = str(next(_TYPES) << _TYPE_SHIFT)
         width, key = (
             (", width", f"{number} | width << {_WIDTH_SHIFT}") if has_width else ("", number)
         )
         self._read_numbers()
-        return self._compile(_CELL_BODY % (width, key, self._join(), value))
+        return self._compile(_CELL_BODY % (width, start, key, self._join(), value))
 
     def _join(self) -> str:
         return "\n".join([" " * depth + line for depth, line in self._lines])

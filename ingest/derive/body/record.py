@@ -20,10 +20,8 @@ from tonlake.ingest.decode.cell.writer import serialize_chain, serialize_single
 from tonlake.ingest.derive.body.codec import MAX_ITEMS, Codec, Object, Sized, Work, show_bag
 from tonlake.ingest.derive.body.composite import Chunks, Reference, Repeat, check_end
 from tonlake.ingest.derive.body.function import (
-    CELL_SHIFT,
     LEVEL_SHIFT,
     LONG_TEXT,
-    MAX_LEVELS,
     Function,
     ReadCell,
     escape,
@@ -379,11 +377,10 @@ def decode_layout(
 EMPTY_CELL = '{"@type":"empty_cell"}'
 _COUNT_BYTE, _LINK_BYTES = 6, 8
 """Where a small bag has the number of its cells, and the most that references of a cell take."""
-_LEVEL = 1 << LEVEL_SHIFT
-_MAX_PLACE = MAX_LEVELS << LEVEL_SHIFT
-_PAYLOADS_MASK = _LEVEL - 1
-_EXOTIC_BIT, _EMPTY = 8, bytes(2)
-"""The bit of d1 that exotic cells have, and the empty cell: d1 and d2, without data."""
+_PAYLOADS_MASK = (1 << LEVEL_SHIFT) - 1
+_EXOTIC_BIT, _LEAST_SIZE, _EMPTY = 8, OPCODE_BITS // 4, bytes(2)
+"""The bit of d1 that exotic cells have, d2 of a cell with an opcode, and the empty cell: d1 and d2,
+without data."""
 
 
 class Rest(Codec):
@@ -403,7 +400,13 @@ class Rest(Codec):
     @cached_property
     def read_cell(self) -> ReadCell:
         """What reads a payload, or shows it raw."""
-        return _read_payload
+        function = Function()
+        show = f"{function.name(_show_raw)}(tree, cell, work)"
+        decode = f"{function.name(_decode_payload)}(tree, cell, value, left, 0, work)"
+        function.add(f"found = {decode}", f"text = found[0] if found else {show}")
+        function.add("left, ref = 0, len(links)")
+        is_raw = f"head[1] < {_LEAST_SIZE} or head[0] & {_EXOTIC_BIT}"
+        return function.finish_cell("text", start=f"if {is_raw}:\n  return {show}")
 
 
 class RawCell(Rest):
@@ -433,37 +436,14 @@ class End(Codec):
         return EMPTY_CELL
 
 
-def _read_payload(tree: CellTree, cell: int, work: Work) -> str:
-    """Return the object of a payload in its own cell, or the cell raw."""
-    head = tree.cells[cell]
-    if head == _EMPTY:
-        return EMPTY_CELL
-    if head[0] & _EXOTIC_BIT:
-        return _show_raw(tree, cell, work)
-    place = work.place
-    key = cell << CELL_SHIFT | place
-    text = work.known.get(key)
-    if text is not None:
-        return work.recall(text)
-    work.visits_left = visits = work.visits_left - 1
-    if visits < 0 or place >= _MAX_PLACE:
-        work.refuse_visit()
-    found = _decode_payload(tree, cell, *read_bits(head), 0, work, _LEVEL)
-    text = _show_raw(tree, cell, work) if found is None else found[0]
-    if len(text) > LONG_TEXT:
-        text = work.set_aside(text)
-    work.known[key] = text
-    return text
-
-
 def _decode_payload(
-    tree: CellTree, cell: int, value: int, bits: int, ref: int, work: Work, level: int = 0
+    tree: CellTree, cell: int, value: int, bits: int, ref: int, work: Work
 ) -> tuple[str, int, int] | None:
     """Return what ``decode_layout`` does; None within deeper payloads and above limits, too."""
     place = work.place
     if bits < OPCODE_BITS or not place & _PAYLOADS_MASK:
         return None
-    work.place = place + level - 1
+    work.place = place - 1
     try:
         return decode_layout(tree, cell, value, bits, ref, work)
     except BodyLimit:
@@ -486,12 +466,14 @@ def _show_rest(source: CellSlice, work: Work) -> str:
 
 def _show_raw(tree: CellTree, cell: int, work: Work) -> str:
     """Return a bag of cells in base64, which is written once however often it is shown."""
+    head, children = tree.cells[cell], tree.links[cell]
+    if head == _EMPTY:
+        return EMPTY_CELL
     text = work.known.get(~cell)
     if text is not None:
         return work.recall(text)
-    head, children = tree.cells[cell], tree.links[cell]
     if not children:
-        text = show_bag(serialize_single(head)) if head != _EMPTY else EMPTY_CELL
+        text = show_bag(serialize_single(head))
     else:
         text = _show_tree(tree, head, children, (cell, MAX_BITS, 0), work)
     work.known[~cell] = text
