@@ -106,9 +106,7 @@ def _decode(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:
 
 
 _FEW_CELLS, _STACK_SLOTS = 64, 15_500
-_decode_large = FunctionType(
-    _decode.__code__.replace(co_stacksize=_STACK_SLOTS), globals()
-)
+_decode_large = FunctionType(_decode.__code__.replace(co_stacksize=_STACK_SLOTS), globals())
 """Decodes a body of many cells. The interpreter's stack has chunks of 16 KiB: a call at the end of
 one allocates the next, and frees it when it returns. A large frame gets a chunk in which the calls
 below it have room; it takes longer to allocate than a small body to decode."""
