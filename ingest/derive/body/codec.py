@@ -39,8 +39,8 @@ MAX_ITEMS = 256
 MAX_TEXT = 4 << 20
 """Maximum characters of JSON of cells that are shown again: a code cell in each of 255 messages
 fits, but a few crafted cells could represent 2^256 keys."""
-MAX_VISITS = 2048
-"""Maximum cells that layouts read, some of them several times: 255 messages with their payloads."""
+MAX_VISITS = 1792
+"""Maximum cells that layouts read, some of them several times: seven for each of 255 messages."""
 MAX_RAW_CELLS = 1792
 """Maximum cells of raw bags, without single ones: seven in each of 255 messages."""
 _CELL_TRIALS = 4
@@ -274,17 +274,12 @@ class Bits(Sized):
         return super().write(function)
 
 
-def load_bits(source: CellSlice, bits: int) -> str:
-    """Read bits as uppercase hexadecimal text.
+def show_bits(number: int, bits: int) -> str:
+    """Return a number of ``bits`` bits as uppercase hexadecimal text.
 
     If the bits end inside a digit, a one and zeroes are appended, and ``_`` after the last digit,
     as in TON's notation of bit strings.
     """
-    return show_bits(source.load_uint(bits), bits)
-
-
-def show_bits(number: int, bits: int) -> str:
-    """Return a number of ``bits`` bits in the notation of ``load_bits``."""
     digits, rest = divmod(bits, 4)
     if rest:
         return f"{(number << 1 | 1) << (3 - rest):0{digits + 1}X}_"
@@ -368,7 +363,7 @@ def _load_rare_address(source: CellSlice, work: Work) -> str:
         return _NO_ADDRESS
     if name == EXTERN:
         bits = source.load_uint(_LENGTH_BITS)
-        text = load_bits(source, bits)
+        text = show_bits(source.load_uint(bits), bits)
         return f'{{"@type":"addr_extern","len":"{bits}","external_address":"{text}"}}'
     anycast = _load_anycast(source) if source.load_bit() else _NO_ANYCAST
     length = ""
@@ -379,7 +374,7 @@ def _load_rare_address(source: CellSlice, work: Work) -> str:
     workchain = source.load_int(workchain_bits)
     return (
         f'{{"@type":"{name}","anycast":{anycast},{length}"workchain_id":"{workchain}",'
-        f'"address":"{load_bits(source, bits)}"}}'
+        f'"address":"{show_bits(source.load_uint(bits), bits)}"}}'
     )
 
 
@@ -388,7 +383,7 @@ def _load_anycast(source: CellSlice) -> str:
     depth = source.load_uint(5)
     if not 0 < depth <= _MAX_ANYCAST_BITS:
         raise BodyError(f"anycast of {depth} bits")
-    prefix = load_bits(source, depth)
+    prefix = show_bits(source.load_uint(depth), depth)
     return (
         f'{{"@type":"{SOMETHING}","value":{{"@type":"anycast_info","depth":"{depth}",'
         f'"rewrite_pfx":"{prefix}"}}}}'
@@ -398,16 +393,7 @@ def _load_anycast(source: CellSlice) -> str:
 _TEXT_LENGTH_BITS = 8
 
 
-def load_snake(source: CellSlice, work: Work) -> bytes:
-    """Read the bytes to the end of the cell, then of its only child, and so on.
-
-    Raises:
-        BodyError: a partial byte, more than one child, or too many cells.
-    """
-    return read_words(source, work, is_snake=True)
-
-
-def read_words(source: CellSlice, work: Work | None = None, *, is_snake: bool = False) -> bytes:
+def read_words(source: CellSlice, work: Work, *, is_snake: bool = False) -> bytes:
     """Return the bytes of a comment: the whole bytes of the cell, of its first child, and so on.
 
     Wallets show such a text, whatever other references and bits the cells have, unless ``is_snake``
@@ -415,6 +401,7 @@ def read_words(source: CellSlice, work: Work | None = None, *, is_snake: bool = 
 
     Raises:
         BocError: a cell is exotic.
+        BodyError: a cell of a snake has a partial byte, or more than one child.
         BodyLimit: more cells than ``work`` allows.
     """
     parts = []
@@ -425,8 +412,7 @@ def read_words(source: CellSlice, work: Work | None = None, *, is_snake: bool = 
         if not source.refs_left:
             return b"".join(parts)
         source = source.tree.slice(source.load_ref())
-        if work is not None:
-            work.visit()
+        work.visit()
 
 
 class CommentText(Codec):
@@ -455,7 +441,7 @@ class SnakeText(Codec):
 
     def load(self, source: CellSlice, work: Work) -> str:
         """Read text; raise BodyError for invalid UTF-8."""
-        return write_text(read_utf8(load_snake(source, work)))
+        return write_text(read_utf8(read_words(source, work, is_snake=True)))
 
 
 class SnakeBytes(Codec):
@@ -463,7 +449,7 @@ class SnakeBytes(Codec):
 
     def load(self, source: CellSlice, work: Work) -> str:
         """Read uppercase hexadecimal text."""
-        return f'"{load_snake(source, work).hex().upper()}"'
+        return f'"{read_words(source, work, is_snake=True).hex().upper()}"'
 
 
 class ShortText(Codec):
