@@ -105,11 +105,10 @@ def _decode(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:
     return Decoded(name_opcode(opcode), text, work.limit, is_shared)
 
 
-_FEW_CELLS, _STACK_SLOTS = 64, 15_500
-_decode_large = FunctionType(_decode.__code__.replace(co_stacksize=_STACK_SLOTS), globals())
-"""Decodes a body of many cells. The interpreter's stack has chunks of 16 KiB: a call at the end of
-one allocates the next, and frees it when it returns. A large frame gets a chunk in which the calls
-below it have room; it takes longer to allocate than a small body to decode."""
+_FEW_CELLS = 64
+_decode_large = FunctionType(_decode.__code__.replace(co_stacksize=15_500), globals())
+"""Decodes bodies of more cells. The large frame gets a chunk of the interpreter's stack that has
+room for what it calls; at the end of a usual one (16 KiB) each call would map and free the next."""
 
 
 def decode_message_body(body: bytes, *, external_in: bool) -> Decoded:

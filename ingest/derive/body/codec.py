@@ -393,7 +393,12 @@ def _load_anycast(source: CellSlice) -> str:
 _TEXT_LENGTH_BITS = 8
 
 
-def read_words(source: CellSlice, work: Work, *, is_snake: bool = False) -> bytes:
+def load_snake(source: CellSlice, work: Work) -> bytes:
+    """Read the bytes to the end of the cell, then of its only child, and so on."""
+    return read_words(source, work, is_snake=True)
+
+
+def read_words(source: CellSlice, work: Work | None = None, *, is_snake: bool = False) -> bytes:
     """Return the bytes of a comment: the whole bytes of the cell, of its first child, and so on.
 
     Wallets show such a text, whatever other references and bits the cells have, unless ``is_snake``
@@ -412,7 +417,8 @@ def read_words(source: CellSlice, work: Work, *, is_snake: bool = False) -> byte
         if not source.refs_left:
             return b"".join(parts)
         source = source.tree.slice(source.load_ref())
-        work.visit()
+        if work is not None:
+            work.visit()
 
 
 class CommentText(Codec):
@@ -441,7 +447,7 @@ class SnakeText(Codec):
 
     def load(self, source: CellSlice, work: Work) -> str:
         """Read text; raise BodyError for invalid UTF-8."""
-        return write_text(read_utf8(read_words(source, work, is_snake=True)))
+        return write_text(read_utf8(load_snake(source, work)))
 
 
 class SnakeBytes(Codec):
@@ -449,7 +455,7 @@ class SnakeBytes(Codec):
 
     def load(self, source: CellSlice, work: Work) -> str:
         """Read uppercase hexadecimal text."""
-        return f'"{read_words(source, work, is_snake=True).hex().upper()}"'
+        return f'"{load_snake(source, work).hex().upper()}"'
 
 
 class ShortText(Codec):

@@ -171,7 +171,6 @@ class Record(Codec):
 
 
 def _add_sizes(parts: Sequence[Part]) -> tuple[tuple[int, int], bool]:
-    """Return the bits and references of the parts of known size, and whether these are all."""
     known = [part.codec.size for part in parts if part.codec.size is not None]
     bits, refs = sum(bits for bits, _refs in known), sum(refs for _bits, refs in known)
     return (bits, refs), len(known) == len(parts)
