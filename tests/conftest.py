@@ -14,7 +14,7 @@ import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,8 @@ LONGEST = (
     "api/sql/",
     "ingest/run/test_follow",
     "queries/test_d",
+    "test_packaging",
+    "test_shown_commands",
 )
 """What takes a worker long: begun last, it would keep the other one waiting."""
 
@@ -205,11 +207,10 @@ def shared() -> Path:
 def ingest_network(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Return the lake of a genuine network of the reference data; only for reading."""
 
-    @cache
     def bring(name: str) -> Path:
-        folder = tmp_path_factory.mktemp("network")
-        ingest_all(unpack(shared / f"{name}.tar.zst", folder / "node"), folder / "lake")
-        return folder / "lake"
+        packed = shared / f"{name}.tar.zst"
+        node = find_node(make_once(tmp_path_factory, packed.name, partial(unpack, packed)))
+        return make_once(tmp_path_factory, f"{packed.name}.lake", partial(ingest_all, node))
 
     return bring
 

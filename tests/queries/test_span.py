@@ -1,5 +1,6 @@
 """Pages of ranges: the index gives the same as SQL, for any filters, order and page."""
 
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -99,15 +100,21 @@ def draw_addresses(rng: Random, name: str, moves: list[dict[str, Any]]) -> dict[
     return found
 
 
-def compare_pages(lake_dir: Path, name: str, draws: int) -> list[Answered]:
-    """Read pages through the reader and from SQL alone, and compare them."""
+@cache
+def open_once(lake_dir: Path) -> tuple[duckdb.DuckDBPyConnection, Reader, Reader]:
+    """Return a lake that does not change: its views, and readers with and without its index."""
     snapshot = open_snapshot(lake_dir)
     connection = connect(snapshot)
+    indexed = Reader(snapshot, connection, index=open_index(snapshot, LakeSettings()))
+    return connection, indexed, Reader(snapshot, connection)
+
+
+def compare_pages(lake_dir: Path, name: str, draws: int) -> list[Answered]:
+    """Read pages through the reader and from SQL alone, and compare them."""
+    connection, indexed, plain = open_once(lake_dir)
     moments = connection.execute("select now, lt, mc_seqno from transactions").fetchall()
     accounts = connection.execute("select workchain, account from transactions").fetchall()
     moves = list_moves(connection, name) if name in MOVES else []
-    indexed = Reader(snapshot, connection, index=open_index(snapshot, LakeSettings()))
-    plain = Reader(snapshot, connection)
     rng = Random(name)  # noqa: S311 - a repeatable test
     answers = []
     for _ in range(draws):

@@ -590,7 +590,7 @@ def bring(node: Path, lake: Path, first: int, last: int) -> Any:
 
 
 def read_all(lake: Path) -> dict[str, list[tuple[Any, ...]]]:
-    with closing(connect(open_snapshot(lake))) as connection:
+    with closing(connect(open_snapshot(lake), statement=" ".join(TABLES))) as connection:
         return {
             name: connection.execute(
                 f"select * exclude (day) from {name} order by all"  # noqa: S608

@@ -70,7 +70,7 @@ def check(lake: Path, *, versions: str = "newest") -> None:
     assert verify_lake(lake).damage == []
     for table in newest.by_table:
         assert read_delta(lake, table) == read_snapshot(lake, table, newest.number), table
-        for version in list_versions(lake, table) if versions == "all" else ():
+        for version in list_versions(lake, table)[:-1] if versions == "all" else ():
             number = read_commit_of(lake, table, version)
             assert read_delta(lake, table, version) == read_snapshot(lake, table, number), table
 

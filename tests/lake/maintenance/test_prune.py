@@ -17,7 +17,7 @@ from tonlake.api.command.main import main
 from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.copy.pull import copy_lake
-from tonlake.lake.duck.connection import connect
+from tonlake.lake.duck.connection import DERIVED_VIEWS, connect
 from tonlake.lake.errors import LakeCorrupt, PruneRefused, RangeOverlap, UndoRefused
 from tonlake.lake.index.index import open_index
 from tonlake.lake.log.snapshot import open_snapshot
@@ -38,6 +38,7 @@ BORDERS = (12, 111, 137)
 """Each lies within a trace of the demo network."""
 
 LAST = 238
+READ = (*TABLES, *DERIVED_VIEWS)
 Rows = list[tuple[Any, ...]]
 _OTHERWISE = {"traces": "mc_seqno_end", "action_ranges": "first_mc_seqno"}
 
@@ -54,7 +55,7 @@ Ask = Callable[..., Rows]
 @contextmanager
 def opened(lake: Path) -> Iterator[Ask]:
     """Provide the SQL access to a lake."""
-    with closing(connect(open_snapshot(lake))) as connection:
+    with closing(connect(open_snapshot(lake), statement=" ".join(READ))) as connection:
         yield lambda text, **parameters: connection.execute(text, parameters).fetchall()
 
 
