@@ -25,7 +25,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.commands import list_commands
-from tests.ingest.derive.tvm.machine.test_run import make_data
+from tests.ingest.derive.tvm.programs import make_data
 from tonlake.api.command.frozen import find_module
 from tonlake.api.command.main import main
 from tonlake.ingest.decode.cell.boc import parse_boc

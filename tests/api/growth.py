@@ -62,7 +62,6 @@ class Served:
     """A running server, and requests to it."""
 
     def __init__(self, port: int) -> None:
-        """Take the port."""
         self.url = f"http://127.0.0.1:{port}"
         self.socket_url = f"ws://127.0.0.1:{port}/api/streaming/v2/ws"
 
@@ -114,7 +113,6 @@ class Frames:
         return self.next().data
 
     def take(self, count: int) -> list[Frame]:
-        """Return the next events."""
         return [self.next() for _ in range(count)]
 
 

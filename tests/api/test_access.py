@@ -26,12 +26,16 @@ from tonlake.api.command.main import main
 from tonlake.api.errors import KeyFileInvalid
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "keys.json"
+
+
 def run(*arguments: str, **env: str) -> Result:
     return CliRunner().invoke(main, ["key", *arguments], env=env)
 
 
-def test_a_key_is_added_listed_and_revoked(tmp_path: Path) -> None:
-    path = tmp_path / "keys.json"
+def test_a_key_is_added_listed_and_revoked(path: Path) -> None:
     key = run("add", "our wallet", "--rps", "25", "--keys", str(path)).stdout.strip()
     record = find_record(read_keys(path), key)
     assert record is not None
@@ -48,16 +52,14 @@ def test_a_key_is_added_listed_and_revoked(tmp_path: Path) -> None:
     assert find_record(read_keys(path), key) is None
 
 
-def test_the_usual_limit(tmp_path: Path) -> None:
-    path = tmp_path / "keys.json"
+def test_the_usual_limit(path: Path) -> None:
     run("add", "a", "--keys", str(path))
     assert [record.rps for record in read_keys(path).values()] == [10]
 
 
 @pytest.mark.parametrize("words", [("add", "x"), ("list",), ("revoke", "x")])
-def test_a_file_must_be_named_and_be_readable(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_a_file_must_be_named_and_be_readable(path: Path, words: tuple[str, ...]) -> None:
     assert run(*words).exit_code == 2
-    path = tmp_path / "keys.json"
     path.write_text("oops")
     result = run(*words, "--keys", str(path))
     assert result.exit_code == 1
@@ -86,8 +88,7 @@ def test_any_other_text_is_no_key(record: KeyRecord, text: str) -> None:
     assert find_record({record.id: record}, f"tl_{record.id}_{text}") is None
 
 
-def test_the_file_holds_no_key_and_no_two_alike(tmp_path: Path) -> None:
-    path = tmp_path / "keys.json"
+def test_the_file_holds_no_key_and_no_two_alike(path: Path) -> None:
     keys = [add_key(path, "same name", 10) for _ in range(5)]
     text = path.read_text()
     assert len(set(keys)) == 5
@@ -100,8 +101,7 @@ def test_the_file_holds_no_key_and_no_two_alike(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_revoked_key_is_gone(tmp_path: Path) -> None:
-    path = tmp_path / "keys.json"
+def test_a_revoked_key_is_gone(path: Path) -> None:
     first, second = add_key(path, "a", 10), add_key(path, "b", 25)
     gone = revoke_key(path, first.split("_")[1])
     assert gone is not None
@@ -114,8 +114,7 @@ def test_a_revoked_key_is_gone(tmp_path: Path) -> None:
     assert found.rps == 25
 
 
-def test_keys_added_at_once_are_all_kept(tmp_path: Path) -> None:
-    path = tmp_path / "keys.json"
+def test_keys_added_at_once_are_all_kept(path: Path) -> None:
     keys: list[str] = []
     threads = [
         threading.Thread(target=lambda: keys.append(add_key(path, "x", 1))) for _ in range(8)
@@ -130,8 +129,7 @@ def test_keys_added_at_once_are_all_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"keys":[{"id":"x"}]}', '{"kyes":[]}', "\xff"])
-def test_a_damaged_file_is_named(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "keys.json"
+def test_a_damaged_file_is_named(path: Path, text: str) -> None:
     path.write_text(text, encoding="latin-1")
     for act in (lambda: read_keys(path), lambda: add_key(path, "a", 1)):
         with pytest.raises(KeyFileInvalid, match=r"keys\.json cannot be read"):
@@ -145,8 +143,8 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
         add_key(tmp_path / "no" / "keys.json", "a", 1)
 
 
-def test_changes_of_the_file_are_seen(tmp_path: Path) -> None:
-    path, clock = tmp_path / "keys.json", Clock(1000.0)
+def test_changes_of_the_file_are_seen(path: Path) -> None:
+    clock = Clock(1000.0)
     ring = Keyring(path, clock)
     key = add_key(path, "late", 10)
     assert ring.find(key) is None
@@ -164,9 +162,9 @@ def test_changes_of_the_file_are_seen(tmp_path: Path) -> None:
 
 
 def test_a_file_that_breaks_later_changes_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path, clock = tmp_path / "keys.json", Clock(1000.0)
+    clock = Clock(1000.0)
     key = add_key(path, "one", 10)
     ring = Keyring(path, clock)
     path.write_text("oops")
@@ -179,8 +177,8 @@ def test_a_file_that_breaks_later_changes_nothing(
     assert key not in caplog.text
 
 
-def test_a_missing_file_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path, clock = tmp_path / "keys.json", Clock(1000.0)
+def test_a_missing_file_is_reported_once(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock(1000.0)
     ring = Keyring(path, clock)
     warning = f"the key file {path} does not exist: no key is valid until it does"
     assert caplog.messages == [warning]
@@ -196,8 +194,7 @@ def test_a_missing_file_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptu
     assert caplog.messages == [warning, warning]
 
 
-def test_a_broken_file_stops_the_start(tmp_path: Path) -> None:
-    path = tmp_path / "keys.json"
+def test_a_broken_file_stops_the_start(path: Path) -> None:
     path.write_text("oops")
     with pytest.raises(KeyFileInvalid):
         Keyring(path, Clock(1000.0))

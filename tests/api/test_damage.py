@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from litestar.testing import TestClient
 
+from tests.damage import flip
 from tests.patience import patient
 from tonlake.api.app import create_app
 from tonlake.lake.index.builder.rebuild import rebuild_index
@@ -57,9 +58,8 @@ def ask(client: TestClient[Any]) -> list[tuple[int, Any]]:
 
 def spoil(lake: Path, path: str, at: float) -> None:
     """Flip a bit of a file, at a place from 0 to 1."""
-    data = bytearray((lake / path).read_bytes())
-    data[int(len(data) * at)] ^= 16
-    (lake / path).write_bytes(data)
+    data = (lake / path).read_bytes()
+    (lake / path).write_bytes(flip(data, int(len(data) * at), 16))
 
 
 def _list_files(snapshot: Snapshot, group: str) -> list[str]:

@@ -47,7 +47,6 @@ class Scene:
     """A pool over a lake that grows, with a clock that is set by hand."""
 
     def __init__(self, lake_dir: Path, machine: TvmPool) -> None:
-        """Begin with an empty pool."""
         self.now_s = 0.0
         self.events: list[Event] = []
         self.machine = machine
@@ -57,7 +56,6 @@ class Scene:
         )
 
     def call(self) -> Call:
-        """Return a call on the newest snapshot."""
         return Call(Arguments([]), SETTINGS, self.holder.reader(), tvm=self.machine)
 
     def norms(self) -> list[bytes]:

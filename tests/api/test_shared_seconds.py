@@ -50,7 +50,6 @@ class Chain(NamedTuple):
     ranges: list[tuple[int, int]]
 
     def kept(self) -> list[Made]:
-        """Return the blocks in the ranges."""
         return [
             block
             for block in self.blocks

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.damage import flip_bit
 from tests.patience import compose
 from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.errors import IngestError
@@ -98,9 +99,7 @@ def flip_bits(
     for number in range(count):
         path = paths[number % len(paths)]
         bit = next(bits[path])
-        damaged = bytearray(contents[path])
-        damaged[bit // 8] ^= 1 << bit % 8
-        path.write_bytes(damaged)
+        path.write_bytes(flip_bit(contents[path], bit))
         found = ingest_all(db_dir, folder / "lake", span)
         shutil.rmtree(folder / "lake", ignore_errors=True)
         path.write_bytes(contents[path])

@@ -27,6 +27,7 @@ import pyarrow as pa
 from tests.crash.disk import Died, Disk
 from tests.crash.history import state_of
 from tests.crash.power import Loss, Medium, restore
+from tests.damage import flip_any
 from tests.lake.chain import Chain, commit_made
 from tonlake.lake.commit import commit
 from tonlake.lake.duck.connection import connect
@@ -138,9 +139,7 @@ class Day:
         file = self.dice.choice((*state.files, *state.segments))
         path = self.lake / file.path
         sound, facts = path.read_bytes(), path.stat()
-        damaged = bytearray(sound)
-        damaged[self.dice.randrange(len(sound))] ^= 1 << self.dice.randrange(8)
-        path.write_bytes(damaged)
+        path.write_bytes(flip_any(sound, self.dice))
         found = find_damage(self.lake, [file], trust_earlier=True)
         self.found_bits += [error.file for error in found] == [file.path]
         path.write_bytes(sound)

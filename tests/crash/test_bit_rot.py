@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.damage import flip_any
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.snapshot import open_snapshot
@@ -13,13 +14,6 @@ from tonlake.lake.log.state import LOG_FOLDER, list_log, read_checkpoint, read_c
 
 FLIPS, LOG_FLIPS = 1000, 200
 SEED = 7
-
-
-def flip(sound: bytes, rng: random.Random) -> bytes:
-    """Return the bytes with one bit turned."""
-    damaged = bytearray(sound)
-    damaged[rng.randrange(len(sound))] ^= 1 << rng.randrange(8)
-    return bytes(damaged)
 
 
 def choose(items: list[str], count: int, rng: random.Random) -> Iterator[str]:
@@ -38,7 +32,7 @@ def test_flips_in_data_files(demo_lake: Path, tmp_path: Path) -> None:
         target = tmp_path / path
         target.parent.mkdir(parents=True, exist_ok=True)
         sound = (demo_lake / path).read_bytes()
-        target.write_bytes(flip(sound, rng))
+        target.write_bytes(flip_any(sound, rng))
         found = find_damage(tmp_path, [files[path]], trust_earlier=True)
         assert [error.file for error in found] == [path]
     target.write_bytes(sound)
@@ -51,7 +45,7 @@ def test_a_flip_shows_in_the_first_snapshot_that_is_opened(demo_lake: Path, tmp_
     damaged = next(file.path for file in read_state(tmp_path).files if file.table == "messages")
     sound = (tmp_path / damaged).read_bytes()
     (tmp_path / damaged).unlink()
-    (tmp_path / damaged).write_bytes(flip(sound, random.Random(SEED)))  # noqa: S311 - repeatable
+    (tmp_path / damaged).write_bytes(flip_any(sound, random.Random(SEED)))  # noqa: S311 - repeatable
     assert set(open_snapshot(tmp_path).damaged) == {"messages"}
 
 
@@ -64,7 +58,7 @@ def test_flips_in_the_log(demo_lake: Path, tmp_path: Path) -> None:
     rng, refused = random.Random(SEED), 0  # noqa: S311 - a repeatable choice
     for name in choose(names, LOG_FLIPS, rng):
         sound = (demo_lake / LOG_FOLDER / name).read_bytes()
-        (tmp_path / LOG_FOLDER / name).write_bytes(flip(sound, rng))
+        (tmp_path / LOG_FOLDER / name).write_bytes(flip_any(sound, rng))
         number = int(name.partition(".")[0])
         read = read_checkpoint if "checkpoint" in name else read_commit
         try:

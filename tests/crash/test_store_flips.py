@@ -14,6 +14,7 @@ from typing import NamedTuple, cast
 import pytest
 from rocksdict import Rdict
 
+from tests.damage import flip_bit
 from tests.ingest.source.node.nodewriter import SHARD_CLIENT, NodeWriter
 from tonlake.ingest.blocks import BlockId, McBundle
 from tonlake.ingest.errors import BlockUnavailable, SourceError
@@ -102,12 +103,6 @@ def node(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     found.writer.close()
 
 
-def flip(sound: bytes, bit: int) -> bytes:
-    damaged = bytearray(sound)
-    damaged[bit // 8] ^= 1 << bit % 8
-    return bytes(damaged)
-
-
 def choose_bits(size: int, count: int, rng: random.Random) -> list[int]:
     return sorted(rng.sample(range(size * 8), min(count, size * 8)))
 
@@ -117,7 +112,7 @@ def flip_value(node: Node, store: Rdict, key: bytes, bits: Iterable[int]) -> lis
     sound, found = cast("bytes", store[key]), []
     try:
         for bit in bits:
-            store[key] = flip(sound, bit)
+            store[key] = flip_bit(sound, bit)
             found.append(node.is_found((key, bit)))
     finally:
         store[key] = sound
@@ -200,7 +195,7 @@ def flip_files(node: Node, folder: Path, each: int) -> dict[str, tuple[int, int]
             continue
         sound = path.read_bytes()
         for bit in choose_bits(len(sound), each, rng):
-            path.write_bytes(flip(sound, bit))
+            path.write_bytes(flip_bit(sound, bit))
             tried, found = figures.get(kind, (0, 0))
             what = (path.relative_to(db_dir), bit)
             may_end = kind == ".log" and bit // 8 >= find_last_record(sound)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from random import Random
 
+from tests.damage import flip
 from tests.ingest.decode.cell.test_fuzz import list_seeds, mutate
 from tonlake.ingest.blocks import McBundle, RawBlock
 from tonlake.ingest.decode import native
@@ -38,9 +39,9 @@ class BagRun:
 
     def _flip(self, seed: bytes) -> bytes:
         """Change a bit behind the head: mostly in data, so that the bag stays valid."""
-        spoiled = bytearray(seed)
-        spoiled[self._choices.randrange(HEAD_BYTES, len(seed))] ^= 1 << self._choices.randrange(8)
-        return bytes(spoiled)
+        return flip(
+            seed, self._choices.randrange(HEAD_BYTES, len(seed)), 1 << self._choices.randrange(8)
+        )
 
     def step(self) -> None:
         """Run one case; raises AssertionError on a disagreement, with the bag in hex."""

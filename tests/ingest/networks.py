@@ -66,12 +66,10 @@ class Network:
 
     @cached_property
     def tables(self) -> dict[str, pa.Table]:
-        """Rows of all blocks."""
         return decode_bundles(self.bundles)
 
     @cached_property
     def zero(self) -> dict[str, pa.Table]:
-        """Rows of the zero states."""
         return decode_zero_states(read_zero_states(self.db))
 
     def rows(self, name: str) -> list[Row]:
@@ -103,3 +101,14 @@ def read_zero_states(db: Path) -> list[ZeroState]:
         workchain = int(path.name.split("_")[1])
         states.append(ZeroState(workchain, root_hash, sha256(data).digest(), data))
     return states
+
+
+def bundle_of(data: bytes) -> McBundle:
+    """One block as a bundle of its own, under the hashes it has."""
+    tree = parse_boc(data, check_crc=False)
+    header = read_header(tree)
+    root_hash = tree.hash(tree.roots[0])
+    block_id = BlockId(
+        header.workchain, header.shard, header.seqno, root_hash, sha256(data).digest()
+    )
+    return McBundle(header.master_ref_seqno or header.seqno, (RawBlock(block_id, data),))

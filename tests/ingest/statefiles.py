@@ -117,7 +117,6 @@ def write_head(cells: Cells, root_hash: bytes, cut: dict[str, Branch], split: Sp
 
 
 def write_part(cells: Cells, branch: Branch, split: Split) -> bytes:
-    """Return the bag of a branch."""
     tree = CellTree()
     places: dict[bytes, int] = {}
     root = append_packed(tree, branch.cell, cells, places)

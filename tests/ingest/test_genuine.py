@@ -1,6 +1,5 @@
 """Genuine node databases: celldb v1 and v2, stopped, killed, and copied while the node ran."""
 
-import hashlib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 
 from tests.ingest.derive.trace.test_network import check_traces
 from tests.ingest.facts import check_accounts, check_blocks, check_transactions
+from tests.ingest.whole import tree_digest
 from tests.patience import compose, vary
 from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.run.pipeline import ingest
@@ -22,13 +22,6 @@ from tonlake.lake.maintenance.verify import verify_lake
 SETTINGS = compose(ingest={"mc_blocks_per_commit": 500})
 BLOCKS_ALONE = vary(SETTINGS, ingest={"detect_contracts": False, "classify_actions": False})
 """For a database of the same blocks as another one."""
-
-
-def _digest(folder: Path) -> str:
-    total = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        total.update(str(path.relative_to(folder)).encode() + path.read_bytes())
-    return total.hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -48,7 +41,7 @@ def test_a_genuine_database_ingests_whole(
     settings: IngestSections,
 ) -> None:
     node, facts = genuine(name)
-    before = _digest(node)
+    before = tree_digest(node)
     lake = tmp_path / "lake"
     with (
         closing(open_node(node)) as source,
@@ -57,7 +50,7 @@ def test_a_genuine_database_ingests_whole(
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
         report = ingest(source, lake, span, settings, workers=workers)
         again = ingest(source, tmp_path / "lake", span, settings)
-    assert _digest(node) == before
+    assert tree_digest(node) == before
     assert span.first == 1
     assert last_expected in {None, span.last}
     assert not report.holes

@@ -6,13 +6,11 @@ from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, MERKLE_UPDATE, PRUNED,
 
 
 def end_proof(tree: CellTree, kid: int) -> int:
-    """Return a Merkle proof over ``kid``."""
     builder = CellBuilder(tree).store_uint(MERKLE_PROOF, 8).store_bytes(tree.hash(kid, 0))
     return builder.store_uint(tree.depth(kid, 0), 16).store_ref(kid).end(exotic=True)
 
 
 def end_update(tree: CellTree, old: int, new: int) -> int:
-    """Return a Merkle update from ``old`` to ``new``."""
     builder = CellBuilder(tree).store_uint(MERKLE_UPDATE, 8)
     builder.store_bytes(tree.hash(old, 0)).store_bytes(tree.hash(new, 0))
     builder.store_uint(tree.depth(old, 0), 16).store_uint(tree.depth(new, 0), 16)

@@ -1,5 +1,6 @@
-"""Ingests a node's folder into a lake, and reads its tables."""
+"""Ingests a node's folder into a lake, and reads folders and tables."""
 
+import hashlib
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -32,3 +33,11 @@ def ingest_node(
 def read_table(lake: Path, name: str) -> list[dict[str, Any]]:
     files = list_files(read_state(lake), name)
     return [row for file in files for row in read_rows(lake, file).to_pylist()]
+
+
+def tree_digest(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import tonlake
+from tests.damage import flip_file
 from tests.lake.rows import commit_rows
 from tonlake.api.command.main import main
 from tonlake.lake.commit.delta import find_differences, publish
@@ -86,14 +87,12 @@ def test_packs_become_files(plain: Path, packed: Path, depth: compact.Depth) -> 
 def test_damage_in_a_pack_is_that_of_one_table(packed: Path) -> None:
     file = next(file for file in read_state(packed).files if file.pack and file.offset)
     pack = packed / file.pack
-    data = bytearray(pack.read_bytes())
-    data[file.offset + 9] ^= 1
-    pack.write_bytes(data)
+    flip_file(pack, file.offset + 9)
     assert list(open_snapshot(packed).damaged) == [file.table]
     assert [damage.file for damage in verify_lake(packed).damage] == [file.path]
     with pytest.raises(LakeCorrupt, match="digest"):
         read_rows(packed, file)
-    pack.write_bytes(data[: file.offset])
+    pack.write_bytes(pack.read_bytes()[: file.offset])
     assert f"it has 0 bytes instead of {file.bytes}" in str(open_snapshot(packed).damaged)
 
 

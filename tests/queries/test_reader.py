@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import tonlake.queries.reader
+from tests.damage import flip_file
 from tests.lake.rows import commit_rows, flip_value
 from tonlake.api.text.encoding import Address, render_friendly
 from tonlake.lake.duck.connection import connect
@@ -133,9 +134,7 @@ def test_a_slow_answer_is_interrupted(demo_lake: Path, monkeypatch: pytest.Monke
 def test_damage_is_named_where_it_is_met(demo_lake: Path, tmp_path: Path) -> None:
     shutil.copytree(demo_lake, tmp_path, dirs_exist_ok=True)
     damaged = next((tmp_path / "messages").rglob("*.parquet"))
-    data = bytearray(damaged.read_bytes())
-    data[len(data) // 2] ^= 1
-    damaged.write_bytes(data)
+    flip_file(damaged)
     snapshot = open_snapshot(tmp_path)
     reader = Reader(snapshot, connect(snapshot, LakeSettings()).cursor())
     assert reader.rows("v3/blocks", limit=1)

@@ -46,7 +46,6 @@ class Chrome:
         self._buffer = b""
 
     def __enter__(self) -> Self:
-        """Open the tab."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
@@ -55,14 +54,12 @@ class Chrome:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the browser."""
         os.close(self._to)
         self._process.terminate()
         self._process.wait(SILENCE_S)
         self._reader.close()
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """Return the response to one command."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
         if self._session is not None:

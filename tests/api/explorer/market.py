@@ -58,6 +58,5 @@ def build_scene(*, classified: bool = True) -> Scene:
 
 
 def open_service(lake: Path) -> TestClient[Any]:
-    """Serve the lake of a market."""
     settings = patient(lake={"stablecoins": make_raw("dollar")})
     return TestClient(create_app(lake, settings))

@@ -51,10 +51,7 @@ class Page(HTMLParser):
 
 
 class Walker:
-    """Goes from page to page."""
-
     def __init__(self, client: TestClient[Any]) -> None:
-        """Take the client of an application."""
         self.client = client
 
     def __call__(self, path: str, status: int = 200, **params: str) -> Page:
@@ -81,5 +78,4 @@ def _check_headers(answer: httpx.Response) -> None:
 
 
 def to_hex(text: str) -> str:
-    """Return a base64 hash as hex."""
     return base64.b64decode(text).hex()

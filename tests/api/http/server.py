@@ -27,7 +27,6 @@ class Clients:
     """Sockets of clients of one server."""
 
     def __init__(self, port: int) -> None:
-        """Take the port of the server."""
         self.port = port
         self._open: list[socket.socket] = []
 

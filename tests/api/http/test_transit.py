@@ -92,9 +92,13 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transit, "GRACE_S", 0.2)
 
 
+@pytest.fixture
+def app() -> Recorder:
+    return Recorder()
+
+
 @pytest.mark.parametrize("length", [4, None])
-def test_a_body_arrives_as_it_was_sent(length: int | None) -> None:
-    app = Recorder()
+def test_a_body_arrives_as_it_was_sent(app: Recorder, length: int | None) -> None:
     client = Client(b"ab", b"", b"cd", pause_s=0.01)
     asyncio.run(make_layer(app)(make_scope(length=length), client.receive, unsent))
     assert (app.bodies, app.refusals) == ([b"abcd"], [None])
@@ -115,8 +119,7 @@ def test_a_body_comes_at_a_minimum_rate(client: Client, refused: bool) -> None: 
     assert isinstance(app.refusals[0], BodyLate) is refused
 
 
-def test_a_body_has_a_deadline_however_fast_it_comes() -> None:
-    app = Recorder()
+def test_a_body_has_a_deadline_however_fast_it_comes(app: Recorder) -> None:
     asyncio.run(ask(make_layer(app, max_s=0.3), Client(*[b"a" * 1000] * 40, pause_s=0.02)))
     assert isinstance(app.refusals[0], BodyLate)
 
@@ -128,22 +131,19 @@ def test_a_deadline_may_be_shorter_than_the_grace(monkeypatch: pytest.MonkeyPatc
     assert isinstance(app.refusals[0], BodyLate)
 
 
-def test_a_request_without_a_body_goes_on_at_once() -> None:
-    app = Recorder()
+def test_a_request_without_a_body_goes_on_at_once(app: Recorder) -> None:
     asyncio.run(make_layer(app)(make_scope(length=0), Client(b"").receive, unsent))
     assert app.refusals == [None]
 
 
-def test_the_oldest_body_of_an_address_gives_way() -> None:
-    app = Recorder()
+def test_the_oldest_body_of_an_address_gives_way(app: Recorder) -> None:
     layer = make_layer(app, share=2)
     slow = [Client(b"a", b"b", pause_s=0.05) for _ in range(4)]
     asyncio.run(ask(layer, *slow, addresses=("a", "a", "a", "b")))
     assert Counter(map(type, app.refusals)) == {BodyLate: 1, type(None): 3}
 
 
-def test_bytes_of_bodies_are_bounded() -> None:
-    app = Recorder()
+def test_bytes_of_bodies_are_bounded(app: Recorder) -> None:
     layer = make_layer(app, held=1500)
     clients = [Client(b"a" * 1000, b"b", pause_s=0.05) for _ in range(2)]
     asyncio.run(ask(layer, *clients))
@@ -152,8 +152,7 @@ def test_bytes_of_bodies_are_bounded() -> None:
     assert app.refusals[-1] is None
 
 
-def test_what_is_too_long_goes_on_to_be_refused() -> None:
-    app = Recorder()
+def test_what_is_too_long_goes_on_to_be_refused(app: Recorder) -> None:
     pieces = [b"a" * (1 << 18)] * 6
     for length in (6 << 18, None):
         client = Client(*pieces)

@@ -43,8 +43,12 @@ def _look_always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(holding, "LOOK_EVERY_S", 0.0)
 
 
-def test_a_lake_without_commits_is_not_found(tmp_path: Path) -> None:
-    holder = SnapshotHolder(tmp_path, PATIENT)
+@pytest.fixture
+def holder(tmp_path: Path) -> SnapshotHolder:
+    return SnapshotHolder(tmp_path, PATIENT)
+
+
+def test_a_lake_without_commits_is_not_found(holder: SnapshotHolder) -> None:
     for number in (None, 1):
         with pytest.raises(LakeNotFound):
             holder.reader(number)
@@ -66,12 +70,11 @@ def test_the_newest_snapshot_is_seen_and_an_older_one_pinned(tmp_path: Path, gro
 
 
 def test_old_snapshots_are_let_go(
-    tmp_path: Path, grow: Grow, monkeypatch: pytest.MonkeyPatch
+    holder: SnapshotHolder, grow: Grow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(holding, "KEPT_SNAPSHOTS", 2)
     monkeypatch.setattr(holding, "RETURNED_AFTER", 3)
     monkeypatch.setattr(holding, "return_memory", returned := mock.Mock())
-    holder = SnapshotHolder(tmp_path, PATIENT)
     opened = []
     for at in (1, 2, 3):
         grow(at, at)
@@ -82,10 +85,9 @@ def test_old_snapshots_are_let_go(
 
 
 def test_commits_are_opened_ahead_while_requests_come(
-    tmp_path: Path, grow: Grow, monkeypatch: pytest.MonkeyPatch
+    holder: SnapshotHolder, grow: Grow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(holding, "ATTENTION_S", 60.0)
-    holder = SnapshotHolder(tmp_path, PATIENT)
     grow(1, 1)
     holder.open_ahead()
     assert holder.latest() is None
@@ -119,8 +121,8 @@ def test_commits_are_opened_ahead_while_requests_come(
 def test_requests_wait_briefly_while_a_commit_is_opened(
     tmp_path: Path, grow: Grow, monkeypatch: pytest.MonkeyPatch, wait_s: float, expected: int
 ) -> None:
-    monkeypatch.setattr(holding, "WAIT_S", wait_s)
     holder = SnapshotHolder(tmp_path, PATIENT)
+    monkeypatch.setattr(holding, "WAIT_S", wait_s)
     grow(1, 1)
     holder.reader()
     grow(2, 2)
@@ -143,12 +145,11 @@ def test_requests_wait_briefly_while_a_commit_is_opened(
 
 
 def test_many_threads_share_one_opening(
-    tmp_path: Path, grow: Grow, monkeypatch: pytest.MonkeyPatch
+    holder: SnapshotHolder, grow: Grow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grow(1, 2)
     opening = mock.Mock(wraps=open_snapshot)
     monkeypatch.setattr(holding, "open_snapshot", opening)
-    holder = SnapshotHolder(tmp_path, PATIENT)
     with ThreadPoolExecutor(8) as threads:
         assert [*threads.map(lambda _: holder.reader().snapshot.number, range(8))] == [1] * 8
     assert opening.call_count == 1
@@ -196,11 +197,10 @@ def test_holes_are_named(tmp_path: Path, grow: Grow) -> None:
 
 
 def test_an_open_segment_that_is_written_to_is_withdrawn(
-    tmp_path: Path, grow: Grow, caplog: pytest.LogCaptureFixture
+    holder: SnapshotHolder, tmp_path: Path, grow: Grow, caplog: pytest.LogCaptureFixture
 ) -> None:
     grow(1, 3)
     rebuild_index(tmp_path)
-    holder = SnapshotHolder(tmp_path, PATIENT)
     [segment] = holder.reader().snapshot.segments
     spoil(tmp_path, segment.path, 0.5)
     time.sleep(0.1)  # files are compared in a part of the time only
@@ -209,7 +209,7 @@ def test_an_open_segment_that_is_written_to_is_withdrawn(
 
 
 def test_damage_is_logged_once(
-    tmp_path: Path, grow: Grow, caplog: pytest.LogCaptureFixture
+    holder: SnapshotHolder, tmp_path: Path, grow: Grow, caplog: pytest.LogCaptureFixture
 ) -> None:
     grow(1, 3)
     rebuild_index(tmp_path)
@@ -221,7 +221,6 @@ def test_damage_is_logged_once(
     assert sorted(path for path in paths for text in caplog.messages if path in text) == [*paths]
     entry = tmp_path / "_log" / "3.json"
     entry.write_text("{")
-    holder = SnapshotHolder(tmp_path, PATIENT)
     for _ in range(3):
         with pytest.raises(LakeCorrupt):
             holder.reader()

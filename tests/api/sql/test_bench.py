@@ -43,7 +43,6 @@ def wait(chrome: Chrome, expression: str) -> None:
 
 
 def write(chrome: Chrome, text: str) -> None:
-    """Write into the editor."""
     chrome.run("document.querySelector('.cm-content').focus()")
     chrome.call("Input.insertText", text=text)
 

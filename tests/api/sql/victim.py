@@ -23,7 +23,6 @@ from tonlake.lake.log.state import read_state
 
 
 def attempt(act: Callable[[], object]) -> str:
-    """Return the outcome of an attempt."""
     try:
         act()
     except (OSError, ValueError, duckdb.Error, ImportError) as error:

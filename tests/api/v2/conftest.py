@@ -15,7 +15,6 @@ class Asker:
     """Calls methods of version 2 and unwraps their envelopes."""
 
     def __init__(self, client: TestClient[Any]) -> None:
-        """Take the client of an application."""
         self.client = client
 
     def raw(self, method: str, /, **params: Any) -> Response:

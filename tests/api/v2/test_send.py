@@ -79,7 +79,6 @@ class Upstream(BaseHTTPRequestHandler):
     """Status and body; all bytes of the answer where the status is None."""
 
     def do_POST(self) -> None:
-        """Answer a request."""
         length = int(self.headers["Content-Length"])
         body = json.loads(self.rfile.read(length))
         self.asked.append((self.path, self.headers["X-API-Key"], body))

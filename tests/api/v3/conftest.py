@@ -21,7 +21,6 @@ class Asker:
     """Calls operations of version 3."""
 
     def __init__(self, client: TestClient[Any]) -> None:
-        """Take the client of an application."""
         self.client = client
 
     def __call__(self, operation: str, **params: Any) -> Any:
@@ -61,7 +60,6 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 def to_base64(text: str) -> str:
-    """Return a hex hash as base64."""
     return base64.b64encode(bytes.fromhex(text)).decode()
 
 
@@ -73,7 +71,6 @@ def ask(client: TestClient[Any]) -> Asker:
 
 @pytest.fixture(scope="session")
 def facts(demo_facts: Path) -> Facts:
-    """Facts about the demo node."""
     transactions = read_lines(demo_facts / "expected-transactions.jsonl")
     for row in transactions:
         row["address"] = f"{row['workchain']}:{row['account'].upper()}"

@@ -17,8 +17,6 @@ from tonlake.api.v3.resource.transaction import find_writer, render_transaction
 
 
 class Transactions(NamedTuple):
-    """Transactions with what belongs to them."""
-
     rows: list[Any]
     messages: dict[bytes, list[Any]]
     states: dict[tuple[int, bytes, bytes], Any]

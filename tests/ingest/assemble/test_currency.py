@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.ingest.facts import ask
 from tests.ingest.hashmaps import build_hashmap
 from tests.patience import compose
 from tonlake.ingest.assemble.statecell import CellFinder, CurrencyRegistry
@@ -17,9 +18,7 @@ from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import STATE_CELLS
@@ -93,11 +92,11 @@ def _bring(node: Path, lake_dir: Path, span: Span) -> None:
 
 def _count(lake_dir: Path) -> list[tuple[bool, int, int]]:
     """Return the rows with a dictionary, and those that show it, before and after block 200."""
-    with connect(open_snapshot(lake_dir)) as connection:
-        return connection.execute(
-            "select mc_seqno > 200, count(*), count(extra_currencies) from account_states "
-            "where extra_currencies_hash is not null group by all order by all"
-        ).fetchall()
+    return ask(
+        lake_dir,
+        "select mc_seqno > 200, count(*), count(extra_currencies) from account_states "
+        "where extra_currencies_hash is not null group by all order by all",
+    )
 
 
 def test_a_later_run_finds_them_in_the_lake(node: Path, tmp_path: Path) -> None:

@@ -70,6 +70,11 @@ class _Chain:
 
 
 @pytest.fixture
+def chain() -> _Chain:
+    return _Chain()
+
+
+@pytest.fixture
 def book(tmp_path: Path) -> LibraryRegistry:
     return LibraryRegistry(tmp_path, LakeSettings(), CellFinder(tmp_path, IngestSections()))
 
@@ -96,8 +101,7 @@ def test_a_publisher_that_drops_its_library_removes_it(book: LibraryRegistry) ->
     assert _complete(book, _Chain(), 10, 12) == []
 
 
-def test_a_library_stays_while_someone_publishes_it(book: LibraryRegistry) -> None:
-    chain = _Chain()
+def test_a_library_stays_while_someone_publishes_it(chain: _Chain, book: LibraryRegistry) -> None:
     one = chain.library(1)
     chain.changes = [(2, one, True, [ANN, BOB])]
     chain.hold(ANN, 3, {1: False})
@@ -109,16 +113,14 @@ def test_a_library_stays_while_someone_publishes_it(book: LibraryRegistry) -> No
     ]
 
 
-def test_publishers_that_a_block_leaves_out_are_kept(book: LibraryRegistry) -> None:
-    chain = _Chain()
+def test_publishers_that_a_block_leaves_out_are_kept(chain: _Chain, book: LibraryRegistry) -> None:
     one = chain.library(1)
     chain.changes = [(2, one, True, [ANN, BOB]), (3, one, True, [EVE])]
     chain.hold(EVE, 3, {1: True})
     assert _complete(book, chain, 1, 3)[1] == (3, one, True, [ANN, BOB, EVE])
 
 
-def test_a_removal_that_the_block_shows_is_there_once(book: LibraryRegistry) -> None:
-    chain = _Chain()
+def test_a_removal_that_the_block_shows_is_there_once(chain: _Chain, book: LibraryRegistry) -> None:
     one = chain.library(1)
     chain.changes = [(2, one, True, [ANN]), (3, one, False, [])]
     chain.hold(ANN, 3, {})

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.damage import flip_file
 from tonlake.api.command.main import compose_settings
 from tonlake.ingest.command.ingest import ingest_command
 
@@ -140,9 +141,7 @@ def test_a_damaged_proof_is_a_hole(demo_node: Path, tmp_path: Path) -> None:
     node = tmp_path / "db"
     shutil.copytree(demo_node, node)
     path = node / "archive/packages/arch0000/archive.00200.pack"
-    data = bytearray(path.read_bytes())
-    data[data.index(b"proof_(-1,8000000000000000,230)") + 400] ^= 1
-    path.write_bytes(data)
+    flip_file(path, path.read_bytes().index(b"proof_(-1,8000000000000000,230)") + 400)
     done = _run("--node", node, "--lake", tmp_path / "lake", "--range", "229:231")
     assert done.exit_code == 3
     assert "hole at masterchain 230: BlockCorrupt" in done.stderr

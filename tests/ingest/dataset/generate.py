@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.ingest.whole import read_table
 from tonlake.ingest.decode.cell.packed import assemble_boc
 from tonlake.ingest.errors import MissingCell
-from tonlake.lake.log.state import read_state
 
 Row = dict[str, Any]
 
@@ -29,14 +29,6 @@ _PREVIOUS = ("shard", "seqno", "root_hash", "file_hash")
 _LEFT_OUT = {"boc", "workchain", "mc_seqno", "time", "outmsg_cnt", "in_msg_hash"}
 
 
-def read_table(lake: Path, table: str) -> list[Row]:
-    """Return all rows of a table."""
-    found: list[Row] = []
-    for file in read_state(lake).by_table.get(table, ()):
-        found += pq.ParquetFile(lake / file.path).read().to_pylist()
-    return found
-
-
 def _text(value: Any) -> Any:
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
@@ -46,7 +38,6 @@ def _account(workchain: int | None, account: bytes | None) -> str | None:
 
 
 def list_blocks(lake: Path) -> list[Row]:
-    """Return the rows of ``blocks``."""
     lost = {"gen_software_version", "gen_software_capabilities", "state_root_hash", "boc_bytes"}
     lost |= {"mc_seqno", "time"}
     lost |= {f"prev{two}_{name}" for two in ("", "2") for name in _PREVIOUS}
@@ -60,7 +51,6 @@ def list_blocks(lake: Path) -> list[Row]:
 
 
 def list_transactions(lake: Path) -> list[Row]:
-    """Return the rows of ``transactions``."""
     return [
         {
             _RENAMED.get(name, name): _text(value)
@@ -77,7 +67,6 @@ def list_transactions(lake: Path) -> list[Row]:
 
 
 def list_messages(lake: Path) -> list[Row]:
-    """Return the rows of ``messages``."""
     return [
         {name: row[name] for name in _SAME}
         | {name: _text(row[name]) for name in _HASHES}
@@ -144,7 +133,6 @@ def write_rows(folder: Path, table: str, rows: Iterable[Row]) -> None:
 
 
 def write_dataset(lake: Path, folder: Path) -> Path:
-    """Write all rows of a lake, and return the folder."""
     for table, (list_rows, _column) in TABLES.items():
         write_rows(folder, table, list_rows(lake))
     return folder

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ingest.dataset.generate import TABLES as GENERATED
-from tests.ingest.dataset.generate import Row, read_table, write_rows
-from tests.ingest.whole import ingest_node
+from tests.ingest.dataset.generate import Row, write_rows
+from tests.ingest.whole import ingest_node, read_table
 from tests.lake.killed import run_killed
 from tonlake.api.settings import Settings
 from tonlake.ingest.dataset.files import FORM, TIMES, DataSet
@@ -89,12 +89,11 @@ def write_changed(rows: dict[str, list[Row]], folder: Path, change: Any) -> Path
 
 
 def index_rows(lake: Path, table: str, *, without: tuple[str, ...] = ()) -> dict[str, Row]:
-    found = read_table(lake, table)
     return {
         repr([row[name] for name in TABLES[table].key]): {
             name: value for name, value in row.items() if name not in without
         }
-        for row in found
+        for row in read_table(lake, table)
     }
 
 

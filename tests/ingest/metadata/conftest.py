@@ -60,15 +60,12 @@ class Host(ThreadingHTTPServer):
         return int(self.server_address[1])
 
     def url(self, path: str, name: str = "localhost") -> str:
-        """Return the URL of a path."""
         return f"https://{name}:{self.port}{path}"
 
 
 def send(
     body: bytes, kind: str = "application/json", *, status: int = 200, **headers: str
 ) -> Answer:
-    """Return a response with a body."""
-
     def answer(handler: Handler) -> None:
         handler.send_response(status)
         handler.send_header("Content-Type", kind)
@@ -82,7 +79,6 @@ def send(
 
 
 def redirect(target: str, status: int = 302) -> Answer:
-    """Return a redirect."""
     return send(b"", status=status, Location=target)
 
 

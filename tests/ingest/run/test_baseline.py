@@ -1,6 +1,5 @@
 """Baseline: a lake that begins late knows every account as the lake of the whole chain does."""
 
-import hashlib
 import os
 import random
 import re
@@ -18,8 +17,10 @@ import pyarrow as pa
 import pytest
 
 from tests.crash.test_worker_kills import iter_tree
+from tests.damage import flip_any
+from tests.ingest.facts import ask
 from tests.ingest.statefiles import Split, write_states
-from tests.ingest.whole import ingest_node
+from tests.ingest.whole import ingest_node, tree_digest
 from tests.patience import PATIENT, compose
 from tonlake.ingest.command.rebuild import upgrade_lake
 from tonlake.ingest.decode import wholestate
@@ -126,11 +127,8 @@ def read_newest(lake: Path, *, status: str = "account_status != 'nonexist'") -> 
 
 
 def digest_files(lake: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(lake)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(lake.rglob("*"))
-        if path.is_file() and path.suffix in {".parquet", ".json"}
-    }
+    files = tree_digest(lake)
+    return {path: each for path, each in files.items() if path.endswith((".parquet", ".json"))}
 
 
 @pytest.fixture(scope="module")
@@ -205,24 +203,20 @@ def test_a_later_state_gives_the_accounts_untouched_until_then(
     ours, theirs = read_newest(late_lake), expected
     # What earlier states had, of accounts that were touched in between, stays unknown.
     assert ours | {"absent cells": []} == theirs | {"absent cells": []}
-    with connect(open_snapshot(late_lake)) as lake_sql:
-        both = lake_sql.execute(
-            "select count(*) from account_states as old semi join (from account_states "
-            "where mc_seqno between 100 and 130) as new using (workchain, account) "
-            "where old.mc_seqno = 99"
-        ).fetchall()
-    assert both == [(0,)]
+    both = (
+        "select count(*) from account_states as old semi join (from account_states "
+        "where mc_seqno between 100 and 130) as new using (workchain, account) "
+        "where old.mc_seqno = 99"
+    )
+    assert ask(late_lake, both) == [(0,)]
 
 
 def test_active_accounts_alone(demo_node: Path, demo_lake: Path, late_lake: Path) -> None:
     bring_state(demo_node, late_lake, only_active=True)
     active = "account_status = 'active'"
     assert read_newest(late_lake, status=active) == read_newest(demo_lake, status=active)
-    with connect(open_snapshot(late_lake)) as lake_sql:
-        found = lake_sql.execute(
-            "select distinct account_status from account_states where mc_seqno = 99"
-        ).fetchall()
-    assert found == [("active",)]
+    statuses = "select distinct account_status from account_states where mc_seqno = 99"
+    assert ask(late_lake, statuses) == [("active",)]
     assert not open_snapshot(late_lake).has_every_account(LAST)
 
 
@@ -242,10 +236,9 @@ def test_blocks_before_the_baseline_can_be_added(
     rebuild_index(late_lake)
     ingest_node(demo_node, late_lake, PATIENT, 80, 99)
     assert read_newest(late_lake) == expected
-    with connect(open_snapshot(late_lake)) as lake_sql:
-        rows = lake_sql.execute(
-            "select workchain, account, count(*) from transactions group by all order by all"
-        ).fetchall()
+    rows = ask(
+        late_lake, "select workchain, account, count(*) from transactions group by all order by all"
+    )
     for _ in range(2):
         segments = open_segments(open_snapshot(late_lake), PATIENT.lake)
         assert segments is not None
@@ -267,15 +260,15 @@ def test_a_pruned_lake_gets_the_accounts_from_before_it(
     assert (report.mc_seqno, report.state_mc_seqno) == (149, 149)
     assert read_newest(late_lake) == expected
     assert verify_lake(late_lake).damage == []
-    with connect(open_snapshot(late_lake)) as lake_sql:
-        rows = lake_sql.execute(
-            """
-            select count(*), count(distinct address)
-            from balances_at((select ton_time(max(utime)) from account_states where mc_seqno = 149))
-            where asset is null
-            """
-        ).fetchall()
-    assert rows[0][0] == rows[0][1], "kept rows of block 149 count once"
+    ((count, accounts),) = ask(
+        late_lake,
+        """
+        select count(*), count(distinct address)
+        from balances_at((select ton_time(max(utime)) from account_states where mc_seqno = 149))
+        where asset is null
+        """,
+    )
+    assert count == accounts, "kept rows of block 149 count once"
     assert read_state(late_lake).known_ranges == ((100, LAST),)
     bring_state(demo_node, again, at=160)
     ours, theirs = read_newest(again), expected
@@ -406,9 +399,7 @@ def test_damage_of_a_state_file_never_becomes_a_row(
     for _ in range(flips):
         path = luck.choice(files)
         sound = path.read_bytes()
-        flipped = bytearray(sound)
-        flipped[luck.randrange(len(sound))] ^= 1 << luck.randrange(8)
-        path.write_bytes(flipped)
+        path.write_bytes(flip_any(sound, luck))
         # The checksum at the end is not needed: the hashes of all cells are computed.
         rows, said = try_to_read(StateFiles(file_node), named)
         path.write_bytes(sound)
@@ -428,9 +419,7 @@ def test_damage_of_celldb_never_becomes_a_row(
         values = read(store, keys)
         at = luck.randrange(len(values))
         if (value := values[at]) is not None and luck.random() < 0.1:
-            flipped = bytearray(value)
-            flipped[luck.randrange(len(value))] ^= 1 << luck.randrange(8)
-            values[at] = bytes(flipped)
+            values[at] = flip_any(value, luck)
         return values
 
     refused = 0
@@ -634,18 +623,16 @@ def test_it_follows_on(demo_node: Path, begun: Path, tmp_path: Path) -> None:
 def test_a_trace_without_beginning_goes_with_its_blocks(demo_node: Path, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     bring(demo_node, lake, 123, NEWEST)
-    with closing(connect(open_snapshot(lake))) as connection:
-        text = "select count(*) from traces where state = 'broken'"
-        assert connection.execute(text).fetchall() != [(0,)]
+    broken = "select count(*) from traces where state = 'broken'"
+    assert ask(lake, broken) != [(0,)]
     prune_lake(lake, 180, SETTINGS.lake)
-    with closing(connect(open_snapshot(lake))) as connection:
-        assert connection.execute(text).fetchall() == [(0,)]
-        assert connection.execute("select count(*) from open_edges").fetchall() == [(0,)]
-        left = "select hash from transactions where mc_seqno < 180 order by all"
-        crossing = """
-            select hash from transaction_traces join traces using (trace_id)
-            where mc_seqno < 180 and mc_seqno_end >= 180
-            order by all
-        """
-        assert connection.execute(left).fetchall() == connection.execute(crossing).fetchall()
+    assert ask(lake, broken) == [(0,)]
+    assert ask(lake, "select count(*) from open_edges") == [(0,)]
+    left = "select hash from transactions where mc_seqno < 180 order by all"
+    crossing = """
+        select hash from transaction_traces join traces using (trace_id)
+        where mc_seqno < 180 and mc_seqno_end >= 180
+        order by all
+    """
+    assert ask(lake, left) == ask(lake, crossing)
     assert not verify_lake(lake).damage

@@ -7,8 +7,8 @@ from unittest import mock
 
 import pytest
 
-from tests.ingest.run.test_pipeline import BLOCKS_ALONE, tree_digest
-from tests.ingest.whole import ingest_node
+from tests.ingest.run.test_pipeline import BLOCKS_ALONE
+from tests.ingest.whole import ingest_node, tree_digest
 from tonlake.ingest.run.pipeline import Indexing, ingest
 from tonlake.ingest.run.workers import Workers
 from tonlake.ingest.source.node.source import open_node

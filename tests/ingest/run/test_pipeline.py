@@ -1,8 +1,8 @@
 """The pipeline on the demo node: everything once, the same bytes every time, holes reported."""
 
-import hashlib
 import os
 import shutil
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -12,9 +12,11 @@ from unittest import mock
 import msgspec
 import pytest
 
+from tests.damage import flip
 from tests.ingest.facts import ask, check_accounts, check_blocks, check_transactions
 from tests.ingest.simulator.chain import fork
 from tests.ingest.simulator.node import SimulatedNode
+from tests.ingest.whole import tree_digest
 from tests.patience import compose, vary
 from tonlake.api.command.doctor import check_node
 from tonlake.ingest.blocks import BlockSource, McBundle, ZeroState
@@ -42,14 +44,6 @@ def _bring(
     return ingest(source, lake, span, options.pop("settings", SMALL), **options)
 
 
-def tree_digest(folder: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
 @pytest.fixture(scope="module")
 def lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pipeline") / "lake"
@@ -60,16 +54,21 @@ def lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def source(demo_node: Path) -> Iterator[NodeSource]:
+    with closing(open_node(demo_node)) as opened:
+        yield opened
+
+
 def test_the_lake_has_the_node_s_rows(lake: Path, demo_facts: Path) -> None:
     check_blocks(lake, demo_facts, 238)
     check_transactions(lake, demo_facts, 238)
     check_accounts(lake, demo_facts)
 
 
-def test_a_second_run_adds_nothing(lake: Path, demo_node: Path) -> None:
+def test_a_second_run_adds_nothing(lake: Path, source: NodeSource) -> None:
     before = tree_digest(lake)
-    with closing(open_node(demo_node)) as source:
-        report = _bring(source, lake)
+    report = _bring(source, lake)
     assert not report.committed
     assert report.skipped == ["1:238"]
     assert tree_digest(lake) == before
@@ -143,10 +142,9 @@ def test_any_number_of_workers_gives_the_same_bytes(
     assert tree_digest(tmp_path / "again") == tree_digest(lake)
 
 
-def test_ranges_in_any_order_give_the_same(lake: Path, demo_node: Path, tmp_path: Path) -> None:
-    with closing(open_node(demo_node)) as source:
-        for span in (Span(150, 238), Span(1, 60), Span(50, 149)):
-            _bring(source, tmp_path / "parts", span, settings=BLOCKS_ALONE)
+def test_ranges_in_any_order_give_the_same(lake: Path, source: NodeSource, tmp_path: Path) -> None:
+    for span in (Span(150, 238), Span(1, 60), Span(50, 149)):
+        _bring(source, tmp_path / "parts", span, settings=BLOCKS_ALONE)
     tables = "blocks", "shard_blocks", "transactions", "messages", "account_states", "libraries"
     sqls = [
         f"select * exclude (day) from {table} order by all"  # noqa: S608 - names above
@@ -161,17 +159,15 @@ def test_ranges_in_any_order_give_the_same(lake: Path, demo_node: Path, tmp_path
             assert parts.execute(sql).fetchall() == whole.execute(sql).fetchall()
 
 
-def test_commits_are_cut_by_the_memory_of_their_rows(demo_node: Path, tmp_path: Path) -> None:
+def test_commits_are_cut_by_the_memory_of_their_rows(source: NodeSource, tmp_path: Path) -> None:
     settings = vary(BLOCKS_ALONE, ingest={"mc_blocks_per_chunk": 5, "commit_bytes": 1})
-    with closing(open_node(demo_node)) as source:
-        report = _bring(source, tmp_path / "lake", Span(1, 20), settings=settings)
+    report = _bring(source, tmp_path / "lake", Span(1, 20), settings=settings)
     assert report.committed == ["1:5", "6:10", "11:15", "16:20"]
 
 
-def test_the_node_is_left_as_it_was(demo_node: Path, tmp_path: Path) -> None:
+def test_the_node_is_left_as_it_was(source: NodeSource, demo_node: Path, tmp_path: Path) -> None:
     before = tree_digest(demo_node)
-    with closing(open_node(demo_node)) as source:
-        _bring(source, tmp_path / "lake", Span(1, 20))
+    _bring(source, tmp_path / "lake", Span(1, 20))
     assert tree_digest(demo_node) == before
 
 
@@ -201,20 +197,17 @@ class Damaged:
         if mc_seqno != self._mc_seqno:
             return bundle
         first, *rest = bundle.blocks
-        data = bytearray(first.data)
-        data[len(data) // 2] ^= 1
-        broken = msgspec.structs.replace(first, data=bytes(data))
+        broken = msgspec.structs.replace(first, data=flip(first.data, len(first.data) // 2))
         return msgspec.structs.replace(bundle, blocks=(broken, *rest))
 
 
-def test_a_corrupt_block_is_a_hole_and_the_rest_goes_on(demo_node: Path, tmp_path: Path) -> None:
-    with closing(open_node(demo_node)) as source:
-        broken: Any = Damaged(source, 21)
-        report = _bring(broken, tmp_path / "lake", Span(1, 50), settings=BLOCKS_ALONE)
-        assert [(hole.mc_seqno, hole.kind) for hole in report.holes] == [(21, "BlockCorrupt")]
-        assert "(-1,8000000000000000,21)" in report.holes[0].reason
-        assert open_snapshot(tmp_path / "lake").ranges == ((1, 20), (22, 50))
-        healed = _bring(source, tmp_path / "lake", Span(1, 50), settings=BLOCKS_ALONE)
+def test_a_corrupt_block_is_a_hole_and_the_rest_goes_on(source: NodeSource, tmp_path: Path) -> None:
+    broken: Any = Damaged(source, 21)
+    report = _bring(broken, tmp_path / "lake", Span(1, 50), settings=BLOCKS_ALONE)
+    assert [(hole.mc_seqno, hole.kind) for hole in report.holes] == [(21, "BlockCorrupt")]
+    assert "(-1,8000000000000000,21)" in report.holes[0].reason
+    assert open_snapshot(tmp_path / "lake").ranges == ((1, 20), (22, 50))
+    healed = _bring(source, tmp_path / "lake", Span(1, 50), settings=BLOCKS_ALONE)
     assert healed.committed == ["21:21"]
     assert open_snapshot(tmp_path / "lake").ranges == ((1, 50),)
 
@@ -248,18 +241,16 @@ class Shifted(Damaged):
         return msgspec.structs.replace(bundle, mc_seqno=mc_seqno)
 
 
-def test_a_source_that_gives_other_blocks_is_refused(demo_node: Path, tmp_path: Path) -> None:
-    with closing(open_node(demo_node)) as source:
-        _bring(source, tmp_path / "lake", Span(1, 10))
-        with pytest.raises(SourceError, match="missing from the decoded blocks"):
-            _bring(Shifted(source, 0), tmp_path / "lake", Span(11, 20))
+def test_a_source_that_gives_other_blocks_is_refused(source: NodeSource, tmp_path: Path) -> None:
+    _bring(source, tmp_path / "lake", Span(1, 10))
+    with pytest.raises(SourceError, match="missing from the decoded blocks"):
+        _bring(Shifted(source, 0), tmp_path / "lake", Span(11, 20))
     assert open_snapshot(tmp_path / "lake").ranges == ((1, 10),)
 
 
-def test_a_copied_lake_resumes_to_the_same_bytes(demo_node: Path, tmp_path: Path) -> None:
-    with closing(open_node(demo_node)) as source:
-        _bring(source, tmp_path / "lake", Span(1, 40))
-        shutil.copytree(tmp_path / "lake", tmp_path / "copy")
-        _bring(source, tmp_path / "lake", Span(1, 120))
-        _bring(source, tmp_path / "copy", Span(1, 120))
+def test_a_copied_lake_resumes_to_the_same_bytes(source: NodeSource, tmp_path: Path) -> None:
+    _bring(source, tmp_path / "lake", Span(1, 40))
+    shutil.copytree(tmp_path / "lake", tmp_path / "copy")
+    _bring(source, tmp_path / "lake", Span(1, 120))
+    _bring(source, tmp_path / "copy", Span(1, 120))
     assert tree_digest(tmp_path / "copy") == tree_digest(tmp_path / "lake")

@@ -114,18 +114,14 @@ def test_a_result_for_which_there_is_no_room_is_named(process: TaskProcess) -> N
     assert process.run(add, 1, 2) == 3
 
 
-def test_a_death_in_the_middle_of_an_answer_is_seen(tmp_path: Path) -> None:
+def test_a_death_in_the_middle_of_an_answer_is_seen(process: TaskProcess, tmp_path: Path) -> None:
     """The answer ends there; nothing waits for the rest of it."""
-    process, other = (
-        TaskProcess(tmp_path, begin),
-        TaskProcess(tmp_path, begin),
-    )
+    other = TaskProcess(tmp_path, begin)
     with pytest.raises(WorkerLost, match=r"process \d+ ended with signal 9"):
         process.run(die_while_answering)
     assert other.run(add, 1, 2) == 3
-    for each in (process, other):
-        each.stop()
-        each.join()
+    other.stop()
+    other.join()
 
 
 def test_a_death_between_two_works_is_seen(process: TaskProcess) -> None:
@@ -153,7 +149,6 @@ def test_one_that_works_is_ended(process: TaskProcess) -> None:
 
 
 def count_open() -> int:
-    """Return the number of open files."""
     return len(list(Path("/proc/self/fd").iterdir()))
 
 

@@ -53,7 +53,6 @@ class Supply:
         self._plain, self._grown, self._salt = genuine, grown, 0
 
     def has(self, mc_seqno: int) -> bool:
-        """Return whether a block exists."""
         return self._grown is not None or mc_seqno <= len(self._plain)
 
     def part(self, salt: int) -> None:

@@ -22,7 +22,6 @@ class Model:
     """Masterchain blocks of all chains that a node has had, by root hash."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._written: dict[str, Written] = {}
         self.complete_s: dict[str, float] = {}
         self.served_s: dict[str, float] = {}
@@ -44,7 +43,6 @@ class Model:
         return name
 
     def walk_back(self, tip: str) -> Iterator[tuple[str, Written]]:
-        """Yield a block and its ancestors."""
         name: str | None = tip
         while name is not None:
             yield name, self._written[name]

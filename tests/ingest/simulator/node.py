@@ -68,7 +68,6 @@ class SimulatedNode:
         return BLOCK_SIGNED + name
 
     def packages(self) -> list[Path]:
-        """Return the package files, sorted."""
         return sorted(self.db_dir.glob("archive/packages/*/*.pack"))
 
     def roll_back(self, after: int) -> None:
@@ -196,5 +195,4 @@ class SimulatedNode:
                 path.unlink()
 
     def close(self) -> None:
-        """Stop the node."""
         self.writer.close()

@@ -30,7 +30,6 @@ class NodeProcess:
     """Controls a simulated node in another process; a killed one is restarted."""
 
     def __init__(self, db_dir: Path, slices: Sequence[int]) -> None:
-        """Start the process."""
         self.db_dir = db_dir
         self.written: list[McBundle] = []
         self.open_slices: list[int] = []
@@ -65,13 +64,11 @@ class NodeProcess:
         del self.written[after:]
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Call a method of the node."""
         self._calls.send((name, arguments))
         self.open_slices, result = self._calls.recv()
         return result
 
     def close(self) -> None:
-        """Stop the node."""
         self._calls.close()
         self._process.join()
 

@@ -40,12 +40,10 @@ class Readers:
         self._threads = [threading.Thread(target=self._read, args=(at,)) for at in range(count)]
 
     def start(self) -> None:
-        """Start the threads."""
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """Stop the threads, and wait for them."""
         self._is_over.set()
         for thread in self._threads:
             thread.join()

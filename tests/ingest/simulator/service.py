@@ -36,7 +36,6 @@ class Service:
 
     @property
     def pid(self) -> int:
-        """Id of its process."""
         return self._process.pid
 
     @property
@@ -63,7 +62,6 @@ class Service:
         self.start()
 
     def stop(self) -> None:
-        """Stop it, and wait for its end."""
         self._process.send_signal(signal.SIGTERM)
         self._process.wait()
         self._log.close()

@@ -50,8 +50,6 @@ BACK_PART = 0.01
 
 
 class Soak:
-    """One run."""
-
     def __init__(self, options: argparse.Namespace) -> None:
         """Start node, service and clients."""
         self._options = options

@@ -88,7 +88,6 @@ class Tip:
     """A node, its follower, and the lake."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        """Begin an empty chain."""
         folder: Path = options.folder
         shutil.rmtree(folder, ignore_errors=True)
         self.lake = folder / "lake"
@@ -179,7 +178,6 @@ class Tip:
         self.problems += [note for note in notes if not note.startswith(EXPECTED)]
 
     def close(self) -> None:
-        """Stop the follower and the node."""
         with suppress(BrokenPipeError):
             self._calls.send(0)
         self._process.join()

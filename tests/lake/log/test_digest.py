@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.damage import flip_file
 from tests.lake.rows import commit_rows
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.digest import Recheck
@@ -38,9 +39,7 @@ def files(tmp_path: Path) -> tuple[DataFile, ...]:
 
 def _flip(path: Path, *, keep_mtime: bool = False) -> None:
     facts = path.stat()
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 4
-    path.write_bytes(data)
+    flip_file(path, bits=4)
     if keep_mtime:
         os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
@@ -121,9 +120,7 @@ def test_a_damaged_file_is_named_and_its_snapshot_withdrawn(
     snapshot: Snapshot, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = snapshot.files["blocks"][0].path
-    data = bytearray((snapshot.lake_dir / path).read_bytes())
-    data[-20] ^= 1
-    (snapshot.lake_dir / path).write_bytes(data)
+    flip_file(snapshot.lake_dir / path, -20)
     recheck = Recheck(lambda: snapshot, 1.0)
     with caplog.at_level(logging.ERROR):
         for _ in recheck.check_round():

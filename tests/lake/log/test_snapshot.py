@@ -9,6 +9,7 @@ import duckdb
 import msgspec
 import pytest
 
+from tests.damage import flip_file
 from tests.lake.rows import commit_rows
 from tests.made.files import TABLES_MADE, ManyFiles
 from tonlake.lake.duck.connection import connect, find_damage_behind
@@ -17,13 +18,6 @@ from tonlake.lake.log import digest
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot, parse_days
 from tonlake.lake.log.state import DataFile, LogReader, Network, read_state
 from tonlake.lake.schema import TABLES
-
-
-def flip(path: Path, at: int, bit: int = 0) -> None:
-    """Flip one bit of a file."""
-    data = bytearray(path.read_bytes())
-    data[at] ^= 1 << bit
-    path.write_bytes(data)
 
 
 def test_facts_of_a_snapshot(read_lake: Path) -> None:
@@ -53,7 +47,7 @@ def test_nothing_to_open(tmp_path: Path, read_lake: Path) -> None:
 @pytest.mark.parametrize("name", TABLES)
 def test_a_damaged_file_stops_its_table_alone(lake: Path, name: str) -> None:
     file = open_snapshot(lake).files[name][1]
-    flip(lake / file.path, file.bytes // 2)
+    flip_file(lake / file.path, file.bytes // 2)
     snapshot = open_snapshot(lake)
     assert list(snapshot.damaged) == [name]
     others = sorted(TABLES.keys() - {name})
@@ -82,7 +76,7 @@ def test_views_over_a_damaged_table_are_blamed_too(lake: Path) -> None:
 
 @pytest.mark.parametrize("query", ["from nowhere", "select nothing from blocks", "selec"])
 def test_no_damage_is_blamed_for_other_faults(lake: Path, query: str) -> None:
-    flip(lake / open_snapshot(lake).files["libraries"][0].path, 50)
+    flip_file(lake / open_snapshot(lake).files["libraries"][0].path, 50)
     snapshot = open_snapshot(lake)
     with pytest.raises(duckdb.Error) as caught:
         connect(snapshot).execute(query)
@@ -112,10 +106,10 @@ def test_every_flipped_bit_is_found_at_first_open(lake: Path) -> None:
     for _ in range(200):
         file = rng.choice(files)
         at, bit = rng.randrange(file.bytes), rng.randrange(8)
-        flip(lake / file.path, at, bit)
+        flip_file(lake / file.path, at, 1 << bit)
         damage = digest.find_damage(lake, files, trust_earlier=True)
         assert [error.file for error in damage] == [file.path]
-        flip(lake / file.path, at, bit)
+        flip_file(lake / file.path, at, 1 << bit)
 
 
 def test_a_file_is_hashed_once_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +153,7 @@ def test_files_asked_about_long_ago_are_forgotten(
 
 def test_digests_can_be_left_unchecked(lake: Path) -> None:
     file = open_snapshot(lake).files["blocks"][0]
-    flip(lake / file.path, file.bytes // 2)
+    flip_file(lake / file.path, file.bytes // 2)
     assert open_snapshot(lake, check_digests=False).damaged == {}
 
 
@@ -217,11 +211,11 @@ def test_after_a_damaged_snapshot_all_files_are_looked_at(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = open_snapshot(lake).files["blocks"][0]
-    flip(lake / file.path, file.bytes // 2)
+    flip_file(lake / file.path, file.bytes // 2)
     damaged = open_snapshot(lake, clock=iter([100.0, 102.0]).__next__)
     every = {file.path for file in damaged.state.files}
     assert list_looked_at(lake, damaged, 103, monkeypatch) == every
-    flip(lake / file.path, file.bytes // 2)
+    flip_file(lake / file.path, file.bytes // 2)
     healed = open_snapshot(lake, earlier=damaged, clock=iter([103.0, 104.0]).__next__)
     assert healed.damaged == {}
 

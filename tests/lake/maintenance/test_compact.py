@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.damage import flip_file
 from tests.lake.chain import Chain, commit_made
 from tests.lake.killed import run_killed
 from tests.lake.rows import commit_rows, make_tables
@@ -272,9 +273,7 @@ def test_what_changed_meanwhile_is_planned_again(
 def test_a_damaged_file_is_never_merged(many: Path) -> None:
     state = read_state(many)
     broken = next(file for file in state.files if file.table == "transactions")
-    data = bytearray((many / broken.path).read_bytes())
-    data[len(data) // 2] ^= 1
-    (many / broken.path).write_bytes(data)
+    flip_file(many / broken.path)
     with pytest.raises(LakeCorrupt, match="transactions"):
         compact_lake(many, OPTIONS)
     assert read_state(many).files == state.files

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
+from tests.damage import flip_file
 from tests.lake.killed import run_killed
 from tests.lake.rows import commit_days, commit_rows, file_bytes
 from tonlake.api.command.main import main
@@ -317,9 +318,7 @@ def test_killed_after_pruning(lake: Path, point: str) -> None:
 def test_a_damaged_file_stops_it(lake: Path, table: str) -> None:
     before = read_state(lake)
     file = before.by_table[table][0]
-    data = bytearray((lake / file.path).read_bytes())
-    data[len(data) // 2] ^= 1
-    (lake / file.path).write_bytes(data)
+    flip_file(lake / file.path)
     with pytest.raises(LakeCorrupt, match=table):
         prune_lake(lake, 120, SETTINGS)
     assert read_state(lake) == before

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.damage import flip
 from tests.lake.rows import commit_rows, file_bytes
 from tonlake.lake.commit import commit
 from tonlake.lake.duck.views import write_views
@@ -56,9 +57,7 @@ def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
     for path, data in files.items():
         for _ in range(10):
             at, bit = rng.randrange(len(data)), rng.randrange(8)
-            flipped = bytearray(data)
-            flipped[at] ^= 1 << bit
-            (tmp_path / path).write_bytes(flipped)
+            (tmp_path / path).write_bytes(flip(data, at, 1 << bit))
             found = {damage.file for damage in verify_lake(tmp_path).damage}
             # The last byte of an entry is a line end: any white space there means the same.
             assert path in found or at == len(data) - 1
@@ -171,9 +170,7 @@ def test_every_flipped_bit_of_the_hand_off_files_is_found(lake: Path) -> None:
         data = path.read_bytes()
         tail = len(data) - 300  # the digests themselves among them
         for at in [*rng.sample(range(len(data)), 14), *rng.sample(range(tail, len(data)), 14)]:
-            flipped = bytearray(data)
-            flipped[at] ^= 1 << rng.randrange(8)
-            path.write_bytes(flipped)
+            path.write_bytes(flip(data, at, 1 << rng.randrange(8)))
             (damage,) = verify_lake(lake).damage
             assert damage.file == str(path.relative_to(lake))
             assert "`tonlake views` rewrites it" in damage.reason

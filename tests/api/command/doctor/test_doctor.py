@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from tests.damage import flip_file
 from tests.patience import compose
 from tonlake.api.access import add_key
 from tonlake.api.command.doctor import (
@@ -47,9 +48,7 @@ def test_a_sound_lake_and_its_node_are_in_order(demo_lake: Path, demo_node: Path
 
 def test_a_flipped_bit_is_found_in_full(broken_lake: Path) -> None:
     path = next(broken_lake.glob("blocks/**/*.parquet"))
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
+    flip_file(path)
     assert levels(check_lake(broken_lake, Settings(), full=False))["files"] == "ok"
     assert levels(check_lake(broken_lake, Settings(), full=True))["files"] == "problem"
 

@@ -26,14 +26,12 @@ class Fields:
     """Stores fields drawn by Hypothesis and remembers the column of each."""
 
     def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any], tree: CellTree) -> None:
-        """Begin a cell in ``tree``."""
         self.draw = draw
         self.builder = CellBuilder(tree)
         self.columns: Columns = {}
 
     @property
     def tree(self) -> CellTree:
-        """The tree of the cell."""
         return self.builder.tree
 
     def flag(self, name: str | None = None) -> bool:
@@ -45,12 +43,10 @@ class Fields:
         return value
 
     def grams(self, name: str) -> None:
-        """Store Grams."""
         self.columns[name] = self.draw(GRAMS)
         self.builder.store_coins(self.columns[name])
 
     def maybe(self, store: Callable[[Any], None], argument: object) -> None:
-        """Store Maybe X."""
         if self.flag():
             store(argument)
 
@@ -60,12 +56,10 @@ class Fields:
         self.builder.store_var_uint(self.columns[name], length_bits)
 
     def int32(self, name: str) -> None:
-        """Store int32."""
         self.columns[name] = self.draw(INT32)
         self.builder.store_int(self.columns[name], 32)
 
     def uint(self, name: str, bits: int) -> None:
-        """Store an unsigned integer."""
         self.columns[name] = self.draw(st.integers(0, (1 << bits) - 1))
         self.builder.store_uint(self.columns[name], bits)
 

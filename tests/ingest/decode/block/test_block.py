@@ -10,13 +10,13 @@ import msgspec
 import pyarrow as pa
 import pytest
 
+from tests.damage import flip, flip_bit
 from tests.ingest.decode.block.oracle import read_transaction
-from tests.ingest.networks import Network
+from tests.ingest.networks import Network, bundle_of
 from tests.ingest.packs import scan_pack
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.block import decode_bundle, decode_bundles
-from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BlockCorrupt, DecodeError
@@ -32,17 +32,6 @@ def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(native, "_extension", None)
     elif not native.is_used():
         pytest.skip(native.describe())
-
-
-def _wrap(data: bytes) -> McBundle:
-    """One block as a bundle of its own, under the hashes it has."""
-    tree = parse_boc(data, check_crc=False)
-    header = read_header(tree)
-    root_hash = tree.hash(tree.roots[0])
-    block_id = BlockId(
-        header.workchain, header.shard, header.seqno, root_hash, sha256(data).digest()
-    )
-    return McBundle(header.master_ref_seqno or header.seqno, (RawBlock(block_id, data),))
 
 
 def _list_transactions(tables: dict[str, pa.Table]) -> list[list[Any]]:
@@ -159,9 +148,7 @@ def _replace(bundle: McBundle, **changes: object) -> McBundle:
 def test_damaged_blocks_are_refused_by_name(demo: Network) -> None:
     bundle = demo.bundles[5]
     raw = bundle.blocks[0]
-    flipped = bytearray(raw.data)
-    flipped[len(flipped) // 2] ^= 4
-    spoiled = bytes(flipped)
+    spoiled = flip(raw.data, len(raw.data) // 2, 4)
     corrupt = [
         _replace(bundle, data=spoiled),
         _replace(bundle, file_hash=bytes(32)),
@@ -212,7 +199,7 @@ def _check_summary(tables: dict[str, pa.Table], summary: dict[str, Any]) -> None
 def test_reference_blocks_decode_as_expected(shared: Path) -> None:
     count = 0
     for file, summary in _summaries(shared):
-        tables = decode_bundle(_wrap(file.read_bytes()))
+        tables = decode_bundle(bundle_of(file.read_bytes()))
         _check_summary(tables, summary)
         assert _list_transactions(tables) == sorted(summary["transactions"])
         _check_against_oracle(tables)
@@ -229,7 +216,7 @@ def test_reference_chains_decode_as_expected(shared: Path) -> None:
     ]
     assert len(entries) >= 52
     for file, entry in entries:
-        tables = decode_bundle(_wrap(file.read_bytes()))
+        tables = decode_bundle(bundle_of(file.read_bytes()))
         _check_summary(tables, entry)
         assert _list_transactions(tables) == sorted(entry["transactions"])
 
@@ -242,7 +229,7 @@ def test_reference_packages_decode_as_expected(shared: Path) -> None:
         blocks = list(scan_pack(file))
         assert len(blocks) == len(entries)
         for (*_, data), entry in zip(blocks, entries, strict=True):
-            tables = decode_bundle(_wrap(data))
+            tables = decode_bundle(bundle_of(data))
             _check_summary(tables, entry["block"] | {"file_hash": entry["sha256"]})
             assert _list_transactions(tables) == sorted(entry["transactions"])
             total += len(entry["transactions"])
@@ -277,9 +264,7 @@ def test_every_flipped_bit_of_a_named_block_is_found(demo: Network) -> None:
     bundle = _named(demo)[3]
     master, raw, *others = bundle.blocks
     for at in range(0, 8 * len(raw.data), 8 * len(raw.data) // 150 | 1):
-        spoiled = bytearray(raw.data)
-        spoiled[at // 8] ^= 1 << at % 8
-        blocks = (master, RawBlock(raw.id, bytes(spoiled)), *others)
+        blocks = (master, RawBlock(raw.id, flip_bit(raw.data, at)), *others)
         with pytest.raises(BlockCorrupt, match="file hash"):
             decode_bundle(McBundle(bundle.mc_seqno, blocks))
 

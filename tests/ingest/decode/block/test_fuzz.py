@@ -3,7 +3,6 @@
 import time
 from contextlib import suppress
 from functools import reduce
-from hashlib import sha256
 from operator import or_
 from random import Random
 
@@ -11,8 +10,9 @@ import pytest
 
 from tests.ingest.decode.cell.samples import write_form
 from tests.ingest.decode.cell.test_fuzz import mutate
+from tests.ingest.decode.native.samples import wrap
 from tests.ingest.networks import Network, read_zero_states
-from tonlake.ingest.blocks import McBundle, RawBlock
+from tonlake.ingest.blocks import RawBlock
 from tonlake.ingest.decode.block.block import decode_bundle
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.decode.cell.boc import parse_boc
@@ -72,11 +72,7 @@ def _spoil_cell(head: bytearray, kids: list[int], choices: Random, later: range)
 def _decode_block(raw: RawBlock, bag: bytes) -> None:
     """Decode a bag as the block ``raw``, under the hashes that the bag has."""
     with suppress(DecodeError, BlockCorrupt, BocError):
-        tree = parse_boc(bag)
-        block_id = type(raw.id)(
-            raw.id.workchain, raw.id.shard, raw.id.seqno, tree.hash(0), sha256(bag).digest()
-        )
-        decode_bundle(McBundle(1, (RawBlock(block_id, bag),)))
+        decode_bundle(wrap(bag, raw, parse_boc(bag).hash(0)))
 
 
 def _fuzz_blocks(network: Network, cases: int, seed: int) -> None:

@@ -14,7 +14,7 @@ from tests.ingest.decode.block.samples import (
     store_content,
     store_state_init,
 )
-from tests.ingest.decode.cell.samples import store_proof
+from tests.ingest.updates import end_proof
 from tonlake.ingest.decode.block.message import MessageDecoder
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
@@ -27,7 +27,6 @@ NAMES = MESSAGES.names[MESSAGES.names.index("msg_hash") :]
 
 
 def decode(tree: CellTree, cell: int, global_version: int | None = None) -> Columns:
-    """Decode one message by column."""
     return dict(zip(NAMES, MessageDecoder(tree, global_version).decode(cell), strict=True))
 
 
@@ -122,8 +121,7 @@ def _external(tree: CellTree, *, fee: int, inline: bool, init: bool, source_bits
     return builder.store_bit(1).store_ref(cell).end()
 
 
-def test_the_normal_form_is_the_same_for_every_encoding() -> None:
-    tree = CellTree()
+def test_the_normal_form_is_the_same_for_every_encoding(tree: CellTree) -> None:
     normal = _external(tree, fee=0, inline=False, init=False, source_bits=0)
     others = [
         _external(tree, fee=fee, inline=inline, init=init, source_bits=source_bits)
@@ -146,10 +144,9 @@ def _store_plain(tree: CellTree, rest: CellBuilder) -> int:
     return builder.store_slice(tree.slice(rest.end())).end()
 
 
-def test_an_exotic_body_stays_as_it_is() -> None:
-    tree = CellTree()
+def test_an_exotic_body_stays_as_it_is(tree: CellTree) -> None:
     library = CellBuilder(tree).store_uint(2, 8).store_bytes(b"\x07" * 32).end(exotic=True)
-    proof = store_proof(tree, append_cell(tree, 5, 40, ()))
+    proof = end_proof(tree, append_cell(tree, 5, 40, ()))
     for body in (library, proof):
         found = decode(tree, _store_plain(tree, CellBuilder(tree).store_uint(1, 2).store_ref(body)))
         assert found["body_hash"] == tree.hash(body)
@@ -157,8 +154,7 @@ def test_an_exotic_body_stays_as_it_is() -> None:
         assert found["opcode"] is None
 
 
-def test_an_empty_body_is_an_empty_cell() -> None:
-    tree = CellTree()
+def test_an_empty_body_is_an_empty_cell(tree: CellTree) -> None:
     found = decode(tree, _store_plain(tree, CellBuilder(tree).store_uint(0, 2)))
     assert found["body"].hex() == "b5ee9c72010101010002000000"
     assert found["body_hash"] == sha256(b"\x00\x00").digest()
@@ -166,16 +162,14 @@ def test_an_empty_body_is_an_empty_cell() -> None:
 
 
 @pytest.mark.parametrize("import_fee", [(1 << 63) - 1, 1 << 63, (1 << 120) - 1])
-def test_import_fees_beyond_int64_are_left_out(import_fee: int) -> None:
-    tree = CellTree()
+def test_import_fees_beyond_int64_are_left_out(tree: CellTree, import_fee: int) -> None:
     cell = _external(tree, fee=import_fee, inline=True, init=False, source_bits=0)
     expected = import_fee if import_fee < 1 << 63 else None
     assert decode(tree, cell)["import_fee"] == expected
 
 
 @pytest.mark.parametrize("depth", [0, 31])
-def test_anycast_of_a_depth_that_cannot_be_is_refused(depth: int) -> None:
-    tree = CellTree()
+def test_anycast_of_a_depth_that_cannot_be_is_refused(tree: CellTree, depth: int) -> None:
     builder = CellBuilder(tree).store_uint(2, 2).store_uint(0, 2).store_uint(0b101, 3)
     builder.store_uint(depth, 5).store_uint(0, depth + 264 + 4 + 2)
     with pytest.raises(DecodeError, match="anycast"):
@@ -190,8 +184,7 @@ def _cuts() -> list[Any]:
 
 
 @pytest.mark.parametrize(("value", "bits"), _cuts())
-def test_a_message_cut_short_shifts_past_its_end(value: int, bits: int) -> None:
-    tree = CellTree()
+def test_a_message_cut_short_shifts_past_its_end(tree: CellTree, value: int, bits: int) -> None:
     with pytest.raises(ValueError, match="shift"):
         decode(tree, append_cell(tree, value, bits, ()))
 
@@ -204,8 +197,7 @@ def test_a_message_cut_short_shifts_past_its_end(value: int, bits: int) -> None:
         (0b10_00100, 7),  # code of an inline StateInit
     ],
 )
-def test_a_missing_reference_is_an_index_error(rest: tuple[int, int]) -> None:
-    tree = CellTree()
+def test_a_missing_reference_is_an_index_error(tree: CellTree, rest: tuple[int, int]) -> None:
     cell = _store_plain(tree, CellBuilder(tree).store_uint(*rest).store_uint(0, 1))
     with pytest.raises(IndexError):
         decode(tree, cell)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.damage import flip_any, flip_bit
 from tonlake.ingest.blocks import BlockId, RawBlock
 from tonlake.ingest.decode.block.header import read_own_info, read_parts
 from tonlake.ingest.decode.block.proof import (
@@ -35,7 +36,6 @@ MAINNET = {"rn_archive.00100.pack": 4, "rn_key.archive.000000.pack": 84}
 
 
 def list_proofs(path: Path) -> Iterator[tuple[BlockId, bytes]]:
-    """Yield the proofs of a package."""
     data, at = path.read_bytes(), 4
     while at < len(data):
         _magic, name_bytes, data_bytes = ENTRY_HEADER.unpack_from(data, at)
@@ -60,18 +60,12 @@ def is_refused(proof: bytes, block_id: BlockId) -> bool:
     return False
 
 
-def flip(data: bytes, bit: int) -> bytes:
-    flipped = bytearray(data)
-    flipped[bit // 8] ^= 1 << bit % 8
-    return bytes(flipped)
-
-
 def test_every_bit_counts_but_what_validators_vouch_for(blocks: list[RawBlock]) -> None:
     """A key's short id (256 bits), its signature (512) and the weight of all (64)."""
     for block in (blocks[0], blocks[-1]):
         assert block.proof is not None
         bits = range(len(block.proof) * 8)
-        silent = [bit for bit in bits if not is_refused(flip(block.proof, bit), block.id)]
+        silent = [bit for bit in bits if not is_refused(flip_bit(block.proof, bit), block.id)]
         assert len(silent) == (256 + 512 + 64 if block.id.workchain == -1 else 0)
 
 
@@ -85,7 +79,7 @@ def test_mainnet(shared: Path, name: str) -> None:
         most = max(most, len(found.signatures))
         own = check_proof(proof, block_id)
         for bit in rng.sample(range(len(proof) * 8), 20):
-            damaged = flip(proof, bit)
+            damaged = flip_bit(proof, bit)
             assert is_refused(damaged, block_id) or check_proof(damaged, block_id) != own
     assert most == MAINNET[name]
 
@@ -116,9 +110,13 @@ def node(newest_node: Path) -> Iterator[NodeSource]:
 
 @pytest.fixture(scope="module")
 def read_key_block(node: NodeSource) -> Callable[[int], RawBlock]:
-    state = node.zero_states()[0]
-    zero = RawBlock(BlockId(-1, -(1 << 63), 0, state.root_hash, state.file_hash), state.data)
+    zero = read_zero(node)
     return lambda seqno: node.read_bundle(seqno).blocks[0] if seqno else zero
+
+
+def read_zero(source: NodeSource) -> RawBlock:
+    state = source.zero_states()[0]
+    return RawBlock(BlockId(-1, -(1 << 63), 0, state.root_hash, state.file_hash), state.data)
 
 
 def find_key_seqno(block: RawBlock) -> int:
@@ -167,13 +165,13 @@ def test_every_damaged_part_is_refused(
         if part == "slot":
             vote = msgspec.structs.replace(vote, slot=vote.slot ^ 1 << rng.randrange(32))
         elif part == "candidate":
-            vote = msgspec.structs.replace(vote, candidate=flip_bit(vote.candidate, rng))
+            vote = msgspec.structs.replace(vote, candidate=flip_any(vote.candidate, rng))
         elif part == "session":
-            vote = msgspec.structs.replace(vote, session_id=flip_bit(vote.session_id, rng))
+            vote = msgspec.structs.replace(vote, session_id=flip_any(vote.session_id, rng))
         elif part == "node":
-            pairs = [(flip_bit(one.node_id_short, rng), one.signature)]
+            pairs = [(flip_any(one.node_id_short, rng), one.signature)]
         else:
-            pairs = [(one.node_id_short, flip_bit(one.signature, rng))]
+            pairs = [(one.node_id_short, flip_any(one.signature, rng))]
         with pytest.raises(ProofInvalid):
             check_signatures(block.id, validators, pairs, vote)
 
@@ -201,15 +199,17 @@ def test_missing_repeated_and_foreign_signatures(
 def test_every_bit_of_a_proof_is_verified(
     node: NodeSource, read_key_block: Callable[[int], RawBlock]
 ) -> None:
-    signers = Signers(read_key_block)
     block = node.read_bundle(77).blocks[0]
+    refuse_every_bit(Signers(read_key_block), block, find_key_seqno(block))
+
+
+def refuse_every_bit(signers: Signers, block: RawBlock, key_seqno: int) -> None:
+    signers.check(block, key_seqno)
     assert block.proof is not None
-    key_seqno = find_key_seqno(block)
     for bit in range(len(block.proof) * 8):
-        damaged = bytearray(block.proof)
-        damaged[bit // 8] ^= 1 << bit % 8
+        damaged = msgspec.structs.replace(block, proof=flip_bit(block.proof, bit))
         with pytest.raises((BocError, DecodeError)):
-            signers.check(msgspec.structs.replace(block, proof=bytes(damaged)), key_seqno)
+            signers.check(damaged, key_seqno)
 
 
 def test_a_proof_without_a_candidate_is_refused(shared: Path) -> None:
@@ -250,17 +250,10 @@ def test_candidates_return(
         vote.check(msgspec.structs.replace(block, seqno=block.seqno ^ 1))
 
 
-def flip_bit(data: bytes, rng: random.Random) -> bytes:
-    """Return the data with one bit flipped."""
-    bit = rng.randrange(len(data) * 8)
-    return (int.from_bytes(data) ^ 1 << bit).to_bytes(len(data))
-
-
 @pytest.fixture(scope="module")
 def zero(demo_node: Path) -> RawBlock:
     with closing(open_node(demo_node)) as source:
-        state = source.zero_states()[0]
-    return RawBlock(BlockId(-1, -(1 << 63), 0, state.root_hash, state.file_hash), state.data)
+        return read_zero(source)
 
 
 @pytest.fixture(scope="module")
@@ -270,14 +263,7 @@ def block(demo_node: Path) -> RawBlock:
 
 
 def test_every_bit_of_an_answer_is_verified(zero: RawBlock, block: RawBlock) -> None:
-    signers = Signers(lambda seqno: zero if seqno == 0 else None)
-    signers.check(block, 0)
-    assert block.proof is not None
-    for bit in range(len(block.proof) * 8):
-        damaged = bytearray(block.proof)
-        damaged[bit // 8] ^= 1 << bit % 8
-        with pytest.raises((BocError, DecodeError)):
-            signers.check(msgspec.structs.replace(block, proof=bytes(damaged)), 0)
+    refuse_every_bit(Signers(lambda seqno: zero if seqno == 0 else None), block, 0)
 
 
 def test_without_the_key_block_the_form_alone_is_checked(zero: RawBlock, block: RawBlock) -> None:

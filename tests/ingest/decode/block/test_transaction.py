@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ingest.decode.block.samples import DESCRIPTIONS, STATUSES, Columns, Fields
-from tests.ingest.decode.cell.samples import store_pruned
 from tests.ingest.hashmaps import build_hashmap
+from tests.ingest.updates import end_pruned
 from tonlake.ingest.decode.block.transaction import (
     BlockPlace,
     TransactionDecoder,
@@ -123,7 +123,7 @@ def test_wrong_cells_are_refused(data: st.DataObject) -> None:
         ({"description": unknown}, "unknown kind 1000"),
         ({"description": good, "out_count": 1}, "out messages"),
         ({"description": good, "in_msg": message}, "ends too early"),
-        ({"description": store_pruned(tree, 1, [bytes(32)], [0])}, "pruned"),
+        ({"description": end_pruned(tree, 1, [bytes(32)], [0])}, "pruned"),
     ]
     for arguments, reason in cases:
         to = Fields(data.draw, tree)

@@ -1,9 +1,11 @@
 """Random cells for property tests, bags in the node's forms, and a simple reference."""
 
 from collections.abc import Sequence
+from random import Random
 
 from hypothesis import strategies as st
 
+from tests.ingest.updates import end_proof, end_pruned, end_update
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
 from tonlake.ingest.decode.cell.envelope import crc32c
 from tonlake.ingest.decode.cell.tree import CellTree
@@ -11,28 +13,6 @@ from tonlake.ingest.decode.cell.tree import CellTree
 GENERIC = bytes.fromhex("b5ee9c72")
 INDEXED = bytes.fromhex("68ff65f3")
 INDEXED_CRC = bytes.fromhex("acc3a728")
-
-
-def store_pruned(tree: CellTree, mask: int, hashes: Sequence[bytes], depths: Sequence[int]) -> int:
-    """Append a pruned branch."""
-    builder = CellBuilder(tree).store_uint(1, 8).store_uint(mask, 8).store_bytes(b"".join(hashes))
-    for depth in depths:
-        builder.store_uint(depth, 16)
-    return builder.end(exotic=True)
-
-
-def store_proof(tree: CellTree, kid: int) -> int:
-    """Append a Merkle proof of a cell."""
-    builder = CellBuilder(tree).store_uint(3, 8).store_bytes(tree.hash(kid, 0))
-    return builder.store_uint(tree.depth(kid, 0), 16).store_ref(kid).end(exotic=True)
-
-
-def store_update(tree: CellTree, old: int, new: int) -> int:
-    """Append a Merkle update from one cell to another."""
-    builder = CellBuilder(tree).store_uint(4, 8)
-    builder.store_bytes(tree.hash(old, 0)).store_bytes(tree.hash(new, 0))
-    builder.store_uint(tree.depth(old, 0), 16).store_uint(tree.depth(new, 0), 16)
-    return builder.store_ref(old).store_ref(new).end(exotic=True)
 
 
 @st.composite
@@ -50,11 +30,11 @@ def trees(draw: st.DrawFn, *, exotic: bool = True, size: int = 14) -> tuple[Cell
             mask = draw(st.sampled_from([1, 1, 3, 7, 2, 4, 5, 6]))
             count = mask.bit_count()
             seeds = draw(st.lists(st.integers(0, 255), min_size=count, max_size=count))
-            store_pruned(tree, mask, [bytes([seed]) * 32 for seed in seeds], [0, 7, 99][:count])
+            end_pruned(tree, mask, [bytes([seed]) * 32 for seed in seeds], [0, 7, 99][:count])
         elif kind == "proof" and tree.count:
-            store_proof(tree, draw(known))
+            end_proof(tree, draw(known))
         elif kind == "update" and tree.count:
-            store_update(tree, draw(known), draw(known))
+            end_update(tree, draw(known), draw(known))
         else:
             bits = draw(st.sampled_from([0, 1, 7, 8, 9, 31, 32, 1016, 1023]))
             value = draw(st.integers(0, 3)) & ((1 << bits) - 1)
@@ -159,3 +139,15 @@ def order_plainly(  # noqa: C901 - as close to the definition as can be
     for number in numbers:
         revisit(number, 2)
     return [tree.hash(cells[number]) for number in reversed(placed)]
+
+
+def grow(tree: CellTree, choices: Random, count: int) -> int:
+    """Add cells that differ from all others, many shared among them; return one above all."""
+    cells: list[int] = []
+    near = choices.randrange(2, 30)
+    for number in range(count):
+        last = cells[-near:]
+        kids = [*cells[-1:], *choices.choices(last, k=choices.randrange(4))] if number else []
+        choices.shuffle(kids)
+        cells.append(append_cell(tree, tree.count, 32, tuple(kids)))
+    return cells[-1]

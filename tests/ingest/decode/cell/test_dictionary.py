@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytoniq_core import Builder, Cell, HashMap
 
-from tests.ingest.decode.cell.samples import store_pruned
+from tests.ingest.updates import end_pruned
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
 from tonlake.ingest.decode.cell.dictionary import build_hashmap, iter_hashmap, iter_hashmap_slice
@@ -39,10 +39,9 @@ def _fork(tree: CellTree, zero: int, one: int) -> int:
     return append_cell(tree, 0, 2, (zero, one))
 
 
-def test_pruned_branches_are_skipped_only_on_demand() -> None:
-    tree = CellTree()
+def test_pruned_branches_are_skipped_only_on_demand(tree: CellTree) -> None:
     leaf = append_cell(tree, 0b00_11, 4, ())
-    root = _fork(tree, leaf, store_pruned(tree, 1, [bytes(32)], [0]))
+    root = _fork(tree, leaf, end_pruned(tree, 1, [bytes(32)], [0]))
     found = [key for key, _ in iter_hashmap(tree, root, 1, skip_pruned=True)]
     assert found == [0]
     with pytest.raises(BocError, match="pruned"):
@@ -52,22 +51,19 @@ def test_pruned_branches_are_skipped_only_on_demand() -> None:
 @pytest.mark.parametrize(
     ("value", "bits"), [(0b0_1110, 5), (0b10_11, 4), (0b11_0_11, 5), (0b0_111, 4)]
 )
-def test_labels_longer_than_the_key_are_refused(value: int, bits: int) -> None:
-    tree = CellTree()
+def test_labels_longer_than_the_key_are_refused(tree: CellTree, value: int, bits: int) -> None:
     root = append_cell(tree, value, bits, ())
     with pytest.raises(BocError):
         list(iter_hashmap(tree, root, 2))
 
 
-def test_forks_need_two_references() -> None:
-    tree = CellTree()
+def test_forks_need_two_references(tree: CellTree) -> None:
     leaf = append_cell(tree, 0, 2, ())
     with pytest.raises(BocError):
         list(iter_hashmap(tree, append_cell(tree, 0, 2, (leaf,)), 1))
 
 
-def test_a_few_cells_cannot_stand_for_endless_keys() -> None:
-    tree = CellTree()
+def test_a_few_cells_cannot_stand_for_endless_keys(tree: CellTree) -> None:
     cell = CellBuilder(tree).store_uint(0, 2).end()
     for _ in range(256):
         cell = _fork(tree, cell, cell)
@@ -75,8 +71,7 @@ def test_a_few_cells_cannot_stand_for_endless_keys() -> None:
         list(iter_hashmap(tree, cell, 256))
 
 
-def test_equal_values_may_share_cells() -> None:
-    tree = CellTree()
+def test_equal_values_may_share_cells(tree: CellTree) -> None:
     cell = CellBuilder(tree).store_uint(0, 2).end()
     for _ in range(10):
         cell = _fork(tree, cell, cell)
@@ -108,8 +103,7 @@ def test_other_writers_give_the_same_cell(key_bits: int, data: st.DataObject) ->
 
 
 @pytest.mark.parametrize("keys", [[], [2, 1], [1, 1], [-1], [4]])
-def test_keys_must_ascend_and_fit(keys: list[int]) -> None:
-    tree = CellTree()
+def test_keys_must_ascend_and_fit(tree: CellTree, keys: list[int]) -> None:
     value = CellBuilder(tree).end()
     with pytest.raises(BocError):
         build_hashmap(tree, [(key, value) for key in keys], 2)

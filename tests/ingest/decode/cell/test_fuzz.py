@@ -8,15 +8,8 @@ from random import Random
 
 import pytest
 
-from tests.ingest.decode.cell.samples import (
-    GENERIC,
-    INDEXED,
-    INDEXED_CRC,
-    store_proof,
-    store_pruned,
-    store_update,
-    write_form,
-)
+from tests.ingest.decode.cell.samples import GENERIC, INDEXED, INDEXED_CRC, write_form
+from tests.ingest.updates import end_proof, end_pruned, end_update
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
@@ -58,11 +51,11 @@ def list_seeds() -> list[bytes]:
     """Small bags of every form with every kind of cell."""
     tree = CellTree()
     leaf = append_cell(tree, 0b00_1, 3, ())
-    pruned = store_pruned(tree, 3, [tree.hash(leaf), bytes(32)], [0, 3])
+    pruned = end_pruned(tree, 3, [tree.hash(leaf), bytes(32)], [0, 3])
     fork = append_cell(tree, 0, 2, (leaf, pruned))
-    inner = store_update(tree, fork, append_cell(tree, 7, 1001, (pruned, fork, leaf)))
+    inner = end_update(tree, fork, append_cell(tree, 7, 1001, (pruned, fork, leaf)))
     library = CellBuilder(tree).store_uint(2, 8).store_bytes(bytes(32)).end(exotic=True)
-    root = append_cell(tree, 5, 64, (store_proof(tree, inner), library, fork, leaf))
+    root = append_cell(tree, 5, 64, (end_proof(tree, inner), library, fork, leaf))
     order = canonical_order(tree, [root]).cells
     bags = [serialize_boc(tree, [root, fork])]
     for magic in (GENERIC, INDEXED, INDEXED_CRC):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytoniq_core.boc import Cell
 
-from tests.ingest.decode.cell.samples import order_plainly, trees
+from tests.ingest.decode.cell.samples import grow, order_plainly, trees
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell
 from tonlake.ingest.decode.cell.tree import CellTree
@@ -50,23 +50,12 @@ def test_depth_first_order_is_that_of_an_independent_writer(tree: CellTree, crc3
         assert serialize_depth_first(tree, root, crc32c=crc32c) == cell.to_boc(hash_crc32=crc32c)
 
 
-def test_depth_first_order_visits_shared_cells_once() -> None:
-    tree = CellTree()
+def test_depth_first_order_visits_shared_cells_once(tree: CellTree) -> None:
     root = append_cell(tree, 0, 16, ())
     for number in range(1, 200):
         root = append_cell(tree, number, 16, (root, root))
     bag = serialize_depth_first(tree, root)
     assert parse_boc(bag).hash(parse_boc(bag).roots[0]) == tree.hash(root)
-
-
-def _grow(tree: CellTree, choices: Random, count: int) -> int:
-    """Add cells that differ from all others, many shared among them; return one above all."""
-    cells: list[int] = []
-    near = choices.randrange(2, 30)
-    for number in range(count):
-        kids = choices.choices(cells[-near:], k=choices.randrange(4)) if number else []
-        cells.append(append_cell(tree, tree.count, 32, (*cells[-1:], *kids)))
-    return cells[-1]
 
 
 @settings(max_examples=10, deadline=None)
@@ -75,10 +64,10 @@ def test_bags_that_share_a_part(seed: int) -> None:
     """Bags of one shape are ordered once."""
     choices = Random(seed)  # noqa: S311 - no secret
     tree = CellTree()
-    shared = [_grow(tree, choices, choices.randrange(12, 90)) for _ in range(2)]
+    shared = [grow(tree, choices, choices.randrange(12, 90)) for _ in range(2)]
     fork = None
     for _ in range(12):
-        kids = [*shared, _grow(tree, choices, choices.randrange(1, 30))]
+        kids = [*shared, grow(tree, choices, choices.randrange(1, 30))]
         choices.shuffle(kids)
         kids = kids if fork is None else [*kids, fork]
         fork = append_cell(tree, tree.count, 32, tuple(kids))

@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given, settings
 
-from tests.ingest.decode.cell.samples import store_proof, store_pruned, trees
+from tests.ingest.decode.cell.samples import trees
+from tests.ingest.updates import end_proof, end_pruned
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell
 from tonlake.ingest.decode.cell.packed import append_packed, assemble_boc, pack_cell
@@ -34,13 +35,13 @@ def test_a_tree_comes_back(sample: tuple[CellTree, int]) -> None:
 def test_cells_above_pruned_branches_are_packed_as_the_state_has_them() -> None:
     whole = CellTree()
     leaf = append_cell(whole, 5, 8, ())
-    inner = store_proof(whole, append_cell(whole, 6, 8, (leaf,)))
+    inner = end_proof(whole, append_cell(whole, 6, 8, (leaf,)))
     root = append_cell(whole, 7, 8, (inner, leaf))
     partial = CellTree()
-    pruned = store_pruned(partial, 1, [whole.hash(leaf)], [0])
-    deep = store_pruned(partial, 2, [whole.hash(leaf)], [0])
+    pruned = end_pruned(partial, 1, [whole.hash(leaf)], [0])
+    deep = end_pruned(partial, 2, [whole.hash(leaf)], [0])
     middle = append_cell(partial, 6, 8, (deep,))
-    proof = store_proof(partial, middle)
+    proof = end_proof(partial, middle)
     top = append_cell(partial, 7, 8, (proof, pruned))
     assert partial.hash(top, 0) == whole.hash(root)
     packed = {
@@ -52,8 +53,7 @@ def test_cells_above_pruned_branches_are_packed_as_the_state_has_them() -> None:
     assert assemble_boc(whole.hash(root), packed) == serialize_boc(whole, [root])
 
 
-def test_what_is_missing_or_wrong_is_named() -> None:
-    tree = CellTree()
+def test_what_is_missing_or_wrong_is_named(tree: CellTree) -> None:
     leaf = append_cell(tree, 5, 8, ())
     root = append_cell(tree, 7, 8, (leaf,))
     packed = _pack_all(tree)
@@ -75,8 +75,7 @@ def test_what_is_missing_or_wrong_is_named() -> None:
     assert parse_boc(assemble_boc(root_hash, packed)).count == 2
 
 
-def test_a_wrong_cell_gets_no_place() -> None:
-    tree = CellTree()
+def test_a_wrong_cell_gets_no_place(tree: CellTree) -> None:
     wanted = tree.hash(append_cell(tree, 5, 8, ()))
     places: dict[bytes, int] = {}
     with pytest.raises(BocError, match="has another hash"):

@@ -46,8 +46,7 @@ def test_fields_come_back(fields: list[tuple[str, object, int]]) -> None:
         start.load_bit()
 
 
-def test_references_come_back_in_order() -> None:
-    tree = CellTree()
+def test_references_come_back_in_order(tree: CellTree) -> None:
     kids = [CellBuilder(tree).store_uint(number, 8).end() for number in range(3)]
     builder = CellBuilder(tree).store_maybe_ref(kids[0]).store_maybe_ref(None)
     start = tree.slice(builder.store_ref(kids[1]).store_ref(kids[2]).end())
@@ -71,7 +70,7 @@ def test_peeking_and_skipping_do_not_pass_the_end() -> None:
             read(1)
 
 
-def test_builders_refuse_what_does_not_fit() -> None:
+def test_builders_refuse_what_does_not_fit(tree: CellTree) -> None:
     builder = CellBuilder()
     for value, bits in ((8, 3), (-1, 3)):
         with pytest.raises(BocError):
@@ -83,7 +82,6 @@ def test_builders_refuse_what_does_not_fit() -> None:
         builder.store_coins(1 << 120)
     with pytest.raises(BocError, match="1024 bits"):
         CellBuilder().store_uint(0, 1024).end()
-    tree = CellTree()
     kid = CellBuilder(tree).end()
     with pytest.raises(BocError, match="5 references"):
         CellBuilder(tree).store_ref(kid).store_ref(kid).store_ref(kid).store_ref(kid).store_ref(
@@ -93,8 +91,7 @@ def test_builders_refuse_what_does_not_fit() -> None:
         CellBuilder().store_slice(tree.slice(kid))
 
 
-def test_the_rest_of_a_slice_can_be_stored() -> None:
-    tree = CellTree()
+def test_the_rest_of_a_slice_can_be_stored(tree: CellTree) -> None:
     kids = [CellBuilder(tree).store_uint(number, 8).end() for number in range(2)]
     builder = CellBuilder(tree).store_uint(0xABC, 12).store_ref(kids[0]).store_ref(kids[1])
     start = tree.slice(builder.end())

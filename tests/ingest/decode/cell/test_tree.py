@@ -8,7 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pytoniq_core import Cell
 
-from tests.ingest.decode.cell.samples import store_proof, store_pruned, store_update, trees
+from tests.damage import flip
+from tests.ingest.decode.cell.samples import trees
+from tests.ingest.updates import end_proof, end_pruned, end_update
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
 from tonlake.ingest.decode.cell.tree import (
@@ -40,11 +42,10 @@ def test_hashes_equal_those_of_another_implementation(
     assert tree.bit_length(root) == len(other.bits)
 
 
-def test_a_pruned_branch_shows_what_it_stands_for() -> None:
-    tree = CellTree()
+def test_a_pruned_branch_shows_what_it_stands_for(tree: CellTree) -> None:
     whole = append_cell(tree, 0xABCD, 16, (append_cell(tree, 1, 1, ()),))
     mask, hashes, depths = 0b101, [tree.hash(whole), b"\x22" * 32], [tree.depth(whole), 5]
-    pruned = store_pruned(tree, mask, hashes, depths)
+    pruned = end_pruned(tree, mask, hashes, depths)
     shown = [tree.hash(pruned, level) for level in range(4)]
     own = sha256(tree.cells[pruned]).digest()
     assert shown == [hashes[0], hashes[1], hashes[1], own]
@@ -53,31 +54,28 @@ def test_a_pruned_branch_shows_what_it_stands_for() -> None:
     like = append_cell(tree, 7, 3, (whole,))
     assert tree.hash(above, 0) == tree.hash(like)
     assert tree.depth(above, 0) == tree.depth(like)
-    proof = store_proof(tree, above)
+    proof = end_proof(tree, above)
     assert tree.level_mask(proof) == mask >> 1
 
 
-def test_a_merkle_cell_must_name_its_children() -> None:
-    tree = CellTree()
+def test_a_merkle_cell_must_name_its_children(tree: CellTree) -> None:
     old, new = (append_cell(tree, number, 8, ()) for number in (1, 2))
-    update = store_update(tree, old, new)
+    update = end_update(tree, old, new)
     assert tree.kind(update) == MERKLE_UPDATE
-    bag = bytearray(serialize_boc(tree, [update]))
-    bag[bytes(bag).index(tree.hash(old))] ^= 1
-    spoiled = parse_boc(bytes(bag))
+    bag = serialize_boc(tree, [update])
+    spoiled = parse_boc(flip(bag, bag.index(tree.hash(old))))
     with pytest.raises(BocError, match="does not store"):
         spoiled.hash(0)
 
 
-def test_kinds_and_payload() -> None:
-    tree = CellTree()
+def test_kinds_and_payload(tree: CellTree) -> None:
     library = CellBuilder(tree).store_uint(2, 8).store_bytes(b"\x05" * 32).end(exotic=True)
     plain = append_cell(tree, 0b101, 3, ())
     assert (tree.kind(library), tree.kind(plain)) == (LIBRARY, ORDINARY)
     assert tree.payload(library) == b"\x02" + b"\x05" * 32
     assert tree.payload(plain) == b"\xb0"
     assert tree.bits(plain) == (0b101, 3)
-    pruned = store_pruned(tree, 1, [bytes(32)], [0])
+    pruned = end_pruned(tree, 1, [bytes(32)], [0])
     assert tree.kind(pruned) == PRUNED
     for exotic in (library, pruned):
         with pytest.raises(BocError, match="ordinary"):
@@ -85,9 +83,8 @@ def test_kinds_and_payload() -> None:
 
 
 @pytest.mark.parametrize("declared", [MAX_DEPTH - 1, MAX_DEPTH, 0xFFFF])
-def test_declared_depths_are_bounded_like_real_ones(declared: int) -> None:
-    tree = CellTree()
-    pruned = store_pruned(tree, 1, [bytes(32)], [declared])
+def test_declared_depths_are_bounded_like_real_ones(tree: CellTree, declared: int) -> None:
+    pruned = end_pruned(tree, 1, [bytes(32)], [declared])
     if declared < MAX_DEPTH:
         assert tree.depth(append_cell(tree, 0, 0, (pruned,)), 0) == MAX_DEPTH
     else:
@@ -95,8 +92,7 @@ def test_declared_depths_are_bounded_like_real_ones(declared: int) -> None:
             append_cell(tree, 0, 0, (pruned,))
 
 
-def test_a_cell_that_was_refused_leaves_no_trace() -> None:
-    tree = CellTree()
+def test_a_cell_that_was_refused_leaves_no_trace(tree: CellTree) -> None:
     cell = append_cell(tree, 0, 0, ())
     for _ in range(MAX_DEPTH):
         cell = append_cell(tree, 0, 0, (cell,))

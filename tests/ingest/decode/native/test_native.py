@@ -23,16 +23,15 @@ from tests.ingest.decode.block.samples import DESCRIPTIONS, Columns, Fields
 from tests.ingest.decode.block.test_fuzz import spoil_cells
 from tests.ingest.decode.block.test_message import messages
 from tests.ingest.decode.block.test_transaction import store_transaction, transactions
-from tests.ingest.decode.cell.samples import trees
+from tests.ingest.decode.cell.samples import grow, trees
 from tests.ingest.decode.cell.test_fuzz import mutate
 from tests.ingest.decode.native.samples import check_equal, compare, wrap, wrap_transaction
-from tests.ingest.networks import Network
+from tests.ingest.networks import Network, bundle_of
 from tests.ingest.packs import scan_pack
 from tonlake.api.command.main import main as main_command
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.block import decode_bundles, decode_in_python
-from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
 from tonlake.ingest.decode.cell.tree import CellTree
@@ -69,17 +68,8 @@ def _reference_blocks(shared: Path) -> Iterator[bytes]:
             yield data
 
 
-def _bundle(data: bytes) -> McBundle:
-    tree = parse_boc(data, check_crc=False)
-    header = read_header(tree)
-    name = BlockId(
-        header.workchain, header.shard, header.seqno, tree.hash(0), sha256(data).digest()
-    )
-    return McBundle(header.seqno, (RawBlock(name, data),))
-
-
 def test_reference_blocks_decode_the_same(shared: Path) -> None:
-    results = [compare(_bundle(data)) for data in _reference_blocks(shared)]
+    results = [compare(bundle_of(data)) for data in _reference_blocks(shared)]
     assert len(results) > 850
     assert set(results) <= {"accepted", "declined"}
     assert results.count("declined") <= 10
@@ -185,30 +175,16 @@ def test_bodies_of_every_shape(
         assert compare(wrap_transaction(tree, transaction)) != "declined"
 
 
-def _grow(tree: CellTree, choices: Random, count: int) -> int:
-    """Add cells that differ from all others, many shared among them; return one above all."""
-    cells: list[int] = []
-    near = choices.randrange(2, 30)
-    for number in range(count):
-        last = cells[-near:]
-        kids = [*cells[-1:], *choices.choices(last, k=choices.randrange(4))] if number else []
-        choices.shuffle(kids)
-        cells.append(append_cell(tree, tree.count, 32, tuple(kids)))
-    return cells[-1]
-
-
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 1 << 32), st.data())
 def test_parts_that_many_bodies_share(seed: int, data: st.DataObject) -> None:
     """Such a part is ordered and written once, and put into all bags that have it."""
     choices = Random(seed)  # noqa: S311 - no secret
     tree = CellTree()
-    shared = [
-        _grow(tree, choices, choices.randrange(3, 90)) for _ in range(choices.randrange(1, 3))
-    ]
+    shared = [grow(tree, choices, choices.randrange(3, 90)) for _ in range(choices.randrange(1, 3))]
     messages = []
     for _ in range(choices.randrange(9, 14)):
-        kids = [_grow(tree, choices, choices.randrange(1, 40)) for _ in range(choices.randrange(3))]
+        kids = [grow(tree, choices, choices.randrange(1, 40)) for _ in range(choices.randrange(3))]
         kids += shared
         choices.shuffle(kids)
         if choices.randrange(2):
@@ -231,7 +207,7 @@ def test_a_shared_part_of_few_cells_in_large_bags(data: st.DataObject) -> None:
     shared = append_cell(tree, tree.count, 32, (shared,) * 4)
     messages = []
     for number in range(10):
-        body = _grow(tree, Random(number), 300 if number % 2 else 3)  # noqa: S311 - no secret
+        body = grow(tree, Random(number), 300 if number % 2 else 3)  # noqa: S311 - no secret
         body = append_cell(tree, tree.count, 32, (body, shared))
         message = CellBuilder(tree).store_uint(0, 4).store_uint(0, 4)
         message.store_uint(0, 4 + 1 + 4 + 4 + 64 + 32 + 1)

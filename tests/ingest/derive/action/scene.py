@@ -23,7 +23,6 @@ Number = int
 
 
 def account(name: str, workchain: int = 0) -> str:
-    """Return the account with a name."""
     return f"{workchain}:{hashlib.sha256(name.encode()).hexdigest().upper()}"
 
 
@@ -38,17 +37,14 @@ class Cell:
             self._builder.store_uint(opcode, 32)
 
     def uint(self, value: Number, bits: Number) -> Self:
-        """Store an unsigned integer."""
         self._builder.store_uint(value, bits)
         return self
 
     def int(self, value: Number, bits: Number) -> Self:
-        """Store a signed integer."""
         self._builder.store_int(value, bits)
         return self
 
     def coins(self, value: Number) -> Self:
-        """Store an amount."""
         self._builder.store_coins(value)
         return self
 
@@ -87,11 +83,9 @@ class Cell:
         return self._builder.end(exotic=self._is_exotic)
 
     def boc(self) -> bytes:
-        """Return the bag of cells."""
         return serialize_boc(self._builder.tree, (self.end(),))
 
     def body(self) -> Body:
-        """Return the cell as the body of a message."""
         return read_body(self.boc())
 
 
@@ -165,17 +159,14 @@ class Step:
         return self.send(wallet, body).send(taken_by, arrived)
 
     def abort(self, exit_code: int = 35) -> Self:
-        """Make the transaction fail."""
         self.aborted, self.exit_code = True, exit_code
         return self
 
     def deploy(self) -> Self:
-        """Activate the account."""
         self.statuses = ("nonexist", "active")
         return self
 
     def make(self) -> Transaction:
-        """Return the transaction."""
         assert self.address is not None
         return Transaction(
             tx_hash=hashlib.sha256(b"tx%d" % self.lt).digest(),
@@ -201,19 +192,16 @@ class Scene:
     mc_seqno = 30_000_000
 
     def __init__(self) -> None:
-        """Create an empty scene."""
         self.steps: list[Step] = []
         self.facts: dict[str, Facts] = {}
         self._lt = 1_000_000
         self._hashes = 0
 
     def next_lt(self) -> int:
-        """Return the next logical time."""
         self._lt += _LT_STEP
         return self._lt
 
     def next_hash(self) -> bytes:
-        """Return the hash of a new message."""
         self._hashes += 1
         return hashlib.sha256(b"message%d" % self._hashes).digest()
 
@@ -226,7 +214,6 @@ class Scene:
         return step
 
     def know(self, address: str, interface: str, **fields: object) -> None:
-        """Add an interface of an account."""
         self.facts.setdefault(address, {})[interface] = {"address": address, **fields}
 
     def know_wallet(self, address: str, owner: str, jetton: str) -> str:
@@ -241,7 +228,6 @@ class Scene:
             self.know_wallet(taken_by, owner, known["jetton"])
 
     def trace(self) -> Trace:
-        """Return the trace."""
         transactions = [step.make() for step in self.steps]
         root = transactions[0]
         return Trace(
@@ -255,15 +241,12 @@ class Scene:
         )
 
     def classify(self) -> list[Action]:
-        """Return the actions."""
         return classify(self.trace(), Interfaces(self.facts)).actions
 
     def state(self) -> str:
-        """Return the state of the classification."""
         return classify(self.trace(), Interfaces(self.facts)).state
 
     def find(self, action_type: str) -> Action:
-        """Return the only action with a type."""
         found = [action for action in self.classify() if action.type == action_type]
         assert len(found) == 1, [action.type for action in self.classify()]
         return found[0]

@@ -22,7 +22,6 @@ A, B, C = account("a"), account("b"), account("c")
 
 
 def types(actions: Sequence[Action]) -> list[str]:
-    """Return the types of actions, sorted."""
     return sorted(action.type for action in actions)
 
 

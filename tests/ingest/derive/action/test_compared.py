@@ -7,7 +7,6 @@ from tests.ingest.derive.action.compared import compare, equal
 
 
 def make(action_id: str, **more: object) -> dict[str, Any]:
-    """Return an action."""
     return {"action_id": action_id, "type": "ton_transfer", "value": 1, **more}
 
 

@@ -17,7 +17,6 @@ from tonlake.ingest.derive.action.protocol.telegram import (
 
 
 def explain_scene(scene: Scene) -> list[str]:
-    """Return the lines of a scene."""
     return list(explain(scene.trace(), Interfaces(scene.facts)))
 
 

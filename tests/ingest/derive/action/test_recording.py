@@ -16,7 +16,6 @@ from tonlake.ingest.errors import RecordingMalformed
 
 
 def write_message(message: Message | None, *, with_opcode: bool) -> dict[str, Any] | None:
-    """Return a message in the form of a recording."""
     if message is None:
         return None
     written = {
@@ -36,7 +35,6 @@ def write_message(message: Message | None, *, with_opcode: bool) -> dict[str, An
 
 
 def write_transaction(transaction: Transaction, *, with_opcode: bool) -> dict[str, Any]:
-    """Return a transaction in the form of a recording."""
     return {
         "hash": base64.b64encode(transaction.tx_hash).decode(),
         "account": transaction.account,

@@ -42,7 +42,6 @@ def trace_table(**fields: object) -> pa.Table:
 
 
 def state(account: bytes, **fields: object) -> dict[str, object]:
-    """Return a row of an account."""
     return {"workchain": 0, "account": account, "mc_seqno": 5, **fields}
 
 

@@ -12,7 +12,6 @@ from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_
 
 
 def collect(scene: Scene, table: Table) -> list[dict[str, Any]]:
-    """Return the rows of a table for the actions of a scene."""
     rows = ActionRows()
     rows.add(scene.trace(), scene.classify())
     found: list[dict[str, Any]] = rows.tables()[table.name].to_pylist()

@@ -212,7 +212,6 @@ def store_length(length: str, target: CellBuilder) -> int:
 
 
 def store_anycast(value: Any, target: CellBuilder) -> None:
-    """Store ``Maybe Anycast``."""
     target.store_bit(value["@type"] == codecs.SOMETHING)
     if value["@type"] == codecs.SOMETHING:
         depth = int(value["value"]["depth"])

@@ -47,7 +47,6 @@ SIMPLE = [
 
 
 def store(codec: codecs.Codec, value: codecs.Value) -> CellBuilder:
-    """Store one value into a new cell."""
     target = CellBuilder()
     encode(codec, value, target)
     return target

@@ -37,7 +37,6 @@ def decode(body: bytes | Cell) -> tuple[str | None, Any]:
 
 
 def send(number: int, init: StateInit | None = None) -> Any:
-    """Build a message of a wallet."""
     cell = begin_cell().store_uint(0x18, 6).store_address(OWNER).store_coins(number)
     cell = cell.store_uint(0, 1 + 4 + 4 + 64 + 32).store_bit(init is not None)
     if init is not None:

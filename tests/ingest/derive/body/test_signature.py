@@ -139,7 +139,6 @@ def test_a_message_of_tact_in_several_cells() -> None:
 
 
 def make_tact(name: str, kind: str) -> dict[str, Any]:
-    """Return a field of Tact's ABI."""
     formats = {"amount": "coins", "last": 8}
     of = {"type": kind, "format": formats.get(name), "optional": name in {"seller", "more"}}
     return {"name": name, "type": {"kind": "simple", **of}}

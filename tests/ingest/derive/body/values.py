@@ -191,13 +191,11 @@ def edges(codec: composite.Hashmap, level: int) -> Values:
 
 
 def edge(label: codecs.Value, node: codecs.Value) -> codecs.Value:
-    """Build an edge."""
     return {"@type": composite.EDGE, "label": label, "node": node}
 
 
 @cache
 def labels(length: int) -> Values:
-    """Labels of one length."""
     n = str(length)
     forms = [
         bits(length).map(lambda s: {"@type": composite.LONG, "n": n, "s": s}),

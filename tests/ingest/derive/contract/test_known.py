@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.damage import flip_file
 from tests.lake.chain import Chain, commit_chain
 from tonlake.ingest.derive.contract.known import AccountState, KnownLake
 from tonlake.ingest.derive.contract.stack import Address
@@ -89,9 +90,7 @@ def test_with_an_index_no_file_is_read_for_accounts_with_transactions(indexed: P
 
 def test_a_damaged_segment_is_not_asked(indexed: Path) -> None:
     (segment,) = (indexed / "lookups").glob("*.arrow")
-    data = bytearray(segment.read_bytes())
-    data[len(data) // 2] ^= 1
-    segment.write_bytes(data)
+    flip_file(segment)
     state, expected = read_state(indexed), read_newest(indexed)
     assert NewestStates(indexed).open(state) == []
     with closing(KnownLake(indexed, SETTINGS)) as lake:

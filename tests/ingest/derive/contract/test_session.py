@@ -110,7 +110,6 @@ def test_answers_of_sales_equal_tonpy(
 
 
 def check(session: GetMethodSession, question: Question, state: AccountState, data: Cell) -> None:
-    """Check that an answer equals that of tonpy."""
     ran = make_key(ask_tonpy(session, question, state, data))
     assert make_key(session.answer(question, state, 1)) == ran
 

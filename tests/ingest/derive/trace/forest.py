@@ -30,7 +30,6 @@ class Forest:
     """Transactions and messages as rows; ``last`` is the last masterchain block."""
 
     def __init__(self, last: int) -> None:
-        """Create an empty forest."""
         self.last = last
         self.transactions: list[Row] = []
         self.messages: list[Row] = []

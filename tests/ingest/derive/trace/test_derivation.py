@@ -32,6 +32,11 @@ from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
 
 
+@pytest.fixture
+def forest() -> Forest:
+    return long_forest()
+
+
 @settings(deadline=None, max_examples=20)
 @given(forests(), st.data())
 def test_ranges_cut_and_shuffled_end_in_the_same_rows(forest: Forest, data: st.DataObject) -> None:
@@ -48,8 +53,7 @@ def test_ranges_cut_and_shuffled_end_in_the_same_rows(forest: Forest, data: st.D
         assert trace_files(lake_dir) == before
 
 
-def test_a_trace_grows_is_broken_and_heals(tmp_path: Path) -> None:
-    forest = long_forest()
+def test_a_trace_grows_is_broken_and_heals(forest: Forest, tmp_path: Path) -> None:
     derive = TraceFiles(tmp_path)
     commit_forest(tmp_path, forest, 5, 6, derive)
     assert states(tmp_path) == [("broken", 2), ("complete", 1)]
@@ -78,8 +82,7 @@ def test_open_traces_may_be_cached(forest: Forest, data: st.DataObject) -> None:
         assert trace_files(kept) == trace_files(read)
 
 
-def test_cached_states_are_not_read(tmp_path: Path) -> None:
-    forest = long_forest()
+def test_cached_states_are_not_read(forest: Forest, tmp_path: Path) -> None:
     derive = TraceFiles(tmp_path)
     for first in (1, 3, 5):
         commit = commit_forest(tmp_path, forest, first, first + 1, derive)
@@ -90,8 +93,7 @@ def test_cached_states_are_not_read(tmp_path: Path) -> None:
     assert states(tmp_path) == [("complete", 6), ("complete", 1)]
 
 
-def test_an_earlier_snapshot_keeps_its_traces(tmp_path: Path) -> None:
-    forest = long_forest()
+def test_an_earlier_snapshot_keeps_its_traces(forest: Forest, tmp_path: Path) -> None:
     for first in (5, 3, 1):
         commit_forest(tmp_path, forest, first, first + 1, TraceFiles(tmp_path))
     connection = connect(open_snapshot(tmp_path, 1))
@@ -99,8 +101,7 @@ def test_an_earlier_snapshot_keeps_its_traces(tmp_path: Path) -> None:
     assert [(row["state"], row["transactions"]) for row in rows] == [("broken", 2), ("complete", 1)]
 
 
-def test_files_that_were_replaced_stay_for_the_grace_time(tmp_path: Path) -> None:
-    forest = long_forest()
+def test_files_that_were_replaced_stay_for_the_grace_time(forest: Forest, tmp_path: Path) -> None:
     commit_forest(tmp_path, forest, 1, 3, TraceFiles(tmp_path))
     replaced = {tmp_path / path for path in trace_files(tmp_path) if "open-" in path}
     for path in replaced:
@@ -111,8 +112,7 @@ def test_files_that_were_replaced_stay_for_the_grace_time(tmp_path: Path) -> Non
     assert set(sweep_orphans(tmp_path, LakeSettings(orphan_grace_s=0))) == replaced
 
 
-def test_a_commit_at_the_end_rewrites_only_the_open_files(tmp_path: Path) -> None:
-    forest = long_forest()
+def test_a_commit_at_the_end_rewrites_only_the_open_files(forest: Forest, tmp_path: Path) -> None:
     commit_forest(tmp_path, forest, 1, 3, TraceFiles(tmp_path))
     commit_forest(tmp_path, forest, 4, 6, TraceFiles(tmp_path))
     removed = open_snapshot(tmp_path).commits[-1].removed
@@ -131,8 +131,7 @@ def test_unchanged_files_are_not_rewritten(tmp_path: Path) -> None:
     assert open_snapshot(tmp_path).commits[-1].removed == ()
 
 
-def test_damage_of_a_file_that_is_read_stops_the_commit(tmp_path: Path) -> None:
-    forest = long_forest()
+def test_damage_of_a_file_that_is_read_stops_the_commit(forest: Forest, tmp_path: Path) -> None:
     commit_forest(tmp_path, forest, 1, 3, TraceFiles(tmp_path))
     path = next((tmp_path / "open_edges").rglob("*.parquet"))
     path.write_bytes(bytes(path.stat().st_size))
@@ -142,8 +141,7 @@ def test_damage_of_a_file_that_is_read_stops_the_commit(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_lake_without_traces_must_be_rebuilt_first(tmp_path: Path) -> None:
-    forest = long_forest()
+def test_a_lake_without_traces_must_be_rebuilt_first(forest: Forest, tmp_path: Path) -> None:
     commit_forest(tmp_path, forest, 1, 3, None)
     with pytest.raises(TracesMissing, match="rebuild traces"):
         commit_forest(tmp_path, forest, 4, 6, TraceFiles(tmp_path))
@@ -156,8 +154,7 @@ def test_a_lake_without_traces_must_be_rebuilt_first(tmp_path: Path) -> None:
     assert verify_lake(tmp_path).damage == []
 
 
-def test_rebuilding_mends_damaged_traces(tmp_path: Path) -> None:
-    forest = long_forest()
+def test_rebuilding_mends_damaged_traces(forest: Forest, tmp_path: Path) -> None:
     commit_forest(tmp_path, forest, 1, 6, TraceFiles(tmp_path))
     path = next((tmp_path / "traces").rglob("*.parquet"))
     sound = path.read_bytes()
@@ -168,8 +165,7 @@ def test_rebuilding_mends_damaged_traces(tmp_path: Path) -> None:
     assert verify_lake(tmp_path).damage == []
 
 
-def test_a_failed_rebuild_leaves_the_lake_unchanged(tmp_path: Path) -> None:
-    forest = long_forest()
+def test_a_failed_rebuild_leaves_the_lake_unchanged(forest: Forest, tmp_path: Path) -> None:
     for first in (1, 4):
         commit_forest(tmp_path, forest, first, first + 2, TraceFiles(tmp_path))
     path = next((tmp_path / "messages").rglob("4-6-*.parquet"))

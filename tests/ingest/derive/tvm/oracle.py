@@ -73,7 +73,6 @@ def parse_cell(boc: bytes) -> Native:
 
 
 def _enter(value: StackValue) -> Native:  # noqa: PLR0911 - one for each kind
-    """Return a value as a stack entry."""
     if value is None:
         return python_ton.PyStackEntry()
     if isinstance(value, int):

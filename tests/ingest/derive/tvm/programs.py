@@ -3,6 +3,7 @@
 from typing import Any
 
 from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import (
     VERSION_PARAM,
@@ -60,3 +61,10 @@ def make_call(code: str | bytes, *stack: Any, **fields: Any) -> GetMethodCall:
     whole = assemble(code) if isinstance(code, str) else code
     context = fields.pop("context", CONTEXT)
     return GetMethodCall(whole, fields.pop("data", None), stack, context, **fields)
+
+
+def make_data() -> bytes:
+    """Return the data of the account of the recorded programs."""
+    tree = CellTree()
+    child = CellBuilder(tree).store_uint(9, 64).end()
+    return serialize_boc(tree, [CellBuilder(tree).store_uint(7, 32).store_ref(child).end()])

@@ -67,7 +67,6 @@ class Replay:
         """States between two transactions of one block, by hash: blocks do not contain them."""
 
     def rows(self, sql: str) -> list[Row]:
-        """Return rows as dicts."""
         found = self._connection.execute(sql)
         names = [column[0] for column in found.description]
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]

@@ -65,7 +65,6 @@ def trees(draw: st.DrawFn) -> bytes:
 
 
 def run(pool: TvmPool, call: GetMethodCall) -> Outcome | TvmError:
-    """Return the outcome or error of a call."""
     start_s = time.monotonic()
     try:
         return pool.run_get_method(call)

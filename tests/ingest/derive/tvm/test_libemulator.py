@@ -11,12 +11,12 @@ import msgspec
 import pyarrow as pa
 import pytest
 
+from tests.ingest.derive.tvm.programs import make_data
 from tests.ingest.derive.tvm.replay import Replay, replay_all
 from tests.patience import compose
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
 from tonlake.ingest.derive.tvm.call import (
     VERSION_PARAM,
@@ -82,7 +82,7 @@ def config(shared: Path) -> NetworkConfig:
     return join_config(tuple(sorted(params.items())))
 
 
-def make_call(code: bytes, config: NetworkConfig, **changes: object) -> GetMethodCall:
+def make_call(code: bytes, config: NetworkConfig) -> GetMethodCall:
     """Return a get-method on the account of the drawn programs."""
     context = Context(
         workchain=0,
@@ -94,11 +94,7 @@ def make_call(code: bytes, config: NetworkConfig, **changes: object) -> GetMetho
         version=config.version,
         previous=None,
     )
-    context = msgspec.structs.replace(context, **changes)
-    tree = CellTree()
-    child = CellBuilder(tree).store_uint(9, 64).end()
-    data = serialize_boc(tree, [CellBuilder(tree).store_uint(7, 32).store_ref(child).end()])
-    return GetMethodCall(code=code, data=data, stack=(0,), context=context, gas_limit=1_000_000)
+    return GetMethodCall(code, make_data(), (0,), context, gas_limit=1_000_000)
 
 
 GAS_CONSUMED = serialize_single(b"\x00\x04\xf8\x07")

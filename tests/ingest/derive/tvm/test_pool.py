@@ -36,7 +36,6 @@ def make_pool(**settings: int) -> Iterator[TvmPool]:
 
 
 def read_pid(pool: TvmPool) -> int:
-    """Return the process id of the only worker."""
     pid = pool._workers[0].pid
     assert pid is not None
     return pid

@@ -73,7 +73,6 @@ class ProvenStates:
         raise LookupError(named)
 
     def _load(self, root_hash: bytes) -> CellTree:
-        """Return a whole state."""
         if root_hash not in self._trees:
             cells: dict[bytes, tuple[bytes, list[bytes]]] = {}
             keys = [root_hash]

@@ -57,13 +57,15 @@ SETTINGS = compose(
 
 
 @contextmanager
-def opened(*servers: SimulatedServer, poll_ms: int = 0) -> Iterator[LiteSource]:
-    """Open the servers, which listen until the block ends."""
+def opened(*servers: SimulatedServer, proofs: bool = False) -> Iterator[LiteSource]:
+    """Open the servers, which listen until the block ends; with proofs from the zero state on."""
+    zero = servers[0].chain.zero_states[0]
+    known = BlockId(-1, -(1 << 63), 0, zero.root_hash, zero.file_hash) if proofs else None
     with ExitStack() as stack:
         for server in servers:
             stack.enter_context(server.run())
-        config = NetworkConfig(tuple(server.address for server in servers), None, None)
-        settings = LiteServerSettings(poll_ms=poll_ms)
+        config = NetworkConfig(tuple(server.address for server in servers), known, None)
+        settings = LiteServerSettings(poll_ms=0, proofs=proofs)
         yield stack.enter_context(closing(LiteSource(config, settings)))
 
 
@@ -348,23 +350,12 @@ def test_addresses_are_signed(chain: Chain, tmp_path: Path) -> None:
     assert str(read_config(path).servers[0]) == "192.168.0.1:4924"
 
 
-PROVING = compose(liteserver={"proofs": True, "poll_ms": 0})
 TARGET = BlockId(-1, -(1 << 63), 7, b"r" * 32, b"f" * 32)
-
-
-def open_proven(stack: ExitStack, chain: Chain, *servers: SimulatedServer) -> LiteSource:
-    zero = chain.zero_states[0]
-    known = BlockId(-1, -(1 << 63), 0, zero.root_hash, zero.file_hash)
-    for server in servers:
-        stack.enter_context(server.run())
-    config = NetworkConfig(tuple(server.address for server in servers), known, None)
-    return stack.enter_context(closing(LiteSource(config, PROVING.liteserver)))
 
 
 def test_genuine_signatures(chain: Chain, bundles: list[McBundle]) -> None:
     server = SimulatedServer(chain)
-    with ExitStack() as stack:
-        source = open_proven(stack, chain, server)
+    with opened(server, proofs=True) as source:
         for mc_seqno in range(1, LAST + 1):
             block = source.read_bundle(mc_seqno).blocks[0]
             assert block.data == bundles[mc_seqno - 1].blocks[0].data
@@ -376,8 +367,7 @@ def test_signatures_of_simplex(newest_node: Path) -> None:
     with closing(open_node(newest_node, proofs=True)) as node:
         bundles = [node.read_bundle(mc_seqno) for mc_seqno in range(1, LAST + 1)]
         server = SimulatedServer(make_chain(bundles, node.zero_states()))
-    with ExitStack() as stack:
-        source = open_proven(stack, server.chain, server)
+    with opened(server, proofs=True) as source:
         for bundle in bundles:
             assert source.read_bundle(bundle.mc_seqno).blocks[0].data == bundle.blocks[0].data
     changes: list[tuple[str, Any, str]] = [
@@ -400,10 +390,8 @@ def test_another_validator_set_is_refused(chain: Chain, name: str) -> None:
 def assert_refused(server: SimulatedServer, name: str, value: object, reason: str) -> None:
     """Check that signatures with a changed field are refused, with the reason."""
     server.altered = lambda _kind, answer: answer | {name: value}
-    with ExitStack() as stack:
-        source = open_proven(stack, server.chain, server)
-        with pytest.raises(ServerFault, match=reason):
-            source.read_bundle(5)
+    with opened(server, proofs=True) as source, pytest.raises(ServerFault, match=reason):
+        source.read_bundle(5)
 
 
 @pytest.mark.long
@@ -416,8 +404,7 @@ def test_key_blocks_lead_on(shared: Path, tmp_path: Path) -> None:
         chain = make_chain(bundles, node.zero_states())
     assert chain.key_seqnos
     server = SimulatedServer(chain)
-    with ExitStack() as stack:
-        source = open_proven(stack, chain, server)
+    with opened(server, proofs=True) as source:
         for bundle in (bundles[last - first - 20], bundles[-1]):
             found = source.read_bundle(bundle.mc_seqno)
             assert [block.data for block in found.blocks] == [block.data for block in bundle.blocks]
@@ -430,8 +417,7 @@ def test_blocks_without_signatures(chain: Chain, bundles: list[McBundle]) -> Non
     """Unproven blocks are refused, and taken from a server that can prove them."""
     server = SimulatedServer(chain)
     server.signatures = 0
-    with ExitStack() as stack:
-        source = open_proven(stack, chain, server)
+    with opened(server, proofs=True) as source:
         with pytest.raises(ServerFault, match="not by two thirds"):
             source.read_bundle(5)
         server.signatures = None
@@ -439,18 +425,12 @@ def test_blocks_without_signatures(chain: Chain, bundles: list[McBundle]) -> Non
         with pytest.raises(ServerRefusal, match="no proof"):
             source.read_bundle(5)
         ends: dict[str, Any] = {"id": None, "complete": True, "steps": []}
-        shown = {
-            "workchain": -1,
-            "shard": -(1 << 63),
-            "seqno": 1,
-            "root_hash": "00" * 32,
-            "file_hash": "00" * 32,
-        }
+        hashes = {"root_hash": "00" * 32, "file_hash": "00" * 32}
+        shown = {"workchain": -1, "shard": -(1 << 63), "seqno": 1, **hashes}
         server.proof_answer = "partialBlockProof", ends | {"from": shown, "to": shown}
         with pytest.raises(ServerFault, match="does not lead on"):
             source.read_bundle(5)
-    with ExitStack() as stack:
-        source = open_proven(stack, chain, server, SimulatedServer(chain))
+    with opened(server, SimulatedServer(chain), proofs=True) as source:
         assert source.read_bundle(5).blocks[0].data == bundles[4].blocks[0].data
 
 
@@ -458,7 +438,7 @@ def test_there_must_be_something_to_prove_by(chain: Chain) -> None:
     with SimulatedServer(chain).run() as server:
         config = NetworkConfig((server.address,), None, None)
         with pytest.raises(SourceError, match="no init_block"):
-            LiteSource(config, PROVING.liteserver)
+            LiteSource(config, LiteServerSettings(proofs=True))
 
 
 def sign(*keys: SigningKey) -> list[tuple[bytes, bytes]]:

@@ -5,8 +5,10 @@ The encoders here are independent of the reader's: they follow the scheme, not i
 
 import hashlib
 import struct
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from rocksdict import Options, Rdict, WriteBatch, WriteOptions
 
@@ -26,6 +28,7 @@ class Header(Protocol):
     def gen_utime(self) -> int: ...
 
 
+Leave = Callable[[McBundle], tuple[BlockId, ...]]
 TRUE, FALSE = bytes.fromhex("b5757299"), bytes.fromhex("379779bc")
 SHARD_CLIENT = bytes.fromhex("268b010df1816f1f95c85343e3b35dfa0dc1176486a549e08c177ae151277fae")
 MASTER = -(1 << 63)
@@ -258,3 +261,12 @@ class NodeWriter:
             offset = file.tell() - 4
             file.write(encode_entry(entry_name(block.id), block.data))
         return offset
+
+
+def write_node(
+    db_dir: Path, bundles: Iterable[McBundle], *, leave_out: Leave = lambda _: (), **form: Any
+) -> None:
+    """Write the folder of a node that has stopped; ``leave_out`` lists missing blocks."""
+    with closing(NodeWriter(db_dir, **form)) as writer:
+        for bundle in bundles:
+            writer.write_bundle(bundle, leave_out=leave_out(bundle))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.damage import flip_bit
 from tests.ingest.source.node.nodewriter import encode_entry, entry_name
 from tests.ingest.source.node.test_tl import BLOCK_IDS
 from tonlake.ingest.blocks import BlockId
@@ -139,9 +140,7 @@ def test_flipped_bits_of_an_entry_are_found_by_offset(tmp_path: Path) -> None:
     place = EntryPlace(path, "p.pack", start - 4, len(whole) - 4)
     bits = range(start * 8, (start + len(entries[1])) * 8)
     for bit in random.Random(2).sample(bits, 1000):  # noqa: S311
-        flipped = bytearray(whole)
-        flipped[bit // 8] ^= 1 << bit % 8
-        path.write_bytes(flipped)
+        path.write_bytes(flip_bit(whole, bit))
         with pytest.raises(EntryFlaw) as caught:
             read_block_entry(place, blocks[1][0])
         assert (caught.value.file, caught.value.offset) == ("p.pack", start)
@@ -154,9 +153,7 @@ def test_flipped_bits_are_found_by_scanning(tmp_path: Path) -> None:
     whole = MAGIC + b"".join(entry(*block) for block in blocks)
     path = tmp_path / "p.pack"
     for bit in random.Random(1).sample(range(len(whole) * 8), 1200):  # noqa: S311
-        flipped = bytearray(whole)
-        flipped[bit // 8] ^= 1 << bit % 8
-        path.write_bytes(flipped)
+        path.write_bytes(flip_bit(whole, bit))
         scan = PackageScan(path, "p.pack")
         scan.advance()
         right = {

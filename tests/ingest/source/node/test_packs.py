@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.damage import flip_file
 from tests.ingest.source.node.conftest import fingerprint, read_all, read_expected
 from tests.ingest.source.node.nodewriter import encode_entry, entry_name
 from tonlake.ingest.blocks import McBundle
@@ -170,9 +171,7 @@ def test_new_packages_are_seen(folder: Path, bundles: list[McBundle]) -> None:
 def test_a_right_copy_elsewhere_heals_a_wrong_one(folder: Path, bundles: list[McBundle]) -> None:
     block = bundles[9].blocks[0]
     path = folder / "archive.00000.pack"
-    content = bytearray(path.read_bytes())
-    content[content.index(block.data) + 40] ^= 4
-    path.write_bytes(content)
+    flip_file(path, path.read_bytes().index(block.data) + 40, 4)
     source = PackSource(folder)
     with pytest.raises(BlockCorrupt, match="SHA-256") as caught:
         source.read_bundle(10)
@@ -186,10 +185,9 @@ def test_a_right_copy_elsewhere_heals_a_wrong_one(folder: Path, bundles: list[Mc
 
 def test_damage_at_the_end_is_not_passed_over(folder: Path, bundles: list[McBundle]) -> None:
     path = folder / "archive.00200.pack"
-    content = bytearray(path.read_bytes())
     block = bundles[229].blocks[0]
-    content[content.index(encode_entry(entry_name(block.id), block.data))] ^= 1
-    path.write_bytes(content)
+    entry = encode_entry(entry_name(block.id), block.data)
+    flip_file(path, path.read_bytes().index(entry))
     source = PackSource(folder)
     assert source.last_mc_seqno() == 230
     with pytest.raises(BlockCorrupt, match=r"archive.00200.pack at byte \d+: .*no entry begins"):

@@ -9,6 +9,7 @@ from unittest import mock
 import msgspec
 import pytest
 
+from tests.damage import flip_file
 from tests.ingest.source.node.nodewriter import NodeWriter, entry_name, open_store
 from tonlake.ingest.blocks import BlockId, McBundle
 from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockNotYet
@@ -124,11 +125,8 @@ def test_a_damaged_block_behind_the_shard_client_is_not_passed_over(
 ) -> None:
     write_client(cut, bundles[199].blocks[0].id)
     path = cut / NEWEST
-    data = bytearray(path.read_bytes())
-    block = bundles[219].blocks[0]
-    name = entry_name(block.id).encode()
-    data[data.index(name) + len(name) + 99] ^= 1
-    path.write_bytes(data)
+    name = entry_name(bundles[219].blocks[0].id).encode()
+    flip_file(path, path.read_bytes().index(name) + len(name) + 99)
     with closing(open_node(cut)) as source:
         assert source.last_mc_seqno() == 238
         assert source.read_bundle(219) == bundles[218]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from rocksdict import WriteBatch
 
+from tests.damage import flip, flip_file
 from tests.ingest.source.node.conftest import fingerprint
 from tests.ingest.source.node.nodewriter import open_store
 from tonlake.ingest.errors import SourceError
@@ -153,9 +154,7 @@ def test_a_damaged_table_is_not_passed_over_for_older_rows(
         owner.flush()
     owner.close()
     newest = max((tmp_path / "db").glob("*.sst"))
-    content = bytearray(newest.read_bytes())
-    content[-20] ^= 1
-    newest.write_bytes(content)
+    flip_file(newest, -20)
     with pytest.raises(SourceError, match="db: "):
         FollowedStore(tmp_path / "db", "db", scratch)
 
@@ -180,9 +179,7 @@ def test_a_cut_log_gives_its_beginning_and_a_damaged_log_nothing(
         assert len(keys) == size // (len(whole) // 100)
         store.close()
     for at in range(20, len(whole) // 2, 397):
-        flipped = bytearray(whole)
-        flipped[at] ^= 2
-        log.write_bytes(flipped)
+        log.write_bytes(flip(whole, at, 2))
         with pytest.raises(SourceError, match=r"db: .*[Cc]orrupt"):
             kind(folder, "db", scratch)
 

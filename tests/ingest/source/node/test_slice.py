@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ingest.source.node.nodewriter import NodeWriter, encode_id, open_store
+from tests.ingest.source.node.nodewriter import NodeWriter, encode_id, open_store, write_node
 from tests.ingest.source.node.test_tl import BLOCK_IDS, HASH
 from tonlake.ingest.blocks import BlockId, McBundle, name_mc_block
 from tonlake.ingest.errors import SourceError
@@ -85,9 +85,7 @@ def test_every_form_names_its_files(
     mark: str,
     names: set[str],
 ) -> None:
-    with closing(NodeWriter(tmp_path, form=form, depth=depth, mark=mark, slices=(30,))) as writer:
-        for bundle in bundles[29:60]:
-            writer.write_bundle(bundle)
+    write_node(tmp_path, bundles[29:60], form=form, depth=depth, mark=mark, slices=(30,))
     opened = Slice(tmp_path, 30, scratch)
     found = {}
     for bundle in bundles[29:60]:
@@ -125,8 +123,7 @@ def test_the_older_separator_is_preferred_where_both_files_are(
     tmp_path: Path, scratch: Scratch, bundles: list[McBundle]
 ) -> None:
     committing = next(bundle for bundle in bundles if len(bundle.blocks) > 1)
-    with closing(NodeWriter(tmp_path, mark="_")) as writer:
-        writer.write_bundle(committing)
+    write_node(tmp_path, [committing], mark="_")
     (path,) = tmp_path.rglob("*_8000000000000000.pack")
     opened = Slice(tmp_path, 0, scratch)
     block, mc_seqno = committing.blocks[1].id, committing.mc_seqno
@@ -170,8 +167,7 @@ def test_an_index_that_makes_no_sense_is_refused(
 def test_an_offset_without_a_package_is_refused(
     tmp_path: Path, scratch: Scratch, bundles: list[McBundle]
 ) -> None:
-    with closing(NodeWriter(tmp_path)) as writer:
-        writer.write_bundle(bundles[0])
+    write_node(tmp_path, bundles[:1])
     opened = Slice(tmp_path, 0, scratch)
     with pytest.raises(SourceError, match="lists no package 500"):
         opened.locate(bundles[0].blocks[0].id, 512)
@@ -180,9 +176,7 @@ def test_an_offset_without_a_package_is_refused(
 
 
 def test_open_slices_are_bounded(tmp_path: Path, scratch: Scratch, bundles: list[McBundle]) -> None:
-    with closing(NodeWriter(tmp_path, slices=(1, 2, 3, 4, 5))) as writer:
-        for bundle in bundles[:5]:
-            writer.write_bundle(bundle)
+    write_node(tmp_path, bundles[:5], slices=(1, 2, 3, 4, 5))
     cache = SliceCache(tmp_path, scratch, 2)
     opened = {number: cache.open(number) for number in (1, 2)}
     assert cache.open(1) is opened[1]

@@ -8,10 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.damage import flip, flip_file
 from tests.ingest.conftest import GENUINE
 from tests.ingest.source.node.conftest import fingerprint, read_all, read_expected
-from tests.ingest.source.node.nodewriter import NodeWriter, encode_id, entry_name, open_store
-from tonlake.ingest.blocks import McBundle
+from tests.ingest.source.node.nodewriter import (
+    NodeWriter,
+    encode_id,
+    entry_name,
+    open_store,
+    write_node,
+)
+from tonlake.ingest.blocks import BlockId, McBundle
 from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockNotYet, BlockPruned, SourceError
 from tonlake.ingest.source.node.source import open_node
 
@@ -21,9 +28,7 @@ PACKAGES = "archive/packages/arch0000"
 @pytest.fixture
 def written(tmp_path: Path, bundles: list[McBundle]) -> Path:
     """Masterchain blocks 1 to 60 in slices that begin at 0, 20 and 40."""
-    with closing(NodeWriter(tmp_path / "node", slices=(0, 20, 40))) as writer:
-        for bundle in bundles[:60]:
-            writer.write_bundle(bundle)
+    write_node(tmp_path / "node", bundles[:60], slices=(0, 20, 40))
     return tmp_path / "node"
 
 
@@ -63,9 +68,7 @@ def test_every_form_of_the_archive_gives_the_same_bundles(
     tmp_path: Path, bundles: list[McBundle], form: str, depth: int, mark: str
 ) -> None:
     slices, some = (0, 47, 111, 112), bundles[:130]  # the shard splits at 110
-    with closing(NodeWriter(tmp_path, form=form, depth=depth, mark=mark, slices=slices)) as writer:
-        for bundle in some:
-            writer.write_bundle(bundle)
+    write_node(tmp_path, some, form=form, depth=depth, mark=mark, slices=slices)
     with closing(open_node(tmp_path, open_indexes=2)) as source:
         assert (source.first_mc_seqno(), source.last_mc_seqno()) == (1, len(some))
         assert [source.read_bundle(bundle.mc_seqno) for bundle in some] == some
@@ -135,9 +138,7 @@ def test_a_node_that_began_later_never_had_what_was_before(
 def test_a_node_that_does_not_monitor_all_shards_is_refused(
     tmp_path: Path, bundles: list[McBundle]
 ) -> None:
-    with closing(NodeWriter(tmp_path)) as writer:
-        for bundle in bundles[:40]:
-            writer.write_bundle(bundle, leave_out=tuple(block.id for block in bundle.blocks[1:]))
+    write_node(tmp_path, bundles[:40], leave_out=lambda one: tuple(b.id for b in one.blocks[1:]))
     with (
         closing(open_node(tmp_path)) as source,
         pytest.raises(
@@ -151,10 +152,11 @@ def test_a_shard_that_is_not_kept_is_noticed_where_nothing_of_it_is_committed(
     tmp_path: Path, bundles: list[McBundle]
 ) -> None:
     split = [bundle for bundle in bundles if bundle.mc_seqno > 120]
-    with closing(NodeWriter(tmp_path, slices=(121,))) as writer:
-        for bundle in split:
-            right = tuple(b.id for b in bundle.blocks if b.id.shard & (1 << 64) - 1 == 0xC << 60)
-            writer.write_bundle(bundle, leave_out=right)
+
+    def list_right(bundle: McBundle) -> tuple[BlockId, ...]:
+        return tuple(b.id for b in bundle.blocks if b.id.shard & (1 << 64) - 1 == 0xC << 60)
+
+    write_node(tmp_path, split, leave_out=list_right, slices=(121,))
     with closing(open_node(tmp_path)) as source, pytest.raises(SourceError, match="c000000000"):
         source.last_mc_seqno()
 
@@ -164,9 +166,7 @@ def test_a_shard_block_in_the_middle_of_a_chain_is_missed(
 ) -> None:
     long = next(bundle for bundle in bundles if len(bundle.blocks) > 3)
     lost = long.blocks[1].id
-    with closing(NodeWriter(tmp_path)) as writer:
-        for bundle in bundles:
-            writer.write_bundle(bundle, leave_out=(lost,))
+    write_node(tmp_path, bundles, leave_out=lambda _bundle: (lost,))
     with closing(open_node(tmp_path)) as source:
         assert source.last_mc_seqno() == len(bundles)
         with pytest.raises(BlockNeverHad) as caught:
@@ -255,9 +255,7 @@ def test_flipped_bits_in_packages_are_corrupt(copied: Path, bundles: list[McBund
     with closing(open_node(copied)) as source:
         # Many bytes of the header and the name, and some of the data.
         for at in [*range(entry, start, 3), *range(start, start + len(block.data), 197)]:
-            flipped = bytearray(whole)
-            flipped[at] ^= 1 << at % 8
-            path.write_bytes(flipped)
+            path.write_bytes(flip(whole, at, 1 << at % 8))
             with pytest.raises(BlockCorrupt) as caught:
                 source.read_bundle(150)
             assert (caught.value.file, caught.value.offset) == (name, entry)
@@ -267,9 +265,7 @@ def test_flipped_bits_in_packages_are_corrupt(copied: Path, bundles: list[McBund
 
 def test_a_damaged_newest_block_is_not_passed_over(copied: Path, bundles: list[McBundle]) -> None:
     path = copied / PACKAGES / "archive.00200.pack"
-    whole = bytearray(path.read_bytes())
-    whole[whole.index(bundles[237].blocks[0].data) + 50] ^= 1
-    path.write_bytes(whole)
+    flip_file(path, path.read_bytes().index(bundles[237].blocks[0].data) + 50)
     with closing(open_node(copied)) as source:
         assert source.last_mc_seqno() == 238
         with pytest.raises(BlockCorrupt, match="SHA-256"):
@@ -392,9 +388,7 @@ def test_damaged_proofs_are_corrupt(copied: Path, bundles: list[McBundle]) -> No
     with closing(open_node(copied, proofs=True)) as source:
         assert source.read_bundle(150).blocks[0].proof == sound[start : start + size]
         for at in range(head, start + size, 7):
-            damaged = bytearray(sound)
-            damaged[at] ^= 1 << at % 8
-            path.write_bytes(damaged)
+            path.write_bytes(flip(sound, at, 1 << at % 8))
             with pytest.raises(BlockCorrupt) as caught:
                 source.read_bundle(150)
             assert (caught.value.file, caught.value.offset) == (name, head), at
@@ -406,9 +400,10 @@ def test_damaged_proofs_are_corrupt(copied: Path, bundles: list[McBundle]) -> No
 def test_a_damaged_proof_of_a_shard_block_is_corrupt(copied: Path, bundles: list[McBundle]) -> None:
     shard_block = bundles[149].blocks[1].id
     name = f"{PACKAGES}/archive.00100.0:8000000000000000.pack"
-    data = bytearray((copied / name).read_bytes())
-    data[data.index(entry_name(shard_block, "prooflink").encode()) + 400] ^= 1
-    (copied / name).write_bytes(data)
+    data = (copied / name).read_bytes()
+    (copied / name).write_bytes(
+        flip(data, data.index(entry_name(shard_block, "prooflink").encode()) + 400)
+    )
     with closing(open_node(copied, proofs=True)) as source:
         with pytest.raises(BlockCorrupt, match="the proof of the block is damaged") as caught:
             source.read_unchecked(150)

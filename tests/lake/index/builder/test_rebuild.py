@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from tests.damage import flip_any
 from tests.lake.chain import Chain, commit_chain
 from tests.lake.killed import run_killed
 from tests.lake.rows import file_bytes
@@ -115,10 +116,7 @@ def test_a_segment_never_spans_a_hole(tmp_path: Path) -> None:
 def test_a_flipped_bit_is_found_and_never_answered_from(chained: Path, seed: int) -> None:
     rebuild_index(chained)
     path = chained / read_state(chained).segments[0].path
-    data = bytearray(path.read_bytes())
-    rng = random.Random(seed)  # noqa: S311 - a repeatable test
-    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-    path.write_bytes(data)
+    path.write_bytes(flip_any(path.read_bytes(), random.Random(seed)))  # noqa: S311 - repeatable
     assert [damage.file for damage in verify_lake(chained).damage] == [
         f"{SEGMENT_FOLDER}/{path.name}"
     ]

@@ -10,7 +10,6 @@ COIN, VAULT_WALLET, WALLET = account("coin"), account("vault wallet"), account("
 
 
 def order(amount: int) -> Cell:
-    """Return a pool's payout order."""
     return Cell(dedust.PAYOUT_FROM_POOL).uint(1, 64).coins(amount).address(OWNER)
 
 
@@ -78,13 +77,11 @@ def pay_in(received: Step, asset: str | None, amount: int, *, first: bool) -> St
 
 
 def pay_coins(step: Step, *, first: bool) -> Step:
-    """Pay the side of coins."""
     vault = step.send(COIN_VAULT, opcode=dedust.DEPOSIT_NATIVE)
     return pay_in(vault, None, 100, first=first)
 
 
 def pay_jettons(step: Step, *, first: bool) -> Step:
-    """Pay the side of jettons."""
     scene = step.scene
     scene.know_wallet(WALLET, OWNER, COIN)
     scene.know_wallet(VAULT_WALLET, VAULT, COIN)

@@ -41,12 +41,10 @@ def pay_jettons(payload: Cell) -> Cell:
 
 
 def log(came: int, went: int) -> Cell:
-    """Return the log of a swap."""
     return Cell(dedust_v2.SWAP_LOG).uint(1, 1).coins(came).coins(went)
 
 
 def payout(amount: int, exit_code: int = 0) -> Cell:
-    """Return a payout of coins."""
     return Cell(dedust_v2.PAYOUT).uint(1, 64).coins(amount).int(exit_code, 32)
 
 

@@ -11,7 +11,6 @@ POOL_WALLET, WALLET = account("pool wallet"), account("wallet")
 
 
 def payout(amount: int) -> Cell:
-    """Return a payout of coins."""
     return Cell(dedust_v2.PAYOUT).uint(1, 64).coins(amount).int(0, 32)
 
 

@@ -38,7 +38,6 @@ def test_a_cancelled_stake_failed(scene: Scene) -> None:
 
 
 def know_data(scene: Scene, address: str, data: Cell) -> None:
-    """Declare an account's data."""
     scene.know(address, "data_boc", data_boc=base64.b64encode(data.boc()).decode())
 
 

@@ -21,13 +21,11 @@ def write_request(opcode: int) -> Cell:
 
 
 def write_send(opcode: int = telegram.SEND_ONE_INTERNAL) -> Cell:
-    """Return a request to send a message."""
     body = write_request(opcode)
     return body.uint(3, 8).ref(body.child().uint(0, 8))
 
 
 def write_rotation(opcode: int) -> Cell:
-    """Return a request to change the key."""
     body = write_request(opcode).uint(KEY, 256)
     body.ref(body.child().uint(0x51, 512))
     return body.ref(body.child().uint(0x99, 256))

@@ -14,7 +14,7 @@ import pytest
 from tests.ingest.derive.tvm.contracts import list_calls, read_lake, read_recorded
 from tests.ingest.derive.tvm.machine.differences import TONPY, list_unexplained
 from tests.ingest.derive.tvm.machine.drawing import draw_program, list_drawn
-from tests.ingest.derive.tvm.programs import assemble
+from tests.ingest.derive.tvm.programs import assemble, make_data
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree
@@ -42,6 +42,11 @@ def config(shared: Path) -> bytes:
     return (shared / "data" / "configs" / "mainnet_config_tonutils.boc").read_bytes()
 
 
+@pytest.fixture(scope="module")
+def context(config: bytes) -> Context:
+    return make_context(config, 11, PreviousBlocks())
+
+
 def make_context(config: bytes, version: int, previous: PreviousBlocks | None) -> Context:
     """Return the surroundings of the recorded programs."""
     return Context(
@@ -55,12 +60,6 @@ def make_context(config: bytes, version: int, previous: PreviousBlocks | None) -
         previous=previous,
         seed=bytes([7]) * 32,
     )
-
-
-def make_data() -> bytes:
-    tree = CellTree()
-    child = CellBuilder(tree).store_uint(9, 64).end()
-    return serialize_boc(tree, [CellBuilder(tree).store_uint(7, 32).store_ref(child).end()])
 
 
 def test_recorded_programs(shared: Path, config: bytes) -> None:
@@ -127,8 +126,7 @@ def ends_differently(call: GetMethodCall) -> bool:
 
 @pytest.mark.usefixtures("tvm")
 @pytest.mark.parametrize("count", [300, pytest.param(100_000, marks=pytest.mark.long)])
-def test_drawn_programs_end_as_in_tonpy(config: bytes, count: int) -> None:
-    context = make_context(config, 11, PreviousBlocks())
+def test_drawn_programs_end_as_in_tonpy(context: Context, count: int) -> None:
 
     def list_different(codes: Iterable[bytes]) -> list[int]:
         return [at for at, code in enumerate(codes) if differs_from_tonpy(code, context)]
@@ -155,9 +153,8 @@ def test_drawn_programs_end_as_in_tonpy(config: bytes, count: int) -> None:
         f"{LIBRARY}D73A", f"{LIBRARY}D73B",  # XLOAD and XLOADQ of what is missing
     ],
 )  # fmt: skip
-def test_corners_of_version_11(config: bytes, code: str) -> None:
+def test_corners_of_version_11(context: Context, code: str) -> None:
     """Rules of before versions 13 and 14, which no recorded program shows."""
-    context = make_context(config, 11, PreviousBlocks())
     assert not differs_from_tonpy(assemble(code), context)
 
 
@@ -198,12 +195,11 @@ DATES = f"{0:096b}"
         f"000000{STANDARD}{0:05b}{7:04b}{1 << 55:056b}{0:04b}{DATES}00",
     ],
 )  # fmt: skip
-def test_messages_to_send(config: bytes, message: str) -> None:
+def test_messages_to_send(context: Context, message: str) -> None:
     """Which messages SENDMSG accepts, and its fee."""
     tree = CellTree()
     cell = CellBuilder(tree).store_uint(int(message, 2), len(message)).end()
     code = CellBuilder(tree).store_uint(0x8870FB08, 32).store_ref(cell).end()
-    context = make_context(config, 11, PreviousBlocks())
     assert not differs_from_tonpy(serialize_boc(tree, [code]), context)
 
 
@@ -276,8 +272,7 @@ def list_programs_on_points() -> Iterator[bytes]:
 
 
 @pytest.mark.usefixtures("tvm")
-def test_points_outside_the_groups(config: bytes) -> None:
-    context = make_context(config, 11, PreviousBlocks())
+def test_points_outside_the_groups(context: Context) -> None:
     programs = list(list_programs_on_points())
     different = [differs_from_tonpy(code, context) for code in programs]
     assert different == [False] * len(programs)
@@ -288,9 +283,8 @@ STACKS = "", "70", "83FF", "6D", "7083FF", "6D70", "707070", "6D83FF83FF"
 
 
 @pytest.mark.usefixtures("tvm")
-def test_short_stacks(config: bytes) -> None:
+def test_short_stacks(context: Context) -> None:
     """Which values an instruction takes and checks first decides how a run ends."""
-    context = make_context(config, 11, PreviousBlocks())
     different = set()
     for row in list_drawn(11):
         size = row.opcode_bits + sum(parse_form(form).bits for form in row.operands)
@@ -303,8 +297,7 @@ def test_short_stacks(config: bytes) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("tvm")
-def test_get_methods_end_as_in_tonpy(config: bytes, shared: Path, demo_lake: Path) -> None:
-    context = make_context(config, 11, PreviousBlocks())
+def test_get_methods_end_as_in_tonpy(context: Context, shared: Path, demo_lake: Path) -> None:
     different = [
         stack
         for contract, stack in list_calls([*read_lake(demo_lake), *read_recorded(shared)])
