@@ -28,7 +28,7 @@ from tonlake.api.errors import KeyFileInvalid
 from tonlake.api.metrics import configure_logs
 from tonlake.api.settings import Settings
 from tonlake.ingest.command.metadata import name_fetcher
-from tonlake.ingest.command.node import choose_node, keep_apart, node_option
+from tonlake.ingest.command.node import choose_folder, keep_apart, node_option
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.run.tail import name_command
 from tonlake.ingest.source.origin import Origin
@@ -181,7 +181,7 @@ def serve_command(
     """Serve versions 2 and 3 of the HTTP API over a lake; with --follow, also follow a node."""
     if source is not None and (follow or node):
         raise click.UsageError("--pull copies another lake: leave out --follow and its node")
-    node = choose_node(node, elsewhere=liteserver is not None or not follow)
+    node = choose_folder(node, elsewhere=liteserver is not None or not follow)
     if follow and node is None and liteserver is None:
         raise click.UsageError("--follow needs --node DIR or --liteserver FILE")
     if node is not None and not follow:

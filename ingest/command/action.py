@@ -12,8 +12,8 @@ import click
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from click.core import ParameterSource
 
+from tonlake.ingest.command.node import choose_folder
 from tonlake.ingest.derive.action.body import read_body
 from tonlake.ingest.derive.action.classifier import classify, find_blocks
 from tonlake.ingest.derive.action.derivation import classify_traces, read_known
@@ -93,9 +93,7 @@ def explain_command(*, trace: str, lake_dir: Path | None, recording: Path | None
 
     TRACE is the hash of its root transaction, in hex or base64.
     """
-    source = click.get_current_context().get_parameter_source("lake_dir")
-    if recording is not None and source is ParameterSource.ENVIRONMENT:
-        lake_dir = None
+    lake_dir = choose_folder(lake_dir, elsewhere=recording is not None, option="lake_dir")
     if (lake_dir is None) == (recording is None):
         raise click.UsageError("name the source of the trace: --lake DIR or --traces FILE")
     trace_id = _read_hash(trace)

@@ -12,7 +12,7 @@ import msgspec
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from tonlake.ingest.blocks import BlockSource
-from tonlake.ingest.command.node import choose_node, keep_apart, node_option
+from tonlake.ingest.command.node import choose_folder, keep_apart, node_option
 from tonlake.ingest.command.state import bring_baseline, print_baseline, remind_of_baseline
 from tonlake.ingest.dataset.pipeline import DayReport
 from tonlake.ingest.decode import native
@@ -116,7 +116,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
 
     Without a node, blocks come from the lite servers in a network's configuration file.
     """
-    node = choose_node(node, elsewhere=any((packs, liteserver, dataset)))
+    node = choose_folder(node, elsewhere=any((packs, liteserver, dataset)))
     _check_source([node, packs, liteserver, dataset], state=state)
     if dataset is not None and any((span, first, last, workers, follow)):
         raise click.UsageError("--dataset takes no ranges of blocks and no workers")

@@ -23,10 +23,10 @@ node_option, required_node_option = (
 )
 
 
-def choose_node(node: Path | None, *, elsewhere: bool) -> Path | None:
-    """Return the node's folder; None if it is only in the environment and ``elsewhere`` is set."""
-    source = click.get_current_context().get_parameter_source("node")
-    return None if elsewhere and source is ParameterSource.ENVIRONMENT else node
+def choose_folder(folder: Path | None, *, elsewhere: bool, option: str = "node") -> Path | None:
+    """Return an option's folder; None if it is only in the environment and ``elsewhere`` is set."""
+    source = click.get_current_context().get_parameter_source(option)
+    return None if elsewhere and source is ParameterSource.ENVIRONMENT else folder
 
 
 def keep_apart(lake: Path, *sources: Path | None) -> None:

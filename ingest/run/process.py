@@ -84,11 +84,9 @@ def _write(buffers: Sequence[pa.Buffer], folder: Path) -> Path:
     with naming_full_disk(path):
         folder.mkdir(exist_ok=True)  # a sweep may have removed it as a dead process's
         try:
-            with path.open("xb", buffering=0) as stream:
+            with path.open("xb") as stream:
                 for buffer in buffers:
-                    rest = memoryview(buffer)
-                    while rest:
-                        rest = rest[stream.write(rest) :]
+                    stream.write(buffer)
                     stream.seek(-stream.tell() % _ALIGNMENT, os.SEEK_CUR)
                 stream.truncate()
         except BaseException:

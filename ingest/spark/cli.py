@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from tonlake.ingest.assemble.chunk import VersionRegistry
 from tonlake.ingest.command.ingest import EXIT_DATA, EXIT_PARTIAL, print_report
-from tonlake.ingest.command.node import choose_node, keep_apart, node_option
+from tonlake.ingest.command.node import choose_folder, keep_apart, node_option
 from tonlake.ingest.decode.piece import Hole, Piece
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline
@@ -167,7 +167,7 @@ def spark_ingest_command(
     conf: tuple[str, ...],
 ) -> None:
     """Decode a node's blocks with Apache Spark, and commit them to the lake from here."""
-    node = choose_node(node, elsewhere=packs is not None)
+    node = choose_folder(node, elsewhere=packs is not None)
     if (node is None) == (packs is None):
         raise click.UsageError("name one source: --node DIR or --packs DIR")
     keep_apart(lake, node, packs)
