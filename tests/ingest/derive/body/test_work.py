@@ -12,7 +12,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder, graft
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.body.body import decode_body
 
-CALLS_PER_CELL, SPARE_CALLS = 10, 1200
+CALLS_PER_CELL, SPARE_CALLS = 7, 50
 
 
 def chain(opcode: int, count: int, odd: int = 0) -> Any:
