@@ -49,7 +49,7 @@ from tonlake.lake.log.following import (
     write_following,
 )
 from tonlake.lake.log.state import LogReader, LogState
-from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
+from tonlake.lake.maintenance.orphan import Sweeper
 from tonlake.lake.maintenance.schedule import Maintenance
 from tonlake.lake.maintenance.undo import undo_after
 from tonlake.lake.system import return_memory
@@ -213,8 +213,8 @@ class Follower:
         self._seen: tuple[int, McHead | None] | None = None
         self._stuck: tuple[int, float] | None = None
         self._shorter_since_s: float | None = None
-        self._healed_s = self._swept_s = time.monotonic()
-        self._orphans: frozenset[Path] = frozenset()
+        self._healed_s = time.monotonic()
+        self._sweeper = Sweeper(lake_dir, settings.lake)
         self._status = FollowerStatus(lake_dir)
         self._signed = SignedBlocks(lake_dir, notify)
         self._wakeup = Wakeup(settings.follow.event_pipe, self._signed.note)
@@ -232,8 +232,7 @@ class Follower:
     def run(self, is_over: Callable[[], bool]) -> None:
         """Run steps until ``is_over()``."""
         while not is_over():
-            pause_s = self.step()
-            self._wakeup.wait(pause_s)
+            self._wakeup.wait(self.step())
 
     def step(self) -> float:
         """Poll the node once, handle changes, and return the seconds until the next step."""
@@ -267,7 +266,9 @@ class Follower:
         source.refresh()
         node_last = source.last_mc_seqno()
         state = self._log.read()
-        self._maintain(state)
+        self._maintenance.count(0)
+        if self._sweeper.sweep_if_due():
+            return_memory()  # Many small commits leave the heap in pieces.
         head = source.find_head(node_last)
         if self._seen == (state.number, head) and self._stuck is None:
             if len(state.ranges) > 1 and time.monotonic() - self._healed_s > HEAL_S:
@@ -376,16 +377,6 @@ class Follower:
         if report.commits:
             self._on_report(report)
             self._notify("holes were filled")
-
-    def _maintain(self, state: LogState) -> None:
-        """Start maintenance that is due, and sweep; the clock may jump between two sweeps."""
-        self._maintenance.count(0)
-        lake = self._settings.lake
-        if time.monotonic() - self._swept_s > min(lake.replaced_grace_s, lake.orphan_grace_s):
-            sweep_orphans(self._lake_dir, lake, self._orphans)
-            self._orphans = frozenset(list_orphans(self._lake_dir, state))
-            return_memory()  # Many small commits leave the heap in pieces.
-            self._swept_s = time.monotonic()
 
     def _open(self) -> BlockSource:
         if self._source is None:

@@ -275,8 +275,11 @@ def _shard_ranges(blocks: pa.Table | None) -> dict[str, Range]:
 
 
 def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> None:
-    """Append a commit, whose files are written, to the log; the caller holds the lock."""
-    begin_grace(lake_dir, list_emptied(state, commit.removed))
+    """Append a commit, whose files are written, under the caller's lock; replaced ones wait."""
+    segments = state.segments if commit.segments is None else commit.segments
+    kept = {segment.path for segment in segments}
+    dropped = {segment.path for segment in state.segments} - kept
+    begin_grace(lake_dir, {*commit.removed, *list_emptied(state, commit.removed), *dropped})
     digest = _write_entry(lake_dir, commit)
     if commit.number % CHECKPOINT_COMMITS == 0:
         # The commit is durable. Without a checkpoint, readers only have to replay more entries.

@@ -207,8 +207,6 @@ def list_published(lake_dir: Path, state: LogState) -> set[str]:
 
 def find_published(lake_dir: Path, state: LogState) -> int:
     """Return the number of the published commit; that of ``state`` if there are no Delta logs."""
-    if not (lake_dir / POSITION_FILE).exists():
-        return state.number
     return _find_position(lake_dir, state).commit or state.number
 
 

@@ -27,7 +27,6 @@ from tonlake.lake.log.disk import (
     LOCK_FILE,
     QUEUE_FILE,
     NewFiles,
-    begin_grace,
     hold_lock,
     make_folder,
     naming_full_disk,
@@ -67,7 +66,7 @@ def commit_maintenance(
     segments: tuple[DataFile, ...] | None = None,
     baseline: Baseline | msgspec.UnsetType = msgspec.UNSET,
 ) -> Commit:
-    """Append a commit without blocks, under the caller's lock; segments that go get a grace."""
+    """Append a commit without blocks, under the caller's lock."""
     commit = Commit(
         number=state.number + 1,
         first_mc_seqno=state.ranges[0][0],
@@ -81,8 +80,6 @@ def commit_maintenance(
         segments=segments,
         baseline=baseline,
     )
-    kept = {segment.path for segment in (state.segments if segments is None else segments)}
-    begin_grace(lake_dir, (segment.path for segment in state.segments if segment.path not in kept))
     append_commit(lake_dir, state, commit)
     return commit
 

@@ -15,7 +15,7 @@ from tonlake.lake.errors import LakeError, LakeFull, StorageError
 from tonlake.lake.log.following import Following, write_following
 from tonlake.lake.log.snapshot import WHOLE, Selection
 from tonlake.lake.log.state import LogReader
-from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.maintenance.orphan import Sweeper
 from tonlake.lake.maintenance.own import Refresher
 from tonlake.lake.process import run_child
 from tonlake.lake.settings import LakeSections
@@ -47,7 +47,8 @@ class PullFollower:
         self._puller, self._settings = puller, settings
         self._notify, self._on_report = notify, on_report
         self._status = Following(os.getpid(), 0.0)
-        self._swept_s = self._checked_s = time.monotonic()
+        self._checked_s = time.monotonic()
+        self._sweeper = Sweeper(puller.lake_dir, settings.lake)
         self._unpublished = settings.lake.maintenance_commits
         self._tables = Refresher(puller.lake_dir, settings.lake, notify)
 
@@ -84,22 +85,15 @@ class PullFollower:
         if report.commits:
             self._checked_s = now_s
             self._on_report(report)
-            self._maintain(report.commits, now_s)
+            self._unpublished += report.commits
+            if self._unpublished >= self._settings.lake.maintenance_commits:
+                publish(LogReader(self._puller.lake_dir), self._settings.lake)
+                self._unpublished = 0
+            self._sweeper.sweep_if_due()
         elif now_s - self._checked_s > CHECK_EVERY_S:
             self._puller.check_newest()
             self._checked_s = now_s
         return bool(report.commits)
-
-    def _maintain(self, commits: int, now_s: float) -> None:
-        """Publish the Delta logs, and remove files that the source has merged, if it is time."""
-        lake_dir, lake = self._puller.lake_dir, self._settings.lake
-        self._unpublished += commits
-        if self._unpublished >= lake.maintenance_commits:
-            publish(LogReader(lake_dir), lake)
-            self._unpublished = 0
-        if now_s - self._swept_s > min(lake.replaced_grace_s, lake.orphan_grace_s):
-            sweep_orphans(lake_dir, lake)
-            self._swept_s = now_s
 
     def _write(self, *, problem: str | None, stopped: bool = False) -> None:
         self._status = msgspec.structs.replace(self._status, problem=problem, stopped=stopped)

@@ -193,9 +193,7 @@ class _Copy:
             with self.locate(numbers[0]).open("rb") as stream:
                 sync(stream.fileno())
         reach("pull.synced")
-        live = {file.stored for file in (*state.files, *state.segments)}
-        known = {file.stored: None for file in (*before.files, *before.segments)}
-        replaced = [path for path in known if path not in live]
+        replaced = sorted(before.stored - state.stored)
         begin_grace(self.folder, replaced)
         due = state.number - state.number % CHECKPOINT_COMMITS
         needed = [start.state] if start else []
@@ -369,8 +367,8 @@ class Puller:
                 self._copy_files(list_stored(files))
             except LakeCorrupt as error:
                 newer = self._read_on(after)
-                live = {file.stored for file in (*newer.state.files, *newer.state.segments)}
-                if newer.state.number == after.state.number or error.file in live:
+                is_newest = newer.state.number == after.state.number
+                if is_newest or error.file in newer.state.stored:
                     raise SourceRefused(error.file, error.explain()) from error
                 after = newer
             else:

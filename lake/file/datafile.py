@@ -12,14 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from tonlake.lake.file.writer import PLAIN_ROWS, encode_parquet, encode_stream
-from tonlake.lake.log.disk import (
-    NewFiles,
-    begin_grace,
-    make_folder,
-    reach,
-    sync_folders,
-    write_temporary,
-)
+from tonlake.lake.log.disk import NewFiles, make_folder, reach, sync_folders, write_temporary
 from tonlake.lake.log.place import PACKED_ENDING, Derivation, NewFile, Place, pack_path, path_at
 from tonlake.lake.log.state import DataFile, LogState, find_paths
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
@@ -165,7 +158,6 @@ def write_changes(
         undo.pop_all()
     replaced = find_paths(state.by_place, derivation.removed)
     removed = sorted(replaced - {file.path for file in written})
-    begin_grace(lake_dir, removed)
     return Changes(tuple(list_unlisted(written, state)), tuple(removed))
 
 

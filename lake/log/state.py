@@ -251,6 +251,11 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
         at = () if self.baseline is msgspec.UNSET else ((self.baseline.mc_seqno,) * 2,)
         return merge_ranges((*self.pruned_ranges, *at, *self.ranges))
 
+    @property
+    def stored(self) -> set[str]:
+        """The paths of the files that have the rows of ``files``, and of all index segments."""
+        return {file.stored for files in (self.files, self.segments) for file in files}
+
     @cached_property
     def by_table(self) -> Groups:
         """The live files of each table, in the order of ``files``."""

@@ -28,7 +28,6 @@ from tonlake.lake.index.builder.plan import digest_derived, list_within, range_o
 from tonlake.lake.index.index import KeptRows
 from tonlake.lake.log.disk import (
     LOCK_FILE,
-    begin_grace,
     hold_lock,
     make_folder,
     open_temporary,
@@ -94,14 +93,10 @@ def plan_merges(
             found += _pack(queue, settings.compact_rows)
         else:
             found += unpacked or _pack_small(queue, settings)
-    if _find_last(state) <= last:
+    if not state.ranges or state.ranges[-1][1] <= last:
         packed = (file for file in state.files if file.pack and is_open(file.path))
         found += (Merge(read_place(file.path), (file,)) for file in packed)
     return found
-
-
-def _find_last(state: LogState) -> int:
-    return state.ranges[-1][1] if state.ranges else 0
 
 
 def _list_queues(state: LogState, last: float) -> list[list[_Unit]]:
@@ -224,7 +219,7 @@ def compact_lake(
     ``on_files`` is called with the number of files merged so far and of all.
     """
     report, log = CompactReport(), log or LogReader(lake_dir)
-    last = _find_last(log.find())  # what arrives meanwhile is left to the next time
+    last = max((end for _first, end in log.find().ranges), default=0)  # what comes later waits
     while merges := plan_merges(state := log.find(), settings, depth, last):
         lease = Lease(lake_dir, state.number)
         todo = report.files_before + sum(len(merge.files) for merge in merges)
@@ -348,7 +343,6 @@ def _commit_merge(
         if not is_there or not all((lake_dir / file.path).exists() for file in added):
             remove_files(lake_dir, list_unlisted(added, state))
             return None
-        begin_grace(lake_dir, removed)
         try:
             return commit_maintenance(
                 lake_dir,

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Collection
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -43,12 +43,7 @@ LEASED_COMMITS = 20_000
 
 def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
     """Return, sorted, temporary files, and data files that no state, lease or Delta log lists."""
-    states = [state]
-    for number in _list_leased(lake_dir, state):
-        with suppress(LakeError):  # that snapshot cannot be read any more
-            states.append(read_state(lake_dir, number))
-    live = {lake_dir / file.stored for one in states for file in (*one.files, *one.segments)}
-    live |= {lake_dir / path for path in list_published(lake_dir, state)}
+    live = {lake_dir / name for name in _list_held(lake_dir, state)}
     data_files = (path for name in TABLES for path in (lake_dir / name).glob("day=*/*.parquet"))
     packs = lake_dir.glob(f"{PACK_FOLDER}/day=*/*.arrows")
     temporary = (
@@ -63,15 +58,13 @@ def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
     return sorted({*data_files, *packs, *segments, *temporary} - live)
 
 
-def _list_replaced(lake_dir: Path) -> set[str]:
-    """Return the paths that entries removed, and of all packs and index segments they list."""
-    paths: set[str] = set()
-    for number in list_log(lake_dir)[0]:
-        with suppress(LakeError):  # verify reports damage
-            commit = read_commit(lake_dir, number)[0]
-            paths.update(commit.removed, (segment.path for segment in commit.segments or ()))
-            paths.update(file.pack for file in commit.added)
-    return paths
+def _list_held(lake_dir: Path, state: LogState) -> set[str]:
+    """Return the paths of the files that a state, a lease, a Delta log or the views have."""
+    held = list_published(lake_dir, state) | state.stored
+    for number in _list_leased(lake_dir, state):
+        with suppress(LakeError):  # that snapshot cannot be read any more
+            held |= read_state(lake_dir, number).stored
+    return held
 
 
 def _list_leased(lake_dir: Path, state: LogState) -> list[int]:
@@ -79,38 +72,88 @@ def _list_leased(lake_dir: Path, state: LogState) -> list[int]:
     return [number for number in list_leased(lake_dir, state.number) if number > first]
 
 
-def sweep_orphans(
-    lake_dir: Path, settings: LakeSettings, among: Collection[Path] | None = None
-) -> list[Path]:
-    """Remove orphans, or those ``among`` some, after their grace period; shorten the log.
+def sweep_orphans(lake_dir: Path, settings: LakeSettings) -> list[Path]:
+    """Remove orphans after their grace period, and shorten the log; return what was removed.
 
     Nothing is removed while another writer is active, or if the folder has no log.
     """
-    if not (lake_dir / LOG_FOLDER).is_dir():
-        return []
-    removed = []
-    with hold_lock(lake_dir / LOCK_FILE, wait=False) as held:
-        if not held:
+    sweeper = Sweeper(lake_dir, settings)
+    sweeper.look()
+    return sweeper.sweep()
+
+
+class Sweeper:
+    """Sweeps a growing lake again and again, at a cost by what was replaced since the last time.
+
+    All files are listed at first, and once in ``orphan_grace_s``: crashes leave unknown ones.
+    """
+
+    def __init__(self, lake_dir: Path, settings: LakeSettings) -> None:
+        """Know no orphan yet; the lake need not exist."""
+        self._lake_dir, self._settings = lake_dir, settings
+        self._log, self._state = LogReader(lake_dir), LogState()
+        self._graces_s: dict[str, int] = {}
+        """The grace periods of files that may go, by path."""
+        self._listed_s = float("-inf")
+        self._swept_s = time.monotonic()
+
+    def sweep_if_due(self) -> bool:
+        """Sweep once in the shortest grace period; return whether it was time."""
+        shortest_s = min(self._settings.replaced_grace_s, self._settings.orphan_grace_s)
+        if time.monotonic() - self._swept_s <= shortest_s:
+            return False
+        self.sweep()  # what was found the last time: the clock may have jumped
+        self.look()
+        self._swept_s = time.monotonic()
+        return True
+
+    def look(self) -> None:
+        """Find files that may go later."""
+        before, self._state = self._state, self._log.read()
+        grace_s = self._settings.orphan_grace_s
+        entries: Iterable[int] = range(before.number + 1, self._state.number + 1)
+        if time.monotonic() - self._listed_s >= grace_s:
+            self._listed_s = time.monotonic()
+            entries = list_log(self._lake_dir)[0]
+            orphans = list_orphans(self._lake_dir, self._state)
+            names = (str(path.relative_to(self._lake_dir)) for path in orphans)
+            self._graces_s = dict.fromkeys(names, grace_s)
+        known = before.stored
+        for number in entries:
+            with suppress(LakeError):  # verify reports damage
+                commit = read_commit(self._lake_dir, number)[0]
+                known |= {file.stored for file in (*commit.added, *(commit.segments or ()))}
+                known |= self._graces_s.keys() & commit.removed
+        short_s = min(self._settings.replaced_grace_s, grace_s) if has_leases() else grace_s
+        self._graces_s.update(dict.fromkeys(known - self._state.stored, short_s))
+
+    def sweep(self) -> list[Path]:
+        """Remove files that were found and are still orphans; return them."""
+        if not (self._lake_dir / LOG_FOLDER).is_dir():
             return []
-        state = LogReader(lake_dir).read()
-        # A writer may have died before it synced its entry. Files that the entry replaces may be
-        # removed only once no power failure can undo it.
-        sync_folder(lake_dir / LOG_FOLDER)
-        now_s, replaced = time.time(), _list_replaced(lake_dir)
-        for path in list_orphans(lake_dir, state):
-            is_meant = among is None or path in among
-            grace_s = settings.orphan_grace_s
-            if has_leases() and str(path.relative_to(lake_dir)) in replaced:
-                grace_s = min(settings.replaced_grace_s, grace_s)
-            if is_meant and path.stat().st_mtime <= now_s - grace_s:
-                if path.is_dir() and not path.is_symlink():  # a killed process sorted rows there
-                    shutil.rmtree(path)
-                else:
-                    path.unlink()
-                removed.append(path)
-                reach("sweep.removed")
-        _shorten_log(lake_dir, state, settings)
-    return removed
+        removed = []
+        with hold_lock(self._lake_dir / LOCK_FILE, wait=False) as held:
+            if not held:
+                return []
+            state = self._log.read()
+            # A writer may have died before it synced its entry. Files that the entry replaces may
+            # be removed only once no power failure can undo it.
+            sync_folder(self._lake_dir / LOG_FOLDER)
+            now_s = time.time()
+            for name in sorted(self._graces_s.keys() - _list_held(self._lake_dir, state)):
+                path = self._lake_dir / name
+                with suppress(FileNotFoundError):  # another sweep took it, or a copy has none
+                    if path.stat().st_mtime > now_s - self._graces_s[name]:
+                        continue
+                    if path.is_dir() and not path.is_symlink():
+                        shutil.rmtree(path)  # a killed process sorted rows there
+                    else:
+                        path.unlink()
+                    removed.append(path)
+                    reach("sweep.removed")
+                del self._graces_s[name]
+            _shorten_log(self._lake_dir, state, self._settings)
+        return removed
 
 
 def _shorten_log(lake_dir: Path, state: LogState, settings: LakeSettings) -> None:
@@ -126,8 +169,14 @@ def _shorten_log(lake_dir: Path, state: LogState, settings: LakeSettings) -> Non
         find_published(lake_dir, state),
         *_list_leased(lake_dir, state),
     )
-    first = _find_checkpoint(lake_dir, [at for at in checkpoints if at <= last], settings)
-    if not first or first == entries[0]:
+    newest_s = time.time() - settings.log_age_s
+    for first in reversed([at for at in checkpoints if entries[0] < at <= last]):
+        is_old = (lake_dir / LOG_FOLDER / checkpoint_name(first)).stat().st_mtime <= newest_s
+        with suppress(LakeCorrupt):
+            _commit, digest = read_commit(lake_dir, first)
+            if is_old and read_checkpoint(lake_dir, first).digest == digest:
+                break
+    else:
         return
     write_file(lake_dir / FIRST_FILE, encode_entry(FirstEntry(first))[0], "checkpoint")
     gone = [checkpoint_name(at) for at in checkpoints if at < first]
@@ -135,17 +184,3 @@ def _shorten_log(lake_dir: Path, state: LogState, settings: LakeSettings) -> Non
     for name in gone:
         (lake_dir / LOG_FOLDER / name).unlink(missing_ok=True)
         reach("sweep.shortened")
-
-
-def _find_checkpoint(lake_dir: Path, checkpoints: list[int], settings: LakeSettings) -> int:
-    """Return the last checkpoint that is old enough and sound; 0 if there is none."""
-    newest_s = time.time() - settings.log_age_s
-    for number in reversed(checkpoints):
-        written_s = (lake_dir / LOG_FOLDER / checkpoint_name(number)).stat().st_mtime
-        with suppress(LakeCorrupt):
-            is_sound = written_s <= newest_s and (
-                read_checkpoint(lake_dir, number).digest == read_commit(lake_dir, number)[1]
-            )
-            if is_sound:
-                return number
-    return 0

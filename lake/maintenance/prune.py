@@ -18,7 +18,7 @@ from tonlake.lake.errors import PruneRefused
 from tonlake.lake.file.datafile import write_changes
 from tonlake.lake.index.builder.plan import is_current, range_of
 from tonlake.lake.index.builder.rebuild import make_segments
-from tonlake.lake.log.disk import LOCK_FILE, begin_grace, hold_lock, reach
+from tonlake.lake.log.disk import LOCK_FILE, hold_lock, reach
 from tonlake.lake.log.place import (
     Derivation,
     Place,
@@ -206,8 +206,6 @@ def _commit(
         commit = _describe(plan, now, [*added, *opened.added], opened.removed)
         segments = _choose_segments(now, commit, made)
         commit = msgspec.structs.replace(commit, segments=segments)
-        dropped = {each.path for each in now.segments} - {each.path for each in segments}
-        begin_grace(lake_dir, (*commit.removed, *dropped))
         append_commit(lake_dir, now, commit)
         return commit
 

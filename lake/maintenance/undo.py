@@ -19,7 +19,7 @@ from tonlake.lake.file.datafile import remove_files, write_changes
 from tonlake.lake.file.rows import read_rows, stream_rows
 from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.index.builder.plan import range_of
-from tonlake.lake.log.disk import LOCK_FILE, begin_grace, hold_lock, sync_folders
+from tonlake.lake.log.disk import LOCK_FILE, hold_lock, sync_folders
 from tonlake.lake.log.place import Derivation, NewFile, is_open, list_places, read_place
 from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState, read_state
@@ -72,9 +72,6 @@ def undo_after(
             changes = write_changes(lake_dir, state, reopened, settings)
             undo.pop_all()
         segments = tuple(segment for segment in state.segments if range_of(segment)[1] <= last_kept)
-        begin_grace(
-            lake_dir, (segment.path for segment in state.segments if segment not in segments)
-        )
         commit = Commit(
             number=state.number + 1,
             first_mc_seqno=first_gone,

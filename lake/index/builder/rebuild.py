@@ -19,7 +19,6 @@ from tonlake.lake.index.segment.file import SEGMENT_FORMAT
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.disk import (
     LOCK_FILE,
-    begin_grace,
     hold_lock,
     make_folder,
     open_temporary,
@@ -79,7 +78,6 @@ def commit_segments(log: LogReader, state: LogState, made: Sequence[DataFile]) -
         # Another rebuild may have ended meanwhile; its overlapping segments are replaced.
         ranges = tuple(map(range_of, made))
         others = [segment for segment in now.segments if not overlaps(ranges, range_of(segment))]
-        begin_grace(lake_dir, (segment.path for segment in made))
         return commit_maintenance(lake_dir, now, segments=(*others, *made))
 
 

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from unittest import mock
@@ -66,19 +67,18 @@ def test_networks_join_what_each_knows() -> None:
             join_networks(full, other)
 
 
-def make_commit(number: int, added: list[str], removed: list[str]) -> Commit:
-    files = tuple(DataFile(path, "blocks", 1, 1, "00", 1) for path in added)
+def make_file(path: str) -> DataFile:
+    return DataFile(path, name_table(path), 1, 1, "00", 1)
+
+
+def make_commit(number: int, added: Iterable[str], removed: Iterable[str]) -> Commit:
     return Commit(
         number=number,
         first_mc_seqno=number,
         last_mc_seqno=number,
         day="2024-01-01",
-        added=files,
+        added=tuple(map(make_file, added)),
         removed=tuple(removed),
-        schema_version=1,
-        source={},
-        shards={},
-        zero_state=False,
         network=None,
         previous="",
     )
@@ -193,25 +193,12 @@ PATHS = [
 CHANGES = st.lists(st.sets(st.sampled_from(PATHS), max_size=6), max_size=8)
 
 
-def make_file(path: str) -> DataFile:
-    return DataFile(path, name_table(path), 1, 1, "00", 1)
-
-
 def make_commits(toggled: list[set[str]]) -> list[tuple[Commit, str]]:
     """Return commits that remove the live files of some paths, and add the others."""
     live: set[str] = set()
     made = []
     for number, paths in enumerate(toggled, 1):
-        commit = Commit(
-            number=number,
-            first_mc_seqno=number,
-            last_mc_seqno=number,
-            day="2024-01-01",
-            added=tuple(map(make_file, sorted(paths - live))),
-            removed=tuple(sorted(paths & live)),
-            network=None,
-            previous="",
-        )
+        commit = make_commit(number, sorted(paths - live), sorted(paths & live))
         made.append((commit, f"digest {number}"))
         live ^= paths
     return made

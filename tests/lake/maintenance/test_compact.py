@@ -164,9 +164,7 @@ def test_runs_stay_right(tmp_path: Path) -> None:
     lookups = open_segments(open_snapshot(many), OPTIONS)
     assert lookups is not None
     assert not lookups.stale
-    assert [segment.path for segment in read_state(many).segments] == [
-        segment.path for segment in before.segments
-    ]
+    assert [one.path for one in read_state(many).segments] == [one.path for one in before.segments]
     places = [(place.first, place.last) for place in list_places(read_state(many))]
     assert places == [(1, 8), (9, 10)]
     assert read_state(many).segments[0].traces != before.segments[0].traces
@@ -185,9 +183,7 @@ def test_stale_runs_stay_stale(tmp_path: Path) -> None:
         commit_traced(many, chain, at)
     rebuild_index(many)
     state = read_state(many)
-    segments = tuple(
-        msgspec.structs.replace(segment, traces="0" * 64) for segment in state.segments
-    )
+    segments = tuple(msgspec.structs.replace(one, traces="0" * 64) for one in state.segments)
     commit_maintenance(many, state, segments=segments)
     compact_lake(many, OPTIONS)
     lookups = open_segments(open_snapshot(many), OPTIONS)

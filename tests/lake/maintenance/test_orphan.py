@@ -16,7 +16,7 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import SEGMENT_FOLDER, LogReader, list_log, read_state
 from tonlake.lake.maintenance import orphan
 from tonlake.lake.maintenance.compact import compact_lake
-from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
+from tonlake.lake.maintenance.orphan import Sweeper, list_orphans, sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
 
@@ -65,15 +65,12 @@ def test_a_temporary_folder_goes_with_all_in_it(lake: Path) -> None:
     assert not folder.exists()
 
 
-def test_files_before_the_first_commit_are_orphans(tmp_path: Path) -> None:
+def test_before_the_first_commit_all_files_are_orphans(tmp_path: Path) -> None:
+    assert sweep_orphans(tmp_path, LakeSettings(orphan_grace_s=0)) == []
+    assert list(tmp_path.iterdir()) == []
     commit_rows(tmp_path, 1, 3, tables=["blocks"])
     (tmp_path / "_log" / "1.json").unlink()
     assert len(sweep_orphans(tmp_path, LakeSettings(orphan_grace_s=0))) == 1
-
-
-def test_no_lake_no_sweep(tmp_path: Path) -> None:
-    assert sweep_orphans(tmp_path, LakeSettings(orphan_grace_s=0)) == []
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_is_swept_while_another_writes(littered: Path) -> None:
@@ -106,10 +103,38 @@ def long(tmp_path: Path) -> Path:
 def test_replaced_files_go_sooner_than_unknown_ones(long: Path) -> None:
     unknown = long / "blocks/day=2024-01-01/1-3-00.parquet"
     unknown.write_text("x")
-    settings = LakeSettings(replaced_grace_s=0)
+    (long / "_log/3.json").write_bytes(b"\xff{")
     assert len(sweep_orphans(long, LakeSettings())) == 0
-    assert len(sweep_orphans(long, settings)) == 9
+    assert len(sweep_orphans(long, LakeSettings(replaced_grace_s=0))) == 9
     assert unknown.exists()
+
+
+def test_a_sweeper_lists_all_files_rarely(tmp_path: Path) -> None:
+    up_s, litter = 0.0, tmp_path / "blocks/day=2024-01-01/.tmp-1-aa"
+    with (
+        mock.patch("time.monotonic", side_effect=lambda: up_s),
+        mock.patch.object(orphan, "list_orphans", wraps=list_orphans) as listed,
+    ):
+        sweeper = Sweeper(tmp_path, LakeSettings(replaced_grace_s=0, orphan_grace_s=100))
+        for at in range(1, 8):
+            commit_rows(tmp_path, at, at, rows=1, tables=("blocks",), day="2024-01-01")
+            if at == 4:
+                leased = open_snapshot(tmp_path, 3)
+                litter.write_text("x")
+                os.utime(litter, (0, 0))
+            if at in (4, 6):
+                compact_lake(tmp_path, AT_ONCE)
+            up_s += 10
+            assert [sweeper.sweep_if_due(), sweeper.sweep_if_due()] == [True, False]
+        left = list_orphans(tmp_path, read_state(tmp_path))
+        assert [listed.call_count, left] == [1, [litter]]
+        assert len(list(litter.parent.glob("*.parquet"))) == 5, "two live, and three leased"
+        del leased
+        for _ in range(2):
+            up_s += 100
+            sweeper.sweep_if_due()
+        assert listed.call_count == 3
+        assert len(list(litter.parent.iterdir())) == 2
 
 
 def test_files_of_an_open_snapshot_stay(long: Path) -> None:
@@ -167,11 +192,6 @@ def test_an_interrupted_sweep_of_the_log_is_no_damage(long: Path) -> None:
         assert verify_lake(long).damage == []
     sweep_orphans(long, AT_ONCE)
     assert list_log(long)[0] == [*range(6, 11)]
-
-
-def test_a_damaged_entry_before_a_checkpoint_stops_no_sweep(long: Path) -> None:
-    (long / "_log/3.json").write_bytes(b"\xff{")
-    assert len(sweep_orphans(long, LakeSettings(replaced_grace_s=0))) == 9
 
 
 def test_a_damaged_start_is_reported(long: Path) -> None:

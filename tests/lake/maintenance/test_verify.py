@@ -1,5 +1,6 @@
 """Verify finds all kinds of damage, and none in an intact lake."""
 
+import hashlib
 import random
 from pathlib import Path
 from unittest import mock
@@ -32,9 +33,7 @@ def rewrite(lake: Path, commit: Commit) -> None:
 def test_a_sound_lake(read_lake: Path) -> None:
     steps: list[tuple[int, int]] = []
     report = verify_lake(read_lake, lambda done, total: steps.append((done, total)))
-    assert report.damage == []
-    assert report.orphans == []
-    assert report.commits == 3
+    assert (report.commits, report.damage, report.orphans) == (3, [], [])
     files = [file for at in (1, 2, 3) for file in read_commit(read_lake, at)[0].added]
     assert report.files == len(files)
     assert report.rows == sum(file.rows for file in files)
@@ -102,8 +101,6 @@ def test_a_file_committed_as_something_else(lake: Path, tmp_path: Path) -> None:
     text = tmp_path / "lake" / "blocks" / "day=2024-01-22" / "21-30-text.parquet"
     text.write_bytes(b"no parquet")
     commit = read_commit(lake, 3)[0]
-    import hashlib  # noqa: PLC0415 - for this test alone
-
     file = msgspec.structs.replace(
         commit.added[0],
         path=str(text.relative_to(lake)),
