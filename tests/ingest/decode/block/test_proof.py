@@ -94,6 +94,9 @@ def test_what_is_no_proof_of_the_block(blocks: list[RawBlock]) -> None:
         check_proof(first.proof, other.id)
     with pytest.raises(DecodeError, match="proof of another block"):
         check_proof(first.proof, msgspec.structs.replace(first.id, seqno=7))
+    renamed = first.proof.replace(first.id.root_hash, bytes(32), 1)  # the Merkle proof stays
+    with pytest.raises(DecodeError, match="it proves the block"):
+        check_proof(renamed, msgspec.structs.replace(first.id, root_hash=bytes(32)))
 
 
 FLIPS = 200
