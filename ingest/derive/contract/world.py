@@ -174,8 +174,8 @@ class World:
 
     def load_cells(self, roots: Iterable[bytes | None]) -> None:
         """Load cells with all descendants; ``find_cell`` returns the ones that were found."""
-        missing = {root for root in roots if root is not None}
-        missing -= self._places.keys() | self._absent
+        known = self._places, self._absent  # large: they are not copied
+        missing = {root for root in roots if root and root not in known[0] and root not in known[1]}
         if not missing:
             return
         cells = self.finder.find_trees(missing, _find(self.tables, STATE_CELLS))
