@@ -313,15 +313,16 @@ class Client:
 
 
 def cut(items: Iterable[T], weigh: Callable[[T], int], most: int) -> list[list[T]]:
-    """Split items into lists that weigh about ``most``."""
+    """Split items into lists that weigh at most ``most``, or are one item that weighs more."""
     parts: list[list[T]] = []
-    weight = most
+    total = 0
     for item in items:
-        if weight >= most:
+        weight = weigh(item)
+        if not parts or total + weight > most:
             parts.append([])
-            weight = 0
+            total = 0
         parts[-1].append(item)
-        weight += weigh(item)
+        total += weight
     return parts
 
 

@@ -203,7 +203,7 @@ KEPT_NORMS = 50_000
 
 
 TRACES_AT_ONCE = 4_000
-"""Approximate transactions of the traces read per query."""
+"""Most transactions of the traces read per query, unless one trace has more."""
 
 NEAR_COMMITS = 100
 """A trace that began more commits ago is read from the newest snapshot."""

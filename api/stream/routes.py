@@ -39,7 +39,7 @@ KEEP_ALIVE_S = 15.0
 """An idle client is sent its position after this long."""
 
 PIECE_BYTES = 64 << 10
-"""Approximate bytes written to a connection at once."""
+"""Most bytes of events written to a connection at once, unless one has more."""
 
 _CLOSE_TRY_AGAIN = 1013
 

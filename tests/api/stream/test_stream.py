@@ -12,6 +12,8 @@ from unittest import mock
 import httpx
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from litestar.testing import TestClient
 from websockets.sync.client import connect
 
@@ -22,7 +24,15 @@ from tests.patience import PATIENT, patient
 from tonlake.api.app import create_app
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.stream import hub
-from tonlake.api.stream.event import TYPES, Client, Cursor, Event, StreamQuery, make_subscription
+from tonlake.api.stream.event import (
+    TYPES,
+    Client,
+    Cursor,
+    Event,
+    StreamQuery,
+    cut,
+    make_subscription,
+)
 from tonlake.ingest.derive.trace import reopen_traces
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
@@ -30,6 +40,14 @@ from tonlake.lake.maintenance.undo import undo_after
 from tonlake.lake.settings import LakeSettings
 
 Shown = list[tuple[str, Any]]
+
+
+@given(st.lists(st.integers(0, 9)), st.integers(1, 9))
+def test_parts_are_no_heavier_than_asked(weights: list[int], most: int) -> None:
+    parts = cut(weights, int, most)
+    assert list(itertools.chain(*parts)) == weights
+    assert all(sum(part) <= most or len(part) == 1 for part in parts)
+    assert all(sum(part) + after[0] > most for part, after in itertools.pairwise(parts))
 
 
 def show_events(events: Iterable[Event]) -> Shown:

@@ -13,10 +13,10 @@ def test_deposit_joins_transfer_and_mint(scene: Scene) -> None:
     scene.know_wallet(WALLET, OWNER, ethena.USDE)
     scene.know_wallet(STAKED, OWNER, ethena.TSUSDE)
     taken = scene.external(OWNER).send_jettons(WALLET, POOL, POOL_WALLET, 300)
-    told = taken.send(POOL, opcode=jetton.NOTIFY)
+    notified = taken.send(POOL, opcode=jetton.NOTIFY)
     mint = Cell(jetton.MINT).uint(1, 64).address(OWNER).coins(5)
     minted = Cell(jetton.INTERNAL).uint(1, 64).coins(290)
-    told.send(ethena.TSUSDE, mint).send(STAKED, minted)
+    notified.send(ethena.TSUSDE, mint).send(STAKED, minted)
     action = scene.find("stake_deposit")
     assert action.columns == {
         "source": OWNER,

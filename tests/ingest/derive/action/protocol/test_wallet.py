@@ -27,16 +27,16 @@ def test_payment(scene: Scene, *, asked: bool) -> None:
     }
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_removal(scene: Scene, *, told: bool) -> None:
+@pytest.mark.parametrize("notified", [True, False])
+def test_removal(scene: Scene, *, notified: bool) -> None:
     removed = scene.external(WALLET).send(PLUGIN, opcode=wallet.DESTRUCT)
-    if told:
+    if notified:
         removed.send(SHOP, opcode=wallet.DESTRUCT)
     else:
         removed.abort()
     action = scene.find("unsubscribe")
     assert action.success
-    assert action.columns["destination"] == (SHOP if told else None)
+    assert action.columns["destination"] == (SHOP if notified else None)
     assert action.columns["destination_secondary"] == PLUGIN
 
 
