@@ -20,7 +20,7 @@ class IngestSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )
     mc_blocks_per_chunk: Annotated[Positive, "Most masterchain blocks decoded as one chunk"] = 64
     cached_rows: Annotated[
-        Positive, "State cells, and account states, kept in memory between commits"
+        Positive, "State cells, and account states, kept in memory between commits; half a KiB each"
     ] = 100_000
     block_proofs: Annotated[
         bool, "Keep the proofs and signatures that a node has of its blocks"

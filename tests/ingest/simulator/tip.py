@@ -3,10 +3,11 @@
 ``python -m tests.ingest.simulator.tip FOLDER --blocks 200000 --shards 4 --kills 50 --rollbacks 20``
 
 The chain has no pauses, so minutes of a fast network pass in seconds; the times that files and log
-entries wait are as much shorter. The follower runs in a process and its maintenance beside it, as
-always; at random moments one of them or both are killed, or the node goes back and grows other
-blocks. Figures are printed as JSON for each tenth of the run; the exit code is 1 if the last one is
-out of bounds, or the rows are not those of one bulk ingest.
+entries wait are as much shorter, and the caches as much smaller, so that they are soon full. The
+follower runs in a process and its maintenance beside it, as always; at random moments one of them
+or both are killed, or the node goes back and grows other blocks. Figures are printed as JSON for
+each tenth of the run; the exit code is 1 if the last one is out of bounds, or the rows are not
+those of one bulk ingest.
 """
 
 import argparse
@@ -39,6 +40,7 @@ from tonlake.lake.log.state import LogReader
 from tonlake.lake.maintenance.verify import verify_lake
 
 MAX_FILES, MAX_ENTRIES, MAX_OPEN_MS, MAX_STATUS_MS, MAX_GROWTH = 6_000, 3_000, 300, 2_000, 1.1
+CACHED_ROWS = 2_000
 PARTS = 10
 SLICE_MC_BLOCKS = 2_000
 LAKE = {"replaced_grace_s": 2, "log_age_s": 2}
@@ -66,7 +68,7 @@ def beside_s() -> float:
 def follow(calls: Connection, db_dir: Path, lake: Path) -> None:
     """Run a follower: for each block of the node, follow until it is in the lake."""
     notes: list[str] = []
-    settings = compose(lake=LAKE, follow={"shorter_ms": 0})
+    settings = compose(lake=LAKE, follow={"shorter_ms": 0}, ingest={"cached_rows": CACHED_ROWS})
     follower = Follower(lambda: open_node(db_dir), lake, settings, notify=notes.append)
     log = LogReader(lake)
     with closing(follower):
@@ -193,6 +195,7 @@ def judge(parts: list[Figures]) -> list[str]:
         "open_ms": MAX_OPEN_MS,
         "status_ms": MAX_STATUS_MS,
         "cpu_ms_a_block": MAX_GROWTH * parts[1]["cpu_ms_a_block"],
+        "follower_mib": MAX_GROWTH * parts[1]["follower_mib"],
     }
     return [
         f"{name}: {last[name]:.1f}, limit {limit:.1f}"
