@@ -313,16 +313,27 @@ def _add_phases(source: _Source, columns: Columns) -> None:
 
 
 def _make_bags(columns: Columns, messages: pa.Table) -> list[bytes]:
-    """Return what makes up the size of a transaction's bag: hashes, addresses and bodies."""
-    names = ("account", "prev_trans_hash", "account_state_hash_before", "account_state_hash_after")
-    every = zip(*(columns[name] for name in (*names, "action_list_hash")), strict=True)
-    bags = {
-        tx_hash: [_BODY_HEAD, *row] for tx_hash, row in zip(columns["hash"], every, strict=True)
-    }
-    names = ("tx_hash", "source", "destination", "body")
-    for tx_hash, *parts in zip(*(messages[name].to_pylist() for name in names), strict=True):
+    """Return what makes up the size of a transaction's bag: hashes, addresses and bodies.
+
+    They begin at the bits of a byte where those of a genuine bag usually do.
+    """
+    bits = {"account": 4, "prev_trans_hash": 4, "action_list_hash": 7}
+    names = (*bits, "account_state_hash_before", "account_state_hash_after")
+    moved = (_begin_at(columns[name], bits.get(name, 0)) for name in names)
+    every = zip(columns["hash"], zip(*moved, strict=True), strict=True)
+    bags = {tx_hash: [_BODY_HEAD, *row] for tx_hash, row in every}
+    bits = {"source": 7, "destination": 2, "body": 0}
+    moved = (_begin_at(messages[name].to_pylist(), bit) for name, bit in bits.items())
+    for tx_hash, *parts in zip(messages["tx_hash"].to_pylist(), *moved, strict=True):
         bags[tx_hash] += [part for part in parts if part is not None]
     return [b"".join(parts) for parts in bags.values()]
+
+
+def _begin_at(values: list[Any], bit: int) -> list[Any]:
+    return [
+        (int.from_bytes(value) << 8 - bit).to_bytes(len(value) + 1) if value and bit else value
+        for value in values
+    ]
 
 
 def make_blocks(source: _Source, mc_seqnos: list[int]) -> pa.Table:

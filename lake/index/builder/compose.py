@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate, chain, groupby, pairwise
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -35,10 +35,14 @@ from tonlake.lake.index.segment.declared import (
 )
 from tonlake.lake.index.segment.file import SegmentWriter
 from tonlake.lake.index.segment.rows import (
+    AT_ONCE,
     HASHES,
+    OF_BAG,
+    OF_BAG_MESSAGE,
     Pool,
     encode_rows,
     list_columns,
+    list_known,
     write_bags,
     write_rows,
 )
@@ -113,9 +117,6 @@ def _cut(rows: pa.Table, column: str, mc_range: Range) -> pa.Table:
         return rows
     return rows.filter(pc.and_(pc.greater_equal(seqnos, first), pc.less_equal(seqnos, last)))
 
-
-AT_ONCE = 4_096
-"""Rows that are Python objects at a time."""
 
 _ARROW = {"q": pa.int64(), "I": pa.uint32(), "i": pa.int32()}
 _SPECIAL = frozenset({TRANSACTIONS.name, MESSAGES.name, ACCOUNT_STATES.name, ACTION_ACCOUNTS.name})
@@ -236,7 +237,7 @@ class _Composer:
         rows, messages = rows.select(_OF_ROWS), messages.select(_OF_MESSAGES)
         accounts = self._add_accounts(numbered[0], numbered[2], numbered[3])
         self._writer.add("transactions.account", accounts[0])
-        self._add_bags(bags, order, numbered[0]["account_state_hash_after"], accounts[0])
+        self._add_bags(bags, order.to_numpy(), numbered, accounts[0])
         del bags
         newest = _find_ends(accounts[1])
         held = states.take(newest)
@@ -258,13 +259,36 @@ class _Composer:
         return count
 
     def _add_bags(
-        self, bags: pa.Array, order: pa.Array, states: pa.ChunkedArray, accounts: pa.Array
+        self, bags: pa.Array, order: _Numbers, numbered: Sequence[pa.Table], accounts: pa.Array
     ) -> None:
         """Add bags, at places ``order``, by account, and the numbers of the state hashes after."""
-        self._writer.add("transactions.state", pc.cast(states, pa.uint32()))
-        rows = pc.sort_indices(accounts)
-        known = (self._pool.values.take(rows), self._pool.values.take(states.take(rows)))
-        write_bags(self._writer, bags, order.take(rows), known, packed=self._packed)
+        rows, messages = numbered[:2]
+        states = pc.cast(rows["account_state_hash_after"], pa.uint32())
+        self._writer.add("transactions.state", states)
+        at = pc.sort_indices(accounts).to_numpy()
+        know = partial(self._know, rows, messages)
+        write_bags(self._writer, bags, order[at], at, know, packed=self._packed)
+
+    def _know(self, rows: pa.Table, messages: pa.Table, at: _Numbers) -> Iterator[list[bytes]]:
+        """Yield what the bags of rows at some places are likely to have."""
+        owners = messages["row"].to_numpy()
+        starts, ends = owners.searchsorted(at), owners.searchsorted(at, "right")
+        lines = np.array([*chain.from_iterable(map(range, starts, ends))], np.int64)
+        own = self._list_values(rows, at, OF_BAG)
+        others = self._list_values(messages, lines, OF_BAG_MESSAGE)
+        return list_known(own, others, (ends - starts).tolist())
+
+    def _list_values(
+        self, rows: pa.Table, at: _Numbers, names: Iterable[tuple[str, int]]
+    ) -> dict[str, list[bytes | None]]:
+        """Return columns of rows at some places, whose 32-byte values are numbers."""
+        places, found = pa.array(at), dict[str, list[bytes | None]]()
+        for name in dict(names):
+            values = rows[name].take(places)
+            if values.type == pa.int32():
+                values = self._pool.values.take(values)
+            found[name] = values.to_pylist()
+        return found
 
     def _add_accounts(self, *tables: pa.Table) -> list[pa.Array]:
         """Add the accounts of tables with numbers; return the number of each row's account.

@@ -3,18 +3,22 @@
 The frames of a segment share one trained dictionary, and have no magic number; a segment too small
 to train one, or in memory, has no frames. Values of 32 bytes are numbers of the segment's ``hash``,
 which has each once: the hash of the transaction in each row, then all others. Amounts of more than
-63 bits are text. Bags of cells of transactions are in frames of their own, many in each.
+63 bits are text. Bags of cells of transactions are in frames of their own, many in each, without
+most of what the rows have.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice, repeat
 from threading import Lock
 from typing import Any
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import zstandard
 
-from tonlake.lake.file.rows import item_bytes, list_values
+from tonlake.lake.file.rows import list_values
 from tonlake.lake.index.segment.file import HASH_BYTES, SegmentFile, SegmentWriter
 from tonlake.lake.schema import TABLES
 
@@ -37,6 +41,12 @@ _MIN_BYTES = 1 << 20
 """Rows of fewer bytes are stored as they are: a dictionary would not pay."""
 
 _MAX_INT = (1 << 63) - 1
+
+AT_ONCE = 4_096
+"""Rows that are Python objects at a time."""
+
+_Numbers = npt.NDArray[np.int64]
+_BITS, _NO_HASH = 8, bytes(HASH_BYTES)
 
 _encode = msgspec.msgpack.Encoder().encode
 decode = msgspec.msgpack.Decoder(list[Any]).decode
@@ -198,6 +208,11 @@ class SegmentRows:
         start = self.hashes + number * HASH_BYTES
         return self.data[start : start + HASH_BYTES]
 
+    def list_values(self, rows: Iterable[list[Any]], at: int) -> list[Any]:
+        """Return a column of rows, with values in place of the numbers of 32-byte values."""
+        column, hash_of = [values[at] for values in rows], self.hash_of
+        return [hash_of(each) if type(each) is int else each for each in column]
+
     def read(self, ends: memoryview, start: int, rows: Iterable[int]) -> Iterator[list[Any]]:
         """Yield rows as they were encoded; they begin at ``start``, with offsets ``ends``."""
         data = self.data
@@ -231,78 +246,92 @@ def places_of(table: str, names: Sequence[str], *types: str) -> tuple[int, ...]:
 
 BAGS, BAG_DICTIONARY = "transactions.bags", "transactions.bags.dictionary"
 
-TOGETHER = 32
-"""Bags in a frame, measured on a genuine network: 102 bytes a bag; of 16, 108 bytes; of 64, 98."""
+TOGETHER = 16
+"""Bags in a frame, measured on a genuine network: 85 bytes a bag; of 32, 81 bytes, and half as
+much time again to open a page of ten."""
 
 _BAG_LEVEL = 1
 """Level 3 takes 2 % fewer bytes and half as much time again."""
 
 _BAG_SAMPLES, _BAG_DICTIONARY_BYTES = 500, 1 << 16
 
-_Known = tuple[bytes, bytes]
-"""The hashes of a transaction and of the state after it."""
+OF_BAG = (
+    *(("account_state_hash_before", 0), ("account_state_hash_after", 0), ("prev_trans_hash", 4)),
+    *(("action_list_hash", 7), ("action_list_hash", 3)),
+)
+OF_BAG_MESSAGE = (("source", 7), ("destination", 2), ("body", 0))
+"""What bags have of a transaction, and of each of its messages: columns, each with the bit of a
+byte at which its values usually begin."""
+
+_ONE_CELL, _ONE_CELL_BYTES = bytes.fromhex("b5ee9c7201010101"), 13
+"""The beginning of a bag of one cell, and the length of all that precedes its data."""
+
+_Columns = Mapping[str, Sequence[bytes | None]]
 
 _Stripped = tuple[bytes, list[int]] | None
 _decode_bags = msgspec.msgpack.Decoder(list[_Stripped]).decode
 
 
+def list_known(rows: _Columns, messages: _Columns, counts: Iterable[int]) -> Iterator[list[bytes]]:
+    """Yield what the bag of each row is likely to have of it, and of its number of messages."""
+    of_rows = zip(*(_move(rows[name], bit) for name, bit in OF_BAG), strict=True)
+    of_messages = zip(*(_move(messages[name], bit) for name, bit in OF_BAG_MESSAGE), strict=True)
+    for known, count in zip(of_rows, counts, strict=True):
+        yield [*known, *chain.from_iterable(islice(of_messages, count))]
+
+
+def _move(values: Sequence[bytes | None], bit: int) -> list[bytes]:
+    """Return the whole bytes of values that begin at a bit of a byte; of bodies, the data."""
+    if not bit:
+        return [
+            value[_ONE_CELL_BYTES:] if value.startswith(_ONE_CELL) else value
+            for value in (each or b"" for each in values)
+        ]
+    data = b"".join([value or _NO_HASH for value in values])
+    moved = (int.from_bytes(data) << _BITS - bit).to_bytes(len(data) + 1)
+    return [moved[at + 1 : at + HASH_BYTES] for at in range(0, len(data), HASH_BYTES)]
+
+
 def write_bags(
     writer: SegmentWriter,
     bags: pa.Array,
-    places: pa.Array,
-    known: Sequence[pa.Array],
+    places: _Numbers,
+    rows: _Numbers,
+    know: Callable[[_Numbers], Iterable[list[bytes]]],
     *,
     packed: bool,
 ) -> None:
-    """Write bags at places, which are in the order of accounts, as frames of MessagePack arrays.
+    """Write bags at places, of rows in the order of accounts, as frames of MessagePack arrays.
 
-    Neighbours share addresses and shapes, and a page of an account's history is in few frames.
-    ``known`` are, in the same order, the hashes of the transactions and of the states after them:
-    what bags have of these is left out. None is a bag that an earlier version did not store.
+    Neighbours share addresses and shapes, and a page of an account's history is in few frames. What
+    ``know`` returns of rows is left out of their bags if they are packed. None is a bag that an
+    earlier version did not store.
     """
-    hashes, states = map(item_bytes, known)
 
-    def encode(start: int, count: int) -> bytes:
-        held = bags.take(places.slice(start, count)).to_pylist()
-        first = max(start - 1, 0)
-        span = slice(first * HASH_BYTES, (start + count) * HASH_BYTES)
-        own = list(zip(_cut(hashes[span]), _cut(states[span]), strict=True))
-        return _encode(
-            list(map(_strip, held, own[start - first :], own if start else [own[0], *own]))
-        )
+    def strip(span: slice) -> list[_Stripped]:
+        held = bags.take(pa.array(places[span])).to_pylist()
+        return list(map(_strip, held, know(rows[span]) if packed else repeat([])))
 
     dictionary = b""
     if packed:
-        step = 1 + len(places) // _BAG_SAMPLES
-        samples = [encode(start, 1) for start in range(0, len(places), step)]
+        step = 1 + len(rows) // _BAG_SAMPLES
+        samples = [_encode([each]) for each in strip(slice(None, None, step))]
         dictionary = _train(samples, sum(map(len, samples)) * step, _BAG_DICTIONARY_BYTES)
-    pack = _make_pack(dictionary, _BAG_LEVEL)
-    frames = [pack(encode(start, TOGETHER)) for start in range(0, len(places), TOGETHER)]
+    pack, frames = _make_pack(dictionary, _BAG_LEVEL), list[bytes]()
+    for start in range(0, len(rows), AT_ONCE):
+        stripped = strip(slice(start, start + AT_ONCE))
+        parts = (stripped[at : at + TOGETHER] for at in range(0, len(stripped), TOGETHER))
+        frames += map(pack, map(_encode, parts))
     writer.add(BAG_DICTIONARY, pa.array(dictionary, pa.uint8()))
     writer.add(BAGS, pa.array(frames, pa.binary()))
 
 
-def _cut(values: memoryview) -> list[bytes]:
-    """Return 32-byte values."""
-    data = bytes(values)
-    return [data[at : at + HASH_BYTES] for at in range(0, len(data), HASH_BYTES)]
-
-
-def _list_known(own: _Known, previous: _Known) -> tuple[bytes, ...]:
-    """Return what a bag is likely to have: its states, and the hash of the previous transaction.
-
-    That is four bits further on in a bag: its first and last four bits are left.
-    """
-    moved = (int.from_bytes(previous[0]) << 4).to_bytes(HASH_BYTES + 1)[1:HASH_BYTES]
-    return own[1], previous[1], moved, previous[0]
-
-
-def _strip(bag: bytes | None, own: _Known, previous: _Known) -> _Stripped:
+def _strip(bag: bytes | None, known: list[bytes]) -> _Stripped:
     """Return a bag without what is known, and where each was; -1: nowhere."""
     if bag is None:
         return None
     places = []
-    for value in _list_known(own, previous):
+    for value in known:
         at = bag.find(value)
         places.append(at)
         if at >= 0:
@@ -313,32 +342,27 @@ def _strip(bag: bytes | None, own: _Known, previous: _Known) -> _Stripped:
 class SegmentBags:
     """The bags of an open segment, by their places in the order of accounts."""
 
-    def __init__(self, file: SegmentFile, rows: SegmentRows, states: memoryview) -> None:
-        """Take the arrays of an open segment; ``states`` are the numbers of the states after."""
+    def __init__(self, file: SegmentFile) -> None:
+        """Take the arrays of an open segment."""
         self._data, (self._ends, self._start) = file.data, file.rows(BAGS)
-        self._hash_of, self._states = rows.hash_of, states
-        self._order = file.numbers("account.transaction")
         self._frames = _Frames(bytes(file.numbers(BAG_DICTIONARY)))
 
-    def read(self, places: Sequence[int]) -> list[bytes | None]:
-        """Return the bags at some places, in the same order."""
+    def read(self, places: Sequence[int], known: Iterable[list[bytes]]) -> list[bytes | None]:
+        """Return the bags at some places, in the same order, given what was left out of them."""
         numbers = list({place // TOGETHER for place in places})
         ends = [(self._start + self._ends[at], self._start + self._ends[at + 1]) for at in numbers]
         packed = [self._data[start:end] for start, end in ends]
         frames = dict(zip(numbers, map(_decode_bags, self._frames.unpack(packed)), strict=True))
-        return [self._complete(frames[at // TOGETHER][at % TOGETHER], at) for at in places]
+        stripped = (frames[at // TOGETHER][at % TOGETHER] for at in places)
+        return list(map(_complete, stripped, known))
 
-    def _complete(self, stripped: _Stripped, place: int) -> bytes | None:
-        """Return a bag from what was left of it."""
-        if stripped is None:
-            return None
-        bag, places = stripped
-        known = _list_known(self._know(place), self._know(max(place - 1, 0)))
-        for value, at in zip(reversed(known), reversed(places), strict=True):
-            if at >= 0:
-                bag = bag[:at] + value + bag[at:]
-        return bag
 
-    def _know(self, place: int) -> _Known:
-        row = self._order[place]
-        return self._hash_of(row), self._hash_of(self._states[row])
+def _complete(stripped: _Stripped, known: list[bytes]) -> bytes | None:
+    """Return a bag from what was left of it."""
+    if stripped is None:
+        return None
+    bag, places = stripped
+    for value, at in zip(reversed(known), reversed(places), strict=False):
+        if at >= 0:
+            bag = bag[:at] + value + bag[at:]
+    return bag

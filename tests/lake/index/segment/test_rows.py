@@ -1,9 +1,12 @@
 """Rows and keys of a segment are read as they were written."""
 
 import io
+import random
+from collections.abc import Iterable
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -27,29 +30,56 @@ def close(writer: SegmentWriter) -> SegmentFile:
     return file
 
 
-PARTS = st.lists(st.tuples(st.integers(0, 2), st.sampled_from((0, 4))), min_size=1, max_size=5)
+ONE_CELL = bytes.fromhex("b5ee9c7201010101002200004000")[:13]
+PARTS = st.lists(st.tuples(st.booleans(), st.integers(0, 40), st.integers(0, 7)), max_size=5)
+
+
+def begin_at(value: bytes, bit: int) -> bytes:
+    return (int.from_bytes(value) << 8 - bit).to_bytes(len(value) + 1)
+
+
+def list_known(numbers: Iterable[int]) -> list[list[bytes]]:
+    hashes: list[bytes | None] = [bytes((number,)) * 32 for number in numbers]
+    rows = dict.fromkeys(dict(module.OF_BAG), hashes) | {"prev_trans_hash": [None] * len(hashes)}
+    ends = dict.fromkeys(dict(module.OF_BAG_MESSAGE), hashes)
+    ends["body"] = [ONE_CELL + (each or b"") for each in hashes]
+    return list(module.list_known(rows, ends, [1] * len(hashes)))
 
 
 @given(st.lists(st.none() | PARTS, max_size=3 * module.TOGETHER), st.booleans())
 def test_bags_are_read_as_they_were_written(drawn: list[Any], packed: bool) -> None:  # noqa: FBT001
-    rows = range(len(drawn))
-    hashes = [(row % 9).to_bytes(4) * 8 for row in rows]
-    moved = [{by: (int.from_bytes(each) << by).to_bytes(33) for by in (0, 4)} for each in hashes]
-    bags = [p and b"".join(moved[max(at - n, 0)][by] for n, by in p) for at, p in enumerate(drawn)]
-    writer, values = SegmentWriter(), pa.array(hashes, HASH)
-    numbers = dict.fromkeys(("account.transaction", "transactions.state"), pa.array(rows, "u4"))
-    writer.arrays |= numbers | {"hash": values, "dictionary": pa.array([], pa.uint8())}
+    numbers = np.arange(len(drawn))
+    bags = [
+        None
+        if parts is None
+        else b"".join(begin_at(bytes((at if own else n,)) * 32, bit) for own, n, bit in parts)
+        for at, parts in enumerate(drawn)
+    ]
+    places = np.random.default_rng(1).permutation(numbers)
+    stored = pa.array([bags[at] for at in np.argsort(places)], pa.large_binary())
+    writer = SegmentWriter()
     with mock.patch.object(module, "_MIN_BYTES", 1_000):
         module.write_bags(
-            writer,
-            pa.array(bags, pa.large_binary()),
-            pa.array(rows),
-            (values, values),
-            packed=packed,
+            writer, stored, places, numbers, lambda at: list_known(at.tolist()), packed=packed
         )
-    file = close(writer)
-    held = module.SegmentBags(file, module.SegmentRows(file), file.numbers("transactions.state"))
-    assert held.read([*rows, *rows[::-1]]) == bags + bags[::-1]
+    held, rows = module.SegmentBags(close(writer)), numbers.tolist()
+    asked = [*rows, *rows[::-1]]
+    assert held.read(asked, list_known(asked)) == bags + bags[::-1]
+
+
+@pytest.mark.parametrize("bit", [0, 2, 3, 4, 7])
+def test_what_a_row_has_of_a_bag_is_left_out(bit: int) -> None:
+    value = random.Random(bit).randbytes(32)  # noqa: S311 - the same value each time
+    columns = (
+        {name: [value] for name, _ in names} for names in (module.OF_BAG, module.OF_BAG_MESSAGE)
+    )
+    (known,) = module.list_known(next(columns), next(columns), [1])
+    writer = SegmentWriter()
+    bags, first = pa.array([begin_at(value, bit)], pa.large_binary()), np.arange(1)
+    module.write_bags(writer, bags, first, first, lambda _rows: [known], packed=True)
+    (frame,) = writer.arrays[module.BAGS].to_pylist()
+    assert len(frame) < len(value)
+    assert module.SegmentBags(close(writer)).read([0], [known]) == bags.to_pylist()
 
 
 @given(
