@@ -381,10 +381,11 @@ class _Composer:
         columns = {
             name: np.where(rows_of < 0, 0, owners[rows_of] + 1) for name, rows_of in ends.items()
         }
-        columns["place"] = (np.arange(len(owners)) - np.searchsorted(owners, owners))[kept]
+        places = (np.arange(len(owners)) - np.searchsorted(owners, owners))[kept]
+        columns["place"] = np.minimum(places, _LAST_PLACE)
         columns["hash"] = hashes[kept]
         for name, values in columns.items():
-            kind = pa.uint16() if name == "place" else pa.uint32()
+            kind = pa.uint8() if name == "place" else pa.uint32()
             self._writer.add(f"messages.{name}", pc.cast(pa.array(values), kind))
 
     def _rank(self, states: pa.Table, accounts: pa.Array) -> None:
@@ -440,6 +441,9 @@ _CONTENT_AT = MESSAGE_COLUMNS.index("msg_index") + 1
 
 _APART = frozenset({"hash", "boc"})
 """Columns that are not sorted with the others."""
+
+_LAST_PLACE = 255
+"""Stands for further places of messages: they are looked for from the first one on."""
 
 _OF_ROWS = ["hash", "mc_seqno", "lt", "now", "aborted"]
 _OF_MESSAGES = ["direction", *MESSAGES.hashes, *MESSAGES.keys, *MESSAGES.numbers]
