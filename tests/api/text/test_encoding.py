@@ -2,12 +2,16 @@
 
 import base64
 import binascii
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pytoniq_core import Address as OracleAddress
 
+import tonlake
 from tonlake.api.errors import AddressInvalid
 from tonlake.api.text import encoding
 from tonlake.api.text.encoding import (
@@ -64,6 +68,25 @@ def test_friendly_form_may_mix_alphabets(workchain: int, account: bytes, plain: 
     mixed = "".join(one if use else two for use, one, two in zip(plain, text, other, strict=True))
     assert parse_address(mixed) == address
     assert normalize_address(mixed) == str(address)
+
+
+def test_every_door_takes_a_reported_address_and_siblings(
+    client: Any, demo_lake: Path, shared: Path
+) -> None:
+    folder = shared / "data" / "reports" / "01-mixed-address"
+    cases = [[(folder / f"{name}.txt").read_text().strip() for name in ("address", "expected")]]
+    for workchain, part in ((-1, b"\xfb\xef\xbe\xff"), (0, b"\xff" * 4), (0, b"\xfe\xfb" * 2)):
+        sdk = OracleAddress((workchain, part * 8))
+        start, end = (sdk.to_str(is_url_safe=is_safe) for is_safe in (True, False))
+        cases.append([start[:24] + end[24:], f"{workchain}:{part.hex().upper() * 8}"])
+    for text, raw in cases:
+        found = client.get("/api/v2/detectAddress", params={"address": text}).json()["result"]
+        assert found["raw_form"].upper() == raw
+        [book] = client.get("/api/v3/addressBook", params={"address": text}).json().values()
+        assert OracleAddress(book["user_friendly"]).hash_part.hex().upper() == raw[-64:]
+        shown = client.get("/search", params={"q": text}, follow_redirects=False)
+        assert unquote(shown.headers["location"]) == f"/account/{raw}"
+        assert tonlake.open(demo_lake).account(text).raw == raw
 
 
 @given(BYTE_WORKCHAINS, IDS, st.integers(0, 287))

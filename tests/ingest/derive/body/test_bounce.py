@@ -1,6 +1,7 @@
 """Bounced bodies in both forms: TEP-503 since global version 12, and the one before."""
 
 import base64
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from pytoniq_core import Cell, begin_cell
 
 from tests.ingest.derive.body.encode import show_bag
 from tonlake.api.v3.route.balance import read_jettons
+from tonlake.ingest.command.action import classify_recording
 
 TRANSFER, INTERNAL, BURN_NOTE, EXCESS = 0x0F8A7EA5, 0x178D4519, 0x7BDD97DE, 0xD53276DB
 AMOUNT = 5_000_000
@@ -72,3 +74,34 @@ def test_reported_bodies(shared: Path) -> None:
     assert name == "new_bounce"
     assert value["original_body"]["amount"]["value"] == str(AMOUNT)
     assert value["exit_code"] == "48"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "exit_code"),
+    [
+        ("f8a7ea5", "jetton_transfer", 706),
+        ("5fcc3d14", "nft_transfer", 401),
+        ("595f07bc", "jetton_burn", 706),
+    ],
+)
+def test_reported_traces_have_the_actions_of_the_other_form(
+    shared: Path, tmp_path: Path, name: str, kind: str, exit_code: int
+) -> None:
+    path = shared / "data" / "reports" / "03-bounce-tep503" / f"trace_{name}.jsonl"
+    recorded = json.loads(path.read_text())
+    body = recorded["transactions"][2]["in_msg"]["body_boc"]
+    value = show_bag(base64.b64decode(body))[1]
+    assert (value["@type"], value["original_body"]["@type"]) == ("new_bounce", kind)
+    assert value["exit_code"] == str(exit_code)
+    original = Cell.one_from_boc(body).refs[0].bits[:256]
+    old = begin_cell().store_uint(0xFFFFFFFF, 32).store_bits(original).end_cell().to_boc()
+    for transaction in recorded["transactions"]:
+        for each in (transaction["in_msg"], *transaction["out_msgs"]):
+            if each["body_boc"] == body:
+                each |= {"body_boc": base64.b64encode(old).decode(), "opcode": -1}
+    (tmp_path / "old.jsonl").write_text(json.dumps(recorded))
+    forms = [json.loads(*classify_recording(each)) for each in (path, tmp_path / "old.jsonl")]
+    (first, bounced), (old_first, old_bounced) = (form["actions"] for form in forms)
+    assert (first, first["success"]) == (old_first, False)
+    why = {"bounced_by_phase": 1, "exit_code": exit_code}
+    assert bounced == {**old_bounced, "opcode": 0xFFFFFFFE, "extra": why}
