@@ -13,7 +13,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.body.codec import Work
-from tonlake.ingest.derive.body.record import EMPTY_CELL, OPCODE_BITS, decode_layout
+from tonlake.ingest.derive.body.record import EMPTY_CELL, OPCODE_BITS, decode_payload
 from tonlake.ingest.derive.body.scheme import MIN_HASHED, load_scheme
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
 
@@ -92,8 +92,10 @@ def _decode(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:
     text = None
     try:
         if opcode is not None:
-            found = decode_layout(tree, cell, *source.bits(), 0, work)
+            work.place += 1  # the body is none of the payloads inside it
+            found = decode_payload(tree, cell, *source.bits(), 0, work)
             text = found and found[0]
+            work.place -= 1
         for type_name in (SIGNED, WALLET) if external_in else (SIGNED,):
             text = text or _decode_signed(type_name, source, work)
         text = text and work.assemble(text)

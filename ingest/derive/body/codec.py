@@ -10,9 +10,8 @@ from __future__ import annotations
 from binascii import b2a_base64
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
-
-import msgspec
 
 from tonlake.ingest.decode.cell.build import Rest, serialize_rests
 from tonlake.ingest.decode.cell.slice import CellSlice
@@ -113,7 +112,11 @@ class Work:
     def _add(self, parts: list[str], texts: list[str]) -> None:
         texts.append(parts[0])
         for place, after in zip(parts[1::2], parts[2::2], strict=True):
-            self._add(self._aside[int(place)][0], texts)
+            inner = self._aside[int(place)][0]
+            if len(inner) == 1:
+                texts += inner[0], after
+                continue
+            self._add(inner, texts)
             texts.append(after)
 
     def repeat(self, text: str) -> str:
@@ -437,7 +440,7 @@ class CommentText(Codec):
             function.add(f"{name} = f'{function.call(self.load)}'")
         with function.block("else:"):
             data = '(value & (1 << left) - 1).to_bytes(left >> 3, "big")'
-            text = f"{function.name(write_text)}({function.name(read_utf8)}({data}))"
+            text = f"{function.name(write_text)}({data}.decode())"
             function.add(f"{name}, left = {text}, 0")
         return f"{{{name}}}"
 
@@ -499,6 +502,5 @@ def read_utf8(data: bytes | bytearray) -> str:
         raise BodyError("invalid UTF-8 text") from error
 
 
-def write_text(text: str) -> str:
-    """Return text as JSON."""
-    return msgspec.json.encode(text).decode()
+write_text: Callable[[str], str] = encode_basestring
+"""Returns text as JSON."""

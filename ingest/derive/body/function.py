@@ -95,7 +95,7 @@ def explain(error: Exception, cell: int, left: int, refs_left: int) -> Exception
     """
     if left < 0 or (refs_left <= 0 and isinstance(error, IndexError)):
         return CellUnderflow(f"cell {cell} ends before its value")
-    return error
+    return BodyError("invalid UTF-8 text") if isinstance(error, UnicodeDecodeError) else error
 
 
 def refuse_rest(cell: int) -> None:

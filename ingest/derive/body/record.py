@@ -259,7 +259,7 @@ class Union(Codec):
         function.add("left, ref = 0, len(links)")
         return function.finish_cell("items")
 
-    def _decode_list(self, tree: CellTree, item: list[Any], work: Work) -> str:
+    def _decode_list(self, tree: CellTree, item: Sequence[Any], work: Work) -> str:
         """Read all items of a list, after its first one."""
         before: list[str] = []
         after: list[str] = []
@@ -274,17 +274,17 @@ class Union(Codec):
             work.visit()
             start, following, end = self._read_item(tree, following, work)
 
-    def _read_item(self, tree: CellTree, cell: int, work: Work) -> list[Any]:
+    def _read_item(self, tree: CellTree, cell: int, work: Work) -> Sequence[Any]:
         """Read an item that fills a cell; most lists have one constructor of its size."""
         value, bits = read_bits(tree.cells[cell])
         refs = len(tree.links[cell])
         trials, exact = self._orders.get((bits, refs), ([], 0))
-        found: list[Any]
         if exact == 1:
-            *found, left, ref = trials[0].record.read_item(tree, cell, value, bits, 0, work)
+            read = trials[0].record.read_item
+            start, following, end, left, ref = read(tree, cell, value, bits, 0, work)
             if left or ref < refs:
                 refuse_rest(cell)
-            return found
+            return start, following, end
         item = CellSlice(tree, cell)
         found = self._read(item, work, as_item=True, is_whole=True)
         check_end(item)
@@ -349,27 +349,37 @@ def _refuse() -> NoReturn:
     raise BodyError("no constructor of the type fits")
 
 
-def decode_layout(
+def decode_payload(
     tree: CellTree, cell: int, value: int, bits: int, ref: int, work: Work
 ) -> tuple[str, int, int] | None:
     """Return the object of the first layout that fits, and the bits and references after it.
 
-    The body begins ``bits`` before the end of a cell, with an opcode. Data after the layout are
-    ignored, as in TON Center, unless the layout must be whole, or they have more bits than what it
-    reads, and it reads no reference: then the opcode is that of another layout. Raises BodyLimit if
-    decoding takes more work than is allowed.
+    The body or payload begins ``bits`` before the end of a cell, with an opcode. Data after the
+    layout are ignored, as in TON Center, unless the layout must be whole, or they have more bits
+    than what it reads, and it reads no reference: then the opcode is that of another layout. None
+    within deeper payloads and above limits, too, except those on text, which raise BodyLimit.
     """
-    for record in work.layouts.get(value >> bits - OPCODE_BITS & _OPCODE_MASK, ()):
-        try:
-            found = record.read_at(tree, cell, value, bits - OPCODE_BITS, ref, work)
-        except (BocError, BodyError):
-            continue
-        _text, left, after = found
-        if record.is_whole and (left or after < len(tree.links[cell])):
-            continue
-        if left <= bits - left or after > ref:
-            return found
-        work.is_mostly_unread = True
+    place = work.place
+    if bits < OPCODE_BITS or not place & _PAYLOADS_MASK:
+        return None
+    work.place = place - 1
+    try:
+        for record in work.layouts.get(value >> bits - OPCODE_BITS & _OPCODE_MASK, ()):
+            try:
+                found = record.read_at(tree, cell, value, bits - OPCODE_BITS, ref, work)
+            except (BocError, BodyError):
+                continue
+            _text, left, after = found
+            if record.is_whole and (left or after < len(tree.links[cell])):
+                continue
+            if left <= bits - left or after > ref:
+                return found
+            work.is_mostly_unread = True
+    except BodyLimit:
+        if work.text_left < 0 or work.raw_left < 0:
+            raise
+    finally:
+        work.place = place
     return None
 
 
@@ -391,7 +401,7 @@ class Rest(Codec):
         refs = len(source.tree.links[source.cell])
         if not bits and ref == refs:
             return EMPTY_CELL
-        found = _decode_payload(source.tree, source.cell, source.value, bits, ref, work)
+        found = decode_payload(source.tree, source.cell, source.value, bits, ref, work)
         text = _show_rest(source, work) if found is None else found[0]
         source.bits_left, source.ref = 0, refs
         return text
@@ -401,7 +411,7 @@ class Rest(Codec):
         """What reads a payload, or shows it raw."""
         function = Function()
         show = f"{function.name(_show_raw)}(tree, cell, work)"
-        decode = f"{function.name(_decode_payload)}(tree, cell, value, left, 0, work)"
+        decode = f"{function.name(decode_payload)}(tree, cell, value, left, 0, work)"
         function.add(f"found = {decode}", f"text = found[0] if found else {show}")
         function.add("left, ref = 0, len(links)")
         is_raw = f"head[1] < {_LEAST_SIZE} or head[0] & {_EXOTIC_BIT}"
@@ -433,24 +443,6 @@ class End(Codec):
         del work
         check_end(source)
         return EMPTY_CELL
-
-
-def _decode_payload(
-    tree: CellTree, cell: int, value: int, bits: int, ref: int, work: Work
-) -> tuple[str, int, int] | None:
-    """Return what ``decode_layout`` does; None within deeper payloads and above limits, too."""
-    place = work.place
-    if bits < OPCODE_BITS or not place & _PAYLOADS_MASK:
-        return None
-    work.place = place - 1
-    try:
-        return decode_layout(tree, cell, value, bits, ref, work)
-    except BodyLimit:
-        if work.text_left < 0 or work.raw_left < 0:
-            raise
-        return None
-    finally:
-        work.place = place
 
 
 def _show_rest(source: CellSlice, work: Work) -> str:
