@@ -27,7 +27,7 @@ from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.ingest.derive.body.scheme import load_scheme
 from tonlake.ingest.errors import SignatureInvalid
 from tonlake.lake.duck.answer import ENCODER, ask, naming_the_fault, plain_rows
-from tonlake.lake.duck.body_table import add_tables
+from tonlake.lake.duck.body_table import add_tables, name_views
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.errors import LakeCorrupt, LakeError, QueryError
@@ -116,7 +116,8 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     snapshot = Snapshot(lake_dir, read_state(lake_dir, job.snapshot), damage)
     memory_mib = max(64, int(job.memory_mib * _MEMORY_SHARE))
     settings = msgspec.structs.replace(job.lake, duckdb_memory_mib=memory_mib)
-    connection = connect(snapshot, settings, statement=job.query)
+    statement = name_views(job.query, job.signatures)
+    connection = connect(snapshot, settings, statement=statement)
     # Writing every type in every format loads all modules while files can be opened.
     every_type = connection.sql(_EVERY_TYPE).to_arrow_table()
     for form in (JSON, *WRITERS):

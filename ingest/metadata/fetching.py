@@ -145,7 +145,7 @@ def list_due(
         "max_chars": MAX_URI_CHARS,
         "max_rows": most,
     }
-    with connect(snapshot, settings, tables=_TABLES) as connection:
+    with connect(snapshot, settings, tables=_TABLES, statement=text) as connection:
         return [Due(*row) for row in connection.execute(text, parameters).fetchall()]
 
 

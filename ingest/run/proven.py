@@ -36,7 +36,6 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.ranges import cut_ranges
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LogState
-from tonlake.lake.schema import BLOCK_PROOFS, BLOCKS
 from tonlake.lake.settings import LakeSettings
 
 ROWS_TOGETHER = 256
@@ -81,8 +80,7 @@ class ProofChecker:
         snapshot = open_snapshot(self._lake_dir)
         if not _is_extended(self._checked, snapshot.state):
             self._start_over()
-        tables = (BLOCKS.name, BLOCK_PROOFS.name)
-        with closing(connect(snapshot, self._settings, tables=tables)) as connection:
+        with closing(connect(snapshot, self._settings, statement=self._statement)) as connection:
             self._connection = connection
             report = self._check(snapshot)
         self._checked = snapshot.state

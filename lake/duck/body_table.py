@@ -234,6 +234,6 @@ def _render_value(call: str, path: tuple[str, ...], how: str = "json_extract_str
     return f"{how}({call}, {quote(f'${keys}')})"
 
 
-def name_views(statement: str, tables: Sequence[BodyTable]) -> str:
-    """Return ``statement`` extended by the views that ``tables`` depend on."""
-    return f"{statement} messages" if tables else statement
+def name_views(statement: str, tables: Sequence[object]) -> str:
+    """Return ``statement`` extended by the view and the macro that ``tables`` depend on."""
+    return f"{statement} messages ton_address" if tables else statement

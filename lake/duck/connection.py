@@ -25,7 +25,7 @@ from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES, Table
 from tonlake.lake.schema.column import SQL_TYPES, Column
 from tonlake.lake.schema.contract import HISTORY_TABLES
-from tonlake.lake.schema.view import DAY, VIEWS
+from tonlake.lake.schema.view import DAY, REFERENCE_TABLES, VIEWS
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ _CATALOGUE = re.compile(
 )
 _READING = re.compile(r"\b(from|join|describe|summarize)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
+MACRO = re.compile(r"create or replace macro (\w+)\((.*?)\) as( table)?\n(.*?);\n", re.DOTALL)
 _NAMED = re.compile(r"\b(?:from|join)\s+(\w+)|'(\w+)'")
 _COMMENT = re.compile("--.*")
 _STATEMENTS_KEPT = 1024
@@ -77,6 +78,32 @@ _STATEMENTS_KEPT = 1024
 def read_macros() -> str:
     """Return the statements that create every macro."""
     return join_scripts([read_sql(name) for name in ("macros", "query_macros", "view_macros")])
+
+
+@cache
+def _cut_macros() -> dict[str, str]:
+    """Return the statement that creates each macro, after those of the macros that it calls."""
+    return {match[1]: match[0] for match in MACRO.finditer(read_macros())}
+
+
+def render_macros(
+    settings: LakeSettings, statement: str | None = None, views: Iterable[str] = ()
+) -> str:
+    """Return the script that creates the macros that a statement and views call, and the labels.
+
+    It creates all for None, and if a name may be a misspelt macro: DuckDB suggests the nearest.
+    """
+    labels, macros = render_labels(settings), _cut_macros()
+    texts = [statement or "", *(read_sql(view) for view in views if view in VIEWS_OVER_VIEWS)]
+    named = set(_WORD.findall("\n".join(texts).lower()))
+    for name in reversed(macros):
+        if name in named:
+            named.update(_WORD.findall(macros[name]))
+    has_labels = any(table.name in named for table in REFERENCE_TABLES)
+    is_misspelt = any(name.startswith("ton_") and name not in macros for name in named)
+    if statement is None or has_labels or is_misspelt:
+        return join_scripts([read_macros(), labels])
+    return join_scripts(text for name, text in macros.items() if name in named)
 
 
 @cache
@@ -118,18 +145,17 @@ def connect(
 ) -> DuckDBPyConnection:
     """Return an in-memory database with a view per sound table; use one cursor per request.
 
-    It can open only files of these tables; ``find_damage_behind`` explains a view that lacks. As a
-    view takes time, ``tables`` and ``statement`` limit them. Without a folder ``spill``, a query
-    beyond the memory limit fails.
+    It can open only files of these tables; ``find_damage_behind`` explains a view that lacks. As
+    views and macros take time, ``tables`` and ``statement`` limit them. Without a folder ``spill``,
+    a query beyond the memory limit fails.
     """
     sound = snapshot.sound_files()
     chosen = {name: sound[name] for name in sound if tables is None or name in tables}
     connection = begin_database(settings, spill)
     root = name_root(snapshot.lake_dir)
-    connection.begin()  # one transaction takes less time than one per statement
-    connection.execute(read_macros())
-    connection.execute(render_labels(settings))
     views = choose_views(statement)
+    connection.begin()  # one transaction takes less time than one per statement
+    connection.execute(render_macros(settings, needs_catalogue(statement), views))
     connection.execute(join_scripts([f"create schema {_PACKED}"]))
     add_packed(connection, PackedRows(load_from(snapshot.lake_dir)), chosen, views, _PACKED)
     for script in render_views(root, chosen, views):
@@ -388,8 +414,7 @@ class Engine:
     def _open(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
             connection = begin_database(self._settings)
-            connection.execute(read_macros())
-            connection.execute(render_labels(self._settings))
+            connection.execute(render_macros(self._settings))
             lock_database(connection, self._root)
             self._connection = connection
         return self._connection

@@ -22,11 +22,11 @@ from tonlake.lake.duck.connection import (
     choose_views,
     connect,
     list_bases,
-    read_macros,
+    needs_catalogue,
     read_sql,
+    render_macros,
 )
 from tonlake.lake.duck.engine import begin_database, lock_database
-from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.own import OWN_FOLDER, OwnState, OwnTable, list_own_tables, render_own_views
 from tonlake.lake.duck.statement import join_scripts, quote_name
 from tonlake.lake.file.rows import PARTITION, PackedRows
@@ -89,11 +89,11 @@ class RemoteViews:
         own = _list_own_tables(storage)
         self._tables = _describe_tables(snapshot, storage, own)
         self.connection = begin_database(settings)
-        self.connection.execute(read_macros())
-        self.connection.execute(render_labels(settings))
+        chosen = choose_views(statement)
+        self.connection.execute(render_macros(settings, needs_catalogue(statement), chosen))
         for view, files in self._tables.items():
             self.connection.register(view, files)
-        derived = (view for view in choose_views(statement) if view in VIEWS_OVER_VIEWS)
+        derived = (view for view in chosen if view in VIEWS_OVER_VIEWS)
         texts = [read_sql(view) for view in derived if list_bases(view) <= self._tables.keys()]
         views = render_own_views(own, lambda name, _paths: quote_name(f"{_FILES_OF}{name}"))
         self.connection.execute(join_scripts([*texts, *views]))

@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 import msgspec
 
+from tonlake.lake.account import normalize_address
 from tonlake.lake.duck.connection import ALL_VIEWS, VIEWED_TABLES, list_views, read_bases
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
@@ -31,7 +32,6 @@ _RELATIONS = ("BASE_TABLE", "TABLE_FUNCTION")
 _ROWS_OF_A_TABLE = ("latest", "as_of", "states_as_of")
 """Macros whose first argument names the table."""
 _PARSED = "select json_serialize_sql($query::varchar)"
-_RAW = "select ton_address(ton_workchain($text), ton_account($text))"
 _EXPLAIN = re.compile(r"\s*explain\s+(analyze\s+)?", re.IGNORECASE)
 _WILDCARD = re.compile("[%_]")
 _RAW_BEGINNING = re.compile("-?[0-9]*|-?[0-9]+:[0-9A-F]{0,64}")
@@ -61,7 +61,7 @@ def check_literals(
                 if is_prefix:
                     _check_prefix(column, text)
                 else:
-                    _check(connection, column, text)
+                    _check(column, text)
 
 
 def _list_sides(node: Node) -> list[Node]:
@@ -176,12 +176,12 @@ def _check_prefix(column: Column, pattern: str) -> None:
         )
 
 
-def _check(connection: duckdb.DuckDBPyConnection, column: Column, text: str) -> None:
+def _check(column: Column, text: str) -> None:
     name = column.name
     if column.values and text not in column.values:
         raise QueryError(f"{name} is one of {', '.join(column.values)}, never {text!r}")
     if column.is_address and text:
-        raw = _write_raw(connection, text)
+        raw = _write_raw(text)
         if raw is None:
             raise QueryError(
                 f"{name} holds raw addresses, such as 0: and 64 hex digits, not {text!r}"
@@ -190,20 +190,19 @@ def _check(connection: duckdb.DuckDBPyConnection, column: Column, text: str) -> 
             raise QueryError(f"{name} holds raw addresses: write {raw!r} in place of {text!r}")
     if column.type in ("hash", "bytes") and text and "\\x" not in text:
         macro = "unhex"
-        if _write_raw(connection, text) is not None:
+        if _write_raw(text) is not None:
             macro = "ton_account"
         elif len(text.removeprefix("0x")) == _HEX_DIGITS or len(text) in _BASE64_DIGITS:
             macro = "ton_hash"
         raise QueryError(f"{name} holds bytes, not text: write {macro}({text!r})")
 
 
-def _write_raw(connection: duckdb.DuckDBPyConnection, text: str) -> str | None:
+def _write_raw(text: str) -> str | None:
     """Return the raw form of an address; None if the text is no address."""
     try:
-        ((raw,),) = connection.execute(_RAW, {"text": text}).fetchall()
-    except duckdb.Error:
+        return normalize_address(text)
+    except ValueError:
         return None
-    return str(raw)
 
 
 def list_notes(snapshot: Snapshot, query: str) -> tuple[str, ...]:

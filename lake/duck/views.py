@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from tonlake.lake.duck.connection import (
     DERIVED_VIEWS,
     FILE_OPTIONS,
+    MACRO,
     VIEWED_TABLES,
     describe_derived,
     read_macros,
@@ -276,7 +277,6 @@ def _render_comments(name: str, doc: str, columns: Iterable[Column], kind: str =
     return "\n".join(lines) + "\n"
 
 
-_MACRO = re.compile(r"create or replace macro (\w+)\((.*?)\) as( table)?\n(.*?);\n", re.DOTALL)
 _DEFAULT = re.compile(r"\s*:=.*")
 
 Node = Any
@@ -304,7 +304,7 @@ def read_flat_macros() -> str:
             body = written.fetchall()[0][0].removeprefix("SELECT " if not table else "")
             return f"create or replace macro {name}({parameters}) as{table or ''}\n{body};\n"
 
-        return _MACRO.sub(flatten, read_macros())
+        return MACRO.sub(flatten, read_macros())
 
 
 def _replace_calls(tree: Node, known: dict[str, tuple[list[str], Node]]) -> Node:

@@ -219,7 +219,8 @@ class KnownContracts:
             "mc_seqnos": [mc_seqno for _, mc_seqno in asked],
         }
         snapshot = Snapshot(self._lake_dir, self._state)
-        with connect(snapshot, self._settings, tables=tuple(_QUERIES)) as connection:
+        texts = "\n".join(_QUERIES.values())
+        with connect(snapshot, self._settings, statement=texts) as connection:
             for name, statement in _QUERIES.items():
                 cursor = connection.execute(statement, parameters)
                 columns = [column[0] for column in cursor.description or ()]

@@ -168,6 +168,22 @@ def test_settings_are_applied(read_lake: Path) -> None:
     assert one(connection, "select current_setting('memory_limit')") == "256.0 MiB"
 
 
+def test_a_statement_has_the_macros_that_it_needs(read_lake: Path) -> None:
+    snapshot = open_snapshot(read_lake)
+    for statement in ("select ton_friendly(0, '', true)", "from v_accounts", "from labels"):
+        with connect(snapshot, statement=statement) as connection:
+            connection.execute(f"explain {statement}")
+    with connect(snapshot, statement="from blocks") as connection:
+        made = "select count(*) from duckdb_functions() where starts_with(function_name, 'ton_')"
+        assert one(connection, made) == 0
+    misspelt = "select ton_frendly(0, '')"
+    with (
+        connect(snapshot, statement=misspelt) as connection,
+        pytest.raises(duckdb.CatalogException, match='Did you mean "ton_friendly"'),
+    ):
+        connection.execute(misspelt)
+
+
 @examples(max_examples=20, deadline=None)
 @given(WORKCHAINS, HASHES, st.tuples(st.booleans(), st.booleans()))
 def test_address_forms(
