@@ -15,8 +15,9 @@ from tonlake.lake.schema import BASE_TABLES, TABLES, Table
 
 
 def give_arrow_its_heap() -> None:
-    """Make Arrow allocate by mimalloc, which keeps what it frees for the next chunk of blocks."""
-    pa.set_memory_pool(pa.mimalloc_memory_pool())
+    """Make Arrow allocate by jemalloc, if built in: it returns what stays free for a second."""
+    if "jemalloc" in pa.supported_memory_backends():
+        pa.set_memory_pool(pa.jemalloc_memory_pool())
 
 
 @contextmanager
