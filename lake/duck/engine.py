@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import duckdb
-
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
@@ -22,6 +20,9 @@ than the join alone if no filter excludes rows."""
 
 def begin_database(settings: LakeSettings, spill: Path | None = None) -> DuckDBPyConnection:
     """Return an empty in-memory database, which can access every file until it is locked."""
+    # Takes 14 MiB and 0.07 s; an ingest seldom needs it.
+    import duckdb  # noqa: PLC0415
+
     config: dict[str, str | bool | int | float | list[str]] = {
         "threads": settings.duckdb_threads,
         "memory_limit": f"{settings.duckdb_memory_mib}MiB",
