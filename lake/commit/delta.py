@@ -157,6 +157,7 @@ def publish(log: LogReader, settings: LakeSettings) -> None:
     """Bring the Delta logs, and views once written, up to the newest commit, or remove the logs.
 
     A table whose log is damaged, or of another history of the lake, starts again at version 0.
+    Before the first commit there is nothing to publish.
     """
     lake_dir = log.lake_dir
     if (lake_dir / VIEWED_FILE).exists():
@@ -166,7 +167,8 @@ def publish(log: LogReader, settings: LakeSettings) -> None:
     if not settings.delta:
         remove_logs(lake_dir)
         return
-    log.find()  # a folder without a lake has no lock to hold
+    if not log.read().number:  # nothing to publish, and no lock to hold
+        return
     with hold_lock(lake_dir / LOCK_FILE):
         state = log.find()
         known = _find_position(lake_dir, state)

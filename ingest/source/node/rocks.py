@@ -234,7 +234,9 @@ class Store:
         except Exception as error:
             if type(error) is not Exception:
                 raise
-            raise SourceError(f"{self.name}: {error}") from error
+            # Links to the manifest are in the private folder, which is gone when this is read.
+            text = str(error).replace(str(self._private or self.folder), str(self.folder))
+            raise SourceError(f"{self.name}: {text}") from error
 
 
 class FrozenStore(Store):

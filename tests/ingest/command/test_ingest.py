@@ -117,6 +117,20 @@ def test_blocks_that_a_shortened_manifest_forgot_are_holes(demo_node: Path, tmp_
     assert "archive.00000.index: the index has no such block" in report["holes"][0]["reason"]
 
 
+def test_a_new_lake_begins_after_holes(demo_node: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "packs"
+    shutil.copytree(demo_node / "archive/packages/arch0000", folder)
+    package = folder / "archive.00100.pack"
+    package.write_bytes(package.read_bytes()[:1000])
+    lacking = ("--packs", folder, "--json", "--lake", tmp_path / "lake", "--range")
+    done = _run(*lacking, "190:199")
+    assert (done.exit_code, done.stderr) == (3, "")
+    assert not (tmp_path / "lake").exists()
+    done = _run(*lacking, "199:201")
+    assert done.exit_code == 3
+    assert json.loads(done.stdout)["committed"] == ["200:201"]
+
+
 def test_packages_that_lack_the_newest_shard_block_stop_with_a_reason(
     demo_node: Path, tmp_path: Path
 ) -> None:

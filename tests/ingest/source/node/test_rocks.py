@@ -131,6 +131,17 @@ def test_a_folder_without_a_readable_store_is_refused(
         FollowedStore(folder, "db", scratch)
 
 
+def test_a_damaged_manifest_is_named_where_the_node_has_it(
+    tmp_path: Path, scratch: Scratch
+) -> None:
+    folder = tmp_path / "db"
+    fill(folder, 10)
+    (manifest,) = folder.glob("MANIFEST-*")
+    manifest.write_bytes(b"")
+    with pytest.raises(SourceError, match=str(manifest)):
+        FollowedStore(folder, "db", scratch)
+
+
 def test_damaged_tables_are_reported(tmp_path: Path, scratch: Scratch) -> None:
     folder = tmp_path / "db"
     fill(folder, 2000)
