@@ -1,8 +1,5 @@
 """Collects decoded rows as tuples, one list per table, and turns them into Arrow columns."""
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
 
@@ -18,19 +15,6 @@ def give_arrow_its_heap() -> None:
     """Make Arrow allocate by jemalloc, if built in: it returns what stays free for a second."""
     if "jemalloc" in pa.supported_memory_backends():
         pa.set_memory_pool(pa.jemalloc_memory_pool())
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """Disable the cyclic garbage collector, which visits all rows of a chunk again and again."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 Row = tuple[Any, ...]

@@ -1,7 +1,9 @@
 """Reads the rows of a data file, verifying its digest, and converts columns to Python values."""
 
+import gc
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -201,6 +203,19 @@ def make_rows(
         return pa.Table.from_pylist(rows, schema=table.arrow)
     fields = zip(table.arrow, zip(*rows, strict=True), strict=True)
     return pa.table([pa.array(values, field.type) for field, values in fields], schema=table.arrow)
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Disable the cyclic garbage collector, which visits all rows again and again."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 _FEW = 16

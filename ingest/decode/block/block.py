@@ -37,9 +37,10 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap, iter_hashmap_slice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.decode.rows import Row, RowSet, without_collector
+from tonlake.ingest.decode.rows import Row, RowSet
 from tonlake.ingest.errors import BlockCorrupt, BocError, DecodeError
 from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.file.rows import without_collector
 from tonlake.lake.schema import BLOCKS
 
 _ACCOUNT_BLOCK_TAG = 5

@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.ingest.decode.rows import without_collector
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.gathering import Asked, FindKnown, KnownContracts, gather_sources
 from tonlake.ingest.derive.action.interface import Facts, Interfaces
@@ -29,7 +28,7 @@ from tonlake.ingest.derive.action.stored import Rows, read_stored
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE, Shared, Spread
-from tonlake.lake.file.rows import keep_rows, make_rows, read_rows
+from tonlake.lake.file.rows import keep_rows, make_rows, read_rows, without_collector
 from tonlake.lake.log.place import (
     Derivation,
     NewFile,

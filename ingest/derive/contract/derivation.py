@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.statecell import CellFinder
-from tonlake.ingest.decode.rows import without_collector
 from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.known import AccountState, KnownLake
 from tonlake.ingest.derive.contract.program import AnswerCache
@@ -30,7 +29,7 @@ from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE, Shared, Spread
-from tonlake.lake.file.rows import read_rows
+from tonlake.lake.file.rows import read_rows, without_collector
 from tonlake.lake.log.place import (
     Derivation,
     NewFile,
@@ -133,6 +132,7 @@ class ContractFinder:
         others = rows[ACCOUNT_STATES.name]
         return self._derive_part(self._log.read(), rows | own, first, others)[0]
 
+    @without_collector()
     def _derive_part(
         self,
         state: LogState,
@@ -147,8 +147,7 @@ class ContractFinder:
         session = GetMethodSession(world, Network(world, first), self._tvm, cache=self._answers)
         detection = ContractDetection(world, session, _find_global_id(state, rows))
         states = list(world.list_states())
-        with without_collector():
-            found = make_history(detection.detect(states, first))
+        found = make_history(detection.detect(states, first))
         world.load_cells({each.code_hash for each in states})
         found[INTERFACES.name] = make_interfaces(states, world)
         moves = select_moves(rows)
@@ -166,8 +165,7 @@ class ContractFinder:
         """Return the contract files of a range from its base files."""
         place, files = part
         rows = {file.table: read_rows(self._lake_dir, file) for file in files}
-        with without_collector():
-            return self(state or self._log.read(), rows, place)
+        return self(state or self._log.read(), rows, place)
 
     @contextmanager
     def set_apart(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.lake.file.rows import list_values, read_rows
+from tonlake.lake.file.rows import list_values, read_rows, without_collector
 from tonlake.lake.index.segment.declared import (
     ABSENT,
     ACCOUNT_STATES,
@@ -122,6 +122,7 @@ _ARROW = {"q": pa.int64(), "I": pa.uint32(), "i": pa.int32()}
 _SPECIAL = frozenset({TRANSACTIONS.name, MESSAGES.name, ACCOUNT_STATES.name, ACTION_ACCOUNTS.name})
 
 
+@without_collector()
 def compose(stream: IO[bytes], source: Source, *, packed: bool = True) -> int:
     """Write the segment of a source, compressed if ``packed``; return its transactions' number."""
     composer = _Composer(source, packed=packed)

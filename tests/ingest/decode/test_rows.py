@@ -1,11 +1,10 @@
 """Rows to Arrow: sorted, typed, and an out-of-range number is reported with its row."""
 
-import gc
 from decimal import Decimal
 
 import pytest
 
-from tonlake.ingest.decode.rows import RowSet, without_collector
+from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.errors import DecodeError
 from tonlake.lake.schema import BASE_TABLES, TABLES
 
@@ -44,17 +43,3 @@ def test_a_number_that_does_not_fit_names_its_row(value: int) -> None:
     rows["state_cells"].append((b"\x02" * 32, value, b"", []))
     with pytest.raises(DecodeError, match=rf"state_cells.mc_seqno of hash 0202.*: {value} is out"):
         rows.to_arrow()
-
-
-def test_the_collector_works_again_afterwards() -> None:
-    with without_collector():
-        with without_collector():
-            assert not gc.isenabled()
-        assert not gc.isenabled(), "the collector stays off for the one who began"
-    assert gc.isenabled()
-
-
-def test_the_collector_works_again_after_an_error() -> None:
-    with pytest.raises(ValueError, match="bad"), without_collector():
-        int("bad")
-    assert gc.isenabled()

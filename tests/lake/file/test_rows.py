@@ -1,5 +1,6 @@
 """Rows of a data file, and their Python values."""
 
+import gc
 import hashlib
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from tonlake.lake.file.rows import (
     list_values,
     make_rows,
     read_rows,
+    without_collector,
 )
 from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.schema import TABLES
@@ -103,3 +105,17 @@ def test_rows_are_those_of_arrow(count: int) -> None:
     for least in (0, 20, count):
         is_kept = pc.greater_equal(rows["mc_seqno"], least)
         assert keep_rows(rows, is_kept).equals(rows.filter(is_kept))
+
+
+def test_the_collector_works_again_afterwards() -> None:
+    with without_collector():
+        with without_collector():
+            assert not gc.isenabled()
+        assert not gc.isenabled(), "the collector stays off for the one who began"
+    assert gc.isenabled()
+
+
+def test_the_collector_works_again_after_an_error() -> None:
+    with pytest.raises(ValueError, match="bad"), without_collector():
+        int("bad")
+    assert gc.isenabled()
