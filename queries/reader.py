@@ -80,6 +80,15 @@ def _state_key(row: Row, when: str) -> tuple[int, bytes, bytes]:
     return row["workchain"], row["account"], row[f"account_state_hash_{when}"]
 
 
+def _compose_bags(reader: Reader, asked: Mapping[str, Any]) -> list[Any]:
+    rows = [record.row for record in asked["records"]]
+    if not rows:
+        return []
+    lts = [row["lt"] for row in rows]
+    span = {"first_lt": min(lts), "last_lt": max(lts)}
+    return reader.rows("v2/transaction_bags", hashes=[row["hash"] for row in rows], **span)
+
+
 def _compose_messages(reader: Reader, asked: Mapping[str, Any]) -> list[Any]:
     keys = reader.rows("v3/message_keys", **asked)
     if not keys:
@@ -100,15 +109,24 @@ def find_composed(name: str) -> Composed | None:
     """Return the composition of a name; None if a single query returns the rows.
 
     ``v3/transactions`` takes ``keys``, rows with ``hash`` and ``lt``, and returns their ``Record``;
+    ``v2/bags`` takes ``records``, such as these, and returns what ``v2/transaction_bags`` does;
     ``v3/messages`` takes and returns what ``v3/message_keys`` does, and ``v3/message_rows``.
     """
     if name == "v3/transactions":
-        keys = {"keys": Parameter("keys", "row[]", REQUIRED, "keys of transactions")}
         about = "Transactions with messages and states.", "records"
-        return Composed(Query(name, "", keys, {"keys": REQUIRED}, *about), _compose_transactions)
+        return Composed(_take_rows(name, "keys", *about), _compose_transactions)
+    if name == "v2/bags":
+        about = "Bags of cells of transactions.", "hash, boc, in no order"
+        return Composed(_take_rows(name, "records", *about), _compose_bags)
     if name == "v3/messages":
         return Composed(load_queries()["v3/message_keys"], _compose_messages)
     return None
+
+
+def _take_rows(name: str, key: str, doc: str, returns: str) -> Query:
+    """Return the declaration of a composition with one parameter, rows of transactions."""
+    rows = Parameter(key, "row[]", REQUIRED, f"{key} of transactions")
+    return Query(name, "", {key: rows}, {key: REQUIRED}, doc, returns)
 
 
 INDEX, SQL = "index", "sql"

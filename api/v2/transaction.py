@@ -296,15 +296,7 @@ def render_transaction(
 
 def read_bags(reader: Reader, records: Sequence[Record]) -> dict[bytes, bytes]:
     """Return the bags of transactions by hash."""
-    if not records:
-        return {}
-    lts = [record.row["lt"] for record in records]
-    found = reader.rows(
-        "v2/transaction_bags",
-        hashes=[record.row["hash"] for record in records],
-        first_lt=min(lts),
-        last_lt=max(lts),
-    )
+    found = reader.rows("v2/bags", records=records)
     for row in found:
         if row["boc"] is None:
             raise NotDerived(

@@ -213,8 +213,9 @@ class Asking:
     ) -> Row:
         """Return parameters of questions with unusual ones."""
         rng = self._rng
-        if name == "v3/transactions":
-            return {"keys": rng.choices(self.rows["transaction"], k=9)}
+        if name in {"v2/bags", "v3/transactions"}:
+            key = "keys" if name == "v3/transactions" else "records"
+            return {key: rng.choices(self.rows["transaction"], k=9)}
         if name == "v3/transaction_keys_of_blocks":
             names = {"mc_seqnos": "mc_seqno", "workchains": "workchain", "shards": "shard"}
             listed = {key: [same[column]] for key, column in names.items()}

@@ -114,6 +114,9 @@ def test_both_ways_give_the_same_rows(doors: list[Door], name: str) -> None:
             if drawn >= DRAWS and found:
                 break
             parameters = door.asking.draw(name, query)
+            if name == "v2/bags":
+                keys = parameters["records"]
+                parameters["records"] = list(door.indexed.rows("v3/transactions", keys=keys))
             wanted = door.plain.rows(name, **parameters)
             door.indexed.answered_by.clear()
             rows = door.indexed.rows(name, **parameters)

@@ -14,7 +14,7 @@ ANSWERS: dict[str, Answer] = {
     "v2/account_state": transactions.find_newest_state,
     "v2/block_transactions": transactions.list_block_page,
     "v2/shards": blocks.list_shards,
-    "v2/transaction_bags": transactions.read_bags,
+    "v2/bags": transactions.read_bags,
     "v3/account_codes": transactions.find_newest_codes,
     "v3/accounts": transactions.find_newest_states,
     "v3/accounts_by_balance": transactions.rank_accounts,

@@ -75,14 +75,19 @@ def find_keys(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
 
 
 def read_bags(index: Index, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Answer ``v2/transaction_bags``."""
-    rows: dict[Segment, list[int]] = {}
-    for hit in find_keys(index, asked):
-        rows.setdefault(hit.segment, []).append(hit.row)
+    """Answer ``v2/bags`` of records of ``read_transactions``, which complete them."""
+    segments, parts = index.current, dict[Segment, dict[int, Record]]()
+    for record in asked["records"]:
+        hit = segments.find_transaction(record.row["hash"])
+        if hit is None:
+            raise Declined
+        parts.setdefault(hit.segment, {})[hit.row] = record
     return [
-        {"hash": segment.transactions.hash_of(row), "boc": bag}
-        for segment, places in rows.items()
-        for row, bag in zip(places, segment.transactions.read_bags(places), strict=True)
+        {"hash": record.row["hash"], "boc": bag}
+        for segment, part in parts.items()
+        for record, bag in zip(
+            part.values(), segment.transactions.read_bags(list(part), part.values()), strict=True
+        )
     ]
 
 

@@ -288,7 +288,7 @@ class _Composer:
             values = rows[name].take(places)
             if values.type == pa.int32():
                 values = self._pool.values.take(values)
-            found[name] = values.to_pylist()
+            found[name] = list_values(values)
         return found
 
     def _add_accounts(self, *tables: pa.Table) -> list[pa.Array]:

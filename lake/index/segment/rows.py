@@ -7,8 +7,10 @@ which has each once: the hash of the transaction in each row, then all others. A
 most of what the rows have.
 """
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, repeat
+from operator import attrgetter
 from threading import Lock
 from typing import Any
 
@@ -19,6 +21,7 @@ import pyarrow as pa
 import zstandard
 
 from tonlake.lake.file.rows import list_values
+from tonlake.lake.index.segment.declared import Record
 from tonlake.lake.index.segment.file import HASH_BYTES, SegmentFile, SegmentWriter
 from tonlake.lake.schema import TABLES
 
@@ -208,11 +211,6 @@ class SegmentRows:
         start = self.hashes + number * HASH_BYTES
         return self.data[start : start + HASH_BYTES]
 
-    def list_values(self, rows: Iterable[list[Any]], at: int) -> list[Any]:
-        """Return a column of rows, with values in place of the numbers of 32-byte values."""
-        column, hash_of = [values[at] for values in rows], self.hash_of
-        return [hash_of(each) if type(each) is int else each for each in column]
-
     def read(self, ends: memoryview, start: int, rows: Iterable[int]) -> Iterator[list[Any]]:
         """Yield rows as they were encoded; they begin at ``start``, with offsets ``ends``."""
         data = self.data
@@ -268,8 +266,10 @@ _ONE_CELL, _ONE_CELL_BYTES = bytes.fromhex("b5ee9c7201010101"), 13
 
 _Columns = Mapping[str, Sequence[bytes | None]]
 
-_Stripped = tuple[bytes, list[int]] | None
-_decode_bags = msgspec.msgpack.Decoder(list[_Stripped]).decode
+_decode_bags = msgspec.msgpack.Decoder(list[bytes | None]).decode
+
+_PLACE_BYTES, _NOWHERE = 2, (1 << 16) - 1
+"""In place of where a value was: it stayed in the bag, as all do that end after as many bytes."""
 
 
 def list_known(rows: _Columns, messages: _Columns, counts: Iterable[int]) -> Iterator[list[bytes]]:
@@ -283,13 +283,21 @@ def list_known(rows: _Columns, messages: _Columns, counts: Iterable[int]) -> Ite
 def _move(values: Sequence[bytes | None], bit: int) -> list[bytes]:
     """Return the whole bytes of values that begin at a bit of a byte; of bodies, the data."""
     if not bit:
-        return [
-            value[_ONE_CELL_BYTES:] if value.startswith(_ONE_CELL) else value
-            for value in (each or b"" for each in values)
-        ]
-    data = b"".join([value or _NO_HASH for value in values])
-    moved = (int.from_bytes(data) << _BITS - bit).to_bytes(len(data) + 1)
-    return [moved[at + 1 : at + HASH_BYTES] for at in range(0, len(data), HASH_BYTES)]
+        return list(map(_cut_head, values))
+    moved = _shift(b"".join([value or _NO_HASH for value in values]), bit)
+    return [moved[at : at + HASH_BYTES - 1] for at in range(0, len(moved), HASH_BYTES)]
+
+
+def _cut_head(value: bytes | None) -> bytes:
+    """Return a hash, or the data of a body of one cell."""
+    if value is None:
+        return b""
+    return value[_ONE_CELL_BYTES:] if value.startswith(_ONE_CELL) else value
+
+
+def _shift(data: bytes, bit: int) -> bytes:
+    """Return bytes that begin at a bit of the first byte, without the part in that byte."""
+    return (int.from_bytes(data) << _BITS - bit).to_bytes(len(data) + 1)[1:]
 
 
 def write_bags(
@@ -308,7 +316,7 @@ def write_bags(
     earlier version did not store.
     """
 
-    def strip(span: slice) -> list[_Stripped]:
+    def strip(span: slice) -> list[bytes | None]:
         held = bags.take(pa.array(places[span])).to_pylist()
         return list(map(_strip, held, know(rows[span]) if packed else repeat([])))
 
@@ -326,17 +334,17 @@ def write_bags(
     writer.add(BAGS, pa.array(frames, pa.binary()))
 
 
-def _strip(bag: bytes | None, known: list[bytes]) -> _Stripped:
-    """Return a bag without what is known, and where each was; -1: nowhere."""
+def _strip(bag: bytes | None, known: list[bytes]) -> bytes | None:
+    """Return the number of known values, where each was, and the bag without them."""
     if bag is None:
         return None
-    places = []
+    head = array("H", (len(known),))
     for value in known:
-        at = bag.find(value)
-        places.append(at)
+        at = bag.find(value, 0, _NOWHERE)
+        head.append(at & _NOWHERE)
         if at >= 0:
             bag = bag[:at] + bag[at + len(value) :]
-    return bag, places
+    return head.tobytes() + bag
 
 
 class SegmentBags:
@@ -347,22 +355,36 @@ class SegmentBags:
         self._data, (self._ends, self._start) = file.data, file.rows(BAGS)
         self._frames = _Frames(bytes(file.numbers(BAG_DICTIONARY)))
 
-    def read(self, places: Sequence[int], known: Iterable[list[bytes]]) -> list[bytes | None]:
-        """Return the bags at some places, in the same order, given what was left out of them."""
+    def read(self, places: Sequence[int], records: Iterable[Record]) -> list[bytes | None]:
+        """Return the bags at some places, in the same order, given their transactions."""
         numbers = list({place // TOGETHER for place in places})
         ends = [(self._start + self._ends[at], self._start + self._ends[at + 1]) for at in numbers]
         packed = [self._data[start:end] for start, end in ends]
         frames = dict(zip(numbers, map(_decode_bags, self._frames.unpack(packed)), strict=True))
         stripped = (frames[at // TOGETHER][at % TOGETHER] for at in places)
-        return list(map(_complete, stripped, known))
+        return list(map(_complete, stripped, records))
 
 
-def _complete(stripped: _Stripped, known: list[bytes]) -> bytes | None:
-    """Return a bag from what was left of it."""
+_read_row, _read_message = (
+    attrgetter(*(name for name, _ in names)) for names in (OF_BAG, OF_BAG_MESSAGE)
+)
+_ROW_BITS, _MESSAGE_BITS = ([bit for _, bit in names] for names in (OF_BAG, OF_BAG_MESSAGE))
+
+
+def _complete(stripped: bytes | None, record: Record) -> bytes | None:
+    """Return a bag from what was left of it; only values that it had are moved."""
     if stripped is None:
         return None
-    bag, places = stripped
-    for value, at in zip(reversed(known), reversed(places), strict=False):
-        if at >= 0:
-            bag = bag[:at] + value + bag[at:]
-    return bag
+    (count,) = array("H", stripped[:_PLACE_BYTES])
+    end = (1 + count) * _PLACE_BYTES
+    if not count:
+        return stripped[end:]
+    places, bag = array("H", stripped[_PLACE_BYTES:end]), bytearray(stripped[end:])
+    known, bits = _read_row(record.row), _ROW_BITS + _MESSAGE_BITS * len(record.messages)
+    for message in record.messages:
+        known += _read_message(message)
+    places.reverse()
+    for at, value, bit in zip(places, reversed(known), reversed(bits), strict=True):
+        if at != _NOWHERE:
+            bag[at:at] = _shift(value or _NO_HASH, bit)[:-1] if bit else _cut_head(value)
+    return bytes(bag)

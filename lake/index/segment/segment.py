@@ -38,15 +38,7 @@ from tonlake.lake.index.segment.declared import (
     make_row_type,
 )
 from tonlake.lake.index.segment.file import HASH_BYTES, SegmentFile, SegmentWriter
-from tonlake.lake.index.segment.rows import (
-    OF_BAG,
-    OF_BAG_MESSAGE,
-    SegmentBags,
-    SegmentRows,
-    list_known,
-    places_of,
-    read_amounts,
-)
+from tonlake.lake.index.segment.rows import SegmentBags, SegmentRows, places_of, read_amounts
 
 KEY_BYTES = 4
 _KEY_MASK = (1 << 32) - 1
@@ -195,9 +187,6 @@ _AMOUNTS = places_of(TRANSACTIONS.name, RECORD_COLUMNS, "amount")
 _MESSAGE_HASHES = places_of(MESSAGES.name, MESSAGE_COLUMNS, "hash")
 _MESSAGE_AMOUNTS = places_of(MESSAGES.name, MESSAGE_COLUMNS, "amount")
 _FACT_HASHES = places_of(ACCOUNT_STATES.name, FACT_COLUMNS, "hash")
-
-_OF_BAG = {name: RECORD_COLUMNS.index(name) for name, _ in OF_BAG}
-_OF_BAG_MESSAGE = {name: MESSAGE_COLUMNS.index(name) for name, _ in OF_BAG_MESSAGE}
 
 
 CODE_UNKNOWN, CODE_ABSENT, CODE_FIRST = range(3)
@@ -466,17 +455,10 @@ class SegmentTransactions:
         """Return the records of rows, in the same order."""
         return self.complete(self.read_lists(rows))
 
-    def read_bags(self, rows: Sequence[int]) -> list[bytes | None]:
-        """Return the bags of cells of rows, in the same order."""
+    def read_bags(self, rows: Sequence[int], records: Iterable[Record]) -> list[bytes | None]:
+        """Return the bags of cells of rows, whose records are known, in the same order."""
         place_of, accounts = self._segment.accounts.place_of, self._accounts
-        lists = self.read_lists(rows)
-        lines = [line for values in lists for line in values[PARTS_AT]]
-        known = list_known(
-            {name: self._rows.list_values(lists, at) for name, at in _OF_BAG.items()},
-            {name: self._rows.list_values(lines, at) for name, at in _OF_BAG_MESSAGE.items()},
-            [len(values[PARTS_AT]) for values in lists],
-        )
-        return self._bags.read([place_of(accounts[row], row) for row in rows], known)
+        return self._bags.read([place_of(accounts[row], row) for row in rows], records)
 
     def read_messages(self, places: Sequence[tuple[int, int, int]]) -> list[list[Any]]:
         """Return messages as lists, by row, likely place in the transaction, and number of hash."""

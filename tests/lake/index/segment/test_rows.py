@@ -3,6 +3,7 @@
 import io
 import random
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.page import has_row
 from tonlake.lake.index.segment import rows as module
+from tonlake.lake.index.segment.declared import Record
 from tonlake.lake.index.segment.file import SegmentFile, SegmentWriter
 from tonlake.lake.index.segment.segment import Postings, write_postings
 
@@ -31,6 +33,7 @@ def close(writer: SegmentWriter) -> SegmentFile:
 
 
 ONE_CELL = bytes.fromhex("b5ee9c7201010101002200004000")[:13]
+FAR = st.sampled_from((0, (1 << 16) - 40, 1 << 16))
 PARTS = st.lists(st.tuples(st.booleans(), st.integers(0, 40), st.integers(0, 7)), max_size=5)
 
 
@@ -38,48 +41,69 @@ def begin_at(value: bytes, bit: int) -> bytes:
     return (int.from_bytes(value) << 8 - bit).to_bytes(len(value) + 1)
 
 
-def list_known(numbers: Iterable[int]) -> list[list[bytes]]:
-    hashes: list[bytes | None] = [bytes((number,)) * 32 for number in numbers]
-    rows = dict.fromkeys(dict(module.OF_BAG), hashes) | {"prev_trans_hash": [None] * len(hashes)}
-    ends = dict.fromkeys(dict(module.OF_BAG_MESSAGE), hashes)
-    ends["body"] = [ONE_CELL + (each or b"") for each in hashes]
-    return list(module.list_known(rows, ends, [1] * len(hashes)))
+def make_record(number: int) -> Record:
+    value = bytes((number,)) * 32
+    row = dict.fromkeys(dict(module.OF_BAG), value) | {"prev_trans_hash": None}
+    line = dict.fromkeys(dict(module.OF_BAG_MESSAGE), value) | {"body": ONE_CELL + value}
+    lines = [SimpleNamespace(**each) for each in (line, line | {"body": None})]
+    return Record(SimpleNamespace(**row), lines[: number % 3], None, None)
 
 
-@given(st.lists(st.none() | PARTS, max_size=3 * module.TOGETHER), st.booleans())
-def test_bags_are_read_as_they_were_written(drawn: list[Any], packed: bool) -> None:  # noqa: FBT001
-    numbers = np.arange(len(drawn))
+def list_known(records: Iterable[Record]) -> list[list[bytes]]:
+    """Return what is left out of the bags of records."""
+    records = list(records)
+    lines = [line for record in records for line in record.messages]
+    own = {name: [getattr(each.row, name) for each in records] for name, _ in module.OF_BAG}
+    ends = {name: [getattr(line, name) for line in lines] for name, _ in module.OF_BAG_MESSAGE}
+    return list(module.list_known(own, ends, [len(record.messages) for record in records]))
+
+
+@given(st.lists(st.none() | PARTS, max_size=3 * module.TOGETHER), st.booleans(), FAR)
+def test_bags_are_read_as_they_were_written(
+    drawn: list[Any],
+    packed: bool,  # noqa: FBT001
+    far: int,
+) -> None:
+    records = list(map(make_record, range(len(drawn))))
     bags = [
         None
         if parts is None
-        else b"".join(begin_at(bytes((at if own else n,)) * 32, bit) for own, n, bit in parts)
+        else bytes(far * (at == 1))
+        + b"".join(begin_at(bytes((at if own else n,)) * 32, bit) for own, n, bit in parts)
         for at, parts in enumerate(drawn)
     ]
-    places = np.random.default_rng(1).permutation(numbers)
+    places = np.random.default_rng(1).permutation(len(drawn))
     stored = pa.array([bags[at] for at in np.argsort(places)], pa.large_binary())
     writer = SegmentWriter()
     with mock.patch.object(module, "_MIN_BYTES", 1_000):
         module.write_bags(
-            writer, stored, places, numbers, lambda at: list_known(at.tolist()), packed=packed
+            writer,
+            stored,
+            places,
+            np.arange(len(drawn)),
+            lambda at: list_known(records[each] for each in at),
+            packed=packed,
         )
-    held, rows = module.SegmentBags(close(writer)), numbers.tolist()
-    asked = [*rows, *rows[::-1]]
-    assert held.read(asked, list_known(asked)) == bags + bags[::-1]
+    held = module.SegmentBags(close(writer))
+    rows = [*range(len(drawn)), *reversed(range(len(drawn)))]
+    assert held.read(rows, [records[at] for at in rows]) == [bags[at] for at in rows]
 
 
 @pytest.mark.parametrize("bit", [0, 2, 3, 4, 7])
 def test_what_a_row_has_of_a_bag_is_left_out(bit: int) -> None:
     value = random.Random(bit).randbytes(32)  # noqa: S311 - the same value each time
-    columns = (
-        {name: [value] for name, _ in names} for names in (module.OF_BAG, module.OF_BAG_MESSAGE)
+    row, line = (
+        SimpleNamespace(**dict.fromkeys(dict(names), value))
+        for names in (module.OF_BAG, module.OF_BAG_MESSAGE)
     )
-    (known,) = module.list_known(next(columns), next(columns), [1])
+    record = Record(row, [line], None, None)
     writer = SegmentWriter()
     bags, first = pa.array([begin_at(value, bit)], pa.large_binary()), np.arange(1)
-    module.write_bags(writer, bags, first, first, lambda _rows: [known], packed=True)
+    module.write_bags(writer, bags, first, first, lambda _rows: list_known([record]), packed=True)
     (frame,) = writer.arrays[module.BAGS].to_pylist()
-    assert len(frame) < len(value)
-    assert module.SegmentBags(close(writer)).read([0], [known]) == bags.to_pylist()
+    known = list_known([record])[0]
+    assert len(frame) < len(value) + 2 * len(known)
+    assert module.SegmentBags(close(writer)).read([0], [record]) == bags.to_pylist()
 
 
 @given(
