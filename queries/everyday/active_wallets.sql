@@ -7,11 +7,30 @@
 --
 -- chart: line x=date y=active_wallets,active_accounts
 -- returns: date, active_wallets, active_accounts, transactions; oldest first
+with accounts as (
+    select
+        time::date as date,
+        count(distinct (workchain, account)) as active_accounts,
+        count(*) as transactions
+    from transactions
+    where in_days(time, $first, $last)
+    group by date
+),
+
+wallets as (
+    select
+        ton_time(now)::date as date,
+        count(distinct (destination_workchain, destination)) as active_wallets
+    from messages
+    where direction = 'in' and kind = 'ext_in' and in_days(ton_time(now), $first, $last)
+    group by date
+)
+
 select
     date,
-    active_wallets,
+    coalesce(active_wallets, 0) as active_wallets,
     active_accounts,
     transactions
-from v_daily
-where in_range(date, $first, $last)
+from accounts
+left join wallets using (date)
 order by date

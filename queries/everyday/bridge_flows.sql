@@ -7,36 +7,55 @@
 --
 -- chart: bar x=date y=received by=bridge
 -- returns: date, bridge, kind, symbol, transfers_in, received, transfers_out, sent; newest first
-with bridges as (
-    select list(address) as known
+with moves as not materialized (
+    from moved_assets(
+        'messages',
+        'jetton_transfers',
+        'nft_transfers',
+        'v_jettons',
+        'dex_prices',
+        'latest_nft_collections'
+    )
+),
+
+bridges as (
+    select
+        workchain,
+        account,
+        label
     from labels
     where category = 'bridge'
 ),
 
-moved as (
+bridged as (
     select
-        time,
-        list_contains(known, recipient) as incoming,
-        if(incoming, recipient_label, sender_label) as bridge,
+        ton_time(now)::date as date,
+        incoming,
+        if(incoming, destination_workchain, source_workchain) as workchain,
+        if(incoming, destination, source) as account,
         kind,
         symbol,
         amount
-    from v_transfers
-    cross join bridges
-    where incoming or list_contains(known, sender)
+    from moves_of('moves', 'bridges')
+    where
+        in_days(ton_time(now), $first, $last)
+        and (
+            incoming
+            or (destination_workchain, destination) not in (select workchain, account from bridges)
+        )
 )
 
 select
-    time::date as date,
-    bridge,
+    date,
+    label as bridge,
     kind,
     symbol,
     count(*) filter (where incoming) as transfers_in,
     coalesce(sum(amount) filter (where incoming), 0) as received,
     count(*) filter (where not incoming) as transfers_out,
     coalesce(sum(amount) filter (where not incoming), 0) as sent
-from moved
-where in_range(time::date, $first, $last)
+from bridged
+join bridges using (workchain, account)
 group by date, bridge, kind, symbol
 order by
     date desc,

@@ -13,7 +13,7 @@ select
     count(*) filter (where not success) as failed,
     sum(value_ton) filter (where success) as volume_ton
 from v_swaps
-where in_range(time::date, $first, $last)
+where in_days(time, $first, $last)
 group by sender, sender_label
 order by
     volume_ton desc nulls last,

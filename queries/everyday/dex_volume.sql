@@ -18,7 +18,7 @@ select
     count(distinct sender) as traders,
     sum(value_ton) as volume_ton
 from v_swaps
-where success and equal_or_any(dex, $dex) and in_range(time::date, $first, $last)
+where success and equal_or_any(dex, $dex) and in_days(time, $first, $last)
 group by date, dex, pool, pool_label
 order by
     date desc,

@@ -8,20 +8,33 @@
 -- chart: bar x=exit_words y=transactions
 -- returns: failed_phase, exit_code, exit_words, transactions, accounts, fees; most frequent first;
 -- fees in TON
+with failed as (
+    select
+        failed_phase,
+        exit_code,
+        exit_words,
+        workchain,
+        account,
+        count(*) as transactions,
+        sum(fee) as fees
+    from v_transactions
+    where
+        not success
+        and ($account is null or (
+            account = ton_account($account) and workchain = ton_workchain($account)
+        ))
+        and in_days(time, $first, $last)
+    group by all
+)
+
 select
     failed_phase,
     exit_code,
     exit_words,
-    count(*) as transactions,
-    count(distinct address) as accounts,
-    sum(fee) as fees
-from v_transactions
-where
-    not success
-    and ($account is null or (
-        account = ton_account($account) and workchain = ton_workchain($account)
-    ))
-    and in_range(time::date, $first, $last)
+    sum(transactions)::bigint as transactions,
+    count(*) as accounts,
+    sum(fees) as fees
+from failed
 group by failed_phase, exit_code, exit_words
 order by
     transactions desc,

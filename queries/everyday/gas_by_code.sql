@@ -16,21 +16,32 @@ with used as (
         sum(compute_gas_used) as gas_used,
         sum(total_fees) as fees
     from transactions
-    where in_range(time::date, $first, $last)
+    where in_days(time, $first, $last)
     group by workchain, account
+),
+
+coded as (
+    select
+        code_hash,
+        count(*) as accounts,
+        sum(transactions)::bigint as transactions,
+        sum(gas_used)::bigint as gas_used,
+        ton_scaled(sum(fees), 9) as fees
+    from used
+    join latest_account_states using (workchain, account)
+    where code_hash is not null
+    group by code_hash
 )
 
 select
     code_hash,
-    any_value(interfaces) as interfaces,
-    count(*) as accounts,
-    sum(transactions)::bigint as transactions,
-    sum(gas_used)::bigint as gas_used,
-    ton_scaled(sum(fees), 9) as fees
-from used
-join v_accounts using (workchain, account)
-where code_hash is not null
-group by code_hash
+    interfaces,
+    accounts,
+    transactions,
+    gas_used,
+    fees
+from coded
+left join known_codes('interfaces') as codes using (code_hash)
 order by
     gas_used desc nulls last,
     code_hash

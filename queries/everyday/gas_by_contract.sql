@@ -14,7 +14,7 @@ select
     sum(gas_used)::bigint as gas_used,
     sum(fee) as fees
 from v_transactions
-where in_range(time::date, $first, $last)
+where in_days(time, $first, $last)
 group by workchain, account, label
 order by
     gas_used desc nulls last,

@@ -8,8 +8,37 @@
 --
 -- returns: time, kind, sender, sender_label, recipient, recipient_label, symbol, amount, value_ton,
 -- comment, tx_hash
+with moves as not materialized (
+    from moved_assets(
+        'messages',
+        'jetton_transfers',
+        'nft_transfers',
+        'v_jettons',
+        'dex_prices',
+        'latest_nft_collections'
+    )
+),
+
+largest as (
+    from moves
+    where value_ton is not null and in_days(ton_time(now), $first, $last)
+    order by
+        value_ton desc,
+        tx_lt,
+        tx_hash
+    limit $limit
+),
+
+received as not materialized (
+    from with_body('largest', 'messages')
+),
+
+commented as not materialized (
+    from with_trace_and_comment('received', 'transaction_traces', 'message_bodies')
+)
+
 select
-    time,
+    ton_time(now) as time,
     kind,
     sender,
     sender_label,
@@ -20,10 +49,8 @@ select
     value_ton,
     comment,
     tx_hash
-from v_transfers
-where value_ton is not null and in_range(time::date, $first, $last)
+from with_ends('commented')
 order by
     value_ton desc,
-    lt,
+    tx_lt,
     tx_hash
-limit $limit

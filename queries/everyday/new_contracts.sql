@@ -13,7 +13,7 @@ select
     min(time) as first_time,
     max(time) as last_time
 from v_new_contracts
-where in_range(time::date, $first, $last)
+where in_days(time, $first, $last)
 group by code_hash
 order by
     contracts desc,

@@ -18,7 +18,7 @@ select
     median(price) as median,
     max(price) as highest
 from v_nft_sales
-where in_range(time::date, $first, $last)
+where in_days(time, $first, $last)
 group by date, collection, collection_name
 order by
     date desc,

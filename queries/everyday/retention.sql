@@ -15,7 +15,7 @@ with days as (
     where
         direction = 'in'
         and kind = 'ext_in'
-        and in_range(ton_time(now)::date, $first, $last)
+        and in_days(ton_time(now), $first, $last)
     group by all
 ),
 

@@ -19,7 +19,7 @@ with moved as (
         sum(amount) as amount,
         sum(value_ton) as value_ton
     from v_jetton_transfers
-    where success and kind = 'transfer' and in_range(time::date, $first, $last)
+    where success and kind = 'transfer' and in_days(time, $first, $last)
     group by jetton, symbol, jetton_workchain, jetton_id
 ),
 

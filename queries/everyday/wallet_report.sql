@@ -7,35 +7,37 @@
 -- chart: bar x=symbol y=received,sent
 -- returns: kind, asset, symbol, transfers_in, received, transfers_out, sent, net, first_time,
 -- last_time; most transfers first; amounts in whole units
-with moved as (
-    select
-        kind,
-        if(kind = 'nft', null, asset) as asset,
-        symbol,
-        amount,
-        time,
-        recipient_id = account and recipient_workchain = workchain as incoming,
-        sender_id = account and sender_workchain = workchain as outgoing
-    from v_transfers
-    cross join account_or_busiest($account, 'messages')
-    where (incoming or outgoing) and in_range(time::date, $first, $last)
+with asked as (
+    from account_or_busiest($account, 'messages')
+),
+
+moves as not materialized (
+    from moved_assets(
+        'messages',
+        'jetton_transfers',
+        'nft_transfers',
+        'v_jettons',
+        'dex_prices',
+        'latest_nft_collections'
+    )
 )
 
 select
     kind,
-    asset,
+    if(kind = 'nft', null, asset) as asset,
     symbol,
     count(*) filter (where incoming) as transfers_in,
     coalesce(sum(amount) filter (where incoming), 0) as received,
     count(*) filter (where outgoing) as transfers_out,
     coalesce(sum(amount) filter (where outgoing), 0) as sent,
     received - sent as net,
-    min(time) as first_time,
-    max(time) as last_time
-from moved
-group by kind, asset, symbol
+    min(ton_time(now)) as first_time,
+    max(ton_time(now)) as last_time
+from moves_of('moves', 'asked')
+where in_days(ton_time(now), $first, $last)
+group by kind, if(kind = 'nft', null, asset), symbol
 order by
     transfers_in + transfers_out desc,
     kind,
-    asset,
+    2,
     symbol

@@ -29,6 +29,14 @@ create or replace macro equal_or_any(value, choice) as
 create or replace macro in_range(value, first, last) as
     ((first is null or value >= first) and (last is null or value <= last));
 
+-- A time lies within UTC days, both included; a NULL bound is open. Unlike its date, which each row
+-- would have to be read for, a time between two others skips what is outside.
+create or replace macro in_days(moment, first, last) as
+    (
+        (first is null or moment >= first::date::timestamp)
+        and (last is null or moment < (last::date + 1)::timestamp)
+    );
+
 -- True if a sender or a recipient is in a list of addresses; an empty list allows any.
 create or replace macro moves_of(
     source_workchain,
@@ -92,7 +100,8 @@ create or replace macro latest(relation) as table
 create or replace macro state_place(mc_seqno, block_seqno) as
     mc_seqno * 4294967296 + block_seqno;
 
--- The newest state of every account at a masterchain block; NULL: now.
+-- The newest state of every account at a masterchain block; NULL: now. Joined on the block alone, too,
+-- whose bounds show which files can have it.
 create or replace macro states_as_of(relation, master_seqno) as table
     select distinct on (held.workchain, held.account) held.*
     from query_table(relation) as held
@@ -100,6 +109,7 @@ create or replace macro states_as_of(relation, master_seqno) as table
         select
             workchain,
             account,
+            max(mc_seqno) as newest_seqno,
             max(state_place(mc_seqno, block_seqno)) as newest
         from query_table(relation)
         where master_seqno is null or mc_seqno <= master_seqno
@@ -107,6 +117,7 @@ create or replace macro states_as_of(relation, master_seqno) as table
     ) as places
         on held.workchain = places.workchain
         and held.account = places.account
+        and held.mc_seqno = newest_seqno
         and state_place(held.mc_seqno, held.block_seqno) = newest;
 
 -- The newest row of given accounts in a table of contracts.

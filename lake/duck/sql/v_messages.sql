@@ -1,16 +1,10 @@
 create or replace view v_messages as
 with ends as not materialized (
-    -- One scan of all ends. A left join, not an anti join: the few messages that a filter leaves
-    -- prune the other side. The time, which may overflow, where no column is computed yet.
+    -- The time, which may overflow, where no column is computed yet.
     select
-        ends.*,
-        ton_time(ends.now) as time
-    from each_message('messages') as ends
-    left join messages as consumed
-        on ends.msg_hash = consumed.msg_hash
-        and ends.created_lt = consumed.created_lt
-        and ends.direction > consumed.direction
-    where ends.direction = 'in' or ends.kind = 'ext_out' or consumed.tx_lt is null
+        *,
+        ton_time(now) as time
+    from one_end('messages')
 ),
 moved as not materialized (
     from with_ends('ends')

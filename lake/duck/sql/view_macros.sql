@@ -19,6 +19,18 @@ create or replace macro each_row(relation) as table
     semi join (select unnest([true, false]) as is_master) as either
         on (held.tx_workchain = -1) = is_master;
 
+-- One end of every message: at the transaction that consumed it, else at its sender. The relation is
+-- `messages`. One scan of all ends. A left join, not an anti join: the few messages that a filter
+-- leaves prune the other side.
+create or replace macro one_end(relation) as table
+    select ends.*
+    from each_message(relation) as ends
+    left join query_table(relation) as consumed
+        on ends.msg_hash = consumed.msg_hash
+        and ends.created_lt = consumed.created_lt
+        and ends.direction > consumed.direction
+    where ends.direction = 'in' or ends.kind = 'ext_out' or consumed.tx_lt is null;
+
 -- One account; for a NULL address, the wallet that received most external messages. The relation is
 -- `messages`.
 create or replace macro account_or_busiest(address, relation) as table
@@ -165,6 +177,126 @@ create or replace macro valued_jettons(relation, jettons, price_list) as table
         and named.jetton_workchain = prices.workchain
         and named.time >= prices.time;
 
+-- Coins and extra currencies that delivered messages carried, and tokens that transfers moved, in one
+-- shape; the first has the body. The relations are `messages`, `jetton_transfers`, `nft_transfers`,
+-- `v_jettons`, `dex_prices` and `latest_nft_collections`.
+create or replace macro moved_coins(relation) as table
+    select
+        'ton' as kind,
+        now,
+        source_workchain,
+        source,
+        destination_workchain,
+        destination,
+        null::varchar as asset,
+        'TON' as symbol,
+        ton_coins(value)::decimal(38, 9) as amount,
+        value::decimal(38, 0) as amount_units,
+        ton_coins(value)::decimal(38, 9) as value_ton,
+        tx_workchain,
+        tx_account,
+        tx_lt,
+        tx_hash,
+        body_hash,
+        mc_seqno,
+        day
+    from each_message(relation)
+    where direction = 'in' and kind = 'int' and value > 0
+    union all by name
+    select
+        'extra_currency' as kind,
+        now,
+        source_workchain,
+        source,
+        destination_workchain,
+        destination,
+        unnest(json_keys(value_extra_currencies)) as asset,
+        try_cast(value_extra_currencies ->> asset as decimal(38, 0)) as amount_units,
+        tx_workchain,
+        tx_account,
+        tx_lt,
+        tx_hash,
+        body_hash,
+        mc_seqno,
+        day
+    from each_message(relation)
+    where direction = 'in' and kind = 'int' and value_extra_currencies is not null;
+create or replace macro moved_tokens(transfers, nfts, jettons, price_list, collections) as table
+    select
+        'jetton' as kind,
+        now,
+        source_workchain,
+        source,
+        destination_workchain,
+        destination,
+        ton_address(jetton_workchain, jetton) as asset,
+        jetton_workchain as asset_workchain,
+        jetton as asset_id,
+        symbol,
+        scaled as amount,
+        amount as amount_units,
+        value_ton,
+        workchain as tx_workchain,
+        account as tx_account,
+        lt as tx_lt,
+        tx_hash,
+        mc_seqno,
+        day
+    from valued_jettons(transfers, jettons, price_list)
+    where not aborted
+    union all by name
+    select
+        'nft' as kind,
+        now,
+        old_owner_workchain as source_workchain,
+        old_owner as source,
+        new_owner_workchain as destination_workchain,
+        new_owner as destination,
+        ton_address(moved.workchain, moved.account) as asset,
+        moved.workchain as asset_workchain,
+        moved.account as asset_id,
+        held.content ->> '$.name' as symbol,
+        1 as amount,
+        1 as amount_units,
+        moved.workchain as tx_workchain,
+        moved.account as tx_account,
+        moved.lt as tx_lt,
+        tx_hash,
+        moved.mc_seqno,
+        moved.day
+    from each_move(nfts) as moved
+    left join query_table(collections) as held
+        on moved.collection = held.account and moved.collection_workchain = held.workchain
+    where not aborted;
+create or replace macro moved_assets(
+    coins, transfers, nfts, jettons, price_list, collections
+) as table
+    select * exclude (body_hash)
+    from moved_coins(coins)
+    union all by name
+    select *
+    from moved_tokens(transfers, nfts, jettons, price_list, collections);
+
+-- The rows of `moved_assets` that come from or go to each account of a relation. Not one filter with
+-- `or`, which skips no part of a file.
+create or replace macro moves_of(relation, accounts) as table
+    select
+        moved.*,
+        true as outgoing,
+        coalesce(destination = account and destination_workchain = workchain, false) as incoming
+    from query_table(relation) as moved
+    join query_table(accounts) as asked on source = account and source_workchain = workchain
+    union all
+    select
+        moved.*,
+        false as outgoing,
+        true as incoming
+    from query_table(relation) as moved
+    join query_table(accounts) as asked
+        on destination = account
+        and destination_workchain = workchain
+        and (source, source_workchain) is distinct from (account, workchain);
+
 -- TON in US dollars by hour; the relation is `dex_prices`.
 create or replace macro coin_prices(price_list) as table
     select
@@ -175,6 +307,21 @@ create or replace macro coin_prices(price_list) as table
     from query_table(price_list) as prices
     semi join stablecoins using (address)
     group by prices.time;
+
+-- Rows with the body that their transaction received; the relations have tx_workchain, tx_account and
+-- tx_lt, and are `messages`.
+create or replace macro with_body(relation, messages) as table
+    select
+        held.*,
+        received.body_hash
+    from each_row(relation) as held
+    left join query_table(messages) as received
+        on held.tx_account = received.tx_account
+        and held.tx_lt = received.tx_lt
+        and held.tx_workchain = received.tx_workchain
+        and held.mc_seqno = received.mc_seqno
+        and held.day = received.day
+        and received.direction = 'in';
 
 -- Rows with the trace of their transaction, and the comment in their body; the relations have
 -- tx_workchain, tx_account, tx_lt and body_hash, and are `transaction_traces` and `message_bodies`.
