@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -19,58 +20,16 @@ CURRENT, NEXT, PREVIOUS = 34, 36, 32
 
 ELECTOR, TIMES, COUNTS, STAKES = 1, 15, 16, 17
 
+_TITLE = re.compile(r"^// Param(Minus)?(\d+): (.+)$", re.MULTILINE)
+
+
+def _read_scheme() -> str:
+    return files("tonlake.api.chain").joinpath("config.tlb").read_text(encoding="utf-8")
+
+
 NAMES = {
-    -1000: "Code of the configuration contract",
-    -999: "Key that may change parameters alone",
-    -90: "No published form",
-    -71: "Ethereum bridge, before parameter 71",
-    0: "Configuration contract",
-    1: "Elector contract",
-    2: "Minter contract",
-    3: "Fee collector",
-    4: "DNS root",
-    5: "Fee burning",
-    6: "Extra currency prices",
-    7: "Extra currencies to mint",
-    8: "Version and capabilities",
-    9: "Mandatory parameters",
-    10: "Critical parameters",
-    11: "Configuration voting",
-    12: "Workchains",
-    13: "Complaint fees",
-    14: "Block rewards",
-    15: "Election timing",
-    16: "Validator counts",
-    17: "Stakes",
-    18: "Storage prices",
-    19: "Network id",
-    20: "Gas prices, masterchain",
-    21: "Gas prices, basechain",
-    22: "Block limits, masterchain",
-    23: "Block limits, basechain",
-    24: "Message prices, masterchain",
-    25: "Message prices, basechain",
-    28: "Catchain",
-    29: "Consensus",
-    30: "Simplex consensus",
-    31: "Fundamental contracts",
-    32: "Previous validators",
-    33: "Previous temporary validators",
-    34: "Current validators",
-    35: "Current temporary validators",
-    36: "Next validators",
-    37: "Next temporary validators",
-    40: "Validator fines",
-    43: "Size limits",
-    44: "Suspended accounts",
-    45: "Precompiled contracts",
-    71: "Ethereum bridge",
-    72: "BNB Smart Chain bridge",
-    73: "Polygon bridge",
-    79: "Ethereum token bridge",
-    80: "Token bridge",
-    81: "BNB Smart Chain token bridge",
-    82: "Polygon token bridge",
+    int(number) * (-1 if sign else 1): title
+    for sign, number, title in _TITLE.findall(_read_scheme())
 }
 """Titles of configuration parameters; others have none.
 
@@ -99,5 +58,4 @@ def decode_data(name: str, boc: bytes) -> Object | None:
 
 @cache
 def _load_scheme() -> Scheme:
-    text = files("tonlake.api.chain").joinpath("config.tlb").read_text(encoding="utf-8")
-    return Scheme(parse_scheme(text))
+    return Scheme(parse_scheme(_read_scheme()))

@@ -16,8 +16,8 @@ from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_depth_first
-from tonlake.ingest.derive.body.codec import STD, Address, Work, load_snake, read_utf8
-from tonlake.ingest.derive.body.scheme import load_scheme
+from tonlake.ingest.derive.body.codec import STD, Work, load_snake, read_utf8
+from tonlake.ingest.derive.body.scheme import ADDRESS, load_scheme
 from tonlake.ingest.errors import BocError, BodyError, DecodeError
 
 Reader = Callable[[CellSlice], dict[str, Any]]
@@ -26,7 +26,6 @@ Fields = dict[str, Any]
 
 OPCODE_BITS = 32
 TEXT, ENCRYPTED_TEXT = 0x00000000, 0x2167DA4B
-_ADDRESS = Address()
 
 
 class SentMessage(NamedTuple):
@@ -75,7 +74,7 @@ def encode_cell(source: CellSlice, cell: int) -> str:
 
 def load_address(source: CellSlice) -> str | None:
     """Read an address as raw text; None if it is not ``addr_std``."""
-    return _write_address(msgspec.json.decode(_ADDRESS.decode(source, Work(source.tree, {}))))
+    return _write_address(msgspec.json.decode(ADDRESS.decode(source, Work(source.tree, {}))))
 
 
 def _write_address(value: Any) -> str | None:  # noqa: ANN401 - an object of the body codecs

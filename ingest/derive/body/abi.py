@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from tonlake.ingest.derive.body.grammar import Constructor, Field, Group, Linked, Named, Type
+from tonlake.ingest.derive.body.grammar import Constructor, Field, Group, Linked, Named, Type, apply
 from tonlake.ingest.errors import SignatureInvalid
 
 _OPCODE_BITS = 32
@@ -28,7 +28,7 @@ _SIMPLE: dict[str, Type] = {
     "string": Linked(Named("SnakeText")),
 }
 VARIABLE: dict[str, Type] = {
-    f"{name}{limit}": Named(kind, (Named(str(limit)),))
+    f"{name}{limit}": apply(kind, limit)
     for name, kind in (("varuint", "VarUInteger"), ("varint", "VarInteger"))
     for limit in (16, 32)
 }
@@ -208,9 +208,9 @@ def _convert_simple(kind: _FieldType) -> Type | None:
     if kind.type in {"int", "uint"}:
         if isinstance(kind.format, str):
             return _FORMATS.get(kind.format)
-        return Named(f"{kind.type}{_DEFAULT_BITS if kind.format is None else int(kind.format)}")
+        return apply(kind.type, _DEFAULT_BITS if kind.format is None else int(kind.format))
     if kind.type == "fixed-bytes" and isinstance(kind.format, int):
-        return Named(f"bits{8 * kind.format}")
+        return apply("bits", 8 * kind.format)
     return _SIMPLE.get(kind.type)
 
 

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from tonlake.ingest.decode.cell.build import Rest, serialize_rests
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.derive.body.function import LEVEL_SHIFT, MAX_LEVELS, Function, ReadCell, escape
+from tonlake.ingest.derive.body.function import (
+    LEVEL_SHIFT,
+    MAX_LEVELS,
+    Function,
+    Read,
+    ReadCell,
+    escape,
+)
+from tonlake.ingest.derive.body.number import Numbers
 from tonlake.ingest.errors import BodyError, BodyLimit
 
 if TYPE_CHECKING:
@@ -56,8 +64,10 @@ class Work:
     ``layouts`` decode payloads by opcode; ``place`` is the depth of the cell that is read, and in
     its last ``LEVEL_SHIFT`` bits how many more payloads may be nested; ``entries_left`` is how many
     more the dictionary that is read may have, ``visits_left``, ``raw_left`` and ``text_left`` what
-    is left of other limits. ``limit`` names the limit that was met, if any. ``is_mostly_unread``
-    tells that a layout was refused because it would leave most of a body or payload unread.
+    is left of other limits; ``numbers`` are those of the record that is read, ``uses`` how many
+    types that depend on numbers it is nested in. ``limit`` names the limit that was met, if any.
+    ``is_mostly_unread`` tells that a layout was refused because it would leave most of a body or
+    payload unread.
     """
 
     def __init__(self, tree: CellTree, layouts: Layouts) -> None:
@@ -69,6 +79,8 @@ class Work:
         self.entries_left = MAX_ITEMS
         self.raw_left, self.text_left = MAX_RAW_CELLS, MAX_TEXT
         self.known: dict[int, str | Exception] = {}
+        self.numbers: Numbers = {}
+        self.uses = 0
         self.layouts = layouts
         self.place = MAX_PAYLOADS
         self.limit: str | None = None
@@ -330,9 +342,7 @@ class Unreadable(Codec):
 
 
 NONE, EXTERN, STD, VAR = "addr_none", "addr_extern", "addr_std", "addr_var"
-_CONSTRUCTORS = (NONE, EXTERN, STD, VAR)
-_MAX_ANYCAST_BITS = 30
-_WORKCHAIN_BITS, _HASH_BITS, _LENGTH_BITS = 8, 256, 9
+_WORKCHAIN_BITS, _HASH_BITS = 8, 256
 _HASH_MASK = (1 << _HASH_BITS) - 1
 _NO_ANYCAST = f'{{"@type":"{NOTHING}"}}'
 _PLAIN_BITS = 3 + _WORKCHAIN_BITS + _HASH_BITS
@@ -343,6 +353,10 @@ _PLAIN_START = f'{{"@type":"{STD}","anycast":{_NO_ANYCAST},"workchain_id":"'
 
 class Address(Codec):
     """A message address of any kind, as the object of its constructor."""
+
+    def __init__(self, read_rare: Read) -> None:
+        """Set what reads those that are neither none nor standard without anycast."""
+        self._read_rare = read_rare
 
     def write(self, function: Function) -> str:
         """Read an object whose ``@type`` is the constructor."""
@@ -355,42 +369,8 @@ class Address(Codec):
         with function.block("elif left > 1 and not value >> left - 2 & 3:"):
             function.add("left -= 2", f"{name} = {_NO_ADDRESS!r}")
         with function.block("else:"):
-            function.add(f"{name} = f'{function.call(_load_rare_address)}'")
+            function.add(f"{name} = f'{function.call(self._read_rare)}'")
         return f"{{{name}}}"
-
-
-def _load_rare_address(source: CellSlice, work: Work) -> str:
-    del work
-    name = _CONSTRUCTORS[source.load_uint(2)]
-    if name == NONE:
-        return _NO_ADDRESS
-    if name == EXTERN:
-        bits = source.load_uint(_LENGTH_BITS)
-        text = show_bits(source.load_uint(bits), bits)
-        return f'{{"@type":"addr_extern","len":"{bits}","external_address":"{text}"}}'
-    anycast = _load_anycast(source) if source.load_bit() else _NO_ANYCAST
-    length = ""
-    bits, workchain_bits = _HASH_BITS, _WORKCHAIN_BITS
-    if name == VAR:
-        bits, workchain_bits = source.load_uint(_LENGTH_BITS), 32
-        length = f'"addr_len":"{bits}",'
-    workchain = source.load_int(workchain_bits)
-    return (
-        f'{{"@type":"{name}","anycast":{anycast},{length}"workchain_id":"{workchain}",'
-        f'"address":"{show_bits(source.load_uint(bits), bits)}"}}'
-    )
-
-
-def _load_anycast(source: CellSlice) -> str:
-    """Read ``Anycast`` as something of Maybe: 1 to 30 bits that rewrite the start of an address."""
-    depth = source.load_uint(5)
-    if not 0 < depth <= _MAX_ANYCAST_BITS:
-        raise BodyError(f"anycast of {depth} bits")
-    prefix = show_bits(source.load_uint(depth), depth)
-    return (
-        f'{{"@type":"{SOMETHING}","value":{{"@type":"anycast_info","depth":"{depth}",'
-        f'"rewrite_pfx":"{prefix}"}}}}'
-    )
 
 
 _TEXT_LENGTH_BITS = 8

@@ -11,9 +11,6 @@ from tonlake.ingest.derive.body.codec import MAX_ITEMS, NOTHING, SOMETHING, Code
 from tonlake.ingest.derive.body.function import Function, ReadCell, refuse_rest
 from tonlake.ingest.errors import BodyError, CellUnderflow
 
-MAX_REPEATED = 1023
-"""Maximum number of values in a cell."""
-
 FIRST, SECOND = "first_from_either", "second_from_either"
 CELL_REFERENCE = "cell_reference"
 
@@ -80,13 +77,32 @@ def _write_choice(function: Function, *sides: tuple[str, Codec | None]) -> str:
     return f"{{{name}}}"
 
 
-class Chunks(WrappingCodec):
+class Repeat(WrappingCodec):
+    """``(count * T)``: values one after another in the same cell."""
+
+    def __init__(self, inner: Codec, count: int) -> None:
+        """Set the number of values."""
+        super().__init__(inner)
+        self.count = count
+
+    def load(self, source: CellSlice, work: Work) -> str:
+        """Read the values as one list; one without bits counts as a cell."""
+        items = []
+        for _ in range(self.count):
+            left = source.bits_left
+            items.append(self.inner.read(source, work))
+            if source.bits_left == left:
+                work.visit()
+        return f"[{','.join(items)}]"
+
+
+class Chunks(Repeat):
     """A list in a chain of cells: ``Maybe ^chunk``, where a chunk is ``Maybe ^next`` and items.
 
     Source: the bulk request of the Telegram wallet.
     """
 
-    def decode_items(self, source: CellSlice, work: Work, count: int) -> list[str]:
+    def load(self, source: CellSlice, work: Work) -> str:
         """Read the items of all chunks; raise BodyError if there are not ``count``."""
         items: list[str] = []
         following = source.load_maybe_ref()
@@ -97,31 +113,9 @@ class Chunks(WrappingCodec):
             while chunk.bits_left or chunk.refs_left:
                 work.visit()
                 items.append(self.inner.read(chunk, work))
-        if len(items) != count:
-            raise BodyError(f"the chunks have {len(items)} items, not {count}")
-        return items
-
-
-class Repeat(WrappingCodec):
-    """``(count * T)``: values one after another in the same cell.
-
-    ``count`` is None if an earlier field has the number.
-    """
-
-    def __init__(self, count: int | None, inner: Codec) -> None:
-        """Set the number of values."""
-        super().__init__(inner)
-        self._count = count
-
-    def load(self, source: CellSlice, work: Work) -> str:
-        """Read the values as one list."""
-        return f"[{','.join(self.decode_items(source, work, self._count or 0))}]"
-
-    def decode_items(self, source: CellSlice, work: Work, count: int) -> list[str]:
-        """Read ``count`` values; raise BodyError if a cell cannot hold them."""
-        if count > MAX_REPEATED:
-            raise BodyError(f"{count} values where a cell has at most {MAX_REPEATED} bits")
-        return [self.inner.read(source, work) for _ in range(count)]
+        if len(items) != self.count:
+            raise BodyError(f"the chunks have {len(items)} items, not {self.count}")
+        return f"[{','.join(items)}]"
 
 
 EMPTY, ROOT, EDGE = "hashmap_empty", "hashmap_root", "hashmap_edge"

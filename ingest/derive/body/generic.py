@@ -1,10 +1,9 @@
 """Replaces types with parameters, such as ``(Pair X Y)``, by types of their own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from tonlake.ingest.derive.body.grammar import (
     Conditional,
-    Constraint,
     Constructor,
     Field,
     Group,
@@ -22,42 +21,44 @@ OF_BLOCK = {
     "MessageRelaxed": "Message",
     "MessageAny": "Message",
     "OutList": "OutList",
+    "SnakeData": "SnakeBytes",
 }
 """Types of block.tlb by the name of the shipped type, which does not need their parameters."""
 
-_SIZED = ("uint", "int", "bits")
 MAX_INSTANCES = 500
 """Maximum types that parameters make: a type may refer to itself with ever larger arguments."""
 
 
-def instantiate(constructors: Sequence[Constructor]) -> list[Constructor]:
-    """Return constructors without parameters: those with some once for each use.
+def instantiate(own: Sequence[Constructor], shared: Sequence[Constructor]) -> list[Constructor]:
+    """Return constructors without types as parameters: those with some once for each use.
 
-    A body, such as that of ``= InternalMsgBody n``, is used by none. Raises BodyError if a type is
-    used with the wrong number of arguments, or makes too many types.
+    ``shared`` has other types that are available. Numbers stay parameters: values decide them. A
+    body is used by none. Raises BodyError if a type is used with the wrong number of arguments, or
+    makes too many types.
     """
-    return _Instances(constructors).run()
+    return _Instances(own, shared).run()
 
 
-def _rename(name: str, arguments: tuple[Type, ...], own: set[str]) -> Named:
-    """Return a type as the table of layouts names it: ``(uint 8)`` is uint8."""
-    if name in OF_BLOCK and name not in own:
-        return Named(OF_BLOCK[name])
-    if name in _SIZED and len(arguments) == 1:
-        [size] = arguments
-        if isinstance(size, Named) and size.name.isdecimal():
-            return Named(f"{name}{size.name}")
-    return Named(name, arguments)
+def _list_types(of: Constructor) -> dict[int, str]:
+    """Return the names of parameters that are types, by their places."""
+    places = {each: place for place, each in enumerate(of.parameters)}
+    types = (name for name, kind in of.declared if kind == "Type" and Named(name) in places)
+    return {places[Named(name)]: name for name in types}
+
+
+def _drop(listed: Sequence[Type], places: Container[int]) -> tuple[Type, ...]:
+    return tuple(each for place, each in enumerate(listed) if place not in places)
 
 
 class _Instances:
-    def __init__(self, constructors: Sequence[Constructor]) -> None:
-        self._plain = [each for each in constructors if not each.parameters]
+    def __init__(self, own: Sequence[Constructor], shared: Sequence[Constructor]) -> None:
+        constructors = [*shared, *own]
+        self._plain = [each for each in constructors if not _list_types(each)]
         self._generic: dict[str, list[Constructor]] = {}
         for each in constructors:
-            if each.parameters:
+            if _list_types(each):
                 self._generic.setdefault(each.result, []).append(each)
-        self._own = {each.result for each in constructors}
+        self._own = {each.result for each in own}
         self._names: dict[Named, str] = {}
         self._todo: list[Named] = []
 
@@ -77,14 +78,15 @@ class _Instances:
         while self._todo:
             use = self._todo.pop()
             for each in self._generic[use.name]:
-                if len(each.parameters) != len(use.arguments):
-                    raise BodyError(f"{use.name} takes {len(each.parameters)} arguments")
-                values = dict(zip(each.parameters, use.arguments, strict=True))
-                found.append(self._fill(each, values)._replace(result=self._names[use]))
+                types = _list_types(each)
+                values = dict(zip(types.values(), use.arguments, strict=True))
+                numbers = _drop(each.parameters, types)
+                made = self._fill(each, values)
+                found.append(made._replace(result=self._names[use], parameters=numbers))
         return found
 
     def _fill(self, of: Constructor, values: Mapping[str, Type]) -> Constructor:
-        return of._replace(fields=self._fill_fields(of.fields, values), parameters=())
+        return of._replace(fields=self._fill_fields(of.fields, values))
 
     def _fill_fields(
         self, fields: Sequence[Field], values: Mapping[str, Type]
@@ -99,15 +101,22 @@ class _Instances:
             return Group(self._fill_fields(of.fields, values))
         if isinstance(of, Conditional):
             return of._replace(of=self._fill_type(of.of, values))
-        return of if isinstance(of, Constraint) else self._fill_named(of, values)
+        return self._fill_named(of, values) if isinstance(of, Named) else of
 
     def _fill_named(self, of: Named, values: Mapping[str, Type]) -> Type:
         if of.name in values and not of.arguments:
             return values[of.name]
         arguments = tuple(self._fill_type(each, values) for each in of.arguments)
-        if arguments and of.name in self._generic:
-            return Named(self._name(Named(of.name, arguments)))
-        return _rename(of.name, arguments, self._own)
+        if of.name in OF_BLOCK and of.name not in self._own:
+            return Named(OF_BLOCK[of.name])
+        if not arguments or of.name not in self._generic:
+            return Named(of.name, arguments)
+        for each in self._generic[of.name]:
+            if len(each.parameters) != len(arguments):
+                raise BodyError(f"{of.name} takes {len(each.parameters)} arguments")
+        places = _list_types(self._generic[of.name][0])
+        types = tuple(arguments[place] for place in places)
+        return Named(self._name(Named(of.name, types)), _drop(arguments, places))
 
     def _name(self, use: Named) -> str:
         """Return the name of the type that stands for a use, which is made on first use."""

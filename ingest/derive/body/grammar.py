@@ -1,13 +1,15 @@
 """Parses layouts written in TL-B into a tree of types.
 
 A statement is ``name#hex field:type ... = Type;``. The tag may be ``$bits``, or ``#_`` or ``$_``
-for none; a constructor without a tag has the CRC-32 of its text, as the compiler ``tlbc`` gives
-it. A constructor named ``_`` has no tag and is not shown in decoded objects; a field named ``_``
-has no name, and a type without a name is ``field_`` and its place. Types: a name, ``^T``,
-``[ fields ]``, ``(Name argument ...)``, ``(count * T)``, ``#``, ``(## bits)``, ``(#< n)``,
-``(#<= n)``, ``field?T`` (present if that field is not zero) and ``field.n?T`` (if its bit n is
-set). Braces hold parameters, ``{X:Type}`` and ``{n:#}``, and conditions such as ``{ mode <= 3 }``.
-Comments are ``//``, ``/* */`` and lines that begin with ``# ``.
+for none; ``#hex_`` ends before its last bit that is one. A constructor without a tag has the CRC-32
+of its text, as the compiler ``tlbc`` gives it. A constructor named ``_`` has no tag and is not
+shown in decoded objects; a field named ``_`` has no name, and a type without a name is ``field_``
+and its place. Types: a name, ``^T``, ``[ fields ]``, ``(Name argument ...)``, ``(count * T)``,
+``#``, ``(## bits)``, ``(#< n)``, ``(#<= n)``, ``field?T`` (present if that field is not zero) and
+``field.n?T`` (if its bit n is set). Braces hold parameters, ``{X:Type}`` and ``{n:#}``, and
+conditions such as ``{ mode <= 3 }``. Numbers may be sums and products, ``(n + 1)``. ``~`` before a
+number is ignored: one that is unknown before a value is read is known after it. Comments are
+``//``, ``/* */`` and lines that begin with ``# ``.
 
 Source: https://docs.ton.org (TL-B language), block.tlb.
 """
@@ -23,10 +25,15 @@ from tonlake.ingest.errors import BodyError
 
 
 class Named(NamedTuple):
-    """A named type with its arguments; numbers are text, ``*`` and ``#<=`` names."""
+    """A named type with its arguments; numbers are text, ``+``, ``*`` and ``#<=`` names."""
 
     name: str
     arguments: tuple[Type, ...] = ()
+
+
+def apply(name: str, number: int | str) -> Named:
+    """Return a type of a number, such as ``uint8`` and ``(VarUInteger 16)``."""
+    return Named(name, (Named(str(number)),))
 
 
 class Linked(NamedTuple):
@@ -50,11 +57,14 @@ class Conditional(NamedTuple):
 
 
 class Constraint(NamedTuple):
-    """``{ left op right }``: a condition on earlier fields; the sides are fields or numbers."""
+    """``{ left op right }``: a condition on earlier fields; the sides are numbers.
 
-    left: str
+    With ``=``, it may also give an unknown number its value.
+    """
+
+    left: Type
     op: str
-    right: str
+    right: Type
 
 
 Type: TypeAlias = "Named | Linked | Group | Conditional | Constraint"
@@ -70,7 +80,8 @@ class Field(NamedTuple):
 class Constructor(NamedTuple):
     """A statement; ``tag`` has ``tag_bits`` bits, ``name`` is empty for ``_``.
 
-    ``parameters`` are the names in the arguments of its result type.
+    ``parameters`` are the arguments of its result type; ``declared`` has the names that are
+    declared in braces, and what each is: ``Type`` or ``#``.
     """
 
     name: str
@@ -78,20 +89,26 @@ class Constructor(NamedTuple):
     tag_bits: int
     fields: tuple[Field, ...]
     result: str
-    parameters: tuple[str, ...] = ()
+    parameters: tuple[Type, ...] = ()
+    declared: tuple[tuple[str, str], ...] = ()
 
 
 REPEATED, BELOW, AT_MOST = "*", "#<", "#<="
 """Names of ``(count * T)``, ``(#< n)`` and ``(#<= n)``."""
 OPERATORS = ("<=", ">=", "!=", "<", ">", "=")
-_CRC_BITS = 32
+ADD, MULTIPLY = "+", "*"
+SIZED = ("uint", "int", "bits")
+"""Types with a width, which follows the name or is an argument."""
+_CRC_BITS, _MAX_DIGITS, _MAX_OPERATIONS = 32, 20, 64
 _STATEMENT = re.compile(
-    r"([A-Za-z_][\w,]*)(?:#([0-9a-fA-F]+|_)|\$([01]+|_))?\s(.*)=\s*(\w+)((?:\s+\w+)*)",
+    r"([A-Za-z_][\w,]*)(?:#([0-9a-fA-F]+_?|_)|\$([01]+|_))?\s(.*)=\s*(\w+)\b([^=]*)",
     re.DOTALL,
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|^\s*# [^\n]*", re.DOTALL | re.MULTILINE)
-_TOKEN = re.compile(r"\s+|([A-Za-z_]\w*|\d+|##|#<=|#<|#|<=|>=|!=|[\^\[\]():?.*{}<>=~+])")
-_PARAMETER = re.compile(r"\{\s*(\w+)\s*:\s*(?:Type|#)\s*\}")
+_TOKEN = re.compile(r"\s+|~|([A-Za-z_]\w*|\d+|##|#<=|#<|#|<=|>=|!=|[\^\[\]():?.*{}<>=+])")
+_PARAMETER = re.compile(r"\{\s*(\w+)\s*:\s*(Type|#)\s*\}")
+_WIDTH = re.compile(r"(uint|int|bits)(\d{1,4})")
+_BIT = re.compile(r"\(\s*(\w+\s*\.\s*\d+)\s*\)\s*\?")
 
 
 def parse_scheme(text: str) -> list[Constructor]:
@@ -114,14 +131,21 @@ def _parse_statement(text: str) -> Constructor:
     if digits is None and bits is None and name != "_":
         tag, tag_bits = compute_tag(text), _CRC_BITS
     elif digits not in {None, "_"}:
-        tag, tag_bits = int(digits, 16), len(digits) * 4
+        tag, tag_bits = int(digits.rstrip("_"), 16), len(digits.rstrip("_")) * 4
+        if digits.endswith("_") and tag:
+            cut = (tag & -tag).bit_length()
+            tag, tag_bits = tag >> cut, tag_bits - cut
     elif bits not in {None, "_"}:
         tag, tag_bits = int(bits, 2), len(bits)
-    tokens = _Tokens(text, _PARAMETER.sub(" ", fields))
+    tokens = _Tokens(text, _BIT.sub(r"\1?", _PARAMETER.sub(" ", fields)))
     parsed = tuple(_parse_fields(tokens))
     tokens.take("")
-    parameters = tuple(arguments.split())
-    return Constructor(name.strip("_") and name, tag, tag_bits, parsed, result, parameters)
+    tokens = _Tokens(text, arguments)
+    parameters = _parse_arguments(tokens)
+    tokens.take("")
+    declared = tuple(_PARAMETER.findall(fields))
+    shown = name.strip("_") and name
+    return Constructor(shown, tag, tag_bits, parsed, result, parameters, declared)
 
 
 def compute_tag(text: str) -> int:
@@ -144,6 +168,8 @@ class _Tokens:
                 raise BodyError(f"unexpected character {text[at]!r} in {statement!r}")
             self._tokens += filter(None, match.groups())
             at = match.end()
+        if sum(each in {ADD, MULTIPLY} for each in self._tokens) > _MAX_OPERATIONS:
+            raise BodyError(f"more than {_MAX_OPERATIONS} operations in {statement!r}")
         self._tokens.append("")
         self._at = 0
 
@@ -180,9 +206,10 @@ def _parse_fields(tokens: _Tokens) -> Iterator[Field]:
 def _parse_constraint(tokens: _Tokens) -> Constraint:
     """Parse a condition in braces."""
     tokens.take("{")
-    left, op, right = tokens.take(), tokens.take(), tokens.take()
-    if op not in OPERATORS or tokens.peek() != "}":
+    left, op = _parse_number(tokens), tokens.take()
+    if op not in OPERATORS:
         raise BodyError(f"conditions compare two fields or numbers: {tokens.statement}")
+    right = _parse_number(tokens)
     tokens.take("}")
     return Constraint(left, op, right)
 
@@ -199,7 +226,7 @@ def _parse_type(tokens: _Tokens) -> Type:
     if head == "(":
         return _parse_parentheses(tokens)
     if head == "#":
-        return Named("uint32")
+        return apply("uint", 32)
     bit = None
     if tokens.peek() == ".":
         tokens.take()
@@ -207,9 +234,10 @@ def _parse_type(tokens: _Tokens) -> Type:
     if tokens.peek() == "?":
         tokens.take()
         return Conditional(head, bit, _parse_type(tokens))
-    if not head.isidentifier() and not head.isdecimal():
+    if not head.isidentifier() and not (head.isdecimal() and len(head) <= _MAX_DIGITS):
         raise BodyError(f"expected a type, found {head or 'end'}: {tokens.statement}")
-    return Named(head)
+    match = _WIDTH.fullmatch(head)
+    return apply(match[1], match[2]) if match else Named(head)
 
 
 def _read_bit(tokens: _Tokens) -> int:
@@ -219,23 +247,36 @@ def _read_bit(tokens: _Tokens) -> int:
     return int(digits)
 
 
+def _parse_number(tokens: _Tokens, operators: tuple[str, ...] = (ADD, MULTIPLY)) -> Type:
+    """Parse a type, or a number: a sum of products."""
+    if not operators:
+        return _parse_type(tokens)
+    found = _parse_number(tokens, operators[1:])
+    while tokens.peek() == operators[0]:
+        found = Named(tokens.take(), (found, _parse_number(tokens, operators[1:])))
+    return found
+
+
+def _parse_arguments(tokens: _Tokens) -> tuple[Type, ...]:
+    """Parse types and numbers up to a closing parenthesis or the end."""
+    found = []
+    while tokens.peek() not in {")", ""}:
+        found.append(_parse_type(tokens))
+    return tuple(found)
+
+
 def _parse_parentheses(tokens: _Tokens) -> Type:
     """Parse what follows an opening parenthesis, up to the closing one."""
-    head = tokens.peek()
-    if head in {"##", BELOW, AT_MOST}:
-        tokens.take()
-        size = tokens.take()
-        found: Type = Named(f"uint{size}") if head == "##" else Named(head, (Named(size),))
-    elif tokens.peek(1) == REPEATED:
-        count = Named(tokens.take())
-        tokens.take(REPEATED)
-        found = Named(REPEATED, (count, _parse_type(tokens)))
-    elif head.isidentifier() and tokens.peek(1) not in {".", "?"}:
-        name, arguments = tokens.take(), []
-        while tokens.peek() not in {")", ""}:
-            arguments.append(_parse_type(tokens))
-        found = Named(name, tuple(arguments))
+    found: Type
+    if tokens.peek() in {"##", BELOW, AT_MOST}:
+        head = tokens.take()
+        found = Named("uint" if head == "##" else head, (_parse_number(tokens),))
     else:
-        found = _parse_type(tokens)
+        found = _parse_number(tokens)
+        arguments = _parse_arguments(tokens)
+        if arguments:
+            if not isinstance(found, Named) or found.arguments:
+                raise BodyError(f"expected ), found another type: {tokens.statement}")
+            found = Named(found.name, arguments)
     tokens.take(")")
     return found

@@ -5,7 +5,8 @@ opcode, else shown as a bag in base64.
 """
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import permutations
 from typing import Any, NamedTuple, NoReturn
@@ -17,8 +18,8 @@ from tonlake.ingest.decode.cell.build import Rest as CellRest
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree, read_bits
 from tonlake.ingest.decode.cell.writer import serialize_chain, serialize_single
-from tonlake.ingest.derive.body.codec import MAX_ITEMS, Codec, Object, Sized, Work, show_bag
-from tonlake.ingest.derive.body.composite import Chunks, Reference, Repeat, check_end
+from tonlake.ingest.derive.body.codec import MAX_ITEMS, Codec, Work, show_bag
+from tonlake.ingest.derive.body.composite import Reference, check_end
 from tonlake.ingest.derive.body.function import (
     LEVEL_SHIFT,
     LONG_TEXT,
@@ -27,6 +28,8 @@ from tonlake.ingest.derive.body.function import (
     escape,
     refuse_rest,
 )
+from tonlake.ingest.derive.body.grammar import Type
+from tonlake.ingest.derive.body.number import Numbers, evaluate, match
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit
 
 OPCODE_BITS = 32
@@ -38,40 +41,40 @@ _MAX_CHOICES = 4
 class Part(NamedTuple):
     """A field of a record; with ``switch`` its presence depends on that earlier field.
 
-    ``bit`` is the bit of the switch that is tested; None tests for any set bit. ``length`` names
-    the earlier field with the number of items of a list.
+    ``bit`` is the bit of the switch that is tested; None tests for any set bit.
     """
 
     name: str
     codec: Codec
     switch: str | None = None
     bit: int | None = None
-    length: str | None = None
 
-    def is_present(self, fields: Object) -> bool:
+    def is_present(self, fields: Mapping[str, Any]) -> bool:
         """Return whether the field is present, given the fields before it."""
         if self.switch is None:
             return True
-        value = fields.get(self.switch)
-        if not isinstance(value, str | bool):
-            raise BodyError(f"{self.name} depends on {self.switch}, which is not a number")
-        number = int(value)
+        number = int(fields[self.switch])
         return bool(number if self.bit is None else number >> self.bit & 1)
 
 
 class Condition(Codec):
-    """A condition on earlier fields, which has no bits; ``sides`` are their names or numbers."""
+    """A condition on numbers, which has no bits; ``=`` may give an unknown one its value."""
 
-    def __init__(self, op: str, left: str, right: str) -> None:
+    def __init__(self, op: str, left: Type, right: Type) -> None:
         """Compare two sides by an operator."""
-        self._holds = _OPERATORS[op]
-        self.sides = left, right
+        self._op, self._sides = op, (left, right)
 
-    def check(self, fields: Object) -> None:
-        """Raise BodyError if the fields read so far do not fulfil the condition."""
-        left, right = (int(str(fields.get(side, side))) for side in self.sides)
-        if not self._holds(left, right):
-            raise BodyError(f"the condition on {self.sides[0]} is not fulfilled")
+    def check(self, numbers: Numbers) -> None:
+        """Raise BodyError if the numbers read so far do not fulfil the condition."""
+        sides = [(evaluate(each, numbers), each) for each in self._sides]
+        (left, _), (right, _) = sides
+        if left is not None and right is not None:
+            holds = _OPERATORS[self._op](left, right)
+        else:
+            (_, unknown), (known, _) = sides if left is None else sides[::-1]
+            holds = self._op == "=" and known is not None and match(unknown, known, numbers)
+        if not holds:
+            raise BodyError("a condition on numbers is not fulfilled")
 
 
 _OPERATORS: dict[str, Callable[[int, int], bool]] = {
@@ -84,14 +87,30 @@ _OPERATORS: dict[str, Callable[[int, int], bool]] = {
 }
 
 
+_NUMBER = re.compile(r'"[0-9]{1,78}"|true|false')
+"""Matches the JSON of a number that others may depend on."""
+
+
 class Record(Codec):
     """A sequence of fields; a named constructor is shown as ``@type``."""
 
-    def __init__(self, name: str, parts: Sequence[Part], *, is_whole: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        parts: Sequence[Part],
+        *,
+        is_whole: bool = False,
+        parameters: Sequence[Type] | None = (),
+        is_late: bool = False,
+    ) -> None:
         """Create the codec of one constructor, without its tag.
 
-        ``is_whole`` means that a body has this layout only if nothing follows it.
+        ``is_whole`` means that a body has this layout only if nothing follows it, ``is_late`` that
+        types of fields depend on numbers. ``parameters`` are the numbers of the type; a group has
+        None, and uses those of the record around it.
         """
+        self.parameters: Sequence[Type] = parameters or ()
+        self._is_late, self._is_group = is_late, parameters is None
         self.name = name
         self.parts = parts
         self.is_whole = is_whole
@@ -100,18 +119,21 @@ class Record(Codec):
             f"{',' if name or place else ''}{_encode(part.name)}:"
             for place, part in enumerate(parts)
         ]
-        self.is_plain = not any(
-            part.switch or part.length or isinstance(part.codec, Condition) for part in parts
+        self.is_plain = not (
+            is_late
+            or parameters
+            or any(part.switch or isinstance(part.codec, Condition) for part in parts)
         )
         self.least, is_fixed = _add_sizes(parts if self.is_plain else ())
         self.size = self.least if self.is_plain and is_fixed else None
         self._link: int | None = None
 
-    def load(self, source: CellSlice, work: Work) -> str:
+    def load(self, source: CellSlice, work: Work, numbers: Numbers | None = None) -> str:
         """Read an object of fields of which some depend on others."""
-        found = self.decode_fields(source, work)
+        found = self.decode_fields(source, work, numbers)
         fields = [key + text for key, text in zip(self._keys, found, strict=True) if text]
-        return f"{self._open}{''.join(fields)}}}"
+        shown = "".join(fields)
+        return f"{self._open}{shown if self.name else shown.removeprefix(',')}}}"
 
     def write(self, function: Function) -> str:
         """Read an object of the fields."""
@@ -123,23 +145,33 @@ class Record(Codec):
         fields = zip(self._keys[start:stop], self.parts[start:stop], strict=True)
         return "".join([escape(key) + part.codec.write(function) for key, part in fields])
 
-    def decode_fields(self, source: CellSlice, work: Work) -> list[str]:
-        """Read the fields, each as JSON, or empty text for one that is absent."""
+    def decode_fields(
+        self, source: CellSlice, work: Work, numbers: Numbers | None = None
+    ) -> list[str]:
+        """Read the fields, each as JSON, or empty text for one that is absent.
+
+        ``numbers`` are those of a use of the type. Cells that fields refer to are read anew if
+        types depend on numbers, whatever was read of them for others.
+        """
+        around = work.numbers, work.known
+        if numbers is None:
+            numbers = work.numbers.copy() if self._is_group else {}
+        work.numbers = numbers
+        if self._is_late:
+            work.known = {}
         texts: list[str] = []
-        values: Object = {}
-        for part in self.parts:
-            if not part.is_present(values):
-                texts.append("")
-            elif isinstance(part.codec, Condition):
-                part.codec.check(values)
-                texts.append("")
-            elif part.length and isinstance(part.codec, Chunks | Repeat):
-                items = part.codec.decode_items(source, work, int(str(values[part.length])))
-                texts.append(f"[{','.join(items)}]")
-            else:
-                texts.append(part.codec.read(source, work))
-                if isinstance(part.codec, Sized):
-                    values[part.name] = msgspec.json.decode(texts[-1])
+        try:
+            for part in self.parts:
+                text = ""
+                if isinstance(part.codec, Condition):
+                    part.codec.check(numbers)
+                elif part.is_present(numbers):
+                    text = part.codec.read(source, work)
+                    if not self.is_plain and _NUMBER.fullmatch(text):
+                        numbers[part.name] = int(msgspec.json.decode(text))
+                texts.append(text)
+        finally:
+            work.numbers, work.known = around
         return texts
 
     def link(self, union: Codec) -> bool:

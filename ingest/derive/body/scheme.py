@@ -1,16 +1,18 @@
 """The shipped table of layouts, compiled into codecs once, on first use."""
 
-import re
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Callable, Iterable
+from functools import cache, partial
 from importlib.resources import files
 
+from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body import composite
+from tonlake.ingest.derive.body.dependent import Late, Use
 from tonlake.ingest.derive.body.grammar import (
     AT_MOST,
     BELOW,
     REPEATED,
+    SIZED,
     Conditional,
     Constraint,
     Constructor,
@@ -21,6 +23,7 @@ from tonlake.ingest.derive.body.grammar import (
     Type,
     parse_scheme,
 )
+from tonlake.ingest.derive.body.number import Scope, evaluate
 from tonlake.ingest.derive.body.record import (
     OPCODE_BITS,
     Condition,
@@ -41,6 +44,14 @@ BODY_TYPES = (OWN_BODY, "InternalBody", "ExternalOutBody", "ForwardPayload", WHO
 MIN_HASHED, _MIN_OWN = 1 << 16, 1 << 8
 """Lower opcodes are not hashes of a name but numbers, which contracts share: a body has their
 layout only if nothing is left of it. Below 256 a field that takes any rest does not count."""
+
+
+def _read_rare_address(source: CellSlice, work: codecs.Work) -> str:
+    return load_scheme().union("MsgAddress").read(source, work)
+
+
+ADDRESS = codecs.Address(_read_rare_address)
+"""Reads any address."""
 _SIMPLE: dict[str, codecs.Codec] = {
     "Bool": codecs.Flag(),
     "Bit": codecs.Unsigned(1),
@@ -48,7 +59,7 @@ _SIMPLE: dict[str, codecs.Codec] = {
     "Any": Rest(),
     "RawCell": RawCell(),
     "End": End(),
-    "MsgAddress": codecs.Address(),
+    "MsgAddress": ADDRESS,
     "SnakeText": codecs.SnakeText(),
     "CommentText": codecs.CommentText(),
     "SnakeBytes": codecs.SnakeBytes(),
@@ -56,13 +67,28 @@ _SIMPLE: dict[str, codecs.Codec] = {
     "Text": codecs.ChunkedText(),
     "Unreadable": codecs.Unreadable(),
 }
-_WIDTH = re.compile(r"(uint|int|bits)(\d+)")
-_WIDTHS: dict[str, type[codecs.Unsigned | codecs.Signed | codecs.Bits]] = {
-    "uint": codecs.Unsigned,
-    "int": codecs.Signed,
-    "bits": codecs.Bits,
+_LIST = "Chunks"
+_MakeCodec = Callable[[int, codecs.Codec], codecs.Codec]
+"""Makes the codec of a type with a number, and with the codec of its other argument."""
+_NUMBERED: dict[str, tuple[range, _MakeCodec]] = {
+    "uint": (range(257), lambda bits, _inner: codecs.Unsigned(bits)),
+    "int": (range(258), lambda bits, _inner: codecs.Signed(bits)),
+    "bits": (range(1024), lambda bits, _inner: codecs.Bits(bits)),
+    AT_MOST: (range(1, 1 << 64), lambda most, _inner: codecs.Bounded(most)),
+    BELOW: (range(1, 1 << 64), lambda limit, _inner: codecs.Bounded(limit - 1)),
+    "VarUInteger": (range(2, 33), lambda limit, _inner: codecs.VarUnsigned(limit)),
+    "VarInteger": (range(2, 33), lambda limit, _inner: codecs.VarUnsigned(limit, is_signed=True)),
+    "Hashmap": (range(1, 1024), composite.Hashmap),
+    "HashmapE": (range(1, 1024), composite.MaybeHashmap),
+    REPEATED: (range(1024), lambda count, inner: composite.Repeat(inner, count)),
+    _LIST: (range(1024), lambda count, inner: composite.Chunks(inner, count)),
 }
-_RAW_NAMES, _LIST = ("Cell", "RawCell"), "Chunks"
+"""Types whose first argument is a number: those that it may have, and their codecs."""
+_ARGUMENTS = dict.fromkeys((*_NUMBERED, "Maybe"), 1)
+_ARGUMENTS |= dict.fromkeys(("Either", "Hashmap", "HashmapE", REPEATED, _LIST), 2)
+BUILT_IN = {"Maybe", "Either", *_NUMBERED, *_SIMPLE}
+"""Types that no table has to define."""
+_RAW_NAMES = ("Cell", "RawCell")
 
 
 class Scheme:
@@ -78,6 +104,7 @@ class Scheme:
         for constructor in self.constructors:
             self._types.setdefault(constructor.result, []).append(constructor)
         self._unions: dict[str, Union] = {}
+        self._scope = Scope(Constructor("", 0, 0, (), ""))
         self.layouts: dict[int, list[Record]] = {}
         for constructor in self._bodies():
             self.layouts.setdefault(constructor.tag, []).append(self._layout(constructor))
@@ -108,69 +135,89 @@ class Scheme:
         is_whole = constructor.tag < MIN_HASHED or constructor.result == WHOLE_BODY
         return self._record(constructor, is_whole=is_whole)
 
-    def _record(self, constructor: Constructor, *, is_whole: bool = False) -> Record:
+    def _record(self, of: Constructor, *, is_whole: bool = False) -> Record:
         """Compile the fields of a statement."""
-        parts = [self._part(field) for field in constructor.fields]
-        return Record(constructor.name, parts, is_whole=is_whole)
+        around, self._scope = self._scope, Scope(of)
+        parts = [self._part(field) for field in of.fields]
+        scope, self._scope = self._scope, around
+        return Record(
+            of.name, parts, is_whole=is_whole, parameters=of.parameters, is_late=scope.is_late
+        )
 
     def _part(self, field: Field) -> Part:
         """Compile a field."""
-        if isinstance(field.type, Conditional):
-            optional = field.type
-            return Part(field.name, self._codec(optional.of), optional.field, optional.bit)
-        if isinstance(field.type, Constraint):
-            condition = field.type
-            return Part("", Condition(condition.op, condition.left, condition.right))
-        if isinstance(field.type, Named) and field.type.name in {_LIST, REPEATED}:
-            count, item = field.type.arguments
-            if isinstance(count, Named) and not count.name.isdecimal():
-                codec = self._codec(item)
-                is_chunked = field.type.name == _LIST
-                items = composite.Chunks(codec) if is_chunked else composite.Repeat(None, codec)
-                return Part(field.name, items, length=count.name)
-        return Part(field.name, self._codec(field.type))
-
-    def _codec(self, of: Type) -> codecs.Codec:
-        """Compile a type."""
-        if isinstance(of, Linked):
-            return composite.Reference(self._codec(of.of))
-        if isinstance(of, Group):
-            return Record("", [self._part(field) for field in of.fields])
-        if isinstance(of, Named):
-            if of.arguments:
-                return self._applied(of)
-            match = _WIDTH.fullmatch(of.name)
-            if match:
-                return _WIDTHS[match[1]](int(match[2]))
-            return _SIMPLE.get(of.name) or self.union(of.name)
+        of = field.type
+        if isinstance(of, Conditional):
+            self._scope.check(Named(of.field))
+            if of.bit is not None and of.bit >= self._scope.bits[of.field]:
+                raise BodyError(f"{of.field} has no bit {of.bit}")
+            return Part(field.name, self._codec(of.of), of.field, of.bit)
         if isinstance(of, Constraint):
-            raise BodyError(f"a condition on {of.left} stands in place of a type")
+            for side in (of.left, of.right):
+                self._scope.check(side, is_open=of.op == "=")
+            return Part("", Condition(of.op, of.left, of.right))
+        codec = self._codec(of)
+        self._scope.add_field(field)
+        return Part(field.name, codec)
+
+    def _codec(self, of: Type, *, is_linked: bool = False) -> codecs.Codec:
+        """Compile a type, that of a cell of its own if it ``is_linked``."""
+        if isinstance(of, Linked):
+            return composite.Reference(self._codec(of.of, is_linked=True))
+        if isinstance(of, Group):
+            return self._group(of)
+        if isinstance(of, Named):
+            return _SIMPLE.get(of.name) or self._named(of, is_linked=is_linked)
+        if isinstance(of, Constraint):
+            raise BodyError("a condition stands in place of a type")
         raise BodyError(f"a condition on {of.field} is nested inside another type")
 
-    def _applied(self, of: Named) -> codecs.Codec:
-        """Compile a type with arguments."""
+    def _group(self, of: Group) -> codecs.Codec:
+        """Compile a group, whose fields may depend on those around it."""
+        scope = self._scope
+        bits, is_late = scope.bits.copy(), scope.is_late
+        scope.is_late = False
+        parts = [self._part(field) for field in of.fields]
+        group = Record("", parts, parameters=None, is_late=scope.is_late)
+        scope.bits, scope.is_late = bits, is_late or not group.is_plain
+        return group
+
+    def _named(self, of: Named, *, is_linked: bool) -> codecs.Codec:
+        """Compile a type with a name, and with arguments if it has some."""
         name, arguments = of
+        own = self._types.get(name)
+        expected = len(own[0].parameters) if own else _ARGUMENTS.get(name, len(arguments))
+        if len(arguments) != expected:
+            raise BodyError(f"{name} takes {expected or 'no'} arguments, in parentheses")
         if name in {"Maybe", "Either"}:
             inner = [self._argument(each) for each in arguments]
             return composite.Maybe(inner[0]) if name == "Maybe" else composite.Either(*inner)
-        if name in {"HashmapE", "Hashmap"}:
-            bits, value = _read_number(arguments[0]), self._argument(arguments[1])
-            kind = composite.MaybeHashmap if name == "HashmapE" else composite.Hashmap
-            return kind(bits, value)
-        if name == REPEATED:
-            return self._repeated(_read_number(arguments[0]), arguments[1])
-        if name not in {"VarUInteger", "VarInteger", AT_MOST, BELOW}:
-            raise BodyError(f"type {name} takes no arguments")
-        number = _read_number(arguments[0])
-        if name in {"VarUInteger", "VarInteger"}:
-            return codecs.VarUnsigned(number, is_signed=name == "VarInteger")
-        return codecs.Bounded(number - (name == BELOW))
+        if name in _NUMBERED:
+            return self._numbered(of)
+        union = self.union(name)
+        if not arguments:  # each way from a type to itself meets one that is not complete yet
+            return union if union.choices or is_linked else Use(union)
+        for each in arguments:
+            self._scope.is_late |= evaluate(each, {}) is None
+            self._scope.add(each)
+        return Use(union, arguments)
 
-    def _repeated(self, count: int, of: Type) -> codecs.Codec:
-        """Compile ``(count * T)``, of bits as a bit string."""
-        if of == Named("Bit"):
-            return codecs.Bits(count)
-        return composite.Repeat(count, self._codec(of))
+    def _numbered(self, of: Named) -> codecs.Codec:
+        """Compile a type with a number, which earlier fields may give."""
+        name, (number, *others) = of
+        inner = _SIMPLE["Cell"]
+        if name == REPEATED and others == [Named("Bit")]:
+            name = "bits"
+        elif others:
+            compiled = self._codec if name in {REPEATED, _LIST} else self._argument
+            inner = compiled(others[0])
+        make, known = partial(_make, name, inner), evaluate(number, {})
+        if known is not None:
+            return make(known)
+        is_open = name in SIZED
+        self._scope.check(number, is_open=is_open)
+        self._scope.is_late = True
+        return Late(make, number, is_open=is_open)
 
     def _argument(self, of: Type) -> codecs.Codec:
         """Compile an argument: a reference is shown as such, unless it is a plain ``^Cell``."""
@@ -193,11 +240,12 @@ def _end_instead(of: Type) -> Type:
     return Named("End") if is_rest else of
 
 
-def _read_number(argument: Type) -> int:
-    """Return an argument that must be a number."""
-    if isinstance(argument, Named) and argument.name.isdecimal():
-        return int(argument.name)
-    raise BodyError(f"{argument} is not a number")
+def _make(name: str, inner: codecs.Codec, number: int) -> codecs.Codec:
+    """Return the codec of a type with a number; raise BodyError if it has no such number."""
+    numbers, make = _NUMBERED[name]
+    if number not in numbers:
+        raise BodyError(f"{name} takes a number from {numbers[0]} to {numbers[-1]}, not {number}")
+    return make(number, inner)
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from tonlake.ingest.derive.body.abi import VARIABLE, make_field, name_type
-from tonlake.ingest.derive.body.grammar import Constructor, Linked, Named, Type
+from tonlake.ingest.derive.body.grammar import Constructor, Linked, Named, Type, apply
 from tonlake.ingest.errors import SignatureInvalid
 
 _VERSION = '"abi_schema_version"'
@@ -148,7 +148,7 @@ class _Reader:
 def _make_simple(of: _Kind) -> Type | None:
     """Return the type of a simple value; None for other kinds."""
     if of.kind in _SIZED:
-        return Named(f"{_SIZED[of.kind]}{of.n}")
+        return apply(_SIZED[of.kind], of.n)
     if of.kind in _VARIABLE:
-        return Named(_VARIABLE[of.kind], (Named(str(of.n)),))
+        return apply(_VARIABLE[of.kind], of.n)
     return _SIMPLE.get(of.kind)

@@ -16,6 +16,7 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body import composite
 from tonlake.ingest.derive.body.body import SIGNED, WALLET, decode_body, decode_message_body
+from tonlake.ingest.derive.body.dependent import Use
 from tonlake.ingest.derive.body.record import EMPTY_CELL, OPCODE_BITS, End, Record, Rest, Union
 from tonlake.ingest.derive.body.scheme import load_scheme
 
@@ -99,6 +100,11 @@ def _(codec: Record, value: Any, target: CellBuilder) -> None:
 def _(codec: Union, value: Any, target: CellBuilder) -> None:
     choice = next(choice for choice in codec.choices if holds(choice.record, value))
     encode(choice.record, value, target.store_uint(choice.tag, choice.tag_bits))
+
+
+@encode.register
+def _(codec: Use, value: Any, target: CellBuilder) -> None:
+    encode(codec.union, value, target)
 
 
 @encode.register

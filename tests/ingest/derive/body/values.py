@@ -11,6 +11,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body import composite
+from tonlake.ingest.derive.body.dependent import Use
 from tonlake.ingest.derive.body.record import EMPTY_CELL, End, Record, Rest, Union
 
 Values: TypeAlias = "st.SearchStrategy[Any]"
@@ -35,6 +36,11 @@ def _(codec: Union, level: int = 0) -> Values:
     if level > MAX_LEVELS:
         choices = [min(choices, key=lambda record: len(record.parts))]
     return st.one_of([records(record, level + 1) for record in choices])
+
+
+@values.register(Use)
+def _(codec: Use, level: int = 0) -> Values:
+    return values(codec.union, level)
 
 
 @values.register(composite.Reference)
