@@ -23,14 +23,14 @@ from tonlake.ingest.derive.tvm.call import (
     TvmOpaque,
     TvmSlice,
 )
-from tonlake.ingest.derive.tvm.machine.run import build_info, export_stack, open_bag
+from tonlake.ingest.derive.tvm.machine.run import build_info, export_stack
 from tonlake.ingest.errors import TvmStackDeep, TvmStackLarge
 
 VERSION = 11
 LIMITS = StackLimits(entries=8000, depth=100, boc_bytes=16 << 20)
 _NULL, _INTEGER, _CELL, _BUILDER, _SLICE, _TUPLE = 0, 1, 2, 3, 4, 6  # vm::StackEntry::Type
 _PAIR = 2
-_CONFIG = 9  # of SmartContractInfo
+_CONFIG, _CODE = 9, 10  # of SmartContractInfo
 
 Native = Any
 
@@ -57,12 +57,20 @@ def run_call(call: GetMethodCall, limits: StackLimits = LIMITS) -> Outcome:
     return Outcome(~machine.exit_code, int(machine.gas_used), _StackReader(limits).read(left))
 
 
+_entered: list[Any] = []
+"""The last context, and its c7 without code: most calls have the same one."""
+
+
 def _enter_info(call: GetMethodCall) -> Native:
     """Return c7; the configuration is parsed once."""
-    info = list(build_info(call.context, open_bag(call.code)))
-    info[_CONFIG] = None
-    entries = [_enter(value) for value in export_stack(info, LIMITS)]
-    entries[_CONFIG] = python_ton.PyStackEntry(cell=parse_cell(call.context.config))
+    if not _entered or _entered[0] is not call.context:
+        info = list(build_info(call.context, None))
+        info[_CONFIG] = None
+        entries = [_enter(value) for value in export_stack(info, LIMITS)]
+        entries[_CONFIG] = python_ton.PyStackEntry(cell=parse_cell(call.context.config))
+        _entered[:] = call.context, entries
+    entries = [*_entered[1]]
+    entries[_CODE] = python_ton.PyStackEntry(cell=parse_cell(call.code))
     return python_ton.make_tuple(entries)
 
 
