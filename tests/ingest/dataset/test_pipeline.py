@@ -48,6 +48,9 @@ LACKING_TABLES = ("libraries", "queue_sizes", "block_proofs")
 LAST, BORDER = 238, 121
 """The demo network's last masterchain block; the first of the second day where there are two."""
 
+FEW = (101, 140)
+"""The blocks around it of data sets that are changed."""
+
 DAY_S = 86_400
 BY_COMMIT = {"interfaces", "action_ranges", "state_cells", "shard_blocks", "open_edges"}
 """Tables that depend on the borders of commits, or that have only some of the node's rows."""
@@ -57,6 +60,34 @@ BY_COMMIT = {"interfaces", "action_ranges", "state_cells", "shard_blocks", "open
 def rows(demo_lake: Path) -> dict[str, list[Row]]:
     """The rows of the demo network as the data set has them; not to be changed."""
     return {table: list_rows(demo_lake) for table, (list_rows, _) in GENERATED.items()}
+
+
+@pytest.fixture(scope="module")
+def few(rows: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    """Those of some blocks."""
+
+    def is_chosen(row: Row) -> bool:
+        return bool(FEW[0] <= row["mc_block_seqno"] <= FEW[1])
+
+    found = {table: [*filter(is_chosen, rows[table])] for table in ("blocks", "transactions")}
+    hashes = {row["hash"] for row in found["transactions"]}
+    for table, name in (("messages", "tx_hash"), ("account_states", "last_trans_hash")):
+        found[table] = [row for row in rows[table] if row[name] in hashes]
+    return found
+
+
+@pytest.fixture(scope="module")
+def few_days(few: dict[str, list[Row]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set of some blocks; not to be changed."""
+    return write_changed(few, tmp_path_factory.mktemp("few"), len)
+
+
+@pytest.fixture(scope="module")
+def few_imported(few_days: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of it, for reading."""
+    lake = tmp_path_factory.mktemp("imported") / "lake"
+    assert list_holes(bring(few_days, lake)) == {}
+    return lake
 
 
 @pytest.fixture(scope="module")
@@ -179,18 +210,18 @@ def is_shard_block(row: Row) -> bool:
 
 
 @pytest.fixture
-def two_days(rows: dict[str, list[Row]], tmp_path: Path) -> Path:
-    return write_changed(rows, tmp_path / "two", cut_at_midnight)
+def two_days(few: dict[str, list[Row]], tmp_path: Path) -> Path:
+    return write_changed(few, tmp_path / "two", cut_at_midnight)
 
 
-def test_blocks_of_two_days_are_whole(two_days: Path, imported: Path, tmp_path: Path) -> None:
+def test_blocks_of_two_days_are_whole(two_days: Path, few_imported: Path, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     reports = bring(two_days, lake)
     assert len(reports) == 2
     assert list_holes(reports) == {}
-    assert read_state(lake).ranges == ((1, LAST),)
+    assert read_state(lake).ranges == (FEW,)
     for table in ("transactions", "messages", "account_states", "traces"):
-        assert index_rows(lake, table).keys() == index_rows(imported, table).keys()
+        assert index_rows(lake, table).keys() == index_rows(few_imported, table).keys()
 
 
 def test_a_day_that_is_missing_is_named(two_days: Path, tmp_path: Path) -> None:
@@ -203,16 +234,16 @@ def test_a_day_that_is_missing_is_named(two_days: Path, tmp_path: Path) -> None:
 
 
 def test_rows_that_come_twice_count_once(
-    rows: dict[str, list[Row]], imported: Path, tmp_path: Path
+    few: dict[str, list[Row]], few_imported: Path, tmp_path: Path
 ) -> None:
     def double(copy: dict[str, list[Row]]) -> None:
         for members in copy.values():
             members.extend(members[::2])
 
-    reports = bring(write_changed(rows, tmp_path / "twice", double), tmp_path / "lake")
+    reports = bring(write_changed(few, tmp_path / "twice", double), tmp_path / "lake")
     assert list_holes(reports) == {}
     for table in ("blocks", "transactions", "messages", "account_states", "actions"):
-        assert index_rows(tmp_path / "lake", table) == index_rows(imported, table)
+        assert index_rows(tmp_path / "lake", table) == index_rows(few_imported, table)
 
 
 def drop_block(copy: dict[str, list[Row]]) -> None:
@@ -276,17 +307,17 @@ FLAWS = {
 
 @pytest.mark.parametrize("flaw", FLAWS)
 def test_a_flaw_is_a_hole_until_it_is_mended(
-    rows: dict[str, list[Row]], dataset: Path, imported: Path, tmp_path: Path, flaw: Any
+    few: dict[str, list[Row]], few_days: Path, few_imported: Path, tmp_path: Path, flaw: Any
 ) -> None:
     lake = tmp_path / "lake"
-    holes = list_holes(bring(write_changed(rows, tmp_path / "flawed", flaw), lake))
+    holes = list_holes(bring(write_changed(few, tmp_path / "flawed", flaw), lake))
     assert list(holes) == [BORDER]
     assert FLAWS[flaw] in holes[BORDER]
-    assert read_state(lake).ranges == ((1, BORDER - 1), (BORDER + 1, LAST))
-    assert list_holes(bring(dataset, lake)) == {}
-    assert read_state(lake).ranges == ((1, LAST),)
+    assert read_state(lake).ranges == ((FEW[0], BORDER - 1), (BORDER + 1, FEW[1]))
+    assert list_holes(bring(few_days, lake)) == {}
+    assert read_state(lake).ranges == (FEW,)
     for table in ("transactions", "messages", "account_states", "traces", "wallets", "actions"):
-        assert index_rows(lake, table) == index_rows(imported, table)
+        assert index_rows(lake, table) == index_rows(few_imported, table)
 
 
 def rewrite(path: Path, change: Any) -> None:
@@ -295,9 +326,9 @@ def rewrite(path: Path, change: Any) -> None:
 
 @pytest.mark.parametrize("table", FORM)
 def test_a_column_of_another_name_or_type_is_refused(
-    dataset: Path, tmp_path: Path, table: str
+    few_days: Path, tmp_path: Path, table: str
 ) -> None:
-    copy = shutil.copytree(dataset, tmp_path / "copy")
+    copy = shutil.copytree(few_days, tmp_path / "copy")
     (path,) = (copy / table).glob("*/*.parquet")
     name = {"blocks": "seqno", "transactions": "lt", "messages": "value"}.get(table, "balance")
     rewrite(path, lambda rows: rows.rename_columns({name: "renamed"}))
@@ -314,17 +345,17 @@ def test_a_column_of_another_name_or_type_is_refused(
 
 
 @pytest.mark.parametrize("table", FORM)
-def test_a_truncated_file_is_named(dataset: Path, tmp_path: Path, table: str) -> None:
-    copy = shutil.copytree(dataset, tmp_path / "copy")
+def test_a_truncated_file_is_named(few_days: Path, tmp_path: Path, table: str) -> None:
+    copy = shutil.copytree(few_days, tmp_path / "copy")
     (path,) = (copy / table).glob("*/*.parquet")
     path.write_bytes(path.read_bytes()[:-1000])
     with pytest.raises(SourceError, match=rf"{table}/.*{path.name}"):
         bring(copy, tmp_path / "lake")
-    assert list_holes(bring(dataset, tmp_path / "lake")) == {}
+    assert list_holes(bring(few_days, tmp_path / "lake")) == {}
 
 
-def test_a_table_that_is_missing_is_named(dataset: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(dataset, tmp_path / "copy")
+def test_a_table_that_is_missing_is_named(few_days: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(few_days, tmp_path / "copy")
     shutil.rmtree(copy / "messages")
     with pytest.raises(SourceError, match="has no day of messages"):
         bring(copy, tmp_path / "lake")
@@ -332,14 +363,14 @@ def test_a_table_that_is_missing_is_named(dataset: Path, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("point", ["file.renamed:3", "log.linked:1", "delta.written:9"])
 def test_a_killed_ingest_goes_on(
-    two_days: Path, imported: Path, tmp_path: Path, point: str
+    two_days: Path, few_imported: Path, tmp_path: Path, point: str
 ) -> None:
     lake = tmp_path / "lake"
     assert run_killed(lambda: bring(two_days, lake), point)
     assert list_holes(bring(two_days, lake)) == {}
     assert verify_lake(lake).damage == []
     for table in ("blocks", "messages", "account_states", "actions"):
-        assert index_rows(lake, table).keys() == index_rows(imported, table).keys()
+        assert index_rows(lake, table).keys() == index_rows(few_imported, table).keys()
 
 
 def test_a_node_goes_on_where_the_data_set_ends(
