@@ -134,7 +134,7 @@ QUESTIONS = {
 
 
 def read_rows(lake: Path, border: int) -> dict[str, list[str]]:
-    with connect(open_snapshot(lake)) as connection:
+    with connect(open_snapshot(lake), statement=" ".join(QUESTIONS.values())) as connection:
         found = {}
         for name, text in QUESTIONS.items():
             asked = {"border": border} if "$border" in text else {}

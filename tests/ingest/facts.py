@@ -6,7 +6,6 @@ from typing import Any
 
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.settings import LakeSettings
 
 STATUS = ("uninit", "frozen", "active", "nonexist")
 BLOCK = "workchain shard seqno mc_seqno root_hash file_hash tx_count gen_utime start_lt end_lt"
@@ -24,7 +23,7 @@ def read_facts(folder: Path, name: str) -> list[dict[str, Any]]:
 
 def ask(lake: Path, sql: str) -> list[tuple[Any, ...]]:
     """Rows of a statement over the newest snapshot."""
-    with connect(open_snapshot(lake), LakeSettings()) as connection:
+    with connect(open_snapshot(lake), statement=sql) as connection:
         return connection.execute(sql).fetchall()
 
 

@@ -25,6 +25,7 @@ from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
 from tonlake.lake.storage.storage import open_storage
 
+VIEWS = " ".join(VIEWED_TABLES)
 NOW = LakeSettings(orphan_grace_s=0, replaced_grace_s=0, build_index=False, compact_commits=2)
 
 
@@ -58,12 +59,12 @@ def list_rows(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
 
 def test_rows_in_packs_are_those_of_files_in_every_way(plain: Path, packed: Path) -> None:
     assert (len(list_packs(packed)), len(list_packs(plain))) == (3, 0)
-    expected = list_rows(connect(open_snapshot(plain)))
+    expected = list_rows(connect(open_snapshot(plain), statement=VIEWS))
     snapshot, storage = open_snapshot(packed), open_storage(packed)
-    assert list_rows(connect(snapshot)) == expected
+    assert list_rows(connect(snapshot, statement=VIEWS)) == expected
     assert list_rows(RemoteViews(snapshot, storage, NOW).connection) == expected
     views = Database(packed, NOW).open(snapshot)
-    views.provide(" ".join(VIEWED_TABLES))
+    views.provide(VIEWS)
     assert list_rows(views.lend(snapshot)) == expected
     for name in ("transactions", "messages"):
         mine, other = (tonlake.open(lake).table(name).collect() for lake in (packed, plain))
@@ -81,7 +82,9 @@ def test_packs_become_files(plain: Path, packed: Path, depth: compact.Depth) -> 
     assert verify_lake(packed).damage == []
     assert ".arrows" in {path.suffix for path in sweep_orphans(packed, NOW)}
     assert list_packs(packed) == []
-    assert list_rows(connect(open_snapshot(packed))) == list_rows(connect(open_snapshot(plain)))
+    assert list_rows(connect(open_snapshot(packed), statement=VIEWS)) == list_rows(
+        connect(open_snapshot(plain), statement=VIEWS)
+    )
 
 
 def test_damage_in_a_pack_is_that_of_one_table(packed: Path) -> None:

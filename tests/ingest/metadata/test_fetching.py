@@ -96,7 +96,8 @@ def ask_metadata(lake: Path, *names: str) -> dict[str, Any]:
 
 def read_rows(lake: Path) -> dict[str, dict[str, Any]]:
     """Return the rows of the table by the last part of their address."""
-    rows = connect(open_snapshot(lake)).sql("from offchain_metadata").to_arrow_table()
+    text = "from offchain_metadata"
+    rows = connect(open_snapshot(lake), statement=text).sql(text).to_arrow_table()
     return {row["uri"].rpartition("/")[2]: row for row in rows.to_pylist()}
 
 

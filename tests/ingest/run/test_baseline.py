@@ -102,7 +102,8 @@ def read_newest(lake: Path, *, status: str = "account_status != 'nonexist'") -> 
     newest = "qualify row_number() over (partition by workchain, account order by {}) = 1"
     states = f"from account_states {newest.format('mc_seqno desc, block_seqno desc')}"
     newest = newest.format("mc_seqno desc")
-    with connect(open_snapshot(lake)) as lake_sql:
+    names = ("account_states", "state_cells", *(table.name for table in CONTRACTS))
+    with connect(open_snapshot(lake), statement=" ".join(names)) as lake_sql:
         found["account_states"] = lake_sql.execute(
             f"select * exclude ({', '.join((*OF_THE_MOMENT, 'shard', 'block_seqno'))}), "  # noqa: S608
             "account_states.hash in (select hash from state_cells) "

@@ -126,7 +126,7 @@ def read_all(lake: Path) -> dict[str, list[tuple[object, ...]]]:
         for name, files in snapshot.files.items()
         if files and name not in {"state_cells", "action_ranges"}
     ]
-    with connect(snapshot, SETTINGS.lake, tables=[*names, "state_cells"]) as connection:
+    with connect(snapshot, statement=" ".join([*names, "state_cells"])) as connection:
         found = {
             name: connection.execute(
                 f"select * exclude (day) from {name} order by all"  # noqa: S608 - our tables
@@ -167,8 +167,8 @@ def test_another_chain_is_undone_by_a_commit(
     check(lake, other, tmp_path)
     old = open_snapshot(lake, before.number)
     assert old.ranges == ((1, 120),)
-    with connect(old) as connection:
-        sql = "select max(mc_seqno) from transactions"
+    sql = "select max(mc_seqno) from transactions"
+    with connect(old, statement=sql) as connection:
         assert connection.execute(sql).fetchall()[0][0] <= 120
 
 
@@ -223,7 +223,7 @@ def test_what_was_compacted_and_looked_up_is_cut_at_the_border(
     advance(node, follower, other, 110)
     check(lake, other, tmp_path)
     found = open_snapshot(lake)
-    with connect(found) as connection:
+    with connect(found, statement="action_ranges actions traces") as connection:
         query = "select sum(traces), sum(actions), max(last_mc_seqno) from action_ranges"
         counted = "select (select count(*) from traces where state = 'complete'), count(*), 110"
         assert (

@@ -60,7 +60,7 @@ def rows_of(lake: Path, name: str) -> list[Any]:
 
 def bags_of(lake: Path) -> dict[bytes, bytes]:
     """The bag of every transaction by its hash."""
-    with connect(open_snapshot(lake), SETTINGS.lake) as connection:
+    with connect(open_snapshot(lake), statement="from transactions") as connection:
         return read_bags(connection)
 
 

@@ -6,12 +6,11 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from tests.commands import find_command
+from tests.ingest.facts import ask
 from tonlake.api.command.main import compose_settings
 from tonlake.ingest.derive.body.body import decode_message_body
 from tonlake.lake.commit.rewrite import commit_derived
-from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.place import Derivation
-from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.verify import verify_lake
@@ -32,12 +31,12 @@ def leave_out_bodies(lake: Path) -> int:
 def test_bodies_are_those_of_the_decoder(demo_lake: Path, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     shutil.copytree(demo_lake, lake)
-    before = connect(open_snapshot(lake)).execute("from message_bodies order by all").fetchall()
+    before = ask(lake, "from message_bodies order by all")
     assert before
     assert leave_out_bodies(lake)
     done = CliRunner().invoke(COMMAND, ["--lake", str(lake)], obj=compose_settings)
     assert done.exit_code == 0, done.output
-    after = connect(open_snapshot(lake)).execute("from message_bodies order by all").fetchall()
+    after = ask(lake, "from message_bodies order by all")
     assert after == before
     number = read_state(lake).number
     again = CliRunner().invoke(COMMAND, ["--lake", str(lake)], obj=compose_settings)
@@ -45,21 +44,18 @@ def test_bodies_are_those_of_the_decoder(demo_lake: Path, tmp_path: Path) -> Non
     everything = CliRunner().invoke(COMMAND, ["--lake", str(lake), "--all"], obj=compose_settings)
     assert everything.exit_code == 0
     assert read_state(lake).number == number
-    connection = connect(open_snapshot(lake))
-    rows = connection.execute(
-        "select kind, body, decoded_opcode, decoded from decoded_messages where body is not null"
-    ).fetchall()
+    rows = ask(
+        lake,
+        "select kind, body, decoded_opcode, decoded from decoded_messages where body is not null",
+    )
     assert len({row[2] for row in rows}) > 3
     for kind, body, name, decoded in rows:
         wanted = decode_message_body(body, external_in=kind == "ext_in")
         assert (name, decoded) == (wanted.own_name, wanted.json)
-    counts = connection.execute(
-        "select (select count(*) from decoded_messages), (select count(*) from messages)"
-    ).fetchone()
-    assert counts is not None
-    assert counts[0] == counts[1]
-    before = connection.execute("select * from decoded_messages order by all").fetchall()
+    counts = "select (select count(*) from decoded_messages), (select count(*) from messages)"
+    ((decoded, messages),) = ask(lake, counts)
+    assert decoded == messages
+    before = ask(lake, "from decoded_messages order by all")
     compact_lake(lake, LakeSettings())
-    merged = connect(open_snapshot(lake)).execute("select * from decoded_messages order by all")
-    assert merged.fetchall() == before
+    assert ask(lake, "from decoded_messages order by all") == before
     assert not verify_lake(lake).damage

@@ -58,7 +58,7 @@ def half_indexed(tmp_path: Path) -> Path:
 
 def read_newest(lake_dir: Path) -> dict[Address, AccountState]:
     """Return the newest state of every account of a lake, with SQL."""
-    with connect(open_snapshot(lake_dir)) as connection:
+    with connect(open_snapshot(lake_dir), statement=ALL_NEWEST) as connection:
         states = map(AccountState._make, connection.execute(ALL_NEWEST).fetchall())
         return {state.address: state for state in states}
 
@@ -108,7 +108,7 @@ def find(lake_dir: Path, groups: Iterator[set[Address]], before: int) -> list[Ac
 def test_one_account_is_answered_as_many_are(demo_lake: Path) -> None:
     last = read_state(demo_lake).ranges[-1][1]
     for before in (last // 2, last + 1):
-        with connect(open_snapshot(demo_lake), SETTINGS.lake) as connection:
+        with connect(open_snapshot(demo_lake), statement=NEWEST) as connection:
             rows = connection.execute(NEWEST, {"before": before}).fetchall()
         accounts = {Address(*row[:2]) for row in rows[:12]}
         assert len(accounts) == 12

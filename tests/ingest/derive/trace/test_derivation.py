@@ -96,7 +96,7 @@ def test_cached_states_are_not_read(forest: Forest, tmp_path: Path) -> None:
 def test_an_earlier_snapshot_keeps_its_traces(forest: Forest, tmp_path: Path) -> None:
     for first in (5, 3, 1):
         commit_forest(tmp_path, forest, first, first + 1, TraceFiles(tmp_path))
-    connection = connect(open_snapshot(tmp_path, 1))
+    connection = connect(open_snapshot(tmp_path, 1), statement="from traces")
     rows = connection.table("traces").order("end_lt").to_arrow_table().to_pylist()
     assert [(row["state"], row["transactions"]) for row in rows] == [("broken", 2), ("complete", 1)]
 

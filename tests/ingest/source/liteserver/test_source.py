@@ -85,7 +85,7 @@ def test_bundles_are_those_of_the_node(chain: Chain, bundles: list[McBundle]) ->
 def read_lake(lake_dir: Path) -> dict[str, list[str]]:
     """Return all rows of a lake by table, in a fixed order."""
     snapshot = open_snapshot(lake_dir)
-    with closing(connect(snapshot, SETTINGS.lake)) as connection:
+    with closing(connect(snapshot, statement=" ".join(snapshot.files))) as connection:
         return {
             name: sorted(map(repr, connection.execute(f"from {name}").fetchall()))
             for name in snapshot.files
