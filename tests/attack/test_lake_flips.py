@@ -29,9 +29,9 @@ def test_a_running_service_gives_no_wrong_answer(demo_lake: Path, tmp_path: Path
         path = rng.choice(kinds[number % len(kinds)]).path
         sound = (lake / path).read_bytes()
         with TestClient(create_app(lake, settings)) as client:
-            before = ask(client)
+            before = ask(client, "transactions")
             spoil(lake, path, rng.random())
-            after = ask(client)
+            after = ask(client, "transactions")
         (lake / path).write_bytes(sound)
         for (status, text), expected in zip(after, before, strict=True):
             if status == UNAVAILABLE:

@@ -62,7 +62,7 @@ def take_steps(lake: Path, seed: int, steps: list[tuple[str, int]]) -> None:
 
 
 @given(seed=st.integers(0, 10**6), steps=STEPS)
-@settings(max_examples=12)
+@settings(max_examples=8)
 def test_all_answers_equal_those_of_sql(seed: int, steps: list[tuple[str, int]]) -> None:
     with temporary_lake() as lake:
         take_steps(lake, seed, steps)

@@ -39,7 +39,7 @@ SIGNATURE = "transfer#0f8a7ea5 query_id:uint64 amount:Coins = Body"
 CHOSEN: list[str | dict[str, Any]] = [*TABLES, JOINT]
 FOLLOWED: list[str | dict[str, Any]] = ["messages", "traces", JOINT]
 """A table of each kind: of blocks, of what may span several, and several at once."""
-RUNS = 4
+RUNS = 2
 SETTINGS = compose(ingest={"mc_blocks_per_commit": 10, "mc_blocks_per_chunk": 10})
 
 

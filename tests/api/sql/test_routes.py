@@ -231,8 +231,6 @@ def test_bodies_that_do_not_fit_are_counted(sql: TestClient[Any]) -> None:
 @pytest.mark.parametrize(
     ("signature", "complaint"),
     [
-        ("t$_ x:T = T; a#00000001 x:T = B", "contains itself"),
-        ("nothing_of_the_kind", "no layout is called"),
         ("messages#00000001 = B", "a table messages already exists"),
         ("a#00000001 x:^" + "[ y:" * 9000, "invalid TL-B statement"),
         ([TRANSFER] * 21, "at most 20"),
