@@ -34,10 +34,11 @@ LONGEST = (
     "clients/",
     "notebooks/",
     "api/sql/",
-    "ingest/run/test_follow",
-    "queries/test_d",
-    "test_packaging",
-    "test_shown_commands",
+    "api/scan/",
+    "ingest/run/",
+    "ingest/dataset/",
+    "queries/",
+    "test_",
 )
 """What takes a worker long: begun last, it would keep the other one waiting."""
 

@@ -48,6 +48,21 @@ def late(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return lake
 
 
+@pytest.fixture(scope="module")
+def untouched(late: Path, facts: Facts) -> list[str]:
+    """The accounts that exist and that the lake does not know."""
+    path = "/api/v2/getAddressBalance"
+    with TestClient(create_app(late, PATIENT)) as client:
+        found = [
+            fact["address"]
+            for fact in facts.accounts
+            if fact["status"] != "nonexist"
+            and client.get(path, params={"address": fact["address"]}).status_code == 500
+        ]
+    assert len(found) > 20
+    return found
+
+
 @pytest.fixture
 def server(demo_node: Path, states: ProvenStates) -> Iterator[SimulatedServer]:
     """A lite server with the states of the node."""
@@ -67,30 +82,18 @@ def lake(late: Path, tmp_path: Path) -> Path:
 
 @contextmanager
 def asked(
-    lake: Path, *servers: SimulatedServer, folder: Path, kept: int = 1000
+    lake: Path,
+    *servers: SimulatedServer,
+    folder: Path,
+    kept: int = 1000,
+    timeout_ms: int = 60_000,
 ) -> Iterator[TestClient[Any]]:
     """Ask a service that fetches from some servers."""
     config = write_config(folder / "config.json", *servers)
-    found = open_state_servers(config, timeout_ms=500, parallel_queries=4)
+    found = open_state_servers(config, timeout_ms=timeout_ms, parallel_queries=4)
     settings = patient(liteserver={"kept_accounts": kept})
     with TestClient(create_app(lake, settings, servers=found)) as client:
         yield client
-
-
-def list_untouched(late: Path, facts: Facts) -> list[str]:
-    """Return the accounts that exist and that the lake does not know."""
-    with TestClient(create_app(late, PATIENT)) as client:
-        found = [
-            fact["address"]
-            for fact in facts.accounts
-            if fact["status"] != "nonexist"
-            and client.get(
-                "/api/v2/getAddressBalance", params={"address": fact["address"]}
-            ).status_code
-            == 500
-        ]
-    assert len(found) > 20
-    return found
 
 
 def count_kept(lake: Path) -> int:
@@ -120,13 +123,16 @@ def compare(whole: TestClient[Any], client: TestClient[Any], addresses: list[str
 
 
 def test_states_are_those_of_the_whole_lake(
-    client: TestClient[Any], lake: Path, server: SimulatedServer, facts: Facts, tmp_path: Path
+    client: TestClient[Any],
+    lake: Path,
+    server: SimulatedServer,
+    untouched: list[str],
+    tmp_path: Path,
 ) -> None:
-    addresses = list_untouched(lake, facts)
     with asked(lake, server, folder=tmp_path) as found:
-        compare(client, found, addresses)
-        assert server.asked.count("getAccountState") == len(addresses), "each once"
-        states = found.get("/api/v3/accountStates", params={"address": addresses[:10]}).json()
+        compare(client, found, untouched)
+        assert server.asked.count("getAccountState") == len(untouched), "each once"
+        states = found.get("/api/v3/accountStates", params={"address": untouched[:10]}).json()
         assert len(states["accounts"]) == 10
         never = found.get("/api/v2/getAddressInformation", params={"address": NEVER_SEEN})
         assert never.json()["result"]["state"] == "uninitialized"
@@ -134,20 +140,24 @@ def test_states_are_those_of_the_whole_lake(
             found.get("/api/v3/accountStates", params={"address": NEVER_SEEN}).json()["accounts"]
             == []
         )
-    assert count_kept(lake) == len(addresses)
+    assert count_kept(lake) == len(untouched)
     assert not verify_lake(lake).damage
     server.refusal = 651, "offline"
     with TestClient(create_app(lake, PATIENT)) as offline:
-        compare(client, offline, addresses)
+        compare(client, offline, untouched)
         refused = offline.get("/api/v2/getAddressInformation", params={"address": NEVER_SEEN})
         assert refused.json()["error"].startswith(UNKNOWN)
 
 
 @pytest.mark.usefixtures("tvm")
 def test_get_methods(
-    client: TestClient[Any], lake: Path, server: SimulatedServer, facts: Facts, tmp_path: Path
+    client: TestClient[Any],
+    lake: Path,
+    server: SimulatedServer,
+    facts: Facts,
+    untouched: list[str],
+    tmp_path: Path,
 ) -> None:
-    untouched = {*list_untouched(lake, facts)}
     runs = 0
     with asked(lake, server, folder=tmp_path) as found:
         for contract in facts.summary["contracts"]:
@@ -175,9 +185,13 @@ def alter(name: str, field: str, change: Callable[[bytes], bytes]) -> Any:
 
 
 def test_what_servers_may_not_send(
-    lake: Path, states: ProvenStates, server: SimulatedServer, facts: Facts, tmp_path: Path
+    lake: Path,
+    states: ProvenStates,
+    server: SimulatedServer,
+    untouched: list[str],
+    tmp_path: Path,
 ) -> None:
-    address, other = list_untouched(lake, facts)[:2]
+    address, other = untouched[:2]
     workchain, account = other.split(":")
     proven = states.prove_account(LAST, int(workchain), bytes.fromhex(account))
     older = states.prove_account(LAST - 1, int(workchain), bytes.fromhex(account))
@@ -208,40 +222,47 @@ def test_what_servers_may_not_send(
 
 
 def test_servers_that_are_slow_gone_or_behind(
-    client: TestClient[Any], lake: Path, server: SimulatedServer, facts: Facts, tmp_path: Path
+    client: TestClient[Any],
+    lake: Path,
+    server: SimulatedServer,
+    untouched: list[str],
+    tmp_path: Path,
 ) -> None:
-    address = list_untouched(lake, facts)[0]
+    address = untouched[0]
     with ExitStack() as stack:
         silent = stack.enter_context(SimulatedServer(server.chain).run())
         silent.is_silent = True
         behind = stack.enter_context(SimulatedServer(server.chain).run())
-        with asked(lake, silent, behind, folder=tmp_path) as found:
+        with asked(lake, silent, behind, folder=tmp_path, timeout_ms=500) as found:
             for _ in range(2):
                 answer = found.get("/api/v2/getAddressInformation", params={"address": address})
                 assert answer.json()["error"].startswith(UNKNOWN)
-        with asked(lake, silent, behind, server, folder=tmp_path) as found:
+        with asked(lake, silent, behind, server, folder=tmp_path, timeout_ms=500) as found:
             compare(client, found, [address])
 
 
 def test_the_table_is_bounded(
-    lake: Path, server: SimulatedServer, facts: Facts, tmp_path: Path
+    lake: Path, server: SimulatedServer, untouched: list[str], tmp_path: Path
 ) -> None:
-    addresses = list_untouched(lake, facts)
     with asked(lake, server, folder=tmp_path, kept=5) as found:
-        for address in addresses[:12]:
+        for address in untouched[:12]:
             found.get("/api/v2/getAddressBalance", params={"address": address})
     assert count_kept(lake) == 5
     before = read_state(lake).number
     with asked(lake, server, folder=tmp_path, kept=0) as found:
-        answer = found.get("/api/v2/getAddressBalance", params={"address": addresses[20]})
+        answer = found.get("/api/v2/getAddressBalance", params={"address": untouched[20]})
         assert answer.status_code == 200
     assert read_state(lake).number == before
 
 
 def test_a_copy_and_a_lake_that_cannot_be_written(
-    client: TestClient[Any], lake: Path, server: SimulatedServer, facts: Facts, tmp_path: Path
+    client: TestClient[Any],
+    lake: Path,
+    server: SimulatedServer,
+    untouched: list[str],
+    tmp_path: Path,
 ) -> None:
-    address = list_untouched(lake, facts)[0]
+    address = untouched[0]
     (lake / "_pull").mkdir()
     before = read_state(lake).number
     with asked(lake, server, folder=tmp_path) as found:

@@ -82,8 +82,8 @@ def test_a_process_that_dies_is_replaced(number: int) -> None:
 
 @pytest.mark.usefixtures("tvm")
 def test_memory_is_bounded() -> None:
-    with make_pool(**PATIENT, memory_mib=300) as pool:
-        eager = "6D936D6F02EA"  # endless pairs with endless gas
+    with make_pool(**PATIENT, memory_mib=256) as pool:
+        eager = "6D94C8C96F02EA"  # endless pairs of cells with endless gas
         with pytest.raises(TvmCrash):
             pool.run_get_method(make_call(eager, gas_limit=ENDLESS_GAS))
         assert pool.run_get_method(make_call("75")).stack == (5,)
