@@ -61,3 +61,25 @@ def test_undelivered_messages_are_in_the_view(lake: DuckDBPyConnection) -> None:
         ) order by all"""
     got = lake.execute("select msg_hash from v_messages order by all").fetchall()
     assert got == lake.execute(expected).fetchall()
+
+
+MOVES = """
+    with asked as (select unnest([0, -1]) as workchain, $account::blob as account),
+    moves as not materialized (from moved_coins('messages'))
+    from moves_of('moves', 'asked') select tx_hash, kind, incoming, outgoing order by all"""
+TRANSFERS = """
+    select tx_hash, kind, recipient_id = $account, sender_id = $account from v_transfers
+    where kind in ('ton', 'extra_currency') and $account::blob in (sender_id, recipient_id)
+    order by all"""
+
+
+def test_moves_of_an_account_prune_by_either_end(lake: DuckDBPyConnection) -> None:
+    asked = {"account": lake.execute(RARE.format("source", "messages")).fetchall()[0][0]}
+    found = lake.execute(MOVES, asked).fetchall()
+    assert found == lake.execute(TRANSFERS, asked).fetchall()
+    assert found
+    plan = lake.execute(f"explain (analyze, format json) {MOVES}", asked).fetchall()[0][1]
+    scans = [scan for node in json.loads(plan)["operator"] for scan in find_scans(node, "source")]
+    assert scans
+    for scan in scans:
+        assert "source = " in str(scan) or "destination = " in str(scan), scan

@@ -82,3 +82,24 @@ def test_a_wallet_has_one_balance_whoever_owned_it(connection: DuckDBPyConnectio
         until = datetime.fromtimestamp(1_700_000_000 + last, UTC).replace(tzinfo=None)
         rows = connection.execute(question, {"until": until}).fetchall()
         assert sorted(rows) == sorted(_pick(_ask(connection, WALLETS), last))
+
+
+DAYS = """
+    select
+        in_days(noted, $first::date, $last::date),
+        in_range(noted::date, $first::date, $last::date)
+    from (
+        select unnest([noted, noted - interval 1 microsecond]) as noted
+        from (select unnest([timestamp '2026-11-21', '2026-11-22', '2026-11-23', null]) as noted)
+    )"""
+
+
+@pytest.mark.parametrize("first", [None, "2026-11-21", "2026-11-22"])
+@pytest.mark.parametrize("last", [None, "2026-11-20", "2026-11-21"])
+def test_days_are_those_of_the_date(
+    connection: DuckDBPyConnection, first: str | None, last: str | None
+) -> None:
+    """At midnight, and a microsecond before it."""
+    found = connection.execute(DAYS, {"first": first, "last": last}).fetchall()
+    assert all(by_time == by_date for by_time, by_date in found)
+    assert len(found) == 8
