@@ -275,9 +275,7 @@ def _find_repeated(
 
 
 def _ask(question: Question, query: ActionsQuery) -> list[Action]:
-    actions = question.ask(answer_actions, query).actions
-    question.call.headers.pop("X-Tonlake-Cursor", "")
-    return actions
+    return question.ask(answer_actions, query).actions
 
 
 def _mark(action: Action, *, by_time: bool) -> Cursor:

@@ -37,6 +37,7 @@ from tonlake.api.request.call import (
     read_arguments,
 )
 from tonlake.api.text.encoding import Address
+from tonlake.api.v3.page.operation import CURSOR
 from tonlake.queries.reader import Reader
 
 _TABLE = re.compile(r"<thead>(.*?)</thead>(.*?)</table>", re.DOTALL)
@@ -255,6 +256,7 @@ def page(
         snapshot = call.reader.snapshot
         values: dict[str, Any] = {"names": question.names, "notes": list(dict.fromkeys(call.notes))}
         call.notes.clear()
+        call.headers.pop(CURSOR, None)  # of lists in the page, which has links of its own
         values |= {"snapshot": snapshot.number, "covered": snapshot.ranges}
         values |= {"kept": question.kept, "baseline": snapshot.baseline}
         if seqno is not None:

@@ -38,7 +38,7 @@ from tonlake.lake.system import name_folder_of_process
 
 _SETTINGS = re.compile(
     r"current_setting|duckdb_settings|pg_settings|allowed_paths|allowed_directories"
-    r"|query_table|json_execute_serialized_sql|json_serialize_plan",
+    r"|duckdb_secrets|which_secret|query_table|json_execute_serialized_sql|json_serialize_plan",
     re.IGNORECASE,
 )
 _RUNNING = "query"

@@ -64,6 +64,12 @@ NO_SUCH_COMMIT = "last_event_id is of commit {number}, but the newest of the lak
 TOO_MANY = "too many stream clients"
 
 
+def _explain(error: Exception) -> str:
+    """Return why a stream ends; an unforeseen error is in the log alone."""
+    is_known = isinstance(error, LakeError | QueryTimeout)
+    return UNREADABLE.format(error=error if is_known else "an error of the server, see its log")
+
+
 class Hub:
     """All stream clients of a server."""
 
@@ -87,6 +93,7 @@ class Hub:
         self._threads: set[asyncio.Future[Any]] = set()
         self._task: asyncio.Task[None] | None = None
         self._watcher: Callable[[], None] | None = None
+        self._watched_s = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def watch(self, watcher: Callable[[], None]) -> None:
@@ -155,9 +162,9 @@ class Hub:
                     client.pass_over(Cursor(self._newest + 1))
                 if events or client.fault is None:
                     yield events
-        except (LakeError, QueryTimeout) as error:
+        except Exception as error:
             LOG.exception("past commits cannot be sent to a client")
-            client.close(UNREADABLE.format(error=error))
+            client.close(_explain(error))
         finally:
             self.leave(client)
 
@@ -187,20 +194,28 @@ class Hub:
             self._loop.call_soon_threadsafe(self._offer, events)
 
     async def _run(self) -> None:
-        watched_s = 0.0
         while True:
-            newest = await self._in_thread(self._holder.newest_number)
-            is_new = self._newest < newest
-            if is_new:  # before its events: who asks after one sees the commit without waiting
-                await self._in_thread(self._holder.open_ahead)
-            while self._newest < newest:
-                async with self._turn:
-                    await self._advance(newest)
-            await self._offer_confirmed()
-            if self._watcher is not None and (is_new or time.monotonic() - watched_s > WATCH_S):
-                await self._in_thread(self._watcher)
-                watched_s = time.monotonic()
-            await asyncio.sleep(LOOK_EVERY_S)
+            pause_s = LOOK_EVERY_S
+            try:
+                await self._look()
+            except Exception:  # clients would wait for events that never come
+                LOG.exception("new commits cannot be looked for")
+                pause_s = WATCH_S
+            await asyncio.sleep(pause_s)
+
+    async def _look(self) -> None:
+        """Offer the events of all new commits and signed blocks, and call the watcher."""
+        newest = await self._in_thread(self._holder.newest_number)
+        is_new = self._newest < newest
+        if is_new:  # before its events: who asks after one sees the commit without waiting
+            await self._in_thread(self._holder.open_ahead)
+        while self._newest < newest:
+            async with self._turn:
+                await self._advance(newest)
+        await self._offer_confirmed()
+        if self._watcher is not None and (is_new or time.monotonic() - self._watched_s > WATCH_S):
+            self._watched_s = time.monotonic()
+            await self._in_thread(self._watcher)
 
     async def _advance(self, newest: int) -> None:
         """Offer the events of the next commit; without clients skip to the newest commit."""
@@ -214,10 +229,10 @@ class Hub:
                 self._offer(events)
             async with self._reading:
                 self._offer(await self._in_thread(self._confirmed.settle, self._newest + 1))
-        except (LakeError, QueryTimeout) as error:
+        except Exception as error:
             LOG.exception("commit %d cannot be sent to clients", self._newest + 1)
             for client in self._live.clients:
-                client.close(UNREADABLE.format(error=error))
+                client.close(_explain(error))
             self._live = ClientIndex()
         self._newest += 1
 
@@ -231,7 +246,7 @@ class Hub:
         try:
             async with self._reading:
                 self._offer(await self._in_thread(self._confirmed.make, types, self._newest))
-        except (LakeError, QueryTimeout):
+        except Exception:
             LOG.exception("signed blocks cannot be sent to clients")
 
     def _offer(self, events: Iterable[Event]) -> None:

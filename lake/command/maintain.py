@@ -42,6 +42,9 @@ from tonlake.lake.schema.column import Column
 from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
 from tonlake.lake.settings import LakeSections
 
+ORPHANS_SHOWN = 20
+"""Unused files that ``verify`` lists as text; ``--json`` has all."""
+
 
 @click.command("verify", epilog="Example: tonlake verify --lake mainnet.lake")
 @lake_option
@@ -60,7 +63,7 @@ def verify_command(*, lake_dir: Path, as_json: bool, sweep: bool) -> None:
     else:
         for path in swept:
             click.echo(f"removed: {path.relative_to(lake_dir)}")
-        for orphan in report.orphans:
+        for orphan in report.orphans[:ORPHANS_SHOWN]:
             click.echo(f"unused: {orphan}")
         for damage in report.damage:
             click.echo(f"damaged: {damage.file}: {damage.reason}")

@@ -69,6 +69,11 @@ def _count(reader: Reader, view: str, column: str) -> tuple[int, int]:
     return every, earlier
 
 
+def test_pages_have_no_cursor_of_the_lists_in_them(client: TestClient[Any]) -> None:
+    for path in ("/", "/?full=1", f"/account/-1:{'3' * 64}"):
+        assert "X-Tonlake-Cursor" not in client.head(path).headers
+
+
 def test_an_account_is_as_it_was(client: TestClient[Any], walk: Walker) -> None:
     elector = f"-1:{'3' * 64}"
     answer = client.get("/api/v2/getAddressInformation", params={"address": elector, "seqno": AT})

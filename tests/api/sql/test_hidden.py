@@ -18,6 +18,8 @@ SHOWING = (
     "select 'home_directory'.current_setting()",
     "from duckdb_settings()",
     "from system.main.duckdb_settings() where name = 'secret_directory'",
+    "from duckdb_secrets()",
+    "select * from duckdb_tables(), duckdb_views(), which_secret('s3://x', 's3')",
     "from pg_settings",
     "from 'pg_settings'",
     "show allowed_paths",
@@ -43,7 +45,6 @@ NAMING = (
         " select c::varchar from information_schema.views as c"
     ),
     "explain analyze from blocks",
-    "from duckdb_secrets()",
     "from duckdb_extensions()",
     "select * from read_text('/etc/passwd')",
     "select * from read_parquet('/proc/self/cwd/blocks/x.parquet')",

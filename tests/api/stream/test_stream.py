@@ -33,6 +33,7 @@ from tonlake.api.stream.event import (
     cut,
     make_subscription,
 )
+from tonlake.api.stream.rendering import EventMaker
 from tonlake.ingest.derive.trace import reopen_traces
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
@@ -268,6 +269,22 @@ def test_a_damaged_file_ends_the_stream(growth: Growth) -> None:
                 frame = frames.next()
                 assert frame.name == "error"
                 assert "the lake cannot be read" in frame.data["error"]
+
+
+def test_an_unforeseen_error_ends_streams_and_not_the_hub(growth: Growth) -> None:
+    """Clients, live ones and those that read the past, are closed; later ones get later commits."""
+    growth.show()
+    with serve(growth.lake_dir) as server:
+        failing = mock.patch.object(EventMaker, "make", side_effect=TypeError("odd"))
+        for last in (None, "1:0:0"):
+            with failing, server.stream(last=last) as frames:
+                growth.show()
+                frame = frames.next()
+                assert frame.name == "error"
+                assert "an error of the server" in frame.data["error"]
+        with server.stream() as frames:
+            growth.show()
+            assert frames.next().name == "message"
 
 
 def test_blocks_that_are_undone(growth: Growth, expected: Shown) -> None:

@@ -133,6 +133,8 @@ def test_verify_lists_and_sweeps_orphans(lake: Path) -> None:
     (lake / orphan).write_text("x")
     listed = run("verify", "--lake", lake).output
     assert f"unused: {orphan}" in listed
+    with mock.patch.object(maintain, "ORPHANS_SHOWN", 0):
+        assert orphan not in run("verify", "--lake", lake).output
     assert "unused by the newest snapshot: 1 files; --sweep removes those older than" in listed
     kept = run("verify", "--lake", lake, "--sweep")
     assert "removed" not in kept.output
