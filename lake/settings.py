@@ -8,6 +8,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+CONFIG_VARIABLE = "TONLAKE_CONFIG"
+"""The environment variable with the file of settings."""
+
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
 

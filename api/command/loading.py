@@ -18,9 +18,10 @@ import msgspec
 
 from tonlake.api.settings import Settings
 from tonlake.ingest.command.node import NODE_VARIABLE
-from tonlake.lake.command.argument import CONFIG_VARIABLE, LAKE_VARIABLE
+from tonlake.lake.command.argument import LAKE_VARIABLE
 from tonlake.lake.command.cli import describe_error, failing_cleanly, json_option
 from tonlake.lake.errors import SettingsError
+from tonlake.lake.settings import CONFIG_VARIABLE
 
 RENAMED = {
     "answer_cache_mib": "http_cache_mib",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tonlake.lake.command.argument import CONFIG_VARIABLE
+from tonlake.lake.settings import CONFIG_VARIABLE
 
 if TYPE_CHECKING:
     from tonlake.api.settings import Settings

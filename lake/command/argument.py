@@ -19,9 +19,6 @@ _Command = TypeVar("_Command", bound="Callable[..., Any] | click.Command")
 LAKE_VARIABLE = "TONLAKE_LAKE"
 """The environment variable with the folder of the lake, for commands without ``--lake``."""
 
-CONFIG_VARIABLE = "TONLAKE_CONFIG"
-"""The environment variable with the file of settings."""
-
 
 class Folder(click.Path):
     """A folder; an unreadable one is rejected with advice."""
