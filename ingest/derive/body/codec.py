@@ -332,15 +332,6 @@ class VarUnsigned(Codec):
         raise BodyError(f"number of {count} bytes where fewer than {self.limit} are allowed")
 
 
-class Unreadable(Codec):
-    """A type without values: its constructor names an opcode but decodes no body."""
-
-    def load(self, source: CellSlice, work: Work) -> str:
-        """Raise BodyError."""
-        del work
-        raise BodyError(f"cell {source.cell}: this layout only names its opcode")
-
-
 NONE, EXTERN, STD, VAR = "addr_none", "addr_extern", "addr_std", "addr_var"
 _WORKCHAIN_BITS, _HASH_BITS = 8, 256
 _HASH_MASK = (1 << _HASH_BITS) - 1

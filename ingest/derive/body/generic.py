@@ -1,6 +1,6 @@
 """Replaces types with parameters, such as ``(Pair X Y)``, by types of their own."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tonlake.ingest.derive.body.grammar import (
     Conditional,
@@ -46,10 +46,6 @@ def _list_types(of: Constructor) -> dict[int, str]:
     return {places[Named(name)]: name for name in types}
 
 
-def _drop(listed: Sequence[Type], places: Container[int]) -> tuple[Type, ...]:
-    return tuple(each for place, each in enumerate(listed) if place not in places)
-
-
 class _Instances:
     def __init__(self, own: Sequence[Constructor], shared: Sequence[Constructor]) -> None:
         constructors = [*shared, *own]
@@ -80,9 +76,9 @@ class _Instances:
             for each in self._generic[use.name]:
                 types = _list_types(each)
                 values = dict(zip(types.values(), use.arguments, strict=True))
-                numbers = _drop(each.parameters, types)
+                numbers = [of for place, of in enumerate(each.parameters) if place not in types]
                 made = self._fill(each, values)
-                found.append(made._replace(result=self._names[use], parameters=numbers))
+                found.append(made._replace(result=self._names[use], parameters=tuple(numbers)))
         return found
 
     def _fill(self, of: Constructor, values: Mapping[str, Type]) -> Constructor:
@@ -116,7 +112,8 @@ class _Instances:
                 raise BodyError(f"{of.name} takes {len(each.parameters)} arguments")
         places = _list_types(self._generic[of.name][0])
         types = tuple(arguments[place] for place in places)
-        return Named(self._name(Named(of.name, types)), _drop(arguments, places))
+        numbers = tuple(each for place, each in enumerate(arguments) if place not in places)
+        return Named(self._name(Named(of.name, types)), numbers)
 
     def _name(self, use: Named) -> str:
         """Return the name of the type that stands for a use, which is made on first use."""

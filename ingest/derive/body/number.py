@@ -4,16 +4,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from tonlake.ingest.derive.body.grammar import (
-    ADD,
-    AT_MOST,
-    BELOW,
-    MULTIPLY,
-    Constructor,
-    Field,
-    Named,
-    Type,
-)
+from tonlake.ingest.derive.body.grammar import ADD, MULTIPLY, Constructor, Named, Type
 from tonlake.ingest.errors import BodyError
 
 Numbers: TypeAlias = dict[str, int]
@@ -59,7 +50,6 @@ def list_names(of: Type) -> Iterator[str]:
 
 MAX_BITS = 64
 """Maximum bits of a number that others depend on."""
-_FLAGS = (Named("Bool"), Named("Bit"))
 
 
 class Scope:
@@ -81,15 +71,6 @@ class Scope:
         """Add the names in an expression, which is known from here on."""
         for name in list_names(of):
             self.bits.setdefault(name, MAX_BITS)
-
-    def add_field(self, field: Field) -> None:
-        """Add a field if it is a number."""
-        of = field.type
-        if isinstance(of, Named):
-            bits = evaluate(of.arguments[0], {}) if of.name == "uint" else int(of in _FLAGS)
-            bits = MAX_BITS if of.name in {BELOW, AT_MOST} else bits
-            if bits and bits <= MAX_BITS:
-                self.bits[field.name] = bits
 
     def check(self, of: Type, *, is_open: bool = False) -> None:
         """Raise BodyError for an unknown name in an expression, unless it was declared."""

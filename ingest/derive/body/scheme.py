@@ -23,7 +23,7 @@ from tonlake.ingest.derive.body.grammar import (
     Type,
     parse_scheme,
 )
-from tonlake.ingest.derive.body.number import Scope, evaluate
+from tonlake.ingest.derive.body.number import MAX_BITS, Scope, evaluate
 from tonlake.ingest.derive.body.record import (
     OPCODE_BITS,
     Condition,
@@ -65,7 +65,6 @@ _SIMPLE: dict[str, codecs.Codec] = {
     "SnakeBytes": codecs.SnakeBytes(),
     "ShortText": codecs.ShortText(),
     "Text": codecs.ChunkedText(),
-    "Unreadable": codecs.Unreadable(),
 }
 _LIST = "Chunks"
 _MakeCodec = Callable[[int, codecs.Codec], codecs.Codec]
@@ -157,7 +156,10 @@ class Scheme:
                 self._scope.check(side, is_open=of.op == "=")
             return Part("", Condition(of.op, of.left, of.right))
         codec = self._codec(of)
-        self._scope.add_field(field)
+        if isinstance(codec, codecs.Unsigned | codecs.Flag) and codec.bits <= MAX_BITS:
+            self._scope.bits[field.name] = codec.bits
+        elif isinstance(codec, Late) and of[0] in {"uint", AT_MOST, BELOW}:
+            self._scope.bits[field.name] = MAX_BITS
         return Part(field.name, codec)
 
     def _codec(self, of: Type, *, is_linked: bool = False) -> codecs.Codec:
