@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from tests.bench.everyday import ask_questions
@@ -18,6 +19,7 @@ def test_each_question_is_held_to_the_limit(demo_lake: Path) -> None:
     assert not any(figure.holds for figure in tight)
 
 
+@pytest.mark.long
 def test_every_filter_is_compared_with_the_base_table(demo_lake: Path) -> None:
     figures = measure_pruning(demo_lake, rounds=1)
     assert len(figures) == len(FILTERED)

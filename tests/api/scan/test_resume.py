@@ -29,7 +29,7 @@ from tonlake.lake.maintenance.undo import undo_after
 from tonlake.lake.scan import scanner
 from tonlake.lake.settings import LakeSettings
 
-TABLES = ("transactions", "messages", "account_states", "actions", "traces")
+TABLES = ("transactions", "actions", "traces")
 JOINT = {
     "messages": {"columns": ["mc_seqno", "tx_lt", "value"]},
     "transfer": {"columns": ["amount"]},
