@@ -29,6 +29,8 @@ OWN = """
     first#f0000001 flags:(## 8) more:flags.3?^List dict:(HashmapE 16 ^List) = Body;
     second#f0000002 big:int257 bits:bits1023 = Body;
     third#f0000003 name:^SnakeText body:^[ x:Coins y:MsgAddress ] all:Any = Body;
+    fourth#f0000004 n:(## 4) x:(bits n) y:n?^(Hashmap n Bool) z:(HashmapAugE 8 uint4 uint2) = Body;
+    fifth#f0000005 x:(PfxHashmapE 8 Bit) {n:#} y:(Unary ~n) z:(n * Bit) tree:^(BinTree Bit) = Body;
 """
 BATCH = 200
 LARGE = 64 << 10

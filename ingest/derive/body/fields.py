@@ -98,7 +98,7 @@ def _decode_fields(layout: Layout, body: bytes | None) -> list[str] | None:
         if layout.record.is_whole:
             composite.check_end(source)
         return [work.assemble(text) for text in found]
-    except (BocError, BodyError, BodyLimit):
+    except (BocError, BodyError, BodyLimit, RecursionError):  # the last: types of types of types
         return None
 
 

@@ -124,3 +124,11 @@ def test_other_types(types: str, bits: str, shown: str) -> None:
     body = begin_cell().store_bits(bits).end_cell()
     assert shown in json.dumps(decode(types, body))
     assert decode(types, begin_cell().store_bits(bits[:-1]).end_cell()) is None
+
+
+@pytest.mark.parametrize("bits", ["1" * 990, "1" * 900 + "0" * 90])
+def test_a_body_that_nests_types_too_deeply_misfits(bits: str) -> None:
+    types = "".join(f"x{at}$_ k:(## 1) a:k?X{at + 1} = X{at};" for at in range(9))
+    definitions = f"{types} end$0 = X9; more$1 a:X0 = X9; l$0 = L; m$1 a:L b:L = L;"
+    assert decode("X0", begin_cell().store_bits(bits).end_cell(), definitions) is None
+    assert decode("L", begin_cell().store_bits(bits).end_cell(), definitions) is None
