@@ -212,8 +212,8 @@ def _run(
 
         with start_workers(origin, lake, settings, count) as processes:
             report = ingest(source, lake, span, settings, on_progress, workers=processes)
-        if report.commits and settings.lake.build_index:
-            indexing.finish()
+        if settings.lake.build_index and LogReader(lake).read().number:
+            indexing.finish()  # also of commits whose index an earlier run could not write
         return report
 
 

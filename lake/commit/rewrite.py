@@ -118,11 +118,12 @@ def commit_derived(
 def spool_files(lake_dir: Path, files: Iterable[NewFile]) -> Iterator[Iterator[NewFile]]:
     """Yield files in order, spooled to disk: the rows of a large lake do not fit in memory."""
     path = lake_dir / LOG_FOLDER
-    with tempfile.TemporaryFile(dir=path) as stream:
+    # Closing a stream writes what it holds, and fails again on a full disk.
+    with naming_full_disk(path), tempfile.TemporaryFile(dir=path) as stream:
         entries: list[tuple[str, Place, int]] = []
         for file in files:
             entries.append((file.table, file.place, stream.tell()))
-            with naming_full_disk(path), pa.ipc.new_stream(stream, file.rows.schema) as writer:
+            with pa.ipc.new_stream(stream, file.rows.schema) as writer:
                 writer.write_table(file.rows)
         yield (_read_spooled(stream, *entry) for entry in entries)
 

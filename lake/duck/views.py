@@ -175,7 +175,8 @@ def _write_views(snapshot: Snapshot, root: str | None, settings: LakeSettings) -
             connection.begin()  # otherwise each of a thousand statements would wait for the disk
             connection.execute(text)
             connection.commit()
-    except duckdb.IOException as error:
+    except (duckdb.IOException, duckdb.TransactionException) as error:  # the latter by a commit
+        path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
         raise OSError(f"{catalog} cannot be written: {error}") from error
     sealed = f"{text}-- SHA-256 of catalog.duckdb: {_digest(read_regular(catalog))}\n".encode()
     with unfinished(views) as path:

@@ -257,13 +257,14 @@ def unfinished(final: Path) -> Iterator[Path]:
     special = False
     with suppress(FileNotFoundError):
         special = not stat.S_ISREG(final.lstat().st_mode)
-    if special:
-        yield final
-        return
-    path = final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}")
+    path = final if special else final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}")
     try:
         yield path
-        path.replace(final)
-    except BaseException:
-        path.unlink(missing_ok=True)
+        if not special:
+            path.replace(final)
+    except BaseException as error:
+        if not special:
+            path.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
+            error.filename = str(final)  # writing to an open file names none
         raise

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from click.testing import CliRunner, Result
@@ -12,6 +13,9 @@ from click.testing import CliRunner, Result
 from tests.damage import flip_file
 from tonlake.api.command.main import compose_settings
 from tonlake.ingest.command.ingest import ingest_command
+from tonlake.ingest.run.pipeline import Indexing
+from tonlake.lake.errors import LakeFull
+from tonlake.lake.log.state import read_state
 
 
 def _run(*arguments: object) -> Result:
@@ -129,6 +133,17 @@ def test_a_new_lake_begins_after_holes(demo_node: Path, tmp_path: Path) -> None:
     done = _run(*lacking, "199:201")
     assert done.exit_code == 3
     assert json.loads(done.stdout)["committed"] == ["200:201"]
+
+
+def test_an_index_that_had_no_room_is_built_by_the_same_command(
+    demo_node: Path, tmp_path: Path
+) -> None:
+    arguments = ("--node", demo_node, "--lake", tmp_path / "lake", "--range", "1:9")
+    with mock.patch.object(Indexing, "finish", side_effect=LakeFull("no room")):
+        done = _run(*arguments)
+    assert (done.exit_code, done.stderr) == (1, "error: no room\n")
+    assert "nothing new" in _run(*arguments).stdout
+    assert read_state(tmp_path / "lake").segments
 
 
 def test_packages_that_lack_the_newest_shard_block_stop_with_a_reason(

@@ -235,9 +235,15 @@ def test_sql_reads_only(read_lake: Path) -> None:
     assert file_bytes(read_lake) == before
 
 
-def test_views_of_a_folder_that_cannot_be_written(lake: Path) -> None:
+@pytest.mark.parametrize("failure", [duckdb.IOException, duckdb.TransactionException])
+def test_views_of_a_folder_that_cannot_be_written(lake: Path, failure: type[Exception]) -> None:
     read_flat_macros()  # in memory
-    with mock.patch.object(duckdb, "connect", side_effect=duckdb.IOException("no room")):
+
+    def fail(path: str, **_config: object) -> None:
+        Path(f"{path}.wal").touch()
+        raise failure("no room")
+
+    with mock.patch.object(duckdb, "connect", side_effect=fail):
         done = run("views", "--lake", lake)
     assert done.exit_code == 1
     assert done.stderr == f"error: {lake / 'catalog.duckdb'} cannot be written: no room\n"

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -23,6 +24,7 @@ from tests.lake.chain import commit_made
 from tests.lake.rows import commit_rows, file_bytes, make_table, make_tables
 from tonlake.lake.commit import commit
 from tonlake.lake.commit.commit import Network, check_tables, commit_range
+from tonlake.lake.commit.rewrite import spool_files
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import (
     CommitConflict,
@@ -378,3 +380,14 @@ def test_nullable_fields_are_tightened_to_the_schema() -> None:
     loose = pa.table(rows.columns, names=rows.column_names)
     checked = check_tables({"shard_blocks": loose}, (1, 3), "2024-01-01")
     assert not checked["shard_blocks"].schema.field("root_hash").nullable
+
+
+def test_a_full_disk_is_named_while_rows_are_spooled(tmp_path: Path) -> None:
+    file = NewFile("blocks", Place(1, 1, "2024-01-02"), TABLES["blocks"].empty)
+    full = Path("/dev/full").open("w+b")  # noqa: SIM115 - closed by spool_files
+    with (
+        mock.patch.object(tempfile, "TemporaryFile", return_value=full),
+        pytest.raises(LakeFull, match=f"{tmp_path}/_log"),
+        spool_files(tmp_path, [file, file]),
+    ):
+        pass
