@@ -1,11 +1,14 @@
 """The command ``tonlake ingest``: decodes blocks, or rows of the public data set, to a lake."""
 
+from __future__ import annotations
+
 import errno
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -14,11 +17,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.command.node import choose_folder, keep_apart, node_option
 from tonlake.ingest.command.state import bring_baseline, print_baseline, remind_of_baseline
-from tonlake.ingest.dataset.pipeline import DayReport
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError
-from tonlake.ingest.run.follow import keep_following
 from tonlake.ingest.run.pipeline import Indexing, IngestReport, Progress, ingest
 from tonlake.ingest.run.workers import count_workers, start_workers
 from tonlake.ingest.settings import IngestSections
@@ -31,6 +32,9 @@ from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.state import LOG_FOLDER, LogReader
 from tonlake.lake.maintenance.orphan import sweep_orphans
+
+if TYPE_CHECKING:
+    from tonlake.ingest.dataset.pipeline import DayReport
 
 
 def _print_day(report: DayReport, *, as_json: bool) -> bool:
@@ -234,6 +238,7 @@ def _follow(
     origin: Origin, lake: Path, settings: IngestSections, *, as_json: bool, reminds: bool
 ) -> None:
     """Ingest every new masterchain block until the process is interrupted."""
+    from tonlake.ingest.run.follow import keep_following  # noqa: PLC0415 - imports DuckDB
 
     def show(report: IngestReport) -> None:
         nonlocal reminds

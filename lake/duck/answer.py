@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-import duckdb
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,6 +24,9 @@ from tonlake.lake.duck.connection import find_damage_behind
 from tonlake.lake.duck.silence import check_literals
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import duckdb
 
 _ZERO = Decimal(0)
 TABLE_ROWS = 1000
@@ -75,6 +77,8 @@ def _cast_odd_types(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelatio
 @contextmanager
 def naming_the_fault(snapshot: Snapshot) -> Iterator[None]:
     """Turn DuckDB's errors into QueryError, or into the damage that caused them."""
+    import duckdb  # noqa: PLC0415 - not for those that only write rows
+
     try:
         yield
     except (duckdb.Error, pa.ArrowException) as error:

@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import duckdb
 import msgspec
 import pyarrow as pa
 
@@ -213,6 +212,8 @@ def ask_table(
     page: tuple[int, int],
 ) -> pa.Table:
     """Return rows of a user-defined table by limit and offset; ties are broken by all columns."""
+    import duckdb  # noqa: PLC0415 - most that import this module need no DuckDB
+
     if not state.parts:
         return pa.table({column.name: pa.array([], pa.string()) for column in state.columns})
     types = {column.name: column.type for column in state.columns}

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import msgspec
 
 from tonlake.lake.account import normalize_address
@@ -20,6 +19,9 @@ from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.column import Column
 from tonlake.lake.schema.view import VIEWS
+
+if TYPE_CHECKING:
+    import duckdb
 
 Node = dict[str, Any]
 
