@@ -19,7 +19,9 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a lake's files are written, maintained and queried."""
 
     row_group_rows: Annotated[Positive, "Most rows in a row group of a Parquet file"] = 65_536
-    zstd_level: Annotated[int, Meta(ge=1, le=22), "Compression level of Parquet files"] = 3
+    zstd_level: Annotated[
+        int, Meta(ge=1, le=22), "Compression level of Parquet files; of bags, 2 more"
+    ] = 3
     build_index: Annotated[bool, "Build the index after ingest, and while following"] = True
     delta: Annotated[
         bool, "Keep a Delta Lake log beside each table; false: remove those there are"
