@@ -15,19 +15,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.lake.file.rows import list_values, read_rows, without_collector
+from tonlake.lake.index.builder.relative import list_facts, omit_derived, relate
 from tonlake.lake.index.segment.declared import (
     ABSENT,
     ACCOUNT_STATES,
     ACCOUNTS,
     ACTION_ACCOUNTS,
-    FACT_COLUMNS,
-    FROM_PREVIOUS,
     INDEXED,
     LT,
     MESSAGE_COLUMNS,
     MESSAGES,
     NO_LT,
-    OWN,
     STATE_COLUMNS,
     TRANSACTIONS,
     Indexed,
@@ -234,7 +232,7 @@ class _Composer:
         actions = sort_rows(read(ACTION_ACCOUNTS.name), ACTION_ACCOUNTS.sort)
         messages, traces = self._order_messages(rows), self._order_traces(rows)
         # The hashes of transactions come first: their numbers are those of the rows.
-        numbered = self._pool.number([rows, messages, states, actions, traces])
+        numbered = self._number([rows, messages, states, actions, traces])
         rows, messages = rows.select(_OF_ROWS), messages.select(_OF_MESSAGES)
         accounts = self._add_accounts(numbered[0], numbered[2], numbered[3])
         self._writer.add("transactions.account", accounts[0])
@@ -249,7 +247,7 @@ class _Composer:
         self._add_table(ACCOUNT_STATES, held, copies)
         self._add_table(ACTION_ACCOUNTS, actions, _encode(ACTION_ACCOUNTS, numbered[3]))
         around = _find_states(numbered[0], accounts[0], numbered[2], accounts[1])
-        given = _omit_derived(numbered[0], numbered[1])
+        given = omit_derived(numbered[0], numbered[1])
         copies = self._add_messages(messages, given, numbered[1], numbered[2], around)
         self._add_table(TRANSACTIONS, rows, copies)
         hashes = rows["hash"].combine_chunks()
@@ -258,6 +256,26 @@ class _Composer:
         self._add_blocks(rows)
         count: int = rows.num_rows
         return count
+
+    def _number(self, tables: Sequence[pa.Table]) -> list[pa.Table]:
+        """Return tables with numbers; those of the new values of a transaction are adjacent."""
+        numbered = self._pool.number(tables)
+        rows, messages, states = numbered[:3]
+        count, line = rows.num_rows, messages["row"].to_numpy()
+        places = np.arange(len(line)) - np.searchsorted(line, line)
+        own = pc.fill_null(states["last_trans_hash"], count).to_numpy()
+        owners = np.arange(count), line, np.minimum(own, count)
+        first = np.full(len(self._pool.values), np.iinfo(np.int64).max)
+        for at, (table, name) in enumerate(_NEW):
+            of_row = owners[table].astype(np.int64) << _ROW_SHIFT
+            keys = of_row + at + (len(_NEW) * (1 + places) if numbered[table] is messages else 0)
+            column = numbered[table][name]
+            is_there = column.is_valid().to_numpy()
+            np.minimum.at(first, pc.drop_null(column).to_numpy(), keys[is_there])
+        is_new = first < np.iinfo(np.int64).max
+        is_new[:count] = False
+        keys = np.where(is_new, first + len(first), np.arange(len(first)))
+        return self._pool.sort(keys, tables, numbered)
 
     def _add_bags(
         self, bags: pa.Array, order: _Numbers, numbered: Sequence[pa.Table], accounts: pa.Array
@@ -349,7 +367,7 @@ class _Composer:
         owners = numbered["row"].to_numpy()
         ends = np.searchsorted(owners, np.arange(rows.num_rows + 1)).tolist()
         contents, copies = array("q"), list[bytes]()
-        related = _relate(numbered, rows)
+        related = relate(numbered, rows)
         for start in range(0, rows.num_rows, AT_ONCE):
             stop = min(start + AT_ONCE, rows.num_rows)
             first, count = ends[start], ends[stop] - ends[start]
@@ -362,7 +380,8 @@ class _Composer:
                 lines[ends[row] - first : ends[row + 1] - first] for row in range(start, stop)
             ]
             columns = list_columns(rows.slice(start, AT_ONCE), TRANSACTIONS.copied)
-            facts = (_list_facts(states, each.slice(start, AT_ONCE)) for each in around)
+            after = rows["account_state_hash_after"].slice(start, AT_ONCE)
+            facts = (list_facts(states, each.slice(start, AT_ONCE), after) for each in around)
             copies += encode_rows([*columns, nested, *facts])
         hashes = numbered["msg_hash"].to_numpy()
         self._add_ends(messages, hashes, owners, np.frombuffer(contents, np.int64))
@@ -450,6 +469,15 @@ _OF_ROWS = ["hash", "mc_seqno", "lt", "now", "aborted"]
 _OF_MESSAGES = ["direction", *MESSAGES.hashes, *MESSAGES.keys, *MESSAGES.numbers]
 """Columns of transactions and messages that are needed beside those with numbers."""
 
+_NEW = (
+    *((0, "account_state_hash_after"), (0, "action_list_hash"), (1, "msg_hash")),
+    *((1, "body_hash"), (1, "hash_norm"), (2, "data_hash")),
+)
+"""Columns of transactions, messages and states whose values are mostly new in each row."""
+
+_ROW_SHIFT = 32
+"""Bits below the row in the key of a value: they hold the place of a message, and of a column."""
+
 _LOW, _LEAST = (1 << 32) - 1, -(1 << 31)
 
 
@@ -480,40 +508,6 @@ def _find_states(
     known = _pair(states["hash"], of_state)
     names = ("account_state_hash_before", "account_state_hash_after")
     return [pc.index_in(_pair(rows[name], of_row), value_set=known) for name in names]
-
-
-def _omit_derived(rows: pa.Table, messages: pa.Table) -> pa.Table:
-    """Return transactions, NULL where the account's previous one or a message has the value."""
-    previous = rows["prev_trans_hash"]
-    previous = pc.if_else(pc.less(previous, rows.num_rows), previous, None)
-    derived = {name: rows[other].take(previous) for name, other in FROM_PREVIOUS.items()}
-    received = messages.filter(pc.equal(messages["direction"], "in"))
-    at = pc.index_in(_count(rows.num_rows), value_set=pc.cast(received["row"], pa.uint32()))
-    derived["in_msg_hash"] = received["msg_hash"].take(at)
-    for name, values in derived.items():
-        is_derived = pc.fill_null(pc.equal(values, rows[name]), fill_value=False)
-        given = pc.if_else(is_derived, None, rows[name])
-        rows = rows.set_column(rows.schema.get_field_index(name), name, given)
-    return rows
-
-
-def _list_facts(states: pa.Table, places: pa.Array) -> Iterator[Any]:
-    """Yield the facts of the states at some places; None for NULL."""
-    columns = list_columns(states.select(list(FACT_COLUMNS)).take(places), FACT_COLUMNS)
-    facts = zip(*columns, strict=True)
-    return (each if known else None for each, known in zip(facts, places.is_valid(), strict=True))
-
-
-def _relate(messages: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """Return columns of messages as copies have them: relative to those of the transaction."""
-    owners, related = messages["row"], {}
-    for name, of_row in (("created_lt", "lt"), ("created_at", "now")):
-        base = pc.cast(rows[of_row].take(owners), pa.int64())
-        related[name] = pc.subtract(pc.cast(messages[name], pa.int64()), base)
-    account = rows["account"].take(owners)
-    for name in ("source", "destination"):
-        related[name] = pc.if_else(pc.equal(messages[name], account), OWN, messages[name])
-    return related
 
 
 _BOTH = 2

@@ -102,6 +102,11 @@ FROM_PREVIOUS = {"prev_trans_lt": "lt", "account_state_hash_before": "account_st
 OWN = -1
 """In place of a number in an address of a message: that of the transaction's account."""
 
+OF_MESSAGE = ("body_hash", "hash_norm")
+"""Columns of messages in copies whose numbers are relative to that of ``msg_hash`` if they are
+beyond it: -1 is the next one. So are those of ``action_list_hash`` and ``data_hash`` to that of the
+state after the transaction; the number of ``msg_hash`` always is, as a difference."""
+
 MESSAGES = Indexed(
     "messages",
     ("created_lt", "msg_hash"),

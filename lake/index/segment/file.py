@@ -14,7 +14,7 @@ import pyarrow as pa
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.ranges import Range
 
-SEGMENT_FORMAT = 23
+SEGMENT_FORMAT = 24
 """Version of the arrays in segments; up to 16, segments had a container of their own."""
 
 HASH_BYTES = 32

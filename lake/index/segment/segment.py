@@ -25,6 +25,7 @@ from tonlake.lake.index.segment.declared import (
     MESSAGE_COLUMNS,
     MESSAGES,
     NO_LT,
+    OF_MESSAGE,
     OWN,
     RECORD_COLUMNS,
     TRANSACTIONS,
@@ -178,6 +179,8 @@ _LT_AT, _TIME_AT, _DIRECTION, _MSG_HASH, _SOURCE, _DESTINATION = map(
     MESSAGE_COLUMNS.index,
     ("created_lt", "created_at", "direction", "msg_hash", "source", "destination"),
 )
+_OF_MESSAGE = [MESSAGE_COLUMNS.index(name) for name in OF_MESSAGE]
+_DATA, _ACTIONS = FACT_COLUMNS.index("data_hash"), RECORD_COLUMNS.index("action_list_hash")
 _TRACE_AT = RECORD_COLUMNS.index("trace_id")
 _PREVIOUS, _IN_HASH, _LT_BEFORE, _STATE_BEFORE = map(
     RECORD_COLUMNS.index, ("prev_trans_hash", "in_msg_hash", *FROM_PREVIOUS)
@@ -420,11 +423,16 @@ class SegmentTransactions:
                 values[_STATE_BEFORE] = states[values[_PREVIOUS]]
             number, seqno = accounts[row], seqnos[bisect_right(ends, row)]
             account, trace_id = ids[number], trace - 1 if trace else None
-            lines = values[PARTS_AT]
-            _fill_lines(lines, lt, now, account)
+            lines, *around = values[PARTS_AT : PARTS_AT + PARTS]
+            after = states[row]
+            _fill_lines(lines, lt, now, account, after)
+            _add(values, _ACTIONS, after)
+            for facts in around:
+                if facts is not None:
+                    _add(facts, _DATA, after)
             if values[_IN_HASH] is None and lines and lines[0][_DIRECTION] == "in":
                 values[_IN_HASH] = lines[0][_MSG_HASH]
-            columns = (lt, now, row, workchains[number], account, seqno, trace_id, states[row])
+            columns = (lt, now, row, workchains[number], account, seqno, trace_id, after)
             values.extend(columns)
         return found
 
@@ -465,26 +473,38 @@ class SegmentTransactions:
         rows = dict.fromkeys(row for row, _, _ in places)
         copies = zip(rows, self._table.read_copies(rows), strict=True)
         parts = {row: values[PARTS_AT] for row, values in copies}  # the rest is freed at once
-        lines = [_find_line(parts[row], place, own) for row, place, own in places]
-        ids, accounts = self._segment.accounts.ids, self._accounts
+        ids, accounts, states = self._segment.accounts.ids, self._accounts, self._states
+        lines = [_find_line(parts[row], place, own - states[row]) for row, place, own in places]
         lts, times = self.lt, self.now
         for (row, _, _), line in zip(places, lines, strict=True):
-            _fill_lines((line,), lts[row], times[row], ids[accounts[row]])
+            _fill_lines((line,), lts[row], times[row], ids[accounts[row]], states[row])
         self._rows.fill(lines, _MESSAGE_HASHES)
         read_amounts(lines, _MESSAGE_AMOUNTS)
         return lines
 
 
 def _find_line(lines: Sequence[list[Any]], place: int, own: int) -> list[Any]:
-    """Return the message whose hash has a number, which is likely to be at a place."""
+    """Return the message whose hash has a relative number, which is likely to be at a place."""
     if place < len(lines) and lines[place][_MSG_HASH] == own:
         return lines[place]
     return next(line for line in lines if line[_MSG_HASH] == own)
 
 
-def _fill_lines(lines: Iterable[list[Any]], lt: int, now: int, account: int) -> None:
+def _add(values: list[Any], at: int, base: int) -> None:
+    """Replace a number that may be relative to another one."""
+    number = values[at]
+    if number is not None and number < 0:
+        values[at] = base - number
+
+
+def _fill_lines(lines: Iterable[list[Any]], lt: int, now: int, account: int, after: int) -> None:
     """Fill in what messages have relative to their transaction; hashes are numbers."""
     for line in lines:
+        own = line[_MSG_HASH] = line[_MSG_HASH] + after
+        for at in _OF_MESSAGE:
+            number = line[at]
+            if number is not None and number < 0:
+                line[at] = own - number
         if line[_LT_AT] is not None:
             line[_LT_AT] += lt
             line[_TIME_AT] += now
