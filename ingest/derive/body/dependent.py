@@ -56,10 +56,10 @@ class Use(Codec):
         if work.uses > MAX_USES:
             work.refuse(f"more than {MAX_USES} types of the body are nested in each other")
         try:
-            text, told = self._read(source, work)
+            text, results = self._read(source, work)
         finally:
             work.uses -= 1
-        for argument, number in zip(self._arguments, told, strict=True):
+        for argument, number in zip(self._arguments, results, strict=True):
             if number is not None and not match(argument, number, work.numbers):
                 raise BodyError(f"a type has the number {number}, which is not that of its use")
         return text
@@ -81,12 +81,12 @@ class Use(Codec):
                 continue
             is_whole = not (attempt.bits_left or attempt.refs_left)
             if is_whole or found is None:
-                told = [evaluate(each, numbers) for each in choice.record.parameters]
-                found = text, told, attempt
+                results = [evaluate(each, numbers) for each in choice.record.parameters]
+                found = text, results, attempt
             if is_whole:
                 break
         if found is None:
             raise BodyError("no constructor of the type fits")
-        text, told, end = found
+        text, results, end = found
         source.bits_left, source.ref = end.bits_left, end.ref
-        return text, told
+        return text, results

@@ -150,7 +150,7 @@ class Record(Codec):
     ) -> list[str]:
         """Read the fields, each as JSON, or empty text for one that is absent.
 
-        ``numbers`` are those of a use of the type. Cells that fields refer to are read anew if
+        ``numbers`` are those of a use of the type. Cells that fields refer to are read again if
         types depend on numbers, whatever was read of them for others.
         """
         around = work.numbers, work.known
