@@ -42,6 +42,9 @@ from tonlake.lake.maintenance.verify import verify_lake
 
 MAX_FILES, MAX_ENTRIES, MAX_OPEN_MS, MAX_STATUS_MS, MAX_GROWTH = 6_000, 3_000, 300, 2_000, 1.1
 CACHED_ROWS = 2_000
+READING_MIB = 32
+"""What Arrow's threads take for some blocks after they read a merged file."""
+
 PARTS = 10
 SLICE_MC_BLOCKS = 2_000
 LAKE = {"replaced_grace_s": 2, "log_age_s": 2}
@@ -198,6 +201,7 @@ def judge(parts: list[Figures]) -> list[str]:
         "status_ms": MAX_STATUS_MS,
         "cpu_ms_a_block": MAX_GROWTH * parts[1]["cpu_ms_a_block"],
         "follower_mib": MAX_GROWTH * parts[1]["follower_mib"],
+        "follower_most_mib": MAX_GROWTH * parts[1]["follower_most_mib"] + READING_MIB,
     }
     return [
         f"{name}: {last[name]:.1f}, limit {limit:.1f}"
