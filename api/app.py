@@ -122,7 +122,6 @@ class Service:
     """The application with its middleware; ``state`` holds its parts."""
 
     def __init__(self, app: ASGIApp, state: State) -> None:
-        """Take the outermost middleware."""
         self._app, self.state = app, state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

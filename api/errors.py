@@ -80,7 +80,6 @@ class UpstreamRefusal(ApiError):
     """The upstream refuses, with its own ``status`` and text."""
 
     def __init__(self, status: int, text: str) -> None:
-        """Take the status and the text of the upstream."""
         self.status = status
         super().__init__(text)
 

@@ -190,7 +190,6 @@ class Metrics:
     """Middleware that reports the start and the end of every request and WebSocket."""
 
     def __init__(self, app: ASGIApp, meter: Meter) -> None:
-        """Store what counts the requests."""
         self._app, self._meter = app, meter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -228,7 +227,6 @@ class ServiceCollector(Collector):
         recheck: Recheck,
         count_clients: Callable[[], int],
     ) -> None:
-        """Take the parts, and a function that counts stream clients."""
         self._holder, self._cache, self._tvm = holder, cache, tvm
         self._recheck = recheck
         self._count_clients = count_clients

@@ -26,7 +26,6 @@ class MissingCell(IngestError):
     """A cell that a tree refers to is not available; ``hash`` is its representation hash."""
 
     def __init__(self, cell_hash: bytes) -> None:
-        """Name the missing cell by its hash."""
         self.hash = cell_hash
         super().__init__(f"cell {cell_hash.hex()} is missing")
 
@@ -104,7 +103,6 @@ class EntryFlaw(SourceError):
     """
 
     def __init__(self, reason: str, *, file: str, offset: int, cut: bool = False) -> None:
-        """Describe the flaw of the entry at ``offset`` of ``file``."""
         self.reason = reason
         self.file = file
         self.offset = offset
@@ -116,7 +114,6 @@ class ServerFault(SourceError):
     """A lite server cannot be reached, or sends a wrong answer."""
 
     def __init__(self, reason: str, *, name: str, is_wrong: bool = False) -> None:
-        """Describe the failure of the query ``name``."""
         self.is_wrong = is_wrong
         super().__init__(f"{name}: {reason}")
 
@@ -176,7 +173,6 @@ class BlockUnavailable(IngestError):
     def __init__(
         self, reason: str, *, block: object, file: str | None = None, offset: int | None = None
     ) -> None:
-        """Describe why ``block`` is unavailable, and where the damage is."""
         self.block = block
         self.file = file
         self.offset = offset

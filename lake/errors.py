@@ -70,7 +70,6 @@ class TableLacking(LakeCorrupt):
     """The lake is a copy without this table."""
 
     def __init__(self, table: str) -> None:
-        """Name the table."""
         super().__init__(table, "this lake is a copy without that table")
         self.args = (
             f"this lake is a copy without the table {table}: pull it, or all, into a new lake",
@@ -81,7 +80,6 @@ class LakeTooNew(LakeError):
     """A later version of this program wrote to the lake; ``file`` is relative to it."""
 
     def __init__(self, file: str, found: str, known: int) -> None:
-        """Take the file, the version found in it, and the newest version known here."""
         super().__init__(
             f"{file} has {found}, and this version of tonlake reads up to {known}: the lake was "
             "written by a later version; install that one or a newer one"
@@ -129,7 +127,6 @@ class SourceRefused(LakeError):
     """The source of a copy sends a damaged lake, or not the one copied before."""
 
     def __init__(self, file: str, reason: str) -> None:
-        """Take the file, relative to the source, and what is wrong with it."""
         self.file = file
         super().__init__(f"the source's file {file!r}: {reason}; the copy is unchanged")
 

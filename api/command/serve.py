@@ -57,7 +57,6 @@ class Tail:
     def __init__(
         self, command: Sequence[str], *, max_pause_s: float, name: str = "follower"
     ) -> None:
-        """Take the command, the maximum pause before a restart, and the name for logs."""
         self._command = tuple(command)
         self._max_pause_s = max_pause_s
         self._name = name

@@ -239,7 +239,6 @@ class Crowd:
     """Middleware that counts open streams and WebSockets, and marks the excess as refused."""
 
     def __init__(self, app: ASGIApp, *, most: int) -> None:
-        """Store the limit of streams."""
         self._app = app
         self._most, self._max_of_address = most, max(1, most // SHARE)
         self._open: Counter[str] = Counter()

@@ -181,7 +181,6 @@ class Connections:
         max_unsent_bytes: int = MAX_UNSENT_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Store the limits of all connections, of those of an address, and of unsent bytes."""
         self._most, self._max_of_address = most, max_of_address
         self._max_unsent_bytes = max_unsent_bytes
         self.read_clock = clock

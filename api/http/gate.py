@@ -72,7 +72,6 @@ class Gate:
     """
 
     def __init__(self, app: ASGIApp, rules: AccessRules, *, trusted: list[str]) -> None:
-        """Store the rules, and the addresses and networks of trusted proxies."""
         self._app, self._rules = app, rules
         self._forward: Any = ProxyHeadersMiddleware(cast("Any", self._take_forwarded), trusted)
 

@@ -53,7 +53,6 @@ class Load:
     __slots__ = ("_transit", "address", "connection", "held")
 
     def __init__(self, transit: Transit, scope: Scope) -> None:
-        """Start at 0 bytes."""
         self._transit, self.held = transit, 0
         self.address = read_address(scope)
         self.connection: Connection | None = scope["state"].get(CONNECTION)

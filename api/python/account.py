@@ -119,7 +119,6 @@ class Account:
             return Names(self._opened.call()).friendly(self.raw)
 
     def __repr__(self) -> str:
-        """Return the raw address."""
         return f"<Account {self.raw}>"
 
     def transactions(self, limit: int = 100, offset: int = 0) -> Result:

@@ -46,7 +46,6 @@ class PastReader(Reader):
     """A reader that caches rows about masterchain blocks in ``known``, which readers share."""
 
     def __init__(self, *place: Any, known: Memory, **options: Any) -> None:  # noqa: ANN401 - as Reader
-        """Take the arguments of ``Reader`` and the cache."""
         super().__init__(*place, **options)
         self._known = known
 

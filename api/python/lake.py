@@ -94,7 +94,6 @@ class Lake:
         return sorted(TABLES)
 
     def __repr__(self) -> str:
-        """Return the place, the commit and the ranges."""
         blocks = ", ".join(f"{first}..{last}" for first, last in self.ranges) or "none"
         return f"<Lake {self._opened.source.place}: commit {self.snapshot}, blocks {blocks}>"
 

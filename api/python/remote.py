@@ -37,15 +37,12 @@ class RemoteLake:
         self._client = client
 
     def __enter__(self) -> Self:
-        """Return the lake."""
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Close the connections."""
         self.close()
 
     def __repr__(self) -> str:
-        """Return the URL of the service."""
         return f"<RemoteLake {self._client.base_url}>"
 
     def close(self) -> None:
@@ -164,7 +161,6 @@ class RemoteAccount:
         self._lake, self._name = lake, name
 
     def __repr__(self) -> str:
-        """Return the address as given."""
         return f"<RemoteAccount {self._name}>"
 
     def transactions(self, limit: int = 100, offset: int = 0) -> Result:
@@ -205,7 +201,6 @@ class Body:
     closed = False
 
     def __init__(self, parts: Iterator[bytes]) -> None:
-        """Take the pieces of the body."""
         self._parts, self._held = parts, bytearray()
 
     def read(self, size: int, /) -> bytes:

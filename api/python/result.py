@@ -99,7 +99,6 @@ class Result:
         return list(self._table.column_names)
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return int(self._table.num_rows)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
@@ -152,7 +151,6 @@ class Result:
         return stream.getvalue()
 
     def __repr__(self) -> str:
-        """Return the first rows as text."""
         return self._render(SHOWN_ROWS)
 
     def _render(self, rows: int) -> str:

@@ -65,7 +65,6 @@ class Trace:
         return self._found.trace_info.trace_state
 
     def __repr__(self) -> str:
-        """Return the id, the state and the size."""
         size = self._found.trace_info.transactions
         return f"<Trace {self.trace_id}: {self.state}, {size:,} transactions>"
 

@@ -43,7 +43,6 @@ class Frames:
     """Serialises the batches of one scan; each call returns complete rows."""
 
     def __init__(self, schema: pa.Schema) -> None:
-        """Take the schema of the rows."""
         self._schema, self._sink = schema, io.BytesIO()
 
     def begin(self) -> bytes:

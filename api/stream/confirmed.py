@@ -57,7 +57,6 @@ class SignedRows(CommitRows):
     finality = CONFIRMED
 
     def __init__(self, lake_dir: Path, confirmed: Confirmed, new: Iterable[BlockKey]) -> None:
-        """Split the rows."""
         super().__init__(lake_dir)
         rows = {name: table.to_pylist() for name, table in confirmed.tables.items()}
         self.after = confirmed.commit, rows[schema.BLOCKS.name][0]["mc_seqno"]
@@ -121,7 +120,6 @@ class ConfirmedBlocks:
         holder: SnapshotHolder,
         settings: Settings,
     ) -> None:
-        """Take the rows of commits, and the maker of their events; nothing is read yet."""
         self._lake_dir, self._holder, self._settings = lake_dir, holder, settings
         self._rows, self._committed = rows, committed
         self._stamp: tuple[int, int] | None = None

@@ -273,7 +273,6 @@ class Client:
     """A stream client: its subscription, its backlog, and the cursor of the last event sent."""
 
     def __init__(self, subscription: Subscription, cursor: Cursor, max_events: int) -> None:
-        """Take the subscription, the cursor to begin after, and the maximum backlog."""
         self.subscription = subscription
         self.sent = cursor
         self.fault: str | None = None
@@ -330,7 +329,6 @@ class ClientIndex:
     """An index of clients by their filters, so that an event is not offered to all of them."""
 
     def __init__(self) -> None:
-        """Start without clients."""
         self.clients: set[Client] = set()
         self._by_key: dict[str | bytes | None, set[Client]] = {}
         """By account or norm; None has the clients without such a filter."""

@@ -82,7 +82,6 @@ class CommitRows:
     """Of the blocks, an index in ``FINALITIES``."""
 
     def __init__(self, lake_dir: Path) -> None:
-        """Take the folder; nothing is read yet."""
         self._lake_dir = lake_dir
         self._find_commit = lru_cache(KEPT_COMMITS)(lambda at: read_commit(lake_dir, at)[0])
         self._tables: Callable[[Chunk], dict[str, list[Row]]] = lru_cache(KEPT_CHUNKS)(lambda _: {})
@@ -229,7 +228,6 @@ class EventMaker:
     """Makes the events of each type from the rows of a chunk."""
 
     def __init__(self, rows: CommitRows, holder: SnapshotHolder, settings: Settings) -> None:
-        """Take the rows, the snapshots and the settings."""
         self._rows = rows
         self._holder = holder
         self._settings = settings

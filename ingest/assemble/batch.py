@@ -70,7 +70,6 @@ class Batch:
     """Consecutive pieces of one UTC day, with total numbers of rows and bytes."""
 
     def __init__(self, settings: IngestSettings) -> None:
-        """Start empty."""
         self._settings = settings
         self.pieces: list[Piece] = []
         self.day = ""

@@ -252,7 +252,6 @@ class CurrencyRegistry:
     """Dictionaries of extra currencies by hash, cached from commit to commit."""
 
     def __init__(self, finder: CellFinder) -> None:
-        """Look up cells with ``finder``."""
         self._finder = finder
         self._texts: dict[bytes, str | None] = {}
 

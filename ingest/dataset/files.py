@@ -129,7 +129,6 @@ class DataSet:
     """The files of a data set by table and day."""
 
     def __init__(self, place: Path | str) -> None:
-        """List the folders of every table."""
         self.name = str(place).rstrip("/")
         amazon = _AMAZON.fullmatch(self.name)
         if amazon is not None:

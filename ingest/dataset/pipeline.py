@@ -48,7 +48,6 @@ class Tops:
     """The newest block of every shard as of the last masterchain block that was added."""
 
     def __init__(self) -> None:
-        """Start without knowledge."""
         self._last = 0
         self._tops: dict[Shard, Top] = {}
 
@@ -128,7 +127,6 @@ class DatasetPipeline(Pipeline):
     """Ingests one day after the other; the caches of derivations last from day to day."""
 
     def __init__(self, day: Day, lake_dir: Path, settings: IngestSections) -> None:
-        """Start with the first day."""
         super().__init__(day, lake_dir, settings)
         self.day = day
         self._tops = Tops()

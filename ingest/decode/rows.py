@@ -28,7 +28,6 @@ class RowSet(dict[str, list[Row]]):
     """Rows of all base tables; a row is a tuple of the table's columns in schema order."""
 
     def __init__(self) -> None:
-        """Start without rows."""
         super().__init__((table.name, []) for table in BASE_TABLES)
 
     def to_arrow(self) -> dict[str, pa.Table]:

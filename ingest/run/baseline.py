@@ -62,7 +62,6 @@ class StateReader:
     """Writes parts of one baseline; close it after use."""
 
     def __init__(self, lake_dir: Path, folder: PartFolder, baseline: Baseline) -> None:
-        """Open nothing yet."""
         self.lake_dir, self.folder, self.baseline = lake_dir, folder, baseline
         self._open = ExitStack()
         self._lake: DuckDBPyConnection | None = None

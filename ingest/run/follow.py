@@ -67,7 +67,6 @@ class FollowerStatus:
     """Keeps the status file of one follower up to date."""
 
     def __init__(self, lake_dir: Path) -> None:
-        """Start without observations."""
         self._lake_dir = lake_dir
         self.problem: str | None = None
         """The last problem reported."""

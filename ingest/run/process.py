@@ -99,13 +99,11 @@ class SharedValue(Generic[T]):
     """A value pickled once for all receivers, which open it as long as this object is kept."""
 
     def __init__(self, value: T, folder: Path) -> None:
-        """Pack ``value``."""
         self._value, self._packed = value, pack(value, folder)
         if self._packed.path is not None:
             weakref.finalize(self, self._packed.path.unlink, missing_ok=True)
 
     def __reduce__(self) -> tuple[Callable[..., Packed], Packed]:
-        """Pickle as the packed value."""
         return Packed, self._packed
 
     def open(self) -> T:

@@ -24,7 +24,6 @@ class Folder(click.Path):
     """A folder; an unreadable one is rejected with advice."""
 
     def __init__(self, *, exists: bool = True) -> None:
-        """Take whether the folder must already exist."""
         super().__init__(exists=exists, file_okay=False, readable=False)
 
     def convert(

@@ -278,7 +278,6 @@ class Puller:
     def __init__(
         self, source: Source, copy: _Copy, selection: Selection, on_file: Callable[[int, int], None]
     ) -> None:
-        """Take both ends; nothing is copied yet."""
         self.lake_dir = copy.folder
         self._source, self._copy = source, copy
         self._selection, self._on_file = selection, on_file

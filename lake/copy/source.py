@@ -89,7 +89,6 @@ class SourceLog:
     """The log of a source, for a copy with a selection of its days and tables."""
 
     def __init__(self, source: Source, selection: Selection) -> None:
-        """Take the source and the copy's selection; nothing is read yet."""
         self._source, self._selection = source, selection
 
     def read_after(self, state: LogState, origin: str) -> Iterator[Entry]:

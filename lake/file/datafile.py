@@ -70,7 +70,6 @@ class FilesAhead:
     """Large files of a commit, written in the background; those that no commit took are removed."""
 
     def __init__(self, lake_dir: Path, settings: LakeSettings, submit: Submit) -> None:
-        """Start without files."""
         self._write, self._submit = partial(write_ahead, lake_dir, settings), submit
         self._begun: list[tuple[NewFile, Future[Written]]] = []
 

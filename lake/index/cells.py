@@ -49,7 +49,6 @@ class CellStore:
     """The cells of one snapshot."""
 
     def __init__(self, lake_dir: Path, files: Iterable[DataFile]) -> None:
-        """Take the files; nothing is read yet."""
         self._lake_dir = lake_dir
         self._listed = tuple(files)
         self.files: list[CellFile] | None = None

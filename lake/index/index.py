@@ -267,7 +267,6 @@ class KeptRows:
     """A cache of file rows: a commit is composed alone, and once more with seven others."""
 
     def __init__(self, max_bytes: int = _READ_BYTES) -> None:
-        """Start empty."""
         self._lock = threading.RLock()
         self._rows: dict[Key, tuple[int, pa.Table]] = {}
         self._bytes = 0
@@ -452,7 +451,6 @@ class OpenTraces:
     """The traces of a snapshot that may continue; every commit replaces their file."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        """Take the files; nothing is read yet."""
         self._snapshot = snapshot
         self.rows: dict[bytes, Row] | None = None
         """The traces by id, once they are read."""

@@ -24,7 +24,6 @@ class NewestStates:
     """The sound segments of a lake, opened on demand."""
 
     def __init__(self, lake_dir: Path) -> None:
-        """Open nothing yet; the lake need not exist."""
         self._lake_dir = lake_dir
         self._paths: list[str] = []
         self._open: dict[str, Segment] = {}

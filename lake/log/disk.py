@@ -149,7 +149,6 @@ class NewFiles:
             self._held.popleft()
 
     def __enter__(self) -> Self:
-        """Return ``self``."""
         return self
 
     def __exit__(self, *_: object) -> None:

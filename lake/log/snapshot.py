@@ -318,15 +318,12 @@ class Lease:
             release(descriptor)
 
     def __enter__(self) -> Self:
-        """Return ``self``."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give the lease back."""
         self.close()
 
     def __del__(self) -> None:
-        """Give the lease back with its snapshot."""
         self.close()
 
 

@@ -426,7 +426,6 @@ class LogReader:
     """Returns the newest state of a lake, reading only entries added since the last call."""
 
     def __init__(self, lake_dir: Path) -> None:
-        """Read nothing yet; the lake need not exist."""
         self.lake_dir = lake_dir
         self._state = LogState()
 

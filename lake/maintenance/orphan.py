@@ -89,7 +89,6 @@ class Sweeper:
     """
 
     def __init__(self, lake_dir: Path, settings: LakeSettings) -> None:
-        """Know no orphan yet; the lake need not exist."""
         self._lake_dir, self._settings = lake_dir, settings
         self._log, self._state = LogReader(lake_dir), LogState()
         self._graces_s: dict[str, int] = {}

@@ -21,7 +21,6 @@ class SparkReader:
     """Runs the queries of ``queries/`` over one lake with Spark."""
 
     def __init__(self, lake: SparkLake) -> None:
-        """Take an open lake; its tables become views of the session on demand."""
         self._lake = lake
         self._views: set[str] = set()
 

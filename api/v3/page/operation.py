@@ -219,7 +219,6 @@ class PageCursor(msgspec.Struct, frozen=True):
     offset: int
 
     def __str__(self) -> str:
-        """Return the text of the parameter."""
         return f"{self.snapshot}-{self.offset}"
 
 

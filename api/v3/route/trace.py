@@ -71,7 +71,6 @@ class Cursor(NamedTuple):
     action_id: bytes = b""
 
     def __str__(self) -> str:
-        """Return the text of the parameter."""
         text = f"{self.trace_end}:{self.trace_id.hex()}"
         return f"{text}:{self.end}:{self.action_id.hex()}" if self.action_id else text
 

@@ -454,7 +454,6 @@ class Signers:
     """Validators by key block, each read once; verifies their signatures."""
 
     def __init__(self, read_key_block: Callable[[int], RawBlock | None]) -> None:
-        """Start empty."""
         self._read_key_block = read_key_block
         self._find = lru_cache(KEYS_KEPT)(self._read)
 

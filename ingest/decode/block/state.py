@@ -173,7 +173,6 @@ class StateCells:
     """Appends rows of ``state_cells`` for any number of blocks, one per hash."""
 
     def __init__(self, rows: list[Row]) -> None:
-        """Append to ``rows``."""
         self._rows = rows
         self._seen: set[bytes] = set()
 

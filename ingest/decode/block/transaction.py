@@ -314,7 +314,6 @@ class TransactionDecoder:
     """Decodes the transactions of one tree."""
 
     def __init__(self, tree: CellTree, place: BlockPlace, global_version: int | None) -> None:
-        """Prepare for the transactions of the block at ``place``."""
         self._tree = tree
         self._place = place
         self._messages = MessageDecoder(tree, global_version)

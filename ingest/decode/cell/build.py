@@ -25,7 +25,6 @@ class CellBuilder:
     """Collects bits and references of a new cell; BocError for a number that does not fit."""
 
     def __init__(self, tree: CellTree | None = None) -> None:
-        """Start an empty cell."""
         self.tree = CellTree() if tree is None else tree
         self._value = 0
         self._bits = 0

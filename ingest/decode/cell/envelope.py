@@ -155,7 +155,6 @@ class BagIndex(dict[int, bytes]):
         self._start = envelope.first - envelope.cell_count * self._width
 
     def __missing__(self, cell: int) -> bytes:
-        """Read the cell with this number."""
         data, (cell_count, _roots, ref_bytes, first, cells_end) = self._data, self._envelope
         if cell >= cell_count:
             raise BocError(f"cell {cell} of {cell_count}", self._start)

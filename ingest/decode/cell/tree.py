@@ -330,7 +330,6 @@ class CellTree:
     )
 
     def __init__(self) -> None:
-        """Create a tree without cells."""
         self.data = b""
         self.roots: list[int] = []
         self.cells: list[bytes] = []

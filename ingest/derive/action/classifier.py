@@ -32,7 +32,6 @@ class Index:
     """The top blocks, by the heads of patterns."""
 
     def __init__(self, blocks: Iterable[Block]) -> None:
-        """Index all top blocks."""
         self._by_head: dict[Head, dict[Block, None]] = {}
         self._all: dict[Block, int] = {}
         self._numbers = count()

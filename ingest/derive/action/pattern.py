@@ -43,7 +43,6 @@ class Match:
     """Facts of accounts, for the rule that matched."""
 
     def __init__(self, block: Block) -> None:
-        """Create a match with the block of the outermost pattern."""
         self.block = block
         self.blocks: list[Block] = [block]
         self.names: dict[str, list[Block]] = {}
@@ -78,7 +77,6 @@ class Match:
         return self.names.get(name, [])
 
     def __contains__(self, name: str) -> bool:
-        """Return whether the shape has a block with this name."""
         return name in self.names
 
 
@@ -232,7 +230,6 @@ class Chain(Pattern):
     """A chain of blocks of one pattern, each the child of the previous, with another at the end."""
 
     def __init__(self, link: Pattern, *, until: Pattern) -> None:
-        """Set the patterns of the links and of the end."""
         super().__init__(*link.heads, *until.heads)
         self._link, self._end = link, until
 

@@ -215,7 +215,6 @@ class ActionRows:
     """Collects the actions of traces as rows of tables."""
 
     def __init__(self) -> None:
-        """Create an empty collection."""
         self._rows: list[tuple[Any, ...]] = []
 
     def add(self, trace: Trace, actions: Iterable[Action]) -> None:

@@ -68,7 +68,6 @@ class Block:
         failed: bool = False,
         rule: str = "",
     ) -> None:
-        """Create a block without relations."""
         self.type = block_type
         self.served = served or block_type
         self.nodes = nodes

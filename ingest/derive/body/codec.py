@@ -71,7 +71,6 @@ class Work:
     """
 
     def __init__(self, tree: CellTree, layouts: Layouts) -> None:
-        """Create the full allowance for a body in its own tree."""
         self._aside: list[tuple[list[str], int]] = []
         self._rests: dict[int, Rest] = {}
         self._tree = tree
@@ -223,7 +222,6 @@ class Sized(Codec):
     form = '"{%s}"'
 
     def __init__(self, bits: int) -> None:
-        """Set the width in bits."""
         self.bits = bits
         self.size = bits, 0
 
@@ -240,7 +238,6 @@ class Bounded(Unsigned):
     """``(#<= n)`` and ``(#< n)``: a number of as many bits as its maximum has."""
 
     def __init__(self, most: int) -> None:
-        """Set the maximum."""
         super().__init__(most.bit_length())
         self._most = most
 
@@ -258,7 +255,6 @@ class Signed(Sized):
     """``intN``: decimal text."""
 
     def __init__(self, bits: int) -> None:
-        """Set the width in bits."""
         super().__init__(bits)
         half = 1 << bits >> 1
         self.form = f'"{{(%s ^ {half}) - {half}}}"'
@@ -270,7 +266,6 @@ class Flag(Sized):
     form = '{"true" if %s else "false"}'
 
     def __init__(self) -> None:
-        """Create the codec of one bit."""
         super().__init__(1)
 
 
@@ -278,7 +273,6 @@ class Bits(Sized):
     """``bitsN``: uppercase hexadecimal text."""
 
     def __init__(self, bits: int) -> None:
-        """Set the width in bits."""
         super().__init__(bits)
         self.form = f'"{{"%%0{bits // 4}X" %% %s}}"'
 

@@ -19,7 +19,6 @@ class WrappingCodec(Codec):
     """A codec that wraps another one."""
 
     def __init__(self, inner: Codec) -> None:
-        """Wrap ``inner``."""
         self.inner = inner
 
 
@@ -59,7 +58,6 @@ class Either(Codec):
     """``Either X Y``: a bit, followed by X if it is zero or by Y if it is one."""
 
     def __init__(self, first: Codec, second: Codec) -> None:
-        """Create the codec of two alternatives."""
         self._sides = {FIRST: first, SECOND: second}
 
     def write(self, function: Function) -> str:
@@ -81,7 +79,6 @@ class Repeat(WrappingCodec):
     """``(count * T)``: values one after another in the same cell."""
 
     def __init__(self, inner: Codec, count: int) -> None:
-        """Set the number of values."""
         super().__init__(inner)
         self.count = count
 
@@ -131,7 +128,6 @@ class Hashmap(WrappingCodec):
     """
 
     def __init__(self, key_bits: int, inner: Codec) -> None:
-        """Set the width of the key."""
         super().__init__(inner)
         self._key_bits = key_bits
 
@@ -176,7 +172,6 @@ class MaybeHashmap(WrappingCodec):
     """``HashmapE n X``: a bit, followed by a reference to the dictionary if it is one."""
 
     def __init__(self, key_bits: int, inner: Codec) -> None:
-        """Create the codec for a width of keys and a type of values."""
         super().__init__(inner)
         self._root = Reference(Hashmap(key_bits, inner))
 

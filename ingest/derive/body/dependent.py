@@ -25,7 +25,6 @@ class Late(Codec):
     """
 
     def __init__(self, make: Callable[[int], Codec], number: Type, *, is_open: bool) -> None:
-        """Set what makes the codec for a number."""
         self._make = lru_cache(_MAX_MADE)(make)
         self._number, self._is_open = number, is_open
 
@@ -46,7 +45,6 @@ class Use(Codec):
     """
 
     def __init__(self, union: Union, arguments: Sequence[Type] = ()) -> None:
-        """Set the type and the numbers that it takes."""
         self.union, self._arguments = union, arguments
 
     def load(self, source: CellSlice, work: Work) -> str:

@@ -120,7 +120,6 @@ class Function:
     """
 
     def __init__(self) -> None:
-        """Start an empty function."""
         self._lines: list[tuple[int, str]] = []
         self._depth = 2
         self._names = dict(_NAMES)

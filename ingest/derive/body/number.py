@@ -59,7 +59,6 @@ class Scope:
     """
 
     def __init__(self, of: Constructor) -> None:
-        """Begin with the parameters of a constructor."""
         self._name = of.name[:MAX_BITS]
         self._free = {name for name, kind in of.declared if kind == "#"}
         self.bits: dict[str, int] = {}

@@ -61,7 +61,6 @@ class Condition(Codec):
     """A condition on numbers, which has no bits; ``=`` may give an unknown one its value."""
 
     def __init__(self, op: str, left: Type, right: Type) -> None:
-        """Compare two sides by an operator."""
         self._op, self._sides = op, (left, right)
 
     def check(self, numbers: Numbers) -> None:

@@ -63,7 +63,6 @@ class KnownLake:
     """The lake as contract detection reads it; close it after use."""
 
     def __init__(self, lake_dir: Path, settings: IngestSections) -> None:
-        """Create empty caches; the lake need not exist yet."""
         self._lake_dir = lake_dir
         self._most = most = settings.ingest.cached_rows
         self._newest = _NewestCache(lake_dir, settings.lake, most)

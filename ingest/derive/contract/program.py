@@ -157,7 +157,6 @@ class AnswerCache:
     """LRU caches of answers, by everything they depend on, and of programs, by code hash."""
 
     def __init__(self) -> None:
-        """Create empty caches."""
         self._answers: OrderedDict[Hashable, tuple[int | _Bits | None, ...]] = OrderedDict()
         self._programs: OrderedDict[bytes, Program] = OrderedDict()
 

@@ -39,7 +39,6 @@ class NotLoaded(Exception):
     """A required state, or its cells, has not been looked up yet."""
 
     def __init__(self, address: Address) -> None:
-        """Create the error for an account."""
         self.address = address
         super().__init__(str(address))
 

@@ -50,7 +50,6 @@ class TvmPool:
     """Runs get-methods and emulates messages in processes that may crash; thread-safe."""
 
     def __init__(self, settings: TvmSettings) -> None:
-        """Create the pool; processes start on demand."""
         self.settings = settings
         stack = StackLimits(STACK_ENTRIES, STACK_DEPTH, RESULT_BYTES)
         limits = WorkerSettings(settings.memory_mib << 20, stack, settings.emulator_library)

@@ -73,7 +73,6 @@ class Connection:
     """A connection to one lite server, opened by the first query and reopened after a failure."""
 
     def __init__(self, server: LiteServer, timeout_ms: int) -> None:
-        """Store the server and the timeout of its answers; nothing is connected yet."""
         self.server = server
         self.last_mc_seqno = 0
         """The newest masterchain block that the server reported."""
@@ -166,7 +165,6 @@ class Background:
     """Runs coroutines in one thread, so that connections stay open between calls."""
 
     def __init__(self) -> None:
-        """Start the thread."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="loop", daemon=True)
         self._thread.start()
@@ -210,7 +208,6 @@ class ServerPool:
     def __init__(
         self, servers: Iterable[LiteServer], *, timeout_ms: int, parallel_queries: int
     ) -> None:
-        """Create connections; none is opened yet."""
         self.connections = [Connection(server, timeout_ms) for server in servers]
         self._turn = 0
         self._slots = asyncio.Semaphore(parallel_queries)

@@ -239,7 +239,6 @@ class StateServers:
     """
 
     def __init__(self, config: NetworkConfig, *, timeout_ms: int, parallel_queries: int) -> None:
-        """Create the pool of a network's servers; none is connected yet."""
         self._background = Background()
         self._pool = ServerPool(
             config.servers, timeout_ms=timeout_ms, parallel_queries=parallel_queries

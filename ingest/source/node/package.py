@@ -184,7 +184,6 @@ class PackageScan:
     """
 
     def __init__(self, path: Path, name: str) -> None:
-        """Start at the beginning of the file."""
         self.path = path
         self.name = name
         self._restart(0)

@@ -62,7 +62,6 @@ class PackGroup:
     """The packages with one number, scanned, and their blocks by id and by seqno."""
 
     def __init__(self, folder: Path, number: int) -> None:
-        """Start without files; ``refresh`` adds them."""
         self.folder = folder
         self.number = number
         self._scans: dict[Path, PackageScan] = {}

@@ -92,7 +92,6 @@ class TemporaryPackages:
     """All temporary packages of a node, the newest first; unreadable ones are skipped."""
 
     def __init__(self, db_dir: Path, scratch: Scratch) -> None:
-        """Open nothing yet."""
         self._db_dir = db_dir
         self._scratch = scratch
         self._open: dict[int, TemporaryPackage] = {}
@@ -121,7 +120,6 @@ class TemporaryPackages:
         self._failed.clear()
 
     def __iter__(self) -> Iterator[TemporaryPackage]:
-        """Yield the packages, opening them if necessary."""
         for time in self._list_times():
             if time in self._failed:
                 continue
@@ -164,7 +162,6 @@ class RecentBlocks:
     """Continues the archive with blocks that are only in temporary packages."""
 
     def __init__(self, db_dir: Path, scratch: Scratch, archive: Archive, *, proofs: bool) -> None:
-        """Open nothing yet."""
         self._archive = archive
         self._packages = TemporaryPackages(db_dir, scratch)
         self._proofs = proofs

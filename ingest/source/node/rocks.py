@@ -110,7 +110,6 @@ class Store:
     """One RocksDB; ``name`` is its folder relative to the node's, used in errors (SourceError)."""
 
     def __init__(self, folder: Path, name: str, scratch: Scratch) -> None:
-        """Prepare to open; nothing is read yet."""
         self.folder = folder.resolve()
         self.name = name
         self._scratch = scratch
@@ -248,7 +247,6 @@ class FrozenStore(Store):
     """
 
     def __init__(self, folder: Path, name: str, scratch: Scratch) -> None:
-        """Open the store."""
         super().__init__(folder, name, scratch)
         failure = None
         for _ in range(TRIES_UNCHANGED):
@@ -292,7 +290,6 @@ class FollowedStore(Store):
     """A small store that the node may be writing; ``catch_up`` makes new values visible."""
 
     def __init__(self, folder: Path, name: str, scratch: Scratch) -> None:
-        """Open the store."""
         super().__init__(folder, name, scratch)
         self._seen: StoreFiles | None = None
         self.catch_up()

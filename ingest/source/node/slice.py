@@ -132,7 +132,6 @@ class Slice:
     """An open slice; its methods raise SourceError if the index is damaged or inconsistent."""
 
     def __init__(self, db_dir: Path, slice_id: int, scratch: Scratch) -> None:
-        """Open the index."""
         self.db_dir = db_dir
         self.id = slice_id
         name = self._index_name()
@@ -296,7 +295,6 @@ class SliceCache:
     """At most ``limit`` open slices; the least recently used is closed first."""
 
     def __init__(self, db_dir: Path, scratch: Scratch, limit: int) -> None:
-        """Start with no open slice."""
         self.db_dir = db_dir
         self.scratch = scratch
         self.limit = limit
@@ -345,7 +343,6 @@ class GlobalIndex:
     """The slices of the archive by id; an id is the seqno of a masterchain block."""
 
     def __init__(self, store: FollowedStore) -> None:
-        """Read the list of slices."""
         self.store = store
         self.slice_ids: list[int] = []
         self._records: dict[int, SliceRecord] = {}

@@ -72,7 +72,6 @@ class ShardClient:
     """The newest masterchain block whose shard blocks the node has all applied; None if none."""
 
     def __init__(self, state: FollowedStore) -> None:
-        """Read it from ``state``."""
         self._state = state
         self.read()
 
@@ -131,7 +130,6 @@ class NodeSource:
     """The blocks of a node's database folder, opened read-only; follows a running node."""
 
     def __init__(self, db_dir: Path, *, open_indexes: int, proofs: bool = False) -> None:
-        """Open the node's small stores."""
         self.db_dir = db_dir
         self._scratch = Scratch()
         try:

@@ -183,7 +183,6 @@ class StateBag:
     """A bag with the hashes of all its cells; closing it removes its temporary files."""
 
     def __init__(self, path: Path, name: str) -> None:
-        """Read and hash all cells."""
         self.name = name
         self._scratch = Scratch()
         self._open: list[mmap.mmap | BagCells] = []
@@ -316,7 +315,6 @@ class StateFiles:
     """The persistent states of a node's folder, by masterchain seqno, workchain and shard."""
 
     def __init__(self, db_dir: Path) -> None:
-        """List the files of the folder."""
         self._found: dict[Key, Path] = {}
         self._parts: dict[Key, list[tuple[int, Path]]] = {}
         folder = db_dir / STATES_FOLDER
@@ -498,7 +496,6 @@ class CellDbStates:
     """The states in celldb."""
 
     def __init__(self, celldb: CellDb) -> None:
-        """Use ``celldb``; nothing is read yet."""
         self._celldb = celldb
 
     def list_kept(self, first: int, last: int) -> list[int]:

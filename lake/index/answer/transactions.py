@@ -224,15 +224,12 @@ class Records:
     """Records that are read as they are used, some at a time: few objects live at once."""
 
     def __init__(self, segments: Segments, hits: Sequence[Hit]) -> None:
-        """Take the positions of transactions."""
         self._segments, self._hits = segments, hits
 
     def __len__(self) -> int:
-        """Return the number of transactions."""
         return len(self._hits)
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield all records."""
         for start in range(0, len(self._hits), AT_ONCE):
             yield from self._segments.read_records(self._hits[start : start + AT_ONCE])
 

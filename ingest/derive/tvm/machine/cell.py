@@ -43,7 +43,6 @@ class Cell:
     blocks: dict[tuple[int, int, int, int], list[Any]]
 
     def __init__(self, value: int, bits: int, refs: tuple[Cell, ...] = ()) -> None:
-        """Make an ordinary cell."""
         self.value = value
         self.bits = bits
         self.refs = refs
@@ -256,7 +255,6 @@ class Reader:
     __slots__ = ("cell", "end", "ref", "ref_end", "start")
 
     def __init__(self, part: Slice) -> None:
-        """Start at the beginning of ``part``."""
         self.cell = part.cell
         self.start, self.end = part.start, part.end
         self.ref, self.ref_end = part.ref, part.ref_end

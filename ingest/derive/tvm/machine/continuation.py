@@ -85,7 +85,6 @@ class Data(Continuation):
     has_data = True
 
     def __init__(self, save: Save, stack: list[Any] | None, nargs: int) -> None:
-        """Set the control data."""
         self.save = save
         self.stack = stack
         self.nargs = nargs
@@ -124,7 +123,6 @@ class Envelope(Data):
     __slots__ = ("next",)
 
     def __init__(self, following: Continuation) -> None:
-        """Wrap a continuation."""
         super().__init__({}, None, -1)
         self.next = following
 
