@@ -7,7 +7,6 @@ Later layers override earlier ones: defaults < TOML file (``[http] port``) < env
 import difflib
 import os
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
@@ -22,32 +21,6 @@ from tonlake.lake.command.argument import LAKE_VARIABLE
 from tonlake.lake.command.cli import describe_error, failing_cleanly, json_option
 from tonlake.lake.errors import SettingsError
 from tonlake.lake.settings import CONFIG_VARIABLE
-
-RENAMED = {
-    "answer_cache_mib": "http_cache_mib",
-    "build_lookups": "lake_build_index",
-    "fetch_metadata": "metadata_enabled",
-    "lookup_memory_rows": "lake_index_memory_rows",
-    "remembered_rows": "ingest_cached_rows",
-    "upkeep_commits": "lake_maintenance_commits",
-    "v2_max_limit": "http_max_limit",
-    "v3_max_limit": "http_max_limit",
-}
-"""Old names and their replacements; names that only moved into a section are not listed."""
-
-_REMOVED = """
-checkpoint_commits chunk_bytes compact_memory_rows contract_gas_limit contract_wall_ms
-emulated_transactions follow_heal_s key_rps liteserver_timeout_ms lookup_part_rows
-metadata_attempts metadata_bytes metadata_connections metadata_poll_s metadata_redirects
-metadata_refresh_s metadata_retry_s metadata_timeout_ms open_indexes pending_expiry_s plain_rows
-request_body_bytes sql_queue sql_text_bytes stream_client_events table_rows
-transactions_per_commit tvm_libraries tvm_queue tvm_result_bytes tvm_stack_depth tvm_stack_entries
-tvm_wait_ms upstream_timeout_ms v2_default_count v2_default_limit v2_max_count v3_decode_limit
-v3_default_limit v3_page_transactions v3_trace_transactions
-"""
-REMOVED = frozenset(_REMOVED.split())
-"""Old names whose values are fixed now."""
-
 
 PREFIX = "TONLAKE_"
 OTHER_VARIABLES = frozenset(
@@ -85,10 +58,6 @@ _TYPES = {
 }
 NAMES = tuple(_TYPES)
 _BY_FLAT = {name.flat: name for name in NAMES}
-# Old names had no section, or one as a prefix.
-_ALONE = Counter(name.name for name in NAMES)
-_BY_OLD = {name.name: name for name in NAMES if _ALONE[name.name] == 1} | _BY_FLAT
-_BY_OLD |= {old: _BY_FLAT[flat] for old, flat in RENAMED.items()}
 
 
 def load_settings(
@@ -102,7 +71,7 @@ def load_settings(
     command-line flags by flat name (``http_port``), None if not set.
 
     Raises:
-        SettingsError: an unknown or old name, an invalid value, or an unreadable file.
+        SettingsError: an unknown name, an invalid value, or an unreadable file.
     """
     if config_file is None and env.get(CONFIG_VARIABLE):
         config_file = Path(env[CONFIG_VARIABLE])
@@ -162,15 +131,8 @@ def _read_environment(
 
 def _refuse(flat: str, origin: str, shown: str | None = None) -> SettingsError:
     """Return the error for an unknown setting; ``shown`` is its name as in ``origin``."""
-    shown = shown or flat
-    if flat in REMOVED:
-        return SettingsError(f"{origin}: {shown} is no longer a setting: its value is fixed")
-    if today := _BY_OLD.get(flat):
-        return SettingsError(
-            f"{origin}: setting {shown} is now {today}, or {today.variable} in the environment"
-        )
     near = _BY_FLAT[difflib.get_close_matches(flat, _BY_FLAT, n=1, cutoff=0)[0]]
-    return SettingsError(f"{origin}: unknown setting {shown}; did you mean {near}?")
+    return SettingsError(f"{origin}: unknown setting {shown or flat}; did you mean {near}?")
 
 
 def describe_settings() -> dict[SettingName, str]:

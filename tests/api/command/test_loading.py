@@ -8,14 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.patience import compose
-from tonlake.api.command.loading import (
-    NAMES,
-    REMOVED,
-    RENAMED,
-    SettingName,
-    describe_settings,
-    load_settings,
-)
+from tonlake.api.command.loading import NAMES, SettingName, describe_settings, load_settings
 from tonlake.api.command.main import main
 from tonlake.api.settings import Settings
 from tonlake.ingest.settings import IngestSections, decode_sections, encode_sections
@@ -72,13 +65,8 @@ def test_environment_has_booleans(text: str, value: bool) -> None:  # noqa: FBT0
         ({"TONLAKE_HTTP_PORT": "many"}, r"\[http\] port = 'many'"),
         ({"TONLAKE_HTTP_OPCODE_FORMAT": "octal"}, r"\[http\] opcode_format = 'octal'"),
         ({"TONLAKE_CONFIG": "/nowhere/tonlake.toml"}, "/nowhere/tonlake.toml"),
-        (
-            {"TONLAKE_DUCKDB_MEMORY_MIB": "512"},
-            r"duckdb_memory_mib is now \[lake\] duckdb_memory_mib, or TONLAKE_LAKE_DUCKDB_MEMORY",
-        ),
-        ({"TONLAKE_KEYS_FILE": "keys.json"}, r"is now \[access\] keys_file"),
-        ({"TONLAKE_BUILD_LOOKUPS": "1"}, r"is now \[lake\] build_index"),
-        ({"TONLAKE_PLAIN_ROWS": "1"}, "plain_rows is no longer a setting"),
+        ({"TONLAKE_DUCKDB_MEMORY_MIB": "512"}, r"did you mean \[lake\] duckdb_memory_mib"),
+        ({"TONLAKE_KEYS_FILE": "keys.json"}, r"did you mean \[access\] keys_file"),
     ],
 )
 def test_refusals_name_the_place(env: dict[str, str], message: str) -> None:
@@ -92,10 +80,7 @@ def test_refusals_name_the_place(env: dict[str, str], message: str) -> None:
         ("[http]\nprot = 1", r"unknown setting \[http\] prot; did you mean \[http\] port"),
         ('[http]\nport = "1"', "Expected `int`"),
         ("[http]\nport = ", "cannot read the configuration file"),
-        ("http_port = 1", r"setting http_port is now \[http\] port"),
-        ("upkeep_commits = 1", r"is now \[lake\] maintenance_commits"),
-        ("tvm_queue = 1", "tvm_queue is no longer a setting"),
-        ("[tvm]\nqueue = 1", r"\[tvm\] queue is no longer a setting"),
+        ("http_port = 1", r"did you mean \[http\] port"),
         ("[tmv]\nworkers = 1", r"did you mean \[tvm\] workers"),
         ("http = 1", r"did you mean \[http\]"),
     ],
@@ -109,13 +94,6 @@ def test_refusals_of_a_file(tmp_path: Path, text: str, message: str) -> None:
 
 def test_names_without_a_section_are_unique() -> None:
     assert len({name.flat for name in NAMES}) == len(NAMES)
-
-
-def test_old_names_lead_to_names_of_today() -> None:
-    flat = {name.flat for name in NAMES}
-    assert set(RENAMED.values()) <= flat
-    assert not flat & (REMOVED | set(RENAMED))
-    assert not REMOVED & {*RENAMED, *(name.name for name in NAMES)}
 
 
 def test_settings_stay_few() -> None:
