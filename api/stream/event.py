@@ -20,6 +20,7 @@ from tonlake.api.request.call import (
     Query,
     Text,
     Texts,
+    converters_of,
     read_query,
 )
 from tonlake.api.text.encoding import encode_bytes, render_raw
@@ -253,14 +254,15 @@ def make_subscription(query: StreamQuery) -> Subscription:
 
 
 def read_json_query(values: object) -> StreamQuery:
-    """Parse filters from a JSON object: lists of text, or text."""
+    """Parse filters from a JSON object: text, or lists of it where a filter has several."""
     if not isinstance(values, dict):
         raise RequestInvalid("a subscription is a JSON object")
     pairs = []
-    for name, value in values.items():
-        if name in StreamQuery.__struct_fields__ and value is not None:
-            texts = value if isinstance(value, list) else [value]
-            if not all(isinstance(text, str) for text in texts):
+    for name, converter in converters_of(StreamQuery).items():
+        value = values.get(name)
+        if value is not None:
+            texts = value if converter.many and isinstance(value, list) else [value]
+            if not all(text and isinstance(text, str) for text in texts):
                 raise RequestInvalid(f'schema: error converting value for "{name}"')
             pairs += [(name, text) for text in texts]
     return read_query(StreamQuery, Arguments(pairs))

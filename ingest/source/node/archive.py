@@ -6,7 +6,7 @@ masterchain block names, back along ``prev``.
 
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -236,41 +236,52 @@ class Archive:
             return 1
         if not self.slices.exists(record.id):
             return record.first_mc_seqno  # reading it reports the missing index
-        first, opened = record.first_mc_seqno, self.slices.open(record.id)
-        # A wrong record would silently hide blocks.
-        earlier = sorted(one for one in opened.list_mc_seqnos() if 0 < one < first)
-        handles = ((one, opened.find_root_handle(MASTERCHAIN, one)) for one in earlier)
-        located = (one for one, handle in handles if handle and opened.locate(handle.id, one))
-        return next(located, first)
+        first = record.first_mc_seqno
+        with suppress(SourceError):  # reading its blocks reports the damage
+            opened = self.slices.open(record.id)
+            # A wrong record would silently hide blocks.
+            for one in sorted(one for one in opened.list_mc_seqnos() if 0 < one < first):
+                handle = opened.find_root_handle(MASTERCHAIN, one)
+                if handle and opened.locate(handle.id, one):
+                    return one
+        return first
 
     def find_last(self) -> int:
-        """Return the newest masterchain block in the slices' indexes; 0 if there is none."""
+        """Return the newest masterchain block in the slices' readable indexes; 0 if none."""
         for record in self._kept(reversed(self.index.slice_ids)):
             if self.slices.exists(record.id):
-                last = self.slices.open(record.id).last_mc_seqno()
-                if last is not None:
-                    return last
+                with suppress(SourceError):  # as above
+                    last = self.slices.open(record.id).last_mc_seqno()
+                    if last is not None:
+                        return last
         return 0
 
     def find_head(self, mc_seqno: int) -> McHead | None:
-        """Return the archive's masterchain block at a seqno; None if it has none."""
-        opened = self._find_slice(mc_seqno)
-        handle = opened.find_root_handle(MASTERCHAIN, mc_seqno) if opened else None
-        return None if handle is None else McHead(mc_seqno, handle.id.root_hash, handle.unixtime)
+        """Return the masterchain block at a seqno; None if there is none, or the index is damaged.
+
+        Reading the block reports the damage.
+        """
+        with suppress(BlockUnavailable, SourceError):
+            handle = self._open_slice(mc_seqno).find_root_handle(MASTERCHAIN, mc_seqno)
+            if handle is not None:
+                return McHead(mc_seqno, handle.id.root_hash, handle.unixtime)
+        return None
 
     def has_conflicting(self, block_id: BlockId) -> bool:
         """Return whether the archive has a different masterchain block with the same seqno."""
-        opened = self._find_slice(block_id.seqno)
-        if opened is None or opened.find_handle(block_id) is not None:
-            return False
-        return opened.find_root_handle(MASTERCHAIN, block_id.seqno) is not None
+        with suppress(BlockUnavailable, SourceError):
+            opened = self._open_slice(block_id.seqno)
+            if opened.find_handle(block_id) is None:
+                return opened.find_root_handle(MASTERCHAIN, block_id.seqno) is not None
+        return False
 
     def find_zero_states(self, workchains: Iterable[int]) -> list[BlockId]:
         """Return the ids of the zero states with a handle in the archive's first slice."""
-        if 0 not in self.index.slice_ids or not self.slices.exists(0):
-            return []
-        handles = (self.slices.open(0).find_root_handle(workchain, 0) for workchain in workchains)
-        return [handle.id for handle in handles if handle is not None]
+        with suppress(SourceError):
+            if 0 in self.index.slice_ids and self.slices.exists(0):
+                find = self.slices.open(0).find_root_handle
+                return [handle.id for one in workchains if (handle := find(one, 0))]
+        return []
 
     def read_bundle(self, mc_seqno: int, *, check_files: bool = True) -> McBundle:
         """Return a bundle; ``check_files`` verifies the file hashes of shard blocks."""
@@ -321,22 +332,15 @@ class Archive:
                 opened = self._open_slice(committed_by)
             except (BlockPruned, BlockNeverHad):
                 continue  # committed before the archive begins
-            if opened.find_handle(block_id) is None:
-                raise make_missing_error(block_id, committed_by, opened)
+            with naming_corrupt(block_id):
+                if opened.find_handle(block_id) is None:
+                    raise make_missing_error(block_id, committed_by, opened)
 
     def _kept(self, slice_ids: Iterable[int]) -> Iterator[SliceRecord]:
         for record in map(self.index.record, slice_ids):
             has_package = (self.db_dir / _name_package(record.id)).exists
             if not record.deleted and (self.slices.exists(record.id) or has_package()):
                 yield record
-
-    def _find_slice(self, mc_seqno: int) -> Slice | None:
-        try:
-            return self._open_slice(mc_seqno)
-        except (BlockNeverHad, BlockPruned):
-            return None
-        except BlockCorrupt as error:
-            raise SourceError(str(error)) from error
 
     def _open_slice(self, mc_seqno: int) -> Slice:
         block = name_mc_block(mc_seqno)

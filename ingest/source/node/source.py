@@ -7,6 +7,7 @@ client are read as well. A damaged seqno of the shard client that is too small w
 make a follower undo them, so its block is compared with the archive's.
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 from tonlake.ingest.blocks import (
@@ -165,11 +166,10 @@ class NodeSource:
         reason: BlockUnavailable | None = None
         for mc_seqno in range(first, min(first + SEARCH_LIMIT, self.last_mc_seqno() + 1)):
             try:
-                self.read_bundle(mc_seqno)
+                with suppress(BlockCorrupt):  # whoever reads the block reports it
+                    self.read_bundle(mc_seqno)
             except (BlockNeverHad, BlockPruned) as error:
                 reason = error
-            except BlockCorrupt:
-                return mc_seqno
             else:
                 return mc_seqno
         if reason is not None:

@@ -356,7 +356,10 @@ def test_odd_requests_are_refused(growth: Growth) -> None:
         assert client.get("/api/streaming/v2/sse").status_code == 503
         answer = client.get("/api/streaming/v2/sse", headers={"Last-Event-ID": "x"})
         assert (answer.status_code, "Last-Event-ID" in answer.text) == (422, True)
-        for body in (b"[]", b"{", b'{"types": 7}', b'{"types": [7]}', b"\xff"):
+        odd: list[Any] = [7, [7], "", {}]
+        filters = [("types", one) for one in odd] + [("min_finality", [])]
+        bodies = [msgspec.json.encode({name: value}) for name, value in filters]
+        for body in (b"[]", b"{", b"\xff", *bodies):
             assert client.post("/api/streaming/v2/sse", content=body).status_code == 422
 
 

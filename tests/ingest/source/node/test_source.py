@@ -100,10 +100,18 @@ def test_deleted_slices_are_pruned(written: Path, bundles: list[McBundle]) -> No
             source.read_bundle(19)
 
 
-def test_a_lost_index_of_the_first_slice_is_not_the_beginning(written: Path) -> None:
-    shutil.rmtree(written / PACKAGES / "archive.00000.index")
+@pytest.mark.parametrize(("slice_id", "held"), [(0, 21), (20, 19), (20, 41), (40, 39)])
+def test_a_damaged_index_hides_only_the_blocks_of_its_slice(
+    written: Path, bundles: list[McBundle], slice_id: int, held: int
+) -> None:
+    name = f"archive.{slice_id:05d}.index"
+    flip_file(written / PACKAGES / name / "CURRENT", 3)
     with closing(open_node(written)) as source:
         assert (source.first_mc_seqno(), source.last_mc_seqno()) == (1, 60)
+        assert source.read_bundle(held) == bundles[held - 1]
+        assert source.zero_states() == ()
+        with pytest.raises(BlockCorrupt, match=name):
+            source.read_bundle(slice_id + 1)
 
 
 def test_a_slice_without_files_is_pruned_and_one_without_index_is_corrupt(written: Path) -> None:
