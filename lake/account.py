@@ -41,8 +41,9 @@ _INT32, _INT64 = 1 << 31, 1 << 63
 
 
 def decode_base64(text: str) -> bytes:
-    """Decode whole base64 of both alphabets, even mixed, as the node does, or raise ValueError."""
-    return base64.b64decode(text.translate(_PLAIN), validate=True)
+    """Decode base64 of both alphabets, even mixed, padded or not, or raise ValueError."""
+    plain = text.translate(_PLAIN).rstrip("=")
+    return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
 
 
 def read_raw_address(text: str) -> tuple[int, bytes] | None:
@@ -71,7 +72,7 @@ def read_hash(text: str) -> bytes:
     if match := _HEX_HASH.fullmatch(text):
         return bytes.fromhex(match[1])
     if match := _BASE64_HASH.fullmatch(text):
-        return decode_base64(match[1] + "=")
+        return decode_base64(match[1])
     raise ValueError(
         f"{text[:80]!r} is not a hash: expected 64 hex digits, or 43 characters of base64"
     )

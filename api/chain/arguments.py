@@ -21,11 +21,12 @@ from tonlake.api.request.call import (
     parse_hash,
     parse_written_address,
 )
-from tonlake.api.text.encoding import WrittenAddress, decode_base64, spell_cell
+from tonlake.api.text.encoding import WrittenAddress, spell_cell
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import BocError
+from tonlake.lake.account import decode_base64
 
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
 _TRUE = frozenset({"y", "yes", "t", "true", "on", "1"})

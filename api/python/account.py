@@ -61,8 +61,7 @@ class MethodResult(msgspec.Struct, frozen=True):
             raise RequestInvalid(f"value {at} of the stack is not an address") from error
         if found is None:
             return None
-        address = Address(found.workchain, found.account)
-        return render_friendly(address, bounceable=True, test_only=self.test_only)
+        return render_friendly(found, bounceable=True, test_only=self.test_only)
 
 
 PAGE_WALLETS = 1000

@@ -35,7 +35,7 @@ from tonlake.ingest.derive.tvm.call import (
 )
 from tonlake.ingest.derive.tvm.pool import STACK_DEPTH, STACK_ENTRIES
 from tonlake.ingest.errors import BocError
-from tonlake.lake.account import read_friendly_address, read_raw_address
+from tonlake.lake.account import decode_base64, read_friendly_address, read_raw_address
 
 _BOUNCEABLE, _NON_BOUNCEABLE, _TEST_ONLY = 0x11, 0x51, 0x80  # TEP-2, tag byte
 TAGS = {
@@ -46,15 +46,8 @@ TAGS = {
 """The tag byte of the user-friendly form by its flags: bounceable, test-only."""
 
 
-class Address(msgspec.Struct, frozen=True, order=True):
-    """A standard address: workchain and 32-byte account id."""
-
-    workchain: int
-    account: bytes
-
-    def __str__(self) -> str:
-        """Return the raw form, hex digits in upper case."""
-        return render_raw(self.workchain, self.account)
+Address = parsed.Address
+"""A standard address: workchain and 32-byte account id."""
 
 
 class WrittenAddress(msgspec.Struct, frozen=True):
@@ -275,12 +268,6 @@ def _read_bag(value: object, *, ordinary: bool = False) -> bytes:
     return serialize_boc(tree, tree.roots, crc32c=True)
 
 
-def decode_base64(text: str) -> bytes:
-    """Decode either alphabet, padded or not; raise ValueError."""
-    plain = text.replace("-", "+").replace("_", "/").rstrip("=")
-    return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
-
-
 def spell_cell(tree: CellTree, value: object) -> int:
     """Append a cell given as ``{"data": {"b64", "len"}, "refs": [...], "special"}``.
 
@@ -358,8 +345,7 @@ def read_argument(value: object) -> StackValue:
         RequestInvalid: an integer has more than 257 bits.
     """
     if isinstance(value, str):
-        found = parse_address(value)
-        return to_tvm(parsed.Address(found.workchain, found.account).slice())
+        return to_tvm(parse_address(value).slice())
     if isinstance(value, bytes):
         return TvmCell(value)
     if isinstance(value, tuple | list):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import NamedTuple, NoReturn, Protocol
 
 import msgspec
 import pyarrow as pa
@@ -24,7 +24,7 @@ from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeError, LakeNotFound
 from tonlake.lake.file.datafile import write_changes
-from tonlake.lake.file.rows import read_rows
+from tonlake.lake.file.rows import Row, read_rows
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock
 from tonlake.lake.log.place import Derivation, NewFile, Place, list_places, read_place
 from tonlake.lake.log.snapshot import open_snapshot
@@ -54,8 +54,6 @@ _OUTCOMES: dict[type[FetchError], str] = {
     ContentInvalid: "invalid",
     FetchFailed: "failed",
 }
-
-Row = dict[str, Any]
 
 
 class Fetcher(Protocol):

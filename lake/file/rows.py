@@ -18,6 +18,9 @@ from tonlake.lake.log.place import read_place
 from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import TABLES, Table
 
+Row = dict[str, Any]
+"""A row by column names."""
+
 PARTITION = "day"
 """Column from the folder's name, last in every view: the UTC day of the commit."""
 

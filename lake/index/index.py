@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from tonlake.lake.account import AccountId
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.file.rows import iter_dicts, read_rows
+from tonlake.lake.file.rows import Row, iter_dicts, read_rows
 from tonlake.lake.index.builder.compose import Source, compose
 from tonlake.lake.index.builder.plan import (
     count_rows,
@@ -385,9 +385,6 @@ def compose_segment(source: Source) -> Segment:
 
 MAX_OPEN = 50_000
 """Most traces that may continue that are held in memory."""
-
-
-Row = dict[str, Any]
 
 
 class Index:

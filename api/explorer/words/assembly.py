@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeAlias
 
-from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import KIND_NAMES
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Reader, Slice, Source, plant
 from tonlake.ingest.derive.tvm.machine.code import find_instruction, parse_form, peek
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
+from tonlake.ingest.derive.tvm.machine.run import open_bag
 from tonlake.ingest.errors import BocError
 
 Block: TypeAlias = Callable[[int], None]
@@ -69,17 +69,12 @@ def disassemble(
     """
     methods = _ENTRIES | {method_id(name): name for name in names}
     listing = _Listing(methods, libraries or {})
-    root = _load_root(boc)
+    root = open_bag(boc)
     try:
         listing.write_cell(root, 0)
     except Stopped:
         listing.lines.append(f"… the listing ends after {MAX_CHARACTERS:,} characters")
     return "\n".join(listing.lines)
-
-
-def _load_root(boc: bytes) -> Cell:
-    tree = parse_boc(boc)
-    return Source(tree).cell(tree.roots[0])
 
 
 def _show_data(cell: Cell) -> str:
@@ -115,7 +110,7 @@ class _Listing:
         boc = self.libraries.get(cell.library or b"")
         if boc and level < MAX_LEVELS:
             try:
-                library = _load_root(boc)
+                library = open_bag(boc)
             except BocError:
                 self.write(level + 1, "… the library is not a bag of cells")
                 return

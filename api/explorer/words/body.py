@@ -9,6 +9,8 @@ import msgspec
 
 from tonlake.api.explorer.words.form import write_count, write_duration, write_moment, write_ton
 from tonlake.api.v3.layout.transaction import Message
+from tonlake.ingest.derive.body.codec import NOTHING, SOMETHING
+from tonlake.ingest.derive.body.composite import EDGE, EMPTY, LEAF, ROOT
 
 MAX_VALUES = 2000
 """Maximum values of a body on a page; the API returns all."""
@@ -21,12 +23,9 @@ MAX_DEPTH = 40
 
 _TYPE = "@type"
 _NUMBERS = frozenset({"var_uint", "var_int"})
-_SOMETHING = "something_from_maybe"
-_NOTHING = frozenset({"nothing_from_maybe", "addr_none", "hashmap_empty"})
+_NOTHING = frozenset({NOTHING, "addr_none", EMPTY})
 _COINS = frozenset({"nanograms", "nanocoins"})
-_ROOT = "hashmap_root"
-_DICTIONARIES = frozenset({_ROOT, "hashmap_edge"})
-_LEAF = "hashmap_node_leaf"
+_DICTIONARIES = frozenset({ROOT, EDGE})
 MAX_NUMBER_BITS = 64
 """Longer dictionary keys are shown as hex digits."""
 
@@ -139,7 +138,7 @@ def unwrap(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - bodies hold any
         return value
     kind = value.get(_TYPE)
     if kind in _DICTIONARIES:
-        entries = list_entries(value["root"] if kind == _ROOT else value)
+        entries = list_entries(value["root"] if kind == ROOT else value)
         return {name: unwrap(each, depth + 1) for name, each in entries}
     return None if kind in _NOTHING else _unwrap_plain(value, kind, depth)
 
@@ -152,7 +151,7 @@ def _unwrap_plain(value: dict[str, Any], kind: object, depth: int) -> object:
         return write_ton(str(unwrap(value["amount"])))  # a number, however deep
     if kind == "addr_std" and "workchain_id" in value and "address" in value:
         return f"{value['workchain_id']}:{value['address']}"
-    if kind == _SOMETHING and set(value) == {_TYPE, "value"}:
+    if kind == SOMETHING and set(value) == {_TYPE, "value"}:
         return unwrap(value["value"], depth + 1)
     found = {}
     for name, each in value.items():
@@ -179,7 +178,7 @@ def list_entries(edge: dict[str, Any]) -> list[tuple[str, Any]]:
         prefix, at = todo.pop()
         key = prefix + _read_label(at["label"])
         node = at["node"]
-        if node[_TYPE] == _LEAF:
+        if node[_TYPE] == LEAF:
             name = str(int(key, 2)) if key else ""
             if len(key) > MAX_NUMBER_BITS:
                 name = f"{int(key, 2):0{len(key) // 4}x}"

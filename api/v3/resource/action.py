@@ -15,6 +15,7 @@ from tonlake.api.text.encoding import encode_bytes, encode_number
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import Base64, Column, Decimal, Kind, Omitted
 from tonlake.ingest.derive.action.body import read_body, read_comment
+from tonlake.ingest.derive.action.rule import CURRENCY_TRANSFER
 from tonlake.ingest.errors import BocError
 from tonlake.queries.reader import Row
 
@@ -23,8 +24,6 @@ _NEVER, _SPECIAL = "-", "*"
 _OPTIONAL = "?"
 _REQUEST = "parent_gasless_action"
 FINALIZED = "finalized"
-CURRENCY_TRANSFER = "extra_currency_transfer"
-"""Type of transfers and calls with extra currencies, which keep the details of their own type."""
 
 
 class Action(msgspec.Struct, kw_only=True):
@@ -102,7 +101,7 @@ def render_details(row: Row) -> Row:
         return {}
     parts = json.loads(row["details"] or "{}")
     shape = kind
-    if kind == CURRENCY_TRANSFER:
+    if kind == CURRENCY_TRANSFER:  # it keeps the details of its own type
         shape = "ton_transfer" if "ton_transfer_data" in parts else "call_contract"
     fields = load_fields().get(shape)
     if fields is None:

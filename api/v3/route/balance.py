@@ -15,15 +15,14 @@ from tonlake.api.v3.page.transaction_page import read_transactions
 from tonlake.api.v3.resource.answer import TRACE_TRANSACTIONS
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.action.pattern import BOUNCES, NEW_BOUNCE_OPCODE
+from tonlake.ingest.derive.action.protocol import jetton
 from tonlake.ingest.errors import BocError
 from tonlake.lake.schema.contract import JETTON_WALLETS
 from tonlake.queries.reader import Row
 
-INTERNAL_TRANSFER, TRANSFER, BURN = 0x178D4519, 0x0F8A7EA5, 0x595F07BC
-BURN_NOTIFICATION = 0x7BDD97DE
 _OPCODE_BITS, _QUERY_BITS = 32, 64
-_SIGNS = {INTERNAL_TRANSFER: 1, TRANSFER: -1, BURN: -1}
-_RETURNED = {INTERNAL_TRANSFER, BURN_NOTIFICATION}
+_SIGNS = {jetton.INTERNAL: 1, jetton.TRANSFER: -1, jetton.BURN: -1}
+_RETURNED = {jetton.INTERNAL, jetton.BURN_NOTIFICATION}
 """Messages sent by a wallet when jettons leave it; if one bounces, the jettons return."""
 
 

@@ -292,7 +292,7 @@ def find_rows(call: Call, query: MessagesQuery) -> list[Any]:
 
 def _name_end(name: str, end: Address | NoAddress | None) -> dict[str, Any]:
     """Return the query parameters of one end: an account, or any."""
-    account = end if isinstance(end, Address) else None
+    account = None if isinstance(end, NoAddress) else end
     return {f"{name}_workchain": account and account.workchain, name: account and account.account}
 
 

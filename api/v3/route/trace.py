@@ -27,7 +27,7 @@ from tonlake.api.v3.page.listed import describe, write_description
 from tonlake.api.v3.page.operation import SpanPage, check_mc_seqno, operation
 from tonlake.api.v3.page.trace_page import TracePage, answer_page, write_page
 from tonlake.api.v3.page.transaction_page import answer_transactions
-from tonlake.api.v3.resource.action import CURRENCY_TRANSFER, Action, render_action
+from tonlake.api.v3.resource.action import Action, render_action
 from tonlake.api.v3.resource.answer import (
     PAGE_TRANSACTIONS,
     TRACE_TRANSACTIONS,
@@ -35,6 +35,7 @@ from tonlake.api.v3.resource.answer import (
     Events,
     Traces,
 )
+from tonlake.ingest.derive.action.rule import CURRENCY_TRANSFER
 from tonlake.ingest.derive.action.version import expand_names
 from tonlake.lake.schema.contract import (
     DEX_POOLS,

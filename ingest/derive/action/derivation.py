@@ -12,7 +12,7 @@ not in these rows are looked up in the lake between rounds.
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,7 @@ from tonlake.ingest.derive.action.stored import Rows, read_stored
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE, Shared, Spread
-from tonlake.lake.file.rows import keep_rows, make_rows, read_rows, without_collector
+from tonlake.lake.file.rows import Row, keep_rows, make_rows, read_rows, without_collector
 from tonlake.lake.log.place import (
     Derivation,
     NewFile,
@@ -172,8 +172,6 @@ def _filter_tables(tables: Mapping[str, pa.Table], trace_ids: pa.Array) -> dict[
         for name, rows in tables.items()
     }
 
-
-Row = dict[str, Any]
 
 _NAMES = tuple(table.name for table in ACTION_TABLES)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,7 +31,7 @@ from tonlake.ingest.derive.action.stored import (
 )
 from tonlake.lake.account import AccountId, read_raw_address
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.file.rows import iter_dicts, read_rows
+from tonlake.lake.file.rows import Row, iter_dicts, read_rows
 from tonlake.lake.log.place import Place, list_files_between, read_place
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import DataFile, LogState
@@ -168,8 +168,6 @@ def _read_more(
         parts.append(at_hand[table].filter(where).select(columns))
     return [pa.table(part.columns, names=columns) for part in parts]
 
-
-Row = dict[str, Any]
 
 _QUERIES = {
     "jetton_wallets": "from newest_until('jetton_wallets', $workchains, $accounts, $mc_seqnos)",

@@ -29,7 +29,7 @@ from tonlake.ingest.derive.action.rule import (
     Block,
 )
 from tonlake.ingest.derive.action.version import V1_BLOCKS
-from tonlake.lake.file.rows import make_rows
+from tonlake.lake.file.rows import Row, make_rows
 from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS
 
 _START_LT, _LT = attrgetter("start_lt"), attrgetter("lt")
@@ -192,8 +192,6 @@ def _show(trace: Trace, action: Action) -> dict[str, Any]:
 def _encode(value: bytes | None) -> str | None:
     return None if value is None else base64.b64encode(value).decode()
 
-
-Row = dict[str, Any]
 
 _TEXTS = (
     *("source", "source_secondary", "destination", "destination_secondary"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,8 +34,6 @@ from tonlake.lake.schema.contract import (
     NFT_SALES,
 )
 from tonlake.lake.schema.transaction import ACCOUNT_STATES, STATE_CELLS
-
-Row = dict[str, Any]
 
 TRANSACTION_COLUMNS = (
     *("hash", "workchain", "account", "lt", "now", "mc_seqno", "orig_status", "end_status"),

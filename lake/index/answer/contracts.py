@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from tonlake.lake.account import AccountId
+from tonlake.lake.file.rows import Row
 from tonlake.lake.index.index import Index
 from tonlake.lake.index.page import (
     Declined,
@@ -21,7 +22,6 @@ from tonlake.lake.index.page import (
 from tonlake.lake.index.segment.declared import INDEXED, workchain_of
 from tonlake.lake.index.segment.segment import SegmentTable
 
-Row = dict[str, Any]
 Sales = dict[AccountId, Row]
 """Sales by the account of the contract."""
 

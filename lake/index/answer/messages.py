@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tonlake.lake.file.rows import Row
 from tonlake.lake.index.index import Index, Segments
 from tonlake.lake.index.page import (
     Declined,
@@ -21,8 +22,6 @@ from tonlake.lake.index.page import (
 )
 from tonlake.lake.index.segment.declared import ABSENT, MESSAGE_COLUMNS, NO_LT, Message, make_row
 from tonlake.lake.index.segment.segment import ENDS, Segment
-
-Row = dict[str, Any]
 
 MAX_ENDS = 1_000_000
 """Most messages of a key whose transactions are compared."""

@@ -7,6 +7,7 @@ from itertools import islice, takewhile
 from operator import itemgetter
 from typing import Any
 
+from tonlake.lake.file.rows import Row
 from tonlake.lake.index.answer.messages import list_ends
 from tonlake.lake.index.index import Index, Segments
 from tonlake.lake.index.page import (
@@ -25,8 +26,6 @@ from tonlake.lake.index.page import (
 from tonlake.lake.index.segment.declared import ACTION_ACCOUNTS, ACTIONS, NO_LT, TRACES
 from tonlake.lake.index.segment.segment import SegmentTable
 from tonlake.lake.log.ranges import Range
-
-Row = dict[str, Any]
 
 MAX_OF_ACCOUNT = 10_000
 """Most transactions of an account that are read to find its traces."""

@@ -6,12 +6,12 @@ from heapq import merge
 from operator import itemgetter
 from typing import Any, TypeVar
 
+from tonlake.lake.file.rows import Row
 from tonlake.lake.index.index import AT_ONCE, Index, Segments
 from tonlake.lake.index.page import Declined, Hit, bound, cut_account_page, cut_hits, order_ties
 from tonlake.lake.index.segment.declared import Record
 from tonlake.lake.index.segment.segment import Segment
 
-Row = dict[str, Any]
 T = TypeVar("T")
 
 

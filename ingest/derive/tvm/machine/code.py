@@ -246,7 +246,7 @@ def decode(code: Slice) -> list[tuple[int, Step]]:
     while reader.start < reader.end:
         gas, found = _decode_one(reader)
         steps.append((gas, found))
-        if found is _INVALID:
+        if found is INVALID:
             return steps
     if reader.ref < reader.ref_end:
         following = reader.child()
@@ -260,7 +260,7 @@ def _invalid(_machine: Machine) -> Continuation | None:
     raise VmError(Exit.INVALID_OPCODE)
 
 
-_INVALID: Step = _invalid
+INVALID: Step = _invalid
 
 
 def _decode_one(reader: Reader) -> tuple[int, Step]:
@@ -268,17 +268,17 @@ def _decode_one(reader: Reader) -> tuple[int, Step]:
     window = peek(reader)
     found = find_instruction(window)
     if found is None:
-        return _charge_invalid(window), _INVALID
+        return _charge_invalid(window), INVALID
     forms = [parse_form(form) for form in found.operands]
     gas = _charge(found)
     bits = gas - INSTRUCTION_GAS
     if reader.end - reader.start < bits:
-        return gas, _INVALID
+        return gas, INVALID
     reader.start += found.opcode_bits
     try:
         operands = [form.read(reader) for form in forms]
     except VmError:
-        return gas, _INVALID
+        return gas, INVALID
     made = _make_step(found, operands, reader)
     if found.since:
         early = gas if found.first in OPCODES else INSTRUCTION_GAS
@@ -310,7 +310,7 @@ def _make_step(found: Instruction, operands: list[Operand], reader: Reader) -> S
         return OPCODES[found.first](*operands)
     if name in STEPS and not operands:
         return STEPS[name]
-    return MAKERS[name](reader.rest(), *operands) if name in MAKERS else _INVALID
+    return MAKERS[name](reader.rest(), *operands) if name in MAKERS else INVALID
 
 
 def _guard(since: int, early: int, gas: int, made: Step) -> Step:

@@ -7,7 +7,7 @@ from functools import partial
 from types import NoneType
 from typing import Any
 
-from tonlake.ingest.derive.tvm.machine.code import OPCODES, WHEN, maker, numbered, step
+from tonlake.ingest.derive.tvm.machine.code import INVALID, OPCODES, WHEN, maker, numbered, step
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.state import MAX_TUPLE, Machine, Step, expect
 
@@ -22,14 +22,10 @@ step("NOP")(lambda _machine: None)
 
 def _exchange_low(one: int, other: int) -> Step:
     """Return XCHG s(i), s(j), which needs 0 < i < j."""
-    return _exchange(one, other) if 0 < one < other else _invalid
+    return _exchange(one, other) if 0 < one < other else INVALID
 
 
 OPCODES[0x100000] = _exchange_low
-
-
-def _invalid(_machine: Machine) -> None:
-    raise VmError(Exit.INVALID_OPCODE)
 
 
 @maker("PUSH")
