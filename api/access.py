@@ -68,10 +68,7 @@ def find_record(records: dict[str, KeyRecord], key: str) -> KeyRecord | None:
 
 
 def read_keys(path: Path) -> dict[str, KeyRecord]:
-    """Return the records of a key file by id; {} if the file does not exist.
-
-    Raises KeyFileInvalid if the file cannot be read.
-    """
+    """Return the records of a key file by id; {} without the file. Raises KeyFileInvalid."""
     try:
         found = msgspec.json.decode(path.read_bytes(), type=_KeyFile)
     except FileNotFoundError:

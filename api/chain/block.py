@@ -165,11 +165,7 @@ def name_coverage(call: Call) -> str:
 
 
 def check_no_hole_after(call: Call, seqno: int, what: str) -> None:
-    """Refuse the last known block up to a time if a hole follows, which may have later ones.
-
-    Raises:
-        NotCovered: a hole follows; ``what`` is of that time.
-    """
+    """Raise NotCovered if a hole follows the last known block up to ``what``, a time."""
     if any(seqno == last for _first, last in call.reader.snapshot.ranges[:-1]):
         raise NotCovered(f"{name_coverage(call)}, and {what} may lie in between")
 

@@ -49,10 +49,7 @@ class MethodResult(msgspec.Struct, frozen=True):
     test_only: bool = False
 
     def address(self, at: int = 0) -> str | None:
-        """Return the friendly address in cell or slice ``at``; None for addr_none.
-
-        Raises RequestInvalid if the value is not an address.
-        """
+        """Return the friendly address in cell or slice ``at``, None for addr_none."""
         try:
             value = from_tvm(self.stack[at])
             start = value.slice() if isinstance(value, parsed.Cell) else value
@@ -163,11 +160,7 @@ class Account:
         return self._show(pa.Table.from_pylist(rows, BALANCES))
 
     def state(self, seqno: int | None = None) -> State:
-        """Return its state after a masterchain block, by default the newest.
-
-        Raises:
-            LiteServerError: the block is not in the lake, or the lake cannot know the state there.
-        """
+        """Return its state after a masterchain block (the newest); LiteServerError: unknown."""
         with self._opened.source.naming_faults():
             found = find_state(self._opened.call(), self._params(seqno))
         return State(

@@ -164,11 +164,7 @@ class RemoteAccount:
         return f"<RemoteAccount {self._name}>"
 
     def transactions(self, limit: int = 100, offset: int = 0) -> Result:
-        """Return its transactions, newest first, in the columns of ``/api/v3/transactions``.
-
-        Raises:
-            UpstreamRefusal, httpx.HTTPError: as ``RemoteLake.sql``.
-        """
+        """Return its transactions, newest first, as ``/api/v3/transactions``; raises as ``sql``."""
         return self._list("transactions", account=self._name, limit=limit, offset=offset)
 
     def states(self) -> Result:

@@ -58,11 +58,7 @@ class Source:
         return LogReader(self.place) if isinstance(self.place, Path) else None
 
     def open(self, number: int | None = None) -> Opened:
-        """Open the lake as of a commit, by default the newest.
-
-        Raises:
-            LakeNotFound, SnapshotNotFound, LakeCorrupt, StorageError: it cannot be opened.
-        """
+        """Open the lake as of a commit, by default the newest; raises as ``tonlake.open``."""
         if self.storage is not None:
             snapshot = open_remote(self.storage, number)
             return Opened(self, snapshot, RemoteViews(snapshot, self.storage, self.settings.lake))

@@ -181,10 +181,7 @@ def _read_time(text: str) -> float:
 
 
 def choose_rows(table: ScannedTable, chosen: TableScan) -> ScannedTable:
-    """Return a table with only the columns and rows that a scan asks for.
-
-    Raises RequestInvalid if a column does not exist, or a value does not fit its column.
-    """
+    """Return the columns and rows that a scan asks for; RequestInvalid: one does not fit."""
     selections = tuple(
         tuple(_read_filter(table, column, values) for column, values in each.items())
         for each in chosen.where

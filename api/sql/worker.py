@@ -46,10 +46,7 @@ _RUNNING = "query"
 
 
 def check_hidden(query: str) -> None:
-    """Refuse a statement that could show settings of the database.
-
-    Raises QueryError if the statement names a setting, or a function that runs text as SQL.
-    """
+    """Raise QueryError if a statement names a setting, or a function that runs text as SQL."""
     found = _SETTINGS.search(query)
     name = found[0] if found else None
     data, tokens = query.encode(), duckdb.tokenize(query)

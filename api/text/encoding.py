@@ -60,10 +60,7 @@ class WrittenAddress(msgspec.Struct, frozen=True):
 
 
 def read_address(text: str) -> WrittenAddress:
-    """Parse a raw address in any letter case, or a friendly one, which may mix both alphabets.
-
-    Raises AddressInvalid if ``text`` is neither, or has a wrong tag or checksum.
-    """
+    """Parse a raw or friendly address, in any case and alphabet; AddressInvalid: it is neither."""
     try:
         raw = read_raw_address(text)
         if raw is not None:
@@ -95,10 +92,7 @@ def render_raw(workchain: int, account: bytes) -> str:
 def render_friendly(
     address: Address, *, bounceable: bool, test_only: bool, url_safe: bool = True
 ) -> str:
-    """Return the 48-character user-friendly form (TEP-2).
-
-    Raises AddressInvalid if the workchain does not fit in 8 bits.
-    """
+    """Return the friendly form (TEP-2); AddressInvalid: the workchain does not fit in 8 bits."""
     if not -128 <= address.workchain <= 127:  # noqa: PLR2004
         raise AddressInvalid(str(address), "its workchain has no friendly form")
     tag = TAGS[bounceable, test_only]
@@ -236,10 +230,7 @@ def _open(value: object, key: str) -> Any:  # noqa: ANN401 - JSON of any shape
 
 
 def read_number(value: object) -> int:
-    """Parse a TVM integer: a JSON number, or decimal or hexadecimal text.
-
-    Raises RequestInvalid if it is not an integer, or does not fit in 257 bits.
-    """
+    """Parse a TVM integer: a JSON number, or decimal or hex text; else RequestInvalid."""
     number = value if isinstance(value, int) and not isinstance(value, bool) else None
     if isinstance(value, str) and (match := _INTEGER.fullmatch(value)):
         sign, hexadecimal, decimal = match.groups()
@@ -269,11 +260,7 @@ def _read_bag(value: object, *, ordinary: bool = False) -> bytes:
 
 
 def spell_cell(tree: CellTree, value: object) -> int:
-    """Append a cell given as ``{"data": {"b64", "len"}, "refs": [...], "special"}``.
-
-    Raises:
-        ValueError, BocError: it is not such an object, or not a cell.
-    """
+    """Append a cell of ``{"data": {"b64", "len"}, "refs", "special"}``; ValueError, BocError."""
     data = value.get("data") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(data, dict):
         raise ValueError("it is neither base64 nor an object")  # noqa: TRY004 - one kind of error

@@ -23,10 +23,7 @@ NOTE_FILE = "_follow.json"
 
 
 class Following(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Status of a follower; times are Unix seconds, and seqnos are 0 without a block.
-
-    ``problem`` is why it is stuck; ``stopped`` is set if it ended on request.
-    """
+    """Status of a follower: times in Unix seconds, seqnos 0 without a block, why it is stuck."""
 
     pid: int
     looked_at: float

@@ -382,11 +382,7 @@ def refuse_folder(lake_dir: Path) -> LakeNotFound:
 
 
 def read_state(lake_dir: Path, number: int | None = None) -> LogState:
-    """Return the state after commit ``number``, the highest one by default.
-
-    Raises:
-        LakeNotFound: no entry; SnapshotNotFound: not this one; LakeCorrupt: one is damaged.
-    """
+    """Return the state after a commit, or the last; LakeNotFound, SnapshotNotFound, LakeCorrupt."""
     entries, checkpoints = list_log(lake_dir)
     if not entries:
         raise refuse_folder(lake_dir)

@@ -57,11 +57,7 @@ def read_contracts(
 
 
 def read_moves(call: Call, name: str, query: SpanPage, **filters: object) -> list[Row]:
-    """Return a page of transfers within the spans of ``query``, from the query ``name``.
-
-    Raises:
-        NotDerived, NotCovered: as in `read_contracts`.
-    """
+    """Return a page of transfers within the spans of a query; raises as `read_contracts`."""
     check_derived(call, name)
     rows = call.reader.rows(f"v3/{name}", by_time=query.by_time, **query.filters(), **filters)
     if not rows:

@@ -85,10 +85,7 @@ def read_extents(reader: Reader) -> list[Extent]:
 
 
 def check_mc_seqno(reader: Reader, mc_seqno: int | None) -> None:
-    """Refuse a masterchain seqno, if one is given, that the lake does not cover.
-
-    Raises NotCovered with TON Center's text, and the covered ranges.
-    """
+    """Raise NotCovered for a masterchain seqno, if any, that the lake does not cover."""
     ranges = reader.snapshot.ranges
     if mc_seqno is not None and not any(first <= mc_seqno <= last for first, last in ranges):
         raise NotCovered(
@@ -97,10 +94,7 @@ def check_mc_seqno(reader: Reader, mc_seqno: int | None) -> None:
 
 
 def check_seqno(reader: Reader, workchain: int | None, shard: int | None, seqno: int) -> None:
-    """Refuse a seqno that is outside the covered range of every requested shard.
-
-    Raises NotCovered with the covered seqnos of each shard.
-    """
+    """Raise NotCovered for a seqno outside the covered range of every requested shard."""
     rows = reader.rows("v3/seqno_ranges", workchain=workchain, shard=shard)
     held = [(row["first_seqno"], row["last_seqno"]) for row in rows]
     if not any(first <= seqno <= last for first, last in held):
@@ -150,10 +144,7 @@ def describe_gaps(ranges: Sequence[Range]) -> str | None:
 def check_no_gap(
     reader: Reader, *, utime: Bounds = (None, None), lt: Bounds = (None, None)
 ) -> None:
-    """Refuse an empty result that a gap of the lake may have caused.
-
-    Raises NotCovered if neither span lies within one contiguous range.
-    """
+    """Raise NotCovered if neither span of an empty result lies within one contiguous range."""
     ranges = reader.snapshot.ranges
     if describe_gaps(ranges) is None:
         return
@@ -184,10 +175,7 @@ def check_no_contract_missing(reader: Reader, mc_seqno: int | None = None) -> No
 
 
 def check_spans(reader: Reader, utime: Bounds, *lts: Bounds) -> None:
-    """Refuse a span of time, or spans of logical time, that the lake does not cover at all.
-
-    Raises NotCovered with the covered times.
-    """
+    """Raise NotCovered for a span of time or logical time that the lake does not cover at all."""
     for what, (first, last) in (("time", utime), *(("logical time", lt) for lt in lts)):
         if first is None and last is None:
             continue

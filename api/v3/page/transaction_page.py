@@ -61,10 +61,7 @@ def read_transactions(call: Call, keys: Sequence[Row]) -> tuple[list[Row], dict[
 
 
 def read_records(call: Call, keys: Sequence[Row]) -> Iterable[Any]:
-    """Return the transactions of keys in their order, each as a ``Record`` of the index.
-
-    Raises QueryNeeded if they are too many for the event loop.
-    """
+    """Return the transactions of keys, in order; QueryNeeded: too many for the event loop."""
     if len(keys) > MAX_AT_ONCE and not call.reader.may_query:
         raise QueryNeeded("v3/transactions")
     return call.reader.rows("v3/transactions", keys=keys)
@@ -136,10 +133,7 @@ class TransactionsQuery(SpanPage, frozen=True, kw_only=True):
 
 
 def find_keys(call: Call, query: TransactionsQuery) -> list[Row]:
-    """Return ``hash`` and ``lt`` of the requested page, in its order.
-
-    Raises NotCovered if the lake does not cover the requested block.
-    """
+    """Return ``hash`` and ``lt`` of a page, in its order; NotCovered: its block is missing."""
     check_mc_seqno(call.reader, query.mc_seqno)
     if query.seqno is not None and call.reader.snapshot.state.last_pruned:
         # A few transactions of pruned blocks are kept.
@@ -222,10 +216,7 @@ _NO_FILTERS = TransactionsQuery()
 
 
 def check_covered(call: Call, query: TransactionsQuery) -> None:
-    """Refuse an empty result that missing blocks may have caused.
-
-    Raises NotCovered if the lake does not cover the requested range at all.
-    """
+    """Raise NotCovered for an empty result that missing blocks may have caused."""
     if query.seqno is not None:
         check_seqno(call.reader, query.workchain, query.shard, query.seqno)
     utime, lt = query.spans

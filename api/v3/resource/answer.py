@@ -48,10 +48,7 @@ class TokenInfo(msgspec.Struct):
 
 
 class AddressMetadata(msgspec.Struct):
-    """Token metadata of an account.
-
-    ``is_indexed`` is false if its content is off-chain and was not fetched.
-    """
+    """Token metadata; ``is_indexed`` is false if its content is off-chain and not fetched."""
 
     is_indexed: bool
     token_info: list[TokenInfo]

@@ -37,11 +37,7 @@ class SentMessage(NamedTuple):
 
 
 def read_message(source: CellSlice) -> SentMessage:
-    """Read a message to send. TL-B: message$_, CommonMsgInfoRelaxed.
-
-    Raises:
-        BocError, BodyError: the cell is not such a message.
-    """
+    """Read message$_ with CommonMsgInfoRelaxed; BocError, BodyError: the cell is none."""
     work = Work(source.tree, {})
     info = _read_value("CommonMsgInfoRelaxed", source, work)
     if source.load_bit():  # Maybe (Either StateInit ^StateInit)

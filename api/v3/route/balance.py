@@ -27,10 +27,7 @@ _RETURNED = {jetton.INTERNAL, jetton.BURN_NOTIFICATION}
 
 
 class BalanceChanges(msgspec.Struct):
-    """Changes and fees in nanoton by account, and of jettons by owner and master.
-
-    Changes include fees.
-    """
+    """Changes, fees included, and fees in nanoton by account; jettons by owner and master."""
 
     changes: dict[str, int]
     fees: dict[str, int]

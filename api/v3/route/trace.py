@@ -112,10 +112,7 @@ def choose_types(call: Call, names: Sequence[str]) -> frozenset[str]:
 
 
 def check_classified(call: Call, *, is_empty: bool) -> None:
-    """Add warnings about blocks whose traces, and contracts, are not classified.
-
-    Raises NotDerived if the result is empty, possibly for that reason.
-    """
+    """Warn of blocks with unclassified traces or contracts; NotDerived: nothing was found."""
     warn_of_unanswered(call, "actions may have general types", *_CLASSIFIED_BY)
     held = call.reader.snapshot.ranges
     done = [

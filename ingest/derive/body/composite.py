@@ -122,10 +122,7 @@ _NO_LABEL = f'{{"@type":"{SHORT}","len":"0","s":""}}'
 
 
 class Hashmap(WrappingCodec):
-    """A dictionary with at least one key: an edge with its label, and a leaf or a fork.
-
-    ``inner`` decodes the values.
-    """
+    """A dictionary with at least one key, and values of ``inner``: a labelled leaf or fork."""
 
     def __init__(self, key_bits: int, inner: Codec) -> None:
         super().__init__(inner)

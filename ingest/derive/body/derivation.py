@@ -47,10 +47,7 @@ def derive_bodies(
 def rederive_bodies(
     lake_dir: Path, state: LogState, _settings: IngestSections, scope: Scope
 ) -> Derivation | None:
-    """Return the files of bodies to derive in a scope; None if no range needs one.
-
-    Raises LakeCorrupt if a file of messages is damaged.
-    """
+    """Return the files of bodies to derive in a scope, or None; LakeCorrupt: a damaged file."""
     messages, bodies = (
         _list_by_place(state, MESSAGES.name),
         _list_by_place(state, MESSAGE_BODIES.name),

@@ -25,10 +25,7 @@ MAX_KEPT = 8192
 
 
 def read_tables(signatures: Iterable[str]) -> list[BodyTable]:
-    """Return the tables that signatures define, one for each name.
-
-    Raises SignatureInvalid if a signature cannot be parsed.
-    """
+    """Return the tables that signatures define, by name; SignatureInvalid: one is none."""
     layouts = [layout for text in signatures for layout in parse_signature(text)]
     if not layouts:
         return []

@@ -112,11 +112,7 @@ _BIT = re.compile(r"\(\s*(\w+\s*\.\s*\d+)\s*\)\s*\?")
 
 
 def parse_scheme(text: str) -> list[Constructor]:
-    """Parse all statements in order.
-
-    Raises:
-        BodyError: a statement does not follow the grammar; the message quotes it.
-    """
+    """Parse all statements in order; BodyError quotes one that does not follow the grammar."""
     bare = _COMMENT.sub(" ", text)
     return [_parse_statement(part.strip()) for part in bare.split(";") if part.strip()]
 

@@ -89,12 +89,7 @@ def make_slice(value: int, bits: int) -> CellSlice:
 
 
 def load_address(start: CellSlice) -> Address | None:
-    """Read MsgAddress: addr_std without anycast, or None for addr_none.
-
-    Raises:
-        Mismatch: another kind of address.
-        CellUnderflow: the slice is too short.
-    """
+    """Read addr_std without anycast, None for addr_none; Mismatch: another kind; CellUnderflow."""
     tag = start.load_uint(2)
     if tag == _NONE:
         return None

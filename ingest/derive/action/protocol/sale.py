@@ -44,10 +44,7 @@ class Deployment(NamedTuple):
 
 
 def read_deployment(address: str, init_state: bytes) -> Deployment | None:
-    """Return the contract that a StateInit deploys at an account; None if it lacks code or data.
-
-    Raises BocError if ``init_state`` is not a StateInit.
-    """
+    """Return what a StateInit deploys, None without code or data; BocError: it is no StateInit."""
     tree = parse_boc(init_state)
     start = tree.slice(tree.roots[0])
     for bits in (_PREFIX_BITS, _TICK_TOCK_BITS):
