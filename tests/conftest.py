@@ -170,29 +170,42 @@ def demo_node(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unpack(DEMO / "demo-node.tar.zst", tmp_path_factory.mktemp("demo-node"))
 
 
+def lend(lake_dir: Path) -> Iterator[Path]:
+    """Give a lake for reading, and fail at the end if a test wrote into it."""
+
+    def list_files() -> dict[Path, int]:
+        return {path: path.stat().st_mtime_ns for path in lake_dir.rglob("*") if path.is_file()}
+
+    before = list_files()
+    yield lake_dir
+    changed = {str(path) for path, _ in before.items() ^ list_files().items()}
+    assert not changed, f"a test wrote into a lake that others read: {changed}"
+
+
 @pytest.fixture(scope="session")
-def demo_lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def demo_lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A read-only lake of the whole demo node, zero state included."""
     made = make_once(tmp_path_factory, "demo-made", partial(ingest_all, demo_node))
-    return shutil.copytree(made, tmp_path_factory.mktemp("demo-lake"), dirs_exist_ok=True)
+    folder = tmp_path_factory.mktemp("demo-lake")
+    yield from lend(shutil.copytree(made, folder, dirs_exist_ok=True))
 
 
 @pytest.fixture(scope="session")
-def cut_lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def cut_lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A read-only lake that begins in the middle, without the state before."""
     lake_dir = tmp_path_factory.mktemp("cut") / "lake"
     ingest_all(demo_node, lake_dir, 101, 110)
-    return lake_dir
+    yield from lend(lake_dir)
 
 
 @pytest.fixture(scope="session")
-def indexed(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def indexed(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The demo lake with its index; only for reading."""
     from tonlake.lake.index.builder.rebuild import rebuild_index
 
     copy = shutil.copytree(demo_lake, tmp_path_factory.mktemp("indexed") / "lake")
     rebuild_index(copy)
-    return copy
+    yield from lend(copy)
 
 
 @pytest.fixture(scope="session")
