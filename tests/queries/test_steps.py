@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -62,7 +61,7 @@ def take_steps(lake: Path, seed: int, steps: list[tuple[str, int]]) -> None:
 
 
 @given(seed=st.integers(0, 10**6), steps=STEPS)
-@settings(max_examples=8)
+@settings(max_examples=5)
 def test_all_answers_equal_those_of_sql(seed: int, steps: list[tuple[str, int]]) -> None:
     with temporary_lake() as lake:
         take_steps(lake, seed, steps)
@@ -143,12 +142,11 @@ def test_too_much_without_a_segment_is_left_to_the_queries(tmp_path: Path) -> No
     assert open_segments(open_snapshot(lake), few) is not None
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_an_earlier_snapshot_shows_nothing_of_later_blocks(tmp_path: Path, seed: int) -> None:
-    lake, chain = tmp_path / "lake", Chain(seed)
+def test_an_earlier_snapshot_shows_nothing_of_later_blocks(tmp_path: Path) -> None:
+    lake, chain = tmp_path / "lake", Chain(0)
     for at in range(1, 13, 3):
         commit_chain(lake, chain, at, at + 2)
-        if (at + seed) % 2:
+        if at % 2:
             rebuild_index(lake, everything=at > 5)
     for number in range(1, open_snapshot(lake).number + 1):
         check_snapshot(open_snapshot(lake, number))

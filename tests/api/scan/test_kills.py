@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-KILLS, LONG_KILLS = 3, 100
+KILLS, LONG_KILLS = 2, 100
 SMALL_BATCHES = """
 from tonlake.api.command.start import start
 from tonlake.lake.scan import scanner
