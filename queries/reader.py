@@ -185,13 +185,8 @@ class Reader:
     def rows(self, name: str, **parameters: object) -> list[Row]:
         """Run one query by the index, or else by its SQL.
 
-        A row is a dict, or is read by name like one; ``v3/transactions`` has ``Record``.
-
-        Raises:
-            QueryUnknown, ParameterMismatch: the name or the parameters are wrong.
-            QueryNeeded: SQL would be needed, but ``may_query`` is False.
-            QueryTimeout, QueryTooLarge: it took longer, or would read more, than the limit.
-            LakeCorrupt: it needs a damaged file.
+        A row is a dict, or is read by name like one; ``v3/transactions`` has ``Record``. Raises
+        QueryUnknown, ParameterMismatch, QueryNeeded, QueryTimeout, QueryTooLarge, LakeCorrupt.
         """
         composed = find_composed(name)
         query = load_queries().get(name) if composed is None else composed.query

@@ -146,11 +146,7 @@ def run_get_method(
 ) -> tuple[AccountState, Outcome]:
     """Run a get-method with arguments as JSON; return the state it ran on and the outcome.
 
-    Raises:
-        RequestInvalid, StackTypeUnknown: an argument is invalid.
-        LiteServerError: the block, state, configuration or a library is not in the lake.
-        ResultDeep: the resulting stack is nested too deeply.
-        TvmError: the run failed.
+    Raises RequestInvalid, StackTypeUnknown, LiteServerError, ResultDeep, TvmError.
     """
     stack = (*decode_stack(arguments), method)
     state = find_state(call, params)
@@ -276,14 +272,9 @@ EMULATED_TRANSACTIONS = 256
 def emulate_message(
     call: Call, message: bytes, *, seqno: int | None = None
 ) -> EmulatedTrace | NotAccepted:
-    """Emulate all transactions that a message triggers after a masterchain block.
+    """Emulate all transactions of a message, a bag, after a masterchain block (the newest).
 
-    ``message`` is a bag of cells, external or internal; ``seqno`` defaults to the newest block.
-
-    Raises:
-        LiteServerError: the block, a state or the configuration is not in the lake.
-        TvmError: the emulation failed.
-        DecodeError, BocError: ``message`` is not a message.
+    Raises LiteServerError, TvmError; DecodeError, BocError: it is not a message.
     """
     if call.tvm is None:
         raise TvmMissing(HOW_TO_INSTALL)

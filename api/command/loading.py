@@ -65,13 +65,10 @@ def load_settings(
     env: Mapping[str, str] = os.environ,
     flags: Mapping[str, Any] | None = None,
 ) -> tuple[Settings, dict[SettingName, str]]:
-    """Return the settings, and the origin of each value.
+    """Return the settings, and the origin of each value; or raise SettingsError.
 
-    The TOML file is by default the one in ``TONLAKE_CONFIG``, if any; ``flags`` are values of
+    The TOML file is by default that of ``TONLAKE_CONFIG``, if any; ``flags`` are values of
     command-line flags by flat name (``http_port``), None if not set.
-
-    Raises:
-        SettingsError: an unknown name, an invalid value, or an unreadable file.
     """
     if config_file is None and env.get(CONFIG_VARIABLE):
         config_file = Path(env[CONFIG_VARIABLE])

@@ -175,12 +175,7 @@ def _find_first(ranges: Sequence[Range], limit: int, before: int | None) -> int:
 
 
 def show_block(question: Question) -> Shown:
-    """Show a block: its header, the shard blocks it commits and its transactions.
-
-    Raises:
-        RequestInvalid: the path is not a valid block id.
-        AnswerNotFound, NotCovered: the lake does not have the block.
-    """
+    """Show a block: its header, the shard blocks it commits and its transactions."""
     match = _ID.fullmatch(question.parts["id"])
     if match is None:
         raise RequestInvalid("a block id is workchain:shard:seqno, with the shard as 16 hex digits")

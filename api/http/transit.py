@@ -58,13 +58,10 @@ class Load:
         self.connection: Connection | None = scope["state"].get(CONNECTION)
 
     def add(self, size: int) -> None:
-        """Count bytes, unless they are few.
+        """Count bytes, unless they are few; or raise ServiceBusy, and count nothing.
 
         Under pressure, connections that have not read for some seconds are closed; only those of
         the same address if the limit of that address is exceeded.
-
-        Raises:
-            ServiceBusy: a limit is exceeded; nothing is counted.
         """
         if size > PIECE_BYTES:
             self._transit.add(self, size)

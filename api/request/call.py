@@ -216,11 +216,7 @@ def converters_of(kind: type[Query]) -> Mapping[str, Converter]:
 
 
 def read_query(kind: type[Q], arguments: Arguments) -> Q:
-    """Convert the arguments that ``kind`` takes.
-
-    Raises:
-        RequestInvalid: a value cannot be converted; names the first one, and counts the others.
-    """
+    """Convert the arguments that ``kind`` takes; RequestInvalid names the first bad one."""
     found: dict[str, Any] = {}
     errors: list[str] = []
     for name, converter in converters_of(kind).items():
@@ -373,13 +369,8 @@ def read_header(request: ApiRequest, name: bytes) -> str | None:
 def open_call(request: ApiRequest, arguments: Arguments, mc_seqno: int | None = None) -> Call:
     """Choose the snapshot, note it for the response headers, and return the call.
 
-    With ``mc_seqno``, the call sees the lake as it was after that masterchain block.
-
-    Raises:
-        RequestInvalid: ``snapshot`` is not a number.
-        NotCovered: the lake does not have the masterchain block.
-        LakeError: no commit yet, no such snapshot, or a damaged file.
-        QueryNeeded: waiting is not allowed, and the snapshot is not open.
+    With ``mc_seqno``, it sees the lake as after that masterchain block. Raises RequestInvalid,
+    NotCovered, LakeError, QueryNeeded.
     """
     service, state = request.app.state, request.scope["state"]
     holder: SnapshotHolder = service.holder

@@ -96,11 +96,9 @@ class SnapshotHolder:
     ) -> Reader:
         """Return a reader of the newest snapshot, or of commit ``number``.
 
-        With ``mc_seqno`` it reads the lake as of that masterchain block, by SQL only. With
-        ``at_once`` it reads no files: no SQL, no cells, only cached row groups. Raises QueryNeeded
-        if ``at_once``, but the snapshot is not open yet; LakeNotFound if the lake has no commits
-        yet; SnapshotNotFound if there is no commit with that number; NotCovered if the lake does
-        not have the masterchain block; LakeCorrupt if a file differs from what was committed.
+        With ``mc_seqno`` it reads the lake as of that masterchain block, by SQL only; with
+        ``at_once`` no files: QueryNeeded if the snapshot is not open. Others: LakeNotFound,
+        SnapshotNotFound, NotCovered, LakeCorrupt.
         """
         if at_once:
             opened = self._find_open(number)

@@ -60,11 +60,7 @@ MAX_TABLES = 20
 def make_source(
     scan: Scan, settings: LakeSettings, place: Path | Storage | None = None
 ) -> ScanRows:
-    """Return the source of the rows of a scan; without the place of a lake, only its schema.
-
-    Raises:
-        RequestInvalid: a table, column or signature is invalid, or a value does not fit its column.
-    """
+    """Return the source of the rows of a scan, without a lake only its schema; RequestInvalid."""
     if bool(scan.tables) == (scan.table is not None):
         raise RequestInvalid("a scan takes either table or tables")
     if scan.table is not None:

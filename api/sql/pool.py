@@ -92,9 +92,7 @@ class SqlPool:
         """Run a statement on a snapshot and return up to ``max_rows`` rows.
 
         ``signatures`` are layouts of message bodies that the statement can read as tables. Raises
-        RequestInvalid if the statement is invalid or exceeds a limit, SqlBusy if too many
-        statements are running and waiting, SqlUnavailable if this machine cannot run statements
-        safely, LakeCorrupt if a file that the statement may have read is damaged.
+        RequestInvalid, SqlBusy, SqlUnavailable; LakeCorrupt: a file that it may have read.
         """
         self._take_place()
         try:
@@ -238,11 +236,7 @@ def _start() -> subprocess.Popen[bytes]:
 def _read(
     process: subprocess.Popen[bytes], most: int, limit_s: float, *, is_line: bool = True
 ) -> bytes:
-    """Return the next line of the output of a process, or its rest, up to ``most`` bytes.
-
-    Raises:
-        TimeoutError: that took longer than ``limit_s``; the process is killed.
-    """
+    """Return the next line of a process, or its rest; TimeoutError: killed after ``limit_s``."""
     assert process.stdout is not None  # noqa: S101 - started with a pipe
     end_s = time.monotonic() + limit_s
     timer = threading.Timer(limit_s, process.kill)

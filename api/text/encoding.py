@@ -325,12 +325,7 @@ def _write_hex(value: int | TvmNan) -> str:
 
 
 def read_argument(value: object) -> StackValue:
-    """Convert an argument of a get-method to a stack value.
-
-    Raises:
-        TypeError, AddressInvalid: ``value`` cannot be converted.
-        RequestInvalid: an integer has more than 257 bits.
-    """
+    """Return an argument of a get-method; TypeError, AddressInvalid, RequestInvalid: it is none."""
     if isinstance(value, str):
         return to_tvm(parse_address(value).slice())
     if isinstance(value, bytes):

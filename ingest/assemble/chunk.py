@@ -120,12 +120,11 @@ def _make_hole(mc_seqno: int, error: BlockUnavailable) -> Hole:
 def read_chunks(
     source: BlockSource, span: Span, settings: IngestSettings, versions: VersionRegistry
 ) -> Iterator[list[McBundle] | Hole]:
-    """Yield the blocks of a span in order, with holes in place of unavailable blocks.
+    """Yield the blocks of a span, with holes in place of unavailable ones, up to one not yet there.
 
     File hashes of shard blocks may be unverified: pass holes found by decoding to
     ``explain_hole``. A chunk ends at a hole, at ``CHUNK_BYTES``, and at every
-    ``mc_blocks_per_chunk``-th block of the span. Reading ends with the first block that is not
-    available yet.
+    ``mc_blocks_per_chunk``-th block of the span.
     """
     chunk: list[McBundle] = []
     size_bytes = 0

@@ -285,12 +285,7 @@ def complete_states(
     """Fill in missing extra currencies whose dictionaries came with an earlier range.
 
     Only ranges within the spans ``within`` are completed. Index segments over changed ranges are
-    dropped; the next rebuild builds them. Return None if nothing changed.
-
-    Raises:
-        LakeNotFound: the folder has no lake.
-        LakeCorrupt: a file is damaged.
-        LakeFull: the disk is full; nothing was committed.
+    dropped; the next rebuild builds them. Raises LakeNotFound, LakeCorrupt, LakeFull.
     """
     with hold_lock(lake_dir / LOCK_FILE):
         state = read_state(lake_dir)

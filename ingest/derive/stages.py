@@ -143,9 +143,7 @@ def rebuild(
     """Derive the files of a stage again and commit them; return None if nothing changed.
 
     Index segments with outdated traces or contracts have to be refreshed by ``rebuild_index``.
-    Traces are always derived for all ranges. Raises LakeNotFound if the folder holds no lake,
-    LakeCorrupt if a required file is damaged, TraceImpossible if the messages cannot come from a
-    chain.
+    Traces are always derived for all ranges. Raises LakeNotFound, LakeCorrupt, TraceImpossible.
     """
     (stage,) = (stage for stage in STAGES if stage.name == name)
 

@@ -160,12 +160,8 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
     0, come with block 1. ``day`` is the UTC day (``YYYY-MM-DD``), ``source`` a fingerprint of the
     source. ``derive`` yields the rows derived from these, stage by stage; ``submit`` starts calls
     in other processes, which write large files. If no table has more than ``pack_rows`` rows, one
-    file has all of them until the next compaction.
-
-    Raises:
-        RowsRejected, RangeOverlap: rows or range do not fit; NetworkMismatch: another network.
-        CommitConflict: other commits interfered at every attempt, or ignored our lock.
-        LakeFull: no room; nothing was committed.
+    file has all of them until the next compaction. Raises RowsRejected, RangeOverlap,
+    NetworkMismatch, CommitConflict, LakeFull.
     """
     reach("commit.start")
     place = Place(first_mc_seqno, last_mc_seqno, day)

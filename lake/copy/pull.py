@@ -285,11 +285,9 @@ class Puller:
         self._is_current = False
 
     def bring(self) -> PullReport:
-        """Copy and report all new commits, including those that undo blocks.
+        """Copy and report all new commits, also those that undo blocks.
 
-        Raises:
-            SourceRefused, CopyRefused: the source is not to be trusted, or has nothing selected.
-            LakeFull, StorageError, CommitConflict: no room, no connection, or another writer.
+        Raises SourceRefused, CopyRefused, LakeFull, StorageError, CommitConflict.
         """
         before = self._copy.reached.state
         after = self._read_on(self._copy.reached)

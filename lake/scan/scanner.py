@@ -352,8 +352,7 @@ class Scanner:
     def advance(self) -> Batch | None:
         """Return the next batch; None if the scan is over, or the lake has no more blocks yet.
 
-        Raises:
-            BlocksLacking: the next block is missing, or was pruned; LakeCorrupt: a file is damaged.
+        Raises BlocksLacking: the next block is missing, or was pruned; LakeCorrupt.
         """
         newest = self._open_newest()
         if len(newest.state.undoings) != len(self._snapshot.state.undoings):

@@ -276,9 +276,7 @@ def fetch_log(storage: Storage, names: Collection[str], number: int, folder: Pat
 def open_remote(storage: Storage, number: int | None = None) -> Snapshot:
     """Open a lake in storage as of a commit, the newest by default; its files are not verified.
 
-    Raises:
-        LakeNotFound: there is none; SnapshotNotFound: it has no commit of this number.
-        LakeCorrupt: the log is damaged; StorageError: object storage does not answer.
+    Raises LakeNotFound, SnapshotNotFound, LakeCorrupt, StorageError.
     """
     names = list_log_names(storage)
     entries = number_names(names)[0]

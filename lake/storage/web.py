@@ -81,9 +81,7 @@ class WebFolder:
     def chunks(self, path: str) -> Generator[bytes]:
         """Yield the bytes of a file, resuming a response that breaks off.
 
-        Raises:
-            FileNotFoundError: it does not exist; PermissionError: access is denied.
-            StorageError: the server cannot be reached, keeps breaking off, or refuses.
+        Raises FileNotFoundError, PermissionError; StorageError: no answer, or not to the end.
         """
         client = self._idle.get()
         try:

@@ -284,12 +284,8 @@ def make_record_writer(
 ) -> Callable[[list[Any], set[tuple[int, bytes]], memoryview | bytes], list[bytes]]:
     """Return the function that writes transactions from their records, in the given layout.
 
-    It adds workchain and id of the address book's accounts to its second argument. The third has
-    the 32-byte values that numbers in place of bytes stand for.
-
-    ``keys`` say how a record is taken apart: the columns of a message's direction and of the hashes
-    of the states before and after, the place of the messages in a record that is a list, the
-    direction of the incoming message, the state hash of a nonexistent account, and the rows written
-    for such a state and for an unknown one.
+    It adds workchain and id of the address book's accounts to its second argument; the third has
+    the 32-byte values that numbers stand for. ``keys`` are columns of direction and state hashes,
+    the place of messages in a list, the word ``in``, hash and rows of states not known.
     """
     return partial(NATIVE.write_records, layout, keys)

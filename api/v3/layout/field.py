@@ -67,13 +67,10 @@ class Read(NamedTuple):
 class Inner(NamedTuple):
     """The row and columns of a nested object.
 
-    Attributes:
-        when: The object exists if one of these columns is not NULL; if empty, if its row exists.
-        source: Index of its row among those of the resource; -1 for the current row.
-        prefix: Prefix of its fields' names in the names of their columns.
-        columns: Columns of single fields; they belong to the resource's own row if ``source`` is
-            another row.
-        named: The field of kind ``ACCOUNT`` that is added to the address book.
+    It exists if one of the columns ``when`` is not NULL, or else if its row does. ``source`` is
+    that row among those of the resource, -1 the current one; ``prefix`` begins the names of its
+    columns, ``columns`` are those of single fields, of the resource's own row if ``source`` is
+    another one. The field ``named`` is added to the address book.
     """
 
     when: tuple[str, ...] = ()

@@ -78,14 +78,10 @@ _DEPENDS_ON = {
 
 
 def check_derived(call: Call, *tables: str) -> None:
-    """Check that contracts of the lake were detected; ``tables`` are those of a list (none: all).
+    """Check that contracts were detected; ``tables`` are those of a list (none: all).
 
-    A lake with contracts detected in part adds a warning, and so do get-methods that could not be
-    run and a network newer than the engine.
-
-    Raises:
-        NotDerived: they were not; names the command to run.
-        TableLacking: the lake is a copy without the tables of contracts.
+    Warns of contracts detected in part, of get-methods that could not be run and of a network
+    newer than the engine. Raises NotDerived; TableLacking: a copy without these tables.
     """
     snapshot = call.reader.snapshot
     if INTERFACES.name in snapshot.lacking:

@@ -118,8 +118,7 @@ STONFI_SWAP = 0x25938561
 def read_body(source: CellSlice) -> tuple[str, Fields]:
     """Return type and fields of a body; one of unknown type is ``unknown`` with opcode and data.
 
-    Raises:
-        BocError, BodyError: the opcode is known, but the body does not match its layout.
+    Raises BocError, BodyError if it does not match the layout of its opcode.
     """
     start = source.copy()
     if not (source.bits_left or source.refs_left):

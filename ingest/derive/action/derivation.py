@@ -81,9 +81,7 @@ def classify_traces(
     find_known: FindKnown = lambda _asked: {},
     spread: Spread = HERE,
 ) -> Classification:
-    """Classify complete traces.
-
-    A trace is classified again with the accounts that it missed, until it misses none.
+    """Classify complete traces, again with the accounts that one missed, until it misses none.
 
     ``rows`` are those of all their transactions; ``find_known`` returns the facts of other accounts
     as of the end of a trace.

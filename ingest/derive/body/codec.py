@@ -370,12 +370,7 @@ def read_words(source: CellSlice, work: Work | None = None, *, is_snake: bool = 
     """Return the bytes of a comment: the whole bytes of the cell, of its first child, and so on.
 
     Wallets show such a text, whatever other references and bits the cells have, unless ``is_snake``
-    refuses these.
-
-    Raises:
-        BocError: a cell is exotic.
-        BodyError: a cell of a snake has a partial byte, or more than one child.
-        BodyLimit: more cells than ``work`` allows.
+    refuses these. Raises BocError: an exotic cell; BodyError: no snake; BodyLimit.
     """
     parts = []
     while True:

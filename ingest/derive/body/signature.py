@@ -56,10 +56,8 @@ def parse_signature(text: str) -> list[Layout]:
     """Return the layouts in a signature; those with equal name and opcode in the order tried.
 
     A signature is TL-B (constructors with 32-bit tags are layouts, others types that they use;
-    shipped types are available), the JSON of a Tact or Tolk ABI, or the name of a shipped layout.
-
-    Raises:
-        SignatureInvalid: it is none of these, or has an error; the message describes it.
+    shipped types are available), the JSON of a Tact or Tolk ABI, or the name of a shipped layout;
+    else SignatureInvalid.
     """
     if len(text) > MAX_CHARACTERS:
         raise SignatureInvalid(f"a signature has at most {MAX_CHARACTERS:,} characters")

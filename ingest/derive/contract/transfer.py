@@ -59,13 +59,10 @@ def make_moves(
     found: Mapping[str, pa.Table],
     before: Mapping[str, pa.Table] | None = None,
 ) -> dict[str, pa.Table]:
-    """Return the transfer and burn rows of a commit.
+    """Return the transfer and burn rows of a commit, from the rows of ``select_moves``.
 
-    Args:
-        moves: Base rows of the commit, selected by ``select_moves``.
-        found: Its contract rows.
-        before: Contract rows as of the previous block, for accounts that no longer exist after a
-            block. None for a recorded trace, whose contract rows belong to its first block.
+    ``found`` are its contract rows, ``before`` those as of the previous block, for accounts that
+    no longer exist after a block; None for a recorded trace, whose rows are of its first block.
     """
     tables = [move.table for move in _MOVES.values()]
     messages = moves[MESSAGES.name]

@@ -126,10 +126,8 @@ class World:
         """Return the state of an account after a masterchain block; None if it does not exist.
 
         For accounts that blocks touched before a baseline was read, the lake may lack the states
-        before the baseline, or their cells; the next known state is returned instead.
-
-        Raises:
-            NotLoaded: the state is from before the commit; call ``load_states`` first.
+        before the baseline, or their cells; the next known state is returned instead. Raises
+        NotLoaded for a state from before the commit: call ``load_states`` first.
         """
         history = self._histories.get(address, ())
         place = bisect_right(history, mc_seqno, key=lambda state: state.mc_seqno)

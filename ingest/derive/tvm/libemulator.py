@@ -106,9 +106,7 @@ class LibraryEmulator:
     def run_call(self, call: GetMethodCall) -> Outcome:
         """Run a get-method; the library composes c7 itself, from the facts in the call's.
 
-        Raises:
-            LibraryFault: the library rejects the input.
-            TvmStackDeep, TvmStackLarge: the resulting stack exceeds the limits.
+        Raises LibraryFault: it rejects the input; TvmStackDeep, TvmStackLarge.
         """
         *stack, method = call.stack
         if not -_METHOD_LIMIT <= method < _METHOD_LIMIT:

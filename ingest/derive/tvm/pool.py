@@ -64,23 +64,15 @@ class TvmPool:
     def run_get_method(self, call: GetMethodCall) -> Outcome:
         """Run a get-method and return its outcome.
 
-        Raises:
-            TvmMissing: no TVM is installed.
-            TvmBusy: too many calls are waiting, or this one waited too long.
-            TvmTimeout, TvmCrash: the process was killed or died; the next call gets a new one.
-            TvmRefusal: the machine rejects the call.
-            TvmStackDeep, TvmStackLarge: the resulting stack exceeds the limits.
+        Raises TvmMissing, TvmBusy, TvmRefusal, TvmStackDeep, TvmStackLarge; TvmTimeout, TvmCrash:
+        the process is gone, and the next call gets a new one.
         """
         if call.gas_limit is None:
             call = msgspec.structs.replace(call, gas_limit=self.settings.gas_limit)
         return self._ask(call, Outcome)
 
     def emulate(self, call: EmulationCall) -> Emulated | NotAccepted:
-        """Emulate a transaction; return NotAccepted if the contract does not accept the message.
-
-        Raises:
-            TvmMissing, TvmBusy, TvmTimeout, TvmCrash, TvmRefusal: as ``run_get_method``.
-        """
+        """Emulate a transaction; NotAccepted: the contract did not. Raises like a get-method."""
         return self._ask(call, Emulated, NotAccepted)  # type: ignore[return-value] # kinds join
 
     def measure(self) -> PoolLoad:

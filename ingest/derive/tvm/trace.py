@@ -73,20 +73,11 @@ def emulate_trace(
     *,
     max_transactions: int,
 ) -> EmulatedTrace | NotAccepted:
-    """Emulate the transaction of a message and of every internal message that results from it.
+    """Emulate the transaction of a message (a bag) and of every internal one that results from it.
 
-    Args:
-        emulate: Emulates one transaction: ``TvmPool.emulate``.
-        block: Returns a call with what is the same for all transactions of the block, ``lt`` the
-            first one, and the global version.
-        read_account: Returns ShardAccount of an account, which need not exist.
-        read_libraries: Returns the public libraries that these bags of cells refer to.
-        message: External or internal message to a standard address, as a bag.
-        max_transactions: Number of transactions after which the trace is cut.
-
-    Raises:
-        TvmError: the emulator rejects a message, or does not finish.
-        DecodeError, BocError: the message is invalid, or has no standard destination.
+    ``block`` returns a call with what all transactions of the block share, ``lt`` the first one,
+    and the global version; ``read_account`` ShardAccount of an account, ``read_libraries`` the
+    public libraries that bags refer to. Raises TvmError, DecodeError, BocError.
     """
     workchain, account = read_destination(message)
     common, version = block()

@@ -79,11 +79,7 @@ class WorkerProcess:
     def ask(self, call: Call) -> Result:
         """Send a call and return its result; kill the process if it does not answer.
 
-        Raises:
-            TvmMissing: no TVM is installed.
-            TvmTimeout: no answer within the limit.
-            TvmCrash: the process died, or its answer cannot be read.
-            TvmRefusal, TvmStackDeep, TvmStackLarge: the process rejects the call.
+        Raises TvmMissing, TvmTimeout, TvmCrash; TvmRefusal, TvmStackDeep, TvmStackLarge.
         """
         channel = self._start()
         answer: Answer | None = None

@@ -51,13 +51,10 @@ contract's data (ConfigParam 43: max_msg_cells), and shared cells could expand w
 
 
 def read_content(tree: CellTree, cell: int) -> Content | None:
-    """Read the content cell of a collection, an item or a jetton master.
+    """Read the content cell of a token; None if it is neither on-chain nor off-chain content.
 
     On-chain content yields the ``KEYS`` that are present; semi-chain content has ``uri`` among
     them. Values that are not UTF-8, or follow no layout, are left out.
-
-    Returns:
-        The content; None if the cell is neither on-chain nor off-chain content.
     """
     try:
         start = tree.slice(cell)
