@@ -12,7 +12,7 @@ from tonlake.ingest.blocks import MASTERCHAIN_SHARD, BlockId
 from tonlake.ingest.errors import ChainUnproven, SourceError
 from tonlake.ingest.run.proven import ProofChecker
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.command.argument import SOURCE, Folder, FolderOrURL, lake_option
+from tonlake.lake.command.argument import LAKE_FOLDER, SOURCE, FolderOrURL, lake_option
 from tonlake.lake.command.cli import (
     EXIT_DATA,
     failing_cleanly,
@@ -73,7 +73,7 @@ tables_option = click.option(
 @click.option(
     "--to",
     "target",
-    type=FolderOrURL(Folder(exists=False)),
+    type=FolderOrURL(LAKE_FOLDER),
     required=True,
     help="Folder to write; created if it does not exist.",
 )

@@ -11,6 +11,7 @@ from click import Context, Parameter
 
 from tonlake.lake.duck.statement import name_root
 from tonlake.lake.errors import PERMIT, LakeMisplaced
+from tonlake.lake.log.state import check_outside
 from tonlake.lake.storage.storage import is_url
 from tonlake.lake.storage.web import is_web
 
@@ -38,7 +39,7 @@ class Folder(click.Path):
 
 
 class LakeFolder(Folder):
-    """A folder that is or may become a lake: DuckDB must be able to take its path."""
+    """A folder that is or may become a lake: outside others, with a path that DuckDB can take."""
 
     def convert(
         self, value: str | os.PathLike[str], param: Parameter | None, ctx: Context | None
@@ -47,6 +48,7 @@ class LakeFolder(Folder):
         folder = super().convert(value, param, ctx)
         try:
             name_root(folder)
+            check_outside(folder)
         except LakeMisplaced as error:
             self.fail(str(error), param, ctx)
         return folder

@@ -59,7 +59,8 @@ class Status(msgspec.Struct, frozen=True):
     ``selection`` is the days and tables of a partial copy; None if the lake is complete.
     ``baseline`` is the state that the lake begins with, if not with the zero state.
     ``reported`` are masterchain blocks whose rows come from the public data set.
-    ``unanswered_methods`` are the get-methods that no engine could run.
+    ``unanswered_methods`` are the get-methods that no engine could run. ``missing_files`` are in
+    the log, but not in the folder.
     """
 
     snapshot: int
@@ -81,10 +82,12 @@ class Status(msgspec.Struct, frozen=True):
     reported: tuple[Range, ...] = ()
     own_tables: dict[str, OwnTableStatus] = {}
     unanswered_methods: tuple[Unanswered, ...] = ()
+    missing_files: tuple[str, ...] = ()
 
 
 def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
     """Return the figures of a snapshot; of data files it opens those of unanswered get-methods."""
+    stored = sorted(snapshot.state.stored)
     tables = {name: _table_status(snapshot, name) for name in TABLES}
     selection = read_selection(snapshot.lake_dir)
     return Status(
@@ -110,6 +113,7 @@ def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
             for name in read_definitions(snapshot.lake_dir)
         },
         unanswered_methods=tuple(count_unanswered(snapshot)),
+        missing_files=tuple(name for name in stored if not (snapshot.lake_dir / name).exists()),
     )
 
 
@@ -149,6 +153,8 @@ def render_status(status: Status, console: Console) -> None:
         console.print(f"Network {status.network.global_id}")
     console.print(f"Masterchain blocks {_spans(status.ranges)}")
     console.print(f"Holes {_spans(status.holes) or 'none'}")
+    if status.missing_files:
+        console.print(f"Missing {len(status.missing_files):,} files: {status.missing_files[0]}, …")
     if status.selection is not None:
         console.print(_describe_selection(status.selection))
     _print_ranges(status, console)

@@ -23,7 +23,13 @@ from typing import TypeVar
 
 import msgspec
 
-from tonlake.lake.errors import LakeCorrupt, LakeNotFound, NetworkMismatch, SnapshotNotFound
+from tonlake.lake.errors import (
+    LakeCorrupt,
+    LakeMisplaced,
+    LakeNotFound,
+    NetworkMismatch,
+    SnapshotNotFound,
+)
 from tonlake.lake.log.envelope import read_body
 from tonlake.lake.log.ranges import Range, merge_ranges, subtract_ranges
 from tonlake.lake.schema import SCHEMA_VERSION
@@ -369,6 +375,15 @@ def read_first(lake_dir: Path) -> int:
 
 def _read_numbers(names: Iterable[str]) -> list[int]:
     return [int(name) for name in names if name.isdecimal() and name[0] != "0" and name.isascii()]
+
+
+def check_outside(lake_dir: Path) -> None:
+    """Raise LakeMisplaced if a new lake in this folder would be inside another one."""
+    with suppress(PermissionError):  # a folder above that is closed to us is no lake of ours
+        if not (lake_dir / LOG_FOLDER).exists():
+            for parent in lake_dir.resolve().parents:
+                if (parent / FIRST_FILE).exists() or (parent / LOG_FOLDER / entry_name(1)).exists():
+                    raise LakeMisplaced(f"{lake_dir} is inside the lake {parent}: name another")
 
 
 def refuse_folder(lake_dir: Path) -> LakeNotFound:

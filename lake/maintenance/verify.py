@@ -1,20 +1,22 @@
 """Verifies every file of a lake against its log, and the log itself.
 
-Reports: log entries and checkpoints that are missing, damaged, or do not follow each other;
-overlapping ranges; data files, also of user-defined tables, that are missing, or whose bytes or row
-counts differ from those committed; hand-off files (``views.sql``, ``catalog.duckdb``) that changed
-after they were written; Delta logs that differ from the log.
+Reports: log entries and checkpoints that are missing, damaged, or do not follow each other (the
+newest entry is missed if a checkpoint or a Delta log names it); overlapping ranges; data files,
+also of user-defined tables, that are missing, or whose bytes or row counts differ from those
+committed; hand-off files (``views.sql``, ``catalog.duckdb``) that changed after they were written;
+Delta logs that differ from the log.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tonlake.lake.commit.delta import find_differences
+from tonlake.lake.commit.delta import POSITION_FILE, Position, find_differences
 from tonlake.lake.duck.own import list_own_files, read_definitions, read_own_state
 from tonlake.lake.duck.views import find_changed
 from tonlake.lake.errors import LakeCorrupt
@@ -81,14 +83,8 @@ def _verify_files(
 ) -> VerifyReport:
     own = _list_own(lake_dir, damage)
     files = (*state.files, *state.segments, *own)
-    done = 0
-
-    def count(_file: DataFile) -> None:
-        nonlocal done
-        done += 1
-        on_file(done, len(files))
-
-    found = find_damage(lake_dir, files, on_file=count)
+    done = count(1)
+    found = find_damage(lake_dir, files, on_file=lambda _file: on_file(next(done), len(files)))
     damage += [Damage(error.file, error.reason) for error in found]
     broken = {error.file for error in found}
     counted = (file for file in (*state.files, *own) if file.path not in broken)
@@ -128,7 +124,17 @@ def _verify_entries(lake_dir: Path) -> tuple[LogState, list[Damage]]:
             state = state.add((commit, digest))
         if number in checkpoints:
             state = _check_checkpoint(lake_dir, number, state, damage)
+    damage += _find_lost(lake_dir, max(checkpoints, default=0))
     return state, damage
+
+
+def _find_lost(lake_dir: Path, named: int) -> Iterator[Damage]:
+    """Yield the newest commit that a checkpoint or the Delta logs name, if the log ends before."""
+    with suppress(LakeCorrupt):  # missing, or reported with the Delta logs
+        named = max(named, read_body(lake_dir, POSITION_FILE, Position)[0].commit)
+    if named > list_log(lake_dir)[0][-1]:
+        reason = "it is missing, although a checkpoint or the Delta logs were written after it"
+        yield Damage(f"{LOG_FOLDER}/{entry_name(named)}", reason)
 
 
 def _verify_first(lake_dir: Path, first: int, damage: list[Damage]) -> LogState:

@@ -108,6 +108,14 @@ def test_status_of_empty_tables(tmp_path: Path) -> None:
     done = run("status", "--lake", tmp_path)
     assert "Network" not in done.output
     assert "Holes none" in done.output
+    next(tmp_path.glob("blocks/*/*.parquet")).unlink()
+    assert "Missing 1 files: blocks/day=" in run("status", "--lake", tmp_path).output
+
+
+@pytest.mark.parametrize("name", ["_log", "blocks/day=2024-01-22", "new/lake"])
+def test_a_lake_inside_a_lake_is_refused(read_lake: Path, name: str) -> None:
+    done = run("status", "--lake", read_lake / name)
+    assert (done.exit_code, f"is inside the lake {read_lake}:" in done.stderr) == (2, True)
 
 
 def test_verify_of_a_sound_lake(read_lake: Path) -> None:

@@ -78,6 +78,14 @@ def test_a_checkpoint_that_a_writer_removes_meanwhile_is_no_damage(tmp_path: Pat
     assert (report.commits, report.damage) == (5, [])
 
 
+@every_two
+def test_a_newest_entry_that_a_checkpoint_names_is_missed(tmp_path: Path) -> None:
+    for at in range(1, 5):
+        commit_rows(tmp_path, at, at, rows=1, tables=FEW_TABLES)
+    (tmp_path / "_log" / "4.json").unlink()
+    assert [damage.file for damage in verify_lake(tmp_path).damage] == ["_log/4.json"]
+
+
 def test_lost_and_cut_files_are_found(lake: Path) -> None:
     files = [file.path for file in read_commit(lake, 2)[0].added]
     (lake / files[0]).unlink()
