@@ -64,6 +64,8 @@ def read_friendly_address(text: str) -> bytes:
     data = decode_base64(text)
     if binascii.crc_hqx(data, 0):
         raise ValueError("its checksum is wrong")
+    if data[0] & 0x7F not in {0x11, 0x51}:  # bounceable or not; the upper bit: test network
+        raise ValueError(f"its tag 0x{data[0]:02x} is unknown")
     return data[:34]
 
 

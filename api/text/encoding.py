@@ -68,13 +68,10 @@ def read_address(text: str) -> WrittenAddress:
         data = read_friendly_address(text)
     except ValueError as error:
         raise AddressInvalid(text, str(error)) from error
-    tag = data[0] & ~_TEST_ONLY
-    if tag not in (_BOUNCEABLE, _NON_BOUNCEABLE):
-        raise AddressInvalid(text, f"its tag 0x{data[0]:02x} is unknown")
     return WrittenAddress(
         Address(int.from_bytes(data[1:2], "big", signed=True), data[2:]),
         friendly=True,
-        bounceable=tag == _BOUNCEABLE,
+        bounceable=data[0] & ~_TEST_ONLY == _BOUNCEABLE,
         test_only=bool(data[0] & _TEST_ONLY),
     )
 

@@ -64,3 +64,5 @@ def test_addresses_of_other_forms() -> None:
         read_raw_address(f"2147483648:{'f' * 64}")
     with pytest.raises(ValueError, match="checksum"):
         read_friendly_address("E" * 48)
+    with pytest.raises(ValueError, match="tag 0x31 is unknown"):
+        read_friendly_address("MQDO7LLFdHmVHNZNq8uk6fCw4JPlDLfOs0ZIPki5h0p992_D")

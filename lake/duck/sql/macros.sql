@@ -63,9 +63,9 @@ create or replace macro ton_friendly_bytes(form) as
         when regexp_full_match(form, '[-_+/0-9A-Za-z]{48}')
             then from_base64(translate(form, '-_', '+/'))
     end;
--- The CRC-16 of bytes followed by their checksum is 0.
+-- The first byte is 11, 51, 91 or d1; the CRC-16 of bytes followed by their checksum is 0.
 create or replace macro ton_is_friendly(form) as
-    regexp_full_match(form, '[-_+/0-9A-Za-z]{48}') and ton_crc16(ton_friendly_bytes(form)) = 0;
+    regexp_full_match(form, '[EUk0][Q-Za-f][-_+/0-9A-Za-z]{46}') and ton_crc16(ton_friendly_bytes(form)) = 0;
 create or replace macro ton_is_raw(form) as
     regexp_full_match(form, '-?[0-9]{1,10}:[0-9a-fA-F]{64}');
 create or replace macro ton_refuse(form) as

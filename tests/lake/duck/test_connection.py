@@ -211,6 +211,7 @@ REFUSED = {
     "address": [
         "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDt",  # the last character is another
         "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sD",
+        "MQDO7LLFdHmVHNZNq8uk6fCw4JPlDLfOs0ZIPki5h0p992_D",  # its tag is no address's
         *("0:" + "a" * 63, "a" * 64, "foo.ton", ""),
     ],
     "hash": ["", "abc", "ab" * 31, "A" * 42, "A" * 44, "0x", "z" * 64],
