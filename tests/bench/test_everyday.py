@@ -10,6 +10,7 @@ from tests.bench.figure import at_most
 from tests.bench.pruning import FILTERED, measure_pruning
 
 
+@pytest.mark.long
 def test_each_question_is_held_to_the_limit(demo_lake: Path) -> None:
     figures = ask_questions(demo_lake, "demo", rounds=1, limit_ms=1e9)
     assert len(figures) == 10

@@ -10,7 +10,6 @@ from pytoniq_core import Address
 from ton_core import NetworkGlobalID
 from toncenter.exceptions import ToncenterError
 from toncenter.rest.client import ToncenterRestClient
-from toncenter.rest.v3.models import V2RunGetMethodRequest
 from tonutils.clients import ToncenterClient
 
 from tests.api.recorded import list_calls, read_recorded, read_typed
@@ -136,20 +135,6 @@ def test_toncenter_get_methods(server: str, facts: Facts, tvm: None) -> None:
             assert [read_typed(entry) for entry in entries] == read_recorded(answer)
 
     _with_toncenter(server, ask)
-
-
-def test_toncenter_get_methods_of_version_3(server: str, tvm: None) -> None:
-    del tvm
-
-    async def ask() -> None:
-        async with ToncenterRestClient(base_url=server, rps_limit=0) as client:
-            body = V2RunGetMethodRequest(address=SHOP, method="seqno", stack=[])
-            found = await client.v3.api_v2.run_get_method(body)
-            assert found.exit_code == 0
-            assert found.stack is not None
-            assert found.stack[0].type == "num"
-
-    asyncio.run(ask())
 
 
 def test_tonutils_get_methods(server: str, facts: Facts, tvm: None) -> None:

@@ -105,11 +105,6 @@ class Template:
         """Number of transactions in a copy."""
         return sum(len(account.transactions) for account in self._accounts)
 
-    @property
-    def lt_step(self) -> int:
-        """Difference of logical times between two consecutive copies, in whole millions."""
-        return self._stride << self.low_bits
-
     def copy(self, place: Place) -> tuple[RawBlock, Link]:
         """Return the copy of the block at ``place``, and its reference."""
         data = bytearray(self._data)
