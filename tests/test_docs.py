@@ -65,6 +65,19 @@ def test_every_command_and_option_has_help(words: str) -> None:
             assert parameter.help, parameter.name
 
 
+def test_every_command_is_in_the_table_of_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `tonlake ([\w-]+)", readme, re.MULTILINE)) == set(list_commands())
+
+
+@pytest.mark.parametrize("name", sorted(list_commands()))
+def test_every_command_has_help_with_an_example(name: str) -> None:
+    asked = CliRunner().invoke(main, [name, "--help"], prog_name="tonlake")
+    assert asked.exit_code == 0
+    text = asked.output
+    assert f"tonlake {name}" in text.split("\n", 1)[1], "an example follows the usage line"
+
+
 def test_the_data_dictionary_is_that_of_the_code() -> None:
     assert read("data-dictionary.md") == render_markdown() + "\n", "run make docs"
 
@@ -188,14 +201,6 @@ def test_the_python_page_shows_what_is_answered(
     done = doctest.DocTestRunner(optionflags=options).run(examples, out=said.write)
     assert (done.failed, said.getvalue()) == (0, "")
     assert done.attempted == read("python.md").count("\n>>> ")
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_shells_get_their_completion(shell: str) -> None:
-    assert f"_TONLAKE_COMPLETE={shell}_source" in read("install.md") or shell == "zsh"
-    asked = {"_TONLAKE_COMPLETE": f"{shell}_source"}
-    done = CliRunner().invoke(main, prog_name="tonlake", env=asked)
-    assert "_tonlake_completion" in done.stdout
 
 
 def test_the_program_gives_its_completion() -> None:

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import msgspec
 import pytest
 from litestar.testing import TestClient
@@ -14,7 +13,6 @@ from litestar.testing import TestClient
 import tonlake.api.app
 import tonlake.api.v3.route.block
 import tonlake.queries.reader
-from tests.api.growth import serve
 from tests.patience import compose
 from tonlake.api.app import create_app, create_application
 from tonlake.api.errors import STATUS, ApiError, UpstreamRefusal, status_of
@@ -58,13 +56,6 @@ def test_browsers_of_any_origin_may_read(client: TestClient[Any]) -> None:
     headers = client.get(INFO, headers={"Origin": "https://explorer.example"}).headers
     assert headers["access-control-allow-origin"] == "*"
     assert "X-Tonlake-Snapshot" in headers["access-control-expose-headers"]
-
-
-def test_head_is_get_without_body(client: TestClient[Any]) -> None:
-    plain = {"Accept-Encoding": "identity"}
-    answer = client.head(INFO, headers=plain)
-    assert (answer.status_code, answer.content) == (200, b"")
-    assert answer.headers["content-length"] == str(len(client.get(INFO, headers=plain).content))
 
 
 @pytest.mark.parametrize("path", ["/api/v3/nothing", "/api/v3/", "/nothing", "/api/v3/blocks/1"])
@@ -237,12 +228,6 @@ def test_every_error_has_a_status() -> None:
         assert kind is UpstreamRefusal or any(base in STATUS for base in kind.__mro__), kind
     assert status_of(QueryTimeout("x")) == 503
     assert status_of(ZeroDivisionError()) == 500
-
-
-def test_a_real_server_answers(demo_lake: Path) -> None:
-    with serve(demo_lake) as server, httpx.Client(base_url=server.url) as client:
-        assert client.get(INFO).json()["last"]["seqno"] == 238
-        assert client.get("/version").json()["name"] == "tonlake"
 
 
 HEADER = "X-Tonlake-Answered-By"

@@ -1,36 +1,12 @@
-"""Notations of addresses, hashes, shards and block ids."""
-
-import base64
+"""Notations of shards, block ids and addresses."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonlake.lake.account import (
-    read_block_id,
-    read_friendly_address,
-    read_hash,
-    read_raw_address,
-    read_shard,
-)
+from tonlake.lake.account import read_block_id, read_friendly_address, read_raw_address, read_shard
 
 SHARDS = st.integers(-(1 << 63), (1 << 63) - 1)
-
-
-@given(st.binary(min_size=32, max_size=32), st.integers(0, 44))
-def test_hash_in_every_form(digest: bytes, split: int) -> None:
-    plain, url_safe = base64.b64encode(digest).decode(), base64.urlsafe_b64encode(digest).decode()
-    mixed = plain[:split] + url_safe[split:]
-    forms = (digest.hex(), f"0X{digest.hex().upper()}", plain, url_safe, mixed, mixed[:43])
-    assert {read_hash(form) for form in forms} == {digest}
-
-
-@pytest.mark.parametrize(
-    "text", ["", "ab" * 31, "0x", "A" * 42, "A" * 44, "A" * 43 + "==", "é" * 43]
-)
-def test_part_of_a_hash_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a hash"):
-        read_hash(text)
 
 
 @given(st.integers(-(1 << 31), (1 << 31) - 1), SHARDS, st.integers(0, (1 << 31) - 1))

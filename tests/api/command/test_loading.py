@@ -137,12 +137,6 @@ def run(*arguments: object, env: dict[str, str] | None = None) -> Result:
     return CliRunner().invoke(main, ["config", *map(str, arguments)], env=env)
 
 
-def test_help_has_an_example() -> None:
-    shown = run("--help")
-    assert shown.exit_code == 0
-    assert "tonlake config" in shown.output
-
-
 def test_values_and_origins_are_shown(tmp_path: Path) -> None:
     config = tmp_path / "tonlake.toml"
     config.write_text("[http]\nport = 9000\n")

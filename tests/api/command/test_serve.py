@@ -15,7 +15,6 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-import click
 import pyarrow as pa
 import pytest
 from click.testing import Result
@@ -49,15 +48,6 @@ def test_every_package_has_its_commands() -> None:
     for name in list_commands():
         assert run(name, "--help").exit_code == 0
     assert re.fullmatch(r"tonlake, version \d+\.\d+\.\d+\n", run("--version").output)
-
-
-def test_every_option_is_explained() -> None:
-    todo = list(list_commands().values())
-    while todo:
-        command = todo.pop()
-        todo += command.commands.values() if isinstance(command, click.Group) else []
-        for option in command.params:
-            assert isinstance(option, click.Argument) or getattr(option, "help", None), option
 
 
 def _pack(path: Path, name: str, kind: bytes = tarfile.REGTYPE) -> Path:

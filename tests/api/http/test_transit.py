@@ -124,23 +124,9 @@ def test_a_body_has_a_deadline_however_fast_it_comes(app: Recorder) -> None:
     assert isinstance(app.refusals[0], BodyLate)
 
 
-def test_a_deadline_may_be_shorter_than_the_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transit, "GRACE_S", 30)
-    app = Recorder()
-    asyncio.run(asyncio.wait_for(ask(make_layer(app, max_s=0.1), Client()), 10))
-    assert isinstance(app.refusals[0], BodyLate)
-
-
 def test_a_request_without_a_body_goes_on_at_once(app: Recorder) -> None:
     asyncio.run(make_layer(app)(make_scope(length=0), Client(b"").receive, unsent))
     assert app.refusals == [None]
-
-
-def test_the_oldest_body_of_an_address_gives_way(app: Recorder) -> None:
-    layer = make_layer(app, share=2)
-    slow = [Client(b"a", b"b", pause_s=0.05) for _ in range(4)]
-    asyncio.run(ask(layer, *slow, addresses=("a", "a", "a", "b")))
-    assert Counter(map(type, app.refusals)) == {BodyLate: 1, type(None): 3}
 
 
 def test_bytes_of_bodies_are_bounded(app: Recorder) -> None:
@@ -234,11 +220,6 @@ def ask_without_reading(clock: Clock, after_s: float, *sources: str) -> tuple[li
         return statuses, held
 
     return asyncio.run(run())
-
-
-def test_an_address_has_a_share() -> None:
-    sources = ["127.0.0.1", "127.0.0.1", "127.0.0.2"]
-    assert ask_without_reading(Clock(), 0, *sources) == ([b"200", b"503", b"200"], 2 * LARGE)
 
 
 def test_bytes_are_bounded_in_all() -> None:

@@ -142,8 +142,3 @@ def test_domains_lead_to_wallets(lake: tonlake.Lake) -> None:
         lake.account("something else")
     with pytest.raises(AddressInvalid, match="checksum"):
         lake.account("EQ" + "A" * 46)
-
-
-def test_the_repr_is_the_address(holder: Account) -> None:
-    assert repr(holder) == f"<Account {holder.raw}>"
-    assert holder.address[:2] in {"EQ", "UQ"}

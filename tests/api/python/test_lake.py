@@ -17,7 +17,7 @@ from tests.s3 import S3Server
 from tonlake.api.errors import RequestInvalid
 from tonlake.ingest.errors import SignatureInvalid
 from tonlake.lake.copy.pull import copy_lake
-from tonlake.lake.errors import LakeCorrupt, LakeNotFound, QueryError, SnapshotNotFound
+from tonlake.lake.errors import LakeCorrupt, QueryError, SnapshotNotFound
 from tonlake.lake.log.state import read_state
 from tonlake.queries.errors import ParameterMismatch, QueryUnknown
 
@@ -29,11 +29,6 @@ def test_a_statement_takes_parameters(lake: tonlake.Lake, facts: Facts) -> None:
     found = lake.sql("select hash from transactions where lt <= $most order by lt", most=10**18)
     assert len(found) == len(facts.transactions)
     assert lake.sql("select $a + $b as sum", a=1, b=2).fetchall() == [(3,)]
-
-
-def test_all_views_are_there(lake: tonlake.Lake) -> None:
-    listed = {name for (name,) in lake.sql("show tables").fetchall()}
-    assert listed >= {*lake.tables, "traced_transactions", "latest_account_states"}
 
 
 @pytest.mark.parametrize(
@@ -131,11 +126,6 @@ def test_damage_is_named(tmp_path: Path) -> None:
         assert len(asked.sql("from transactions")) > 0
     with pytest.raises(LakeCorrupt, match=path):
         tonlake.open(folder).table("blocks")
-
-
-def test_what_is_no_lake_says_so(tmp_path: Path) -> None:
-    with pytest.raises(LakeNotFound):
-        tonlake.open(tmp_path)
 
 
 def test_a_lake_in_object_storage_answers_the_same(s3: S3Server, tmp_path: Path) -> None:

@@ -176,14 +176,3 @@ def test_errors_name_the_parameter_and_count_the_others() -> None:
     assert str(three.value).endswith(" (and 2 other errors)")
     with pytest.raises(RequestInvalid, match='index 1 of "account"'):
         read(("account", f"0:{'0' * 64},z"))
-
-
-def test_unknown_and_repeated_keys_are_reported() -> None:
-    arguments = call.Arguments(
-        [("number", "1"), ("number", "2"), ("account", ""), ("account", ""), ("é", ""), ("x", "")]
-    )
-    lines = arguments.warnings(call.converters_of(Sample), frozenset({"x"}))
-    assert lines == [
-        "repeated parameter 'number', the last one counts",
-        "unknown parameter '\\xe9'",
-    ]

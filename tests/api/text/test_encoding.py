@@ -156,18 +156,6 @@ def test_opcodes(opcode: int | None, form: str, written: str | int | None) -> No
     assert encoding.encode_opcode(opcode, form) == written
 
 
-def test_what_is_absent_is_none() -> None:
-    assert encoding.encode_number(None) is None
-    assert encoding.encode_account(0, None) is None
-    assert encoding.decode_currencies(None) == {}
-
-
-def test_numbers_and_bytes_are_text() -> None:
-    assert encoding.encode_number(1 << 62) == "4611686018427387904"
-    assert encoding.encode_bytes(bytes(32)) == "A" * 43 + "="
-    assert encoding.decode_currencies('{"100": "5"}') == {"100": "5"}
-
-
 def test_of_many_ranges_the_first_are_named() -> None:
     ranges = [(number, number) for number in range(1, 3 * MAX_RANGES, 2)]
     assert name_ranges([]) == "nothing"

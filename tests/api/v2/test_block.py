@@ -157,13 +157,6 @@ def _line(facts: Facts, workchain: int, prefix: int) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: row["seqno"])
 
 
-def test_lookup_hits_the_edges_of_blocks(ask: Asker, facts: Facts) -> None:
-    for row in facts.blocks[5::60]:
-        where = {"workchain": row["workchain"], "shard": row["shard"]}
-        for lt in (row["end_lt"], row["end_lt"] - 1, row["start_lt"] + 1):
-            assert ask("lookupBlock", **where, lt=lt) == _id(row)
-
-
 @given(st.integers(-(1 << 63), (1 << 63) - 1), st.integers(0, 60), st.integers(0, (1 << 64) - 1))
 def test_ancestors_are_the_shards_that_contain_a_prefix(prefix: int, bits: int, other: int) -> None:
     shards = list_ancestors(prefix)

@@ -6,22 +6,10 @@ import pytest
 
 from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.errors import DecodeError
-from tonlake.lake.schema import BASE_TABLES, TABLES
+from tonlake.lake.schema import TABLES
 
 CELL = TABLES["state_cells"].names
 LIBRARY = TABLES["libraries"].names
-
-
-def test_rows_become_sorted_typed_tables() -> None:
-    rows = RowSet()
-    for first in (3, 1, 2):
-        rows["state_cells"].append((bytes([first]) * 32, 7, b"\x00\x00", [bytes(32)]))
-    tables = rows.to_arrow()
-    assert set(tables) == {table.name for table in BASE_TABLES}
-    cells = tables["state_cells"]
-    assert cells.schema == TABLES["state_cells"].arrow
-    assert [value[0] for value in cells["hash"].to_pylist()] == [1, 2, 3]
-    assert tables["messages"].num_rows == 0
 
 
 def test_amounts_keep_every_digit() -> None:

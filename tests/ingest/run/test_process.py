@@ -1,7 +1,6 @@
 """A process that runs functions: return values, exceptions, and how its death is reported."""
 
 import gc
-import multiprocessing
 import os
 import resource
 import signal
@@ -11,15 +10,13 @@ import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tonlake.ingest.errors import BlockCorrupt, SourceError, WorkerLost
-from tonlake.ingest.run.process import AT_END, SharedValue, TaskProcess, pack, receive
+from tonlake.ingest.run.process import SharedValue, TaskProcess, pack
 from tonlake.lake.errors import LakeCorrupt, LakeFull
 
 LARGE = 8 << 20
@@ -45,10 +42,6 @@ def fail_oddly() -> NoReturn:
     error = ValueError("odd")
     error.lock = threading.Lock()  # type: ignore[attr-defined]
     raise error
-
-
-def leave_at_end(path: Path) -> None:
-    AT_END.callback(path.touch)
 
 
 def make_large() -> bytes:
@@ -83,15 +76,6 @@ def test_work_is_done_in_another_process(process: TaskProcess) -> None:
     assert process.run(os.getpid) not in {0, os.getpid()}
     assert process.run(make_large) == bytes(LARGE)
     assert not process.is_busy
-
-
-def test_what_is_open_at_the_end_is_closed(tmp_path: Path) -> None:
-    process = TaskProcess(tmp_path, begin)
-    process.run(leave_at_end, tmp_path / "closed")
-    assert not (tmp_path / "closed").exists()
-    process.stop()
-    process.join()
-    assert (tmp_path / "closed").exists()
 
 
 def test_what_work_raises_is_raised(process: TaskProcess) -> None:
@@ -150,52 +134,6 @@ def test_one_that_works_is_ended(process: TaskProcess) -> None:
 
 def count_open() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
-
-
-def carry(value: object, folder: Path) -> Any:
-    """Send a value from one end to the other, and return what arrives."""
-    here, there = multiprocessing.Pipe()
-    thread = threading.Thread(target=lambda: here.send(pack(value, folder)))
-    thread.start()
-    found = receive(there)
-    thread.join()
-    here.close()
-    with pytest.raises(EOFError):
-        receive(there)
-    there.close()
-    assert not list(folder.iterdir())
-    return found
-
-
-@settings(max_examples=30)
-@given(
-    sizes=st.lists(st.integers(0, 60_000), max_size=5), cut=st.integers(0, 100), nulls=st.booleans()
-)
-def test_tables_arrive_as_they_were(
-    tmp_path_factory: pytest.TempPathFactory,
-    sizes: list[int],
-    cut: int,
-    nulls: bool,  # noqa: FBT001
-) -> None:
-    tables = [
-        pa.table(
-            {
-                "number": pa.array(range(size), pa.int64()),
-                "text": [None if nulls and at % 3 else f"{at}" for at in range(size)],
-                "hash": pa.array([at.to_bytes(32) for at in range(size)], pa.binary(32)),
-            }
-        ).slice(cut)
-        for size in sizes
-    ]
-    found = carry({"tables": tables, "cut": cut}, tmp_path_factory.mktemp("channel"))
-    assert found == {"tables": tables, "cut": cut}
-    for table in found["tables"]:
-        table.validate(full=True)
-
-
-def test_a_table_outlives_its_file_and_its_channel(tmp_path: Path) -> None:
-    found = carry(pa.table({"a": range(100_000)}), tmp_path)["a"]
-    assert found.slice(99_999).to_pylist() == [99_999]
 
 
 def test_a_folder_that_was_swept_is_made_again(tmp_path: Path) -> None:

@@ -41,14 +41,6 @@ def run(*arguments: object, env: dict[str, str] | None = None) -> Result:
     )
 
 
-@pytest.mark.parametrize("command", commands, ids=lambda command: str(command.name))
-def test_help_has_an_example(command: click.Command) -> None:
-    shown = run(command.name, "--help")
-    assert shown.exit_code == 0
-    assert "Example" in shown.output
-    assert f"tonlake {command.name}" in shown.output
-
-
 @pytest.mark.parametrize("command", ["status", "verify", "views", "sql"])
 def test_no_lake(tmp_path: Path, command: str) -> None:
     query, lake_dir = ["select 1"] if command == "sql" else [], tmp_path / "lake"

@@ -25,24 +25,6 @@ def write(lake: Path, state: LogState, *files: NewFile, removed: frozenset[str] 
     return write_changes(lake, state, Derivation(files, removed), LakeSettings())
 
 
-def test_files_with_rows_come(tmp_path: Path) -> None:
-    empty = new_file("traces")._replace(rows=new_file("traces").rows.slice(0, 0))
-    made = write(tmp_path, LogState(), new_file("messages"), empty)
-    assert [file.table for file in made.added] == ["messages"]
-    assert (tmp_path / made.added[0].path).stat().st_size == made.added[0].bytes
-    assert made.removed == ()
-
-
-def test_files_that_were_replaced_go(tmp_path: Path) -> None:
-    first = write(tmp_path, LogState(), new_file("traces"), new_file("messages"))
-    live = LogState(files=first.added)
-    old = frozenset(file.path for file in first.added if file.table == "traces")
-    made = write(tmp_path, live, new_file("traces", seed=1), removed=old | {"no/live.file"})
-    assert made.removed == tuple(old)
-    assert len(made.added) == 1
-    assert (tmp_path / made.removed[0]).exists()
-
-
 def test_the_same_rows_are_no_change(tmp_path: Path) -> None:
     first = write(tmp_path, LogState(), new_file("traces"))
     live = LogState(files=first.added)
@@ -72,21 +54,6 @@ def all_ahead() -> Iterator[None]:
     """Treat every file as large."""
     with mock.patch.object(datafile, "PLAIN_ROWS", 0):
         yield
-
-
-@pytest.mark.usefixtures("all_ahead")
-def test_files_written_ahead_are_the_same(tmp_path: Path) -> None:
-    files = [new_file("traces"), new_file("messages")]
-    plain = write(tmp_path / "plain", LogState(), *files)
-    with open_ahead(tmp_path / "ahead", LakeSettings()) as ahead:
-        ahead.begin(files[:1])
-        ahead.wait()
-        made = Derivation([*files, new_file("blocks")], NONE)
-        found = write_changes(tmp_path / "ahead", LogState(), made, LakeSettings(), ahead)
-    assert found.added[:2] == plain.added
-    assert len(found.added) == 3
-    for file in found.added:
-        assert (tmp_path / "ahead" / file.path).stat().st_size == file.bytes
 
 
 @pytest.mark.usefixtures("all_ahead")

@@ -7,15 +7,7 @@ from pathlib import Path
 import pytest
 
 from tonlake.lake.errors import LakeFull
-from tonlake.lake.log.disk import (
-    NewFiles,
-    hold_lock,
-    make_folder,
-    naming_full_disk,
-    sync_folder,
-    unfinished,
-    write_temporary,
-)
+from tonlake.lake.log.disk import NewFiles, hold_lock, naming_full_disk, unfinished
 
 
 def count_open() -> int:
@@ -29,28 +21,6 @@ def test_no_room_is_named(code: int) -> None:
         naming_full_disk(Path("/lake/x")),
     ):
         raise OSError(code, os.strerror(code))
-
-
-def test_other_faults_pass() -> None:
-    with pytest.raises(PermissionError), naming_full_disk(Path("x")):
-        raise PermissionError(errno.EACCES, "no")
-
-
-def test_temporary_files_are_hidden_and_complete(tmp_path: Path) -> None:
-    path = write_temporary(tmp_path / "final", b"abc" * 1000, "file")
-    assert path.parent == tmp_path
-    assert path.name.startswith(".tmp-")
-    assert path.read_bytes() == b"abc" * 1000
-
-
-def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_descriptor: int) -> None:
-        raise OSError(errno.EIO, "device gone")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="device gone"):
-        write_temporary(tmp_path / "final", b"abc", "file")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_new_files_have_no_names_before_the_end(tmp_path: Path) -> None:
@@ -96,13 +66,6 @@ def test_failed_new_files_leave_no_temporary_ones(
             files.finish()
     assert [path.name for path in tmp_path.iterdir()] == ["first"]
     assert count_open() == before
-
-
-def test_folders_are_made_with_their_parents(tmp_path: Path) -> None:
-    make_folder(tmp_path / "a" / "b" / "c")
-    make_folder(tmp_path / "a" / "b" / "c")
-    assert (tmp_path / "a" / "b" / "c").is_dir()
-    sync_folder(tmp_path / "a")
 
 
 def test_a_lock_is_held_by_one(tmp_path: Path) -> None:

@@ -229,13 +229,6 @@ def test_files_of_merges_and_segments_are_new(tmp_path: Path) -> None:
     assert open_snapshot(tmp_path, state.number - 1).list_new(state) == list(state.segments)
 
 
-def test_views_may_be_of_some_tables_alone(read_lake: Path) -> None:
-    with connect(open_snapshot(read_lake), tables=["blocks"]) as connection:
-        assert connection.execute("select count(*) from blocks").fetchall() == [(25,)]
-        with pytest.raises(duckdb.CatalogException, match="messages"):
-            connection.execute("from messages")
-
-
 @pytest.mark.parametrize(
     ("text", "days"),
     [

@@ -84,31 +84,10 @@ def make_commit(number: int, added: Iterable[str], removed: Iterable[str]) -> Co
     )
 
 
-def test_removed_files_are_live_no_more() -> None:
-    state = LogState().add((make_commit(1, ["a", "b"], []), "x"))
-    state = state.add((make_commit(2, ["c"], ["a"]), "y"))
-    assert [file.path for file in state.files] == ["b", "c"]
-    assert (state.number, state.digest, state.ranges) == (2, "y", ((1, 2),))
-
-
-def test_no_lake(tmp_path: Path) -> None:
-    for folder in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(LakeNotFound, match="no commit"):
-            read_state(folder)
-
-
 def test_snapshots_that_are_not_there(read_lake: Path) -> None:
     for number in (-1, 0, 4):
         with pytest.raises(SnapshotNotFound, match=f"1 to 3, and no {number}"):
             read_state(read_lake, number)
-
-
-def test_entries_sum_up(read_lake: Path) -> None:
-    assert [read_state(read_lake, at).ranges for at in (1, 2, 3)] == [
-        ((1, 10),),
-        ((1, 10), (16, 20)),
-        ((1, 10), (16, 30)),
-    ]
 
 
 @every_two

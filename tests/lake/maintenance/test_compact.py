@@ -96,13 +96,6 @@ def test_rows_stay_as_they_are(many: Path) -> None:
     assert {place.day for place in list_places(read_state(many))} == {DAY, "2024-01-02"}
 
 
-def test_a_second_run_does_nothing(many: Path) -> None:
-    compact_lake(many, OPTIONS)
-    number = read_state(many).number
-    assert compact_lake(many, OPTIONS) == compact.CompactReport()
-    assert read_state(many).number == number
-
-
 def test_merged_files_are_those_of_one_commit(tmp_path: Path) -> None:
     lake, whole = tmp_path / "lake", tmp_path / "whole"
     names = [name for name in BASE if name != "state_cells"]

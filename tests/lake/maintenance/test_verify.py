@@ -15,7 +15,6 @@ from tests.damage import flip
 from tests.lake.rows import commit_rows, file_bytes
 from tonlake.lake.commit import commit
 from tonlake.lake.duck.views import write_views
-from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.envelope import encode_entry
 from tonlake.lake.log.state import VIEWED_FILE, Commit, read_checkpoint, read_commit
 from tonlake.lake.maintenance.verify import Damage, verify_lake
@@ -39,11 +38,6 @@ def test_a_sound_lake(read_lake: Path) -> None:
     assert report.rows == sum(file.rows for file in files)
     assert report.bytes == sum(file.bytes for file in files)
     assert steps == [(at, len(files)) for at in range(1, len(files) + 1)]
-
-
-def test_no_lake(tmp_path: Path) -> None:
-    with pytest.raises(LakeNotFound):
-        verify_lake(tmp_path)
 
 
 @every_two
@@ -157,14 +151,6 @@ def test_files_of_an_unreadable_entry_are_not_unused(lake: Path) -> None:
     report = verify_lake(lake)
     assert [damage.file for damage in report.damage] == ["_log/2.json"]
     assert report.orphans == []
-
-
-def test_orphans_are_no_damage(lake: Path) -> None:
-    orphan = lake / "blocks" / "day=2024-01-02" / "1-10-00.parquet"
-    orphan.write_text("x")
-    report = verify_lake(lake)
-    assert report.damage == []
-    assert report.orphans == [str(orphan.relative_to(lake))]
 
 
 def test_every_flipped_bit_of_the_hand_off_files_is_found(lake: Path) -> None:

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from tonlake.ingest.decode.cell.dictionary import build_hashmap
 from tonlake.ingest.decode.cell.tree import LIBRARY, CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract.record import find_method_ids
-from tonlake.ingest.derive.tvm.machine.code import WINDOW_BITS, load_instructions
 
 
 def write_code(*parts: str, refs: tuple[str, ...] = ()) -> bytes:
@@ -38,16 +36,6 @@ def _store(builder: CellBuilder, part: str) -> CellBuilder:
     if part.startswith("0b"):
         return builder.store_uint(int(part, 2), len(part) - 2)
     return builder.store_uint(int(part, 16), 4 * len(part)) if part else builder
-
-
-def test_lines_of_the_table_do_not_overlap_and_begin_with_their_opcode() -> None:
-    firsts, table = load_instructions()
-    assert firsts == sorted(firsts)
-    assert all(left.last < right.first for left, right in pairwise(table))
-    for each in table:
-        rest = WINDOW_BITS - each.opcode_bits
-        assert each.first <= each.last
-        assert each.first >> rest == each.last >> rest
 
 
 @pytest.mark.parametrize(

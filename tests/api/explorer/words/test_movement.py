@@ -1,7 +1,6 @@
 """Signs and directions of actions, from the side of each account in them."""
 
 import csv
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -104,12 +103,6 @@ def test_an_amount_of_one_message_is_repeated(
 
 def test_a_failed_action_moves_nothing() -> None:
     assert list_movements(make("ton_transfer", SENT, success=False), A) == []
-
-
-def test_every_type_has_a_sentence() -> None:
-    sentences = files("tonlake.api.explorer.words").joinpath("sentences.txt").read_text("utf-8")
-    known = {line.partition(":")[0] for line in sentences.splitlines()}
-    assert set(MOVES) <= known
 
 
 def test_every_field_is_one_of_its_type(shared: Path) -> None:

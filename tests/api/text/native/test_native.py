@@ -1,6 +1,5 @@
 """The extension writes the same as Python: text, numbers, hashes, checksums; or refuses."""
 
-import base64
 from collections import namedtuple
 from typing import Any, NamedTuple
 
@@ -11,14 +10,7 @@ from hypothesis import strategies as st
 
 from tests.api.text.native.glance import peek_opcode
 from tonlake.api.chain.cells import add_checksum
-from tonlake.api.text.encoding import (
-    Address,
-    encode_account,
-    encode_bytes,
-    encode_opcode,
-    encode_shard,
-    render_friendly,
-)
+from tonlake.api.text.encoding import Address, encode_bytes, render_friendly
 from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.layout.build import make_record_writer, make_writer
 from tonlake.api.v3.layout.field import Kind
@@ -69,33 +61,9 @@ def compile_layout(*fields: Field) -> Any:
     return NATIVE.compile_layout(tuple(map(tuple, fields)))
 
 
-INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
-
-
 def _write(kind: Kind, row: object, **options: Any) -> Any:
     write = make_writer(compile_layout(field(kind, "x", **options)))
     return msgspec.json.decode(write((row,)))
-
-
-@given(st.text())
-def test_text(text: str) -> None:
-    assert _write(Kind.TEXT, {"x": text}) == {"x": text}
-    assert _write(Kind.JSON, {"x": msgspec.json.encode(text).decode()}) == {"x": text}
-
-
-@given(st.integers())
-def test_numbers(number: int) -> None:
-    assert _write(Kind.TEXT_NUMBER, {"x": number}) == {"x": str(number)}
-
-
-@given(INT64, st.binary(max_size=100))
-def test_what_encoding_writes(number: int, data: bytes) -> None:
-    assert _write(Kind.NUMBER, {"x": number}) == {"x": number}
-    assert _write(Kind.SHARD, {"x": number}) == {"x": encode_shard(number)}
-    assert _write(Kind.OPCODE, {"x": number}) == {"x": encode_opcode(number, "hex")}
-    assert _write(Kind.BASE64, {"x": data}) == {"x": base64.b64encode(data).decode()}
-    row = {"x": number, "account": data}
-    assert _write(Kind.ACCOUNT, row, other="account") == {"x": encode_account(number, data)}
 
 
 @given(
@@ -116,63 +84,6 @@ def test_friendly_addresses(flags: dict[str, bool], workchain: int, account: byt
 def test_checksums(data: bytes) -> None:
     bag = serialize_single(bytes(2)) + data
     assert NATIVE.add_crc32c(bag) == add_crc32c(bag)
-
-
-def test_what_is_missing() -> None:
-    row: dict[str, Any]
-    found: dict[str, Any]
-    for row in ({"x": None}, {}):
-        assert _write(Kind.TEXT, row) == {}
-    assert _write(Kind.TEXT, {"x": None}, missing=b"null") == {"x": None}
-    assert _write(Kind.ACCOUNT, {"x": 0, "a": None}, other="a") == {}
-    assert _write(Kind.BASE64_UNLESS, {"x": b"1", "y": b"1"}, other="y") == {}
-    assert _write(Kind.BASE64_UNLESS, {"x": b"1", "y": b"2"}, other="y") == {"x": "MQ=="}
-    inner = compile_layout(field(Kind.FLAG, "on"))
-    for row, found in (({"on": None}, {}), ({"on": False}, {"x": {"on": False}})):
-        assert _write(Kind.OBJECT, row, column=("on",), other=inner) == found
-
-
-def test_sources_and_lists() -> None:
-    inner = compile_layout(
-        field(Kind.NUMBER, "n"), Field("constant", -1, (), b'"always":1', None, None)
-    )
-    write = make_writer(
-        compile_layout(
-            field(Kind.LIST, "many", source=1, other=inner),
-            field(Kind.OBJECT, "one", source=2, other=inner, missing=b"null"),
-            field(Kind.JSON, "json"),
-        )
-    )
-    rows = [{"n": 1}, {"n": 2}]
-    assert msgspec.json.decode(write(({"json": "[]"}, rows, None))) == {
-        "many": [{"n": 1, "always": 1}, {"n": 2, "always": 1}],
-        "one": None,
-        "json": [],
-    }
-    assert msgspec.json.decode(write(({"json": None}, [], rows[0]))) == {
-        "many": [],
-        "one": {"n": 1, "always": 1},
-    }
-
-
-def test_records_name_accounts() -> None:
-    layout = compile_layout(
-        field(Kind.NAMED_ACCOUNT, "x", other="a", missing=b"null"),
-        field(Kind.ACCOUNT, "y", other="a"),
-        field(Kind.NUMBER, "z", "y"),
-    )
-    write = make_record_writer(layout, _keys({}, {}))
-    named = {(7, b"before")}
-    rows = [{"x": 0, "y": 2, "a": b"A"}, {"x": 1, "y": None, "a": None}]
-    records = [_record(row=row | _record().row) for row in rows]
-    assert [msgspec.json.decode(text) for text in write(records, named, b"")] == [
-        {"x": "0:41", "y": "2:41", "z": 2},
-        {"x": None},
-    ]
-    assert named == {(7, b"before"), (0, b"A")}
-    for wrong in (((), named, b""), (records, None, b""), (records, named, None)):
-        with pytest.raises(TypeError):
-            write(*wrong)
 
 
 def test_numbers_stand_for_values() -> None:
@@ -330,31 +241,6 @@ def test_a_wrong_value_is_refused(kind: Kind, value: object) -> None:
         write(({}, value if kind is Kind.LIST else {"x": value}))
 
 
-def test_a_wrong_layout_is_refused() -> None:
-    layout: Any
-    for layout in (
-        [],
-        (1,),
-        (("none", -1, (("x", -1),), b"", None, None),),
-        (("text", -1, (("x", -1),), "", None, None),),
-        (("text", -1, ("x",), b"", None, None),),
-        (("text", -1, (("x", "y"),), b"", None, None),),
-    ):
-        with pytest.raises((TypeError, ValueError)):
-            NATIVE.compile_layout(layout)
-    with pytest.raises((TypeError, ValueError)):
-        NATIVE.compile_layout((("list", 0, (), b"", None, "no layout"),))
-    with pytest.raises((TypeError, ValueError)):
-        NATIVE.write_row("no layout", ({},))
-    with pytest.raises(IndexError):
-        NATIVE.write_row(compile_layout(), ())
-    for bag in (b"", b"abcd"):
-        with pytest.raises(ValueError, match="not a bag of cells"):
-            NATIVE.add_crc32c(bag)
-    with pytest.raises(IndexError):
-        make_writer(compile_layout(field(Kind.NUMBER, "x", source=7)))(({},))
-
-
 def test_an_error_on_the_way_is_passed_on() -> None:
     def fail(*_body: object) -> tuple[bytes, bytes]:
         raise ZeroDivisionError
@@ -362,14 +248,6 @@ def test_an_error_on_the_way_is_passed_on() -> None:
     write = make_writer(_lay_out_body(fail))
     with pytest.raises(ZeroDivisionError):
         write(({"h": b"", "b": None, "k": "int"},))
-
-
-@given(st.sampled_from(["int", "ext_in", "ext_out"]), st.sampled_from([None, '{"1":"2"}']))
-def test_currencies(kind: str, text: str | None) -> None:
-    row = {"x": text, "k": kind}
-    found = _write(Kind.CURRENCIES, row, other=(("k", -1), "int"), missing=b"null")
-    shown: object = {} if text is None else {"1": "2"}
-    assert found == {"x": shown if kind == "int" else None}
 
 
 _NAMED_OPCODE = 0x0F8A7EA5
@@ -430,22 +308,6 @@ def test_a_wrong_decoder_is_refused() -> None:
     for wrong in (b"bytes", (b"1", b"2"), (b"1", "2", None), ("1", b"2", None), (b"1",) * 4):
         with pytest.raises(TypeError):
             make_writer(_lay_out_body(lambda *_, found=wrong: found))((row,))
-
-
-def test_fields_that_are_none() -> None:
-    k = "k", -1
-    for kind, columns, other in (
-        (Kind.OPCODE_NAME, "b", (k, "ext_in", set(), print)),
-        (Kind.OPCODE_NAME, "b", print),
-        (Kind.OPCODE_NAME, "b", (k, "ext_in", set(), print, [], ("h", -1))),
-        (Kind.OPCODE_NAME, ("b", "k"), (k, "ext_in", set(), print, ({}, {}), ("h", -1))),
-        (Kind.OPCODE_NAME, "b", (k, "ext_in", set(), print, ({}, {}), "h")),
-        (Kind.CURRENCIES, "x", (k,)),
-        (Kind.CURRENCIES, "x", (k, 5)),
-        (Kind.CURRENCIES, "x", ("k", "int")),
-    ):
-        with pytest.raises((TypeError, ValueError)):
-            compile_layout(field(kind, "x", columns, other=other))
 
 
 def test_rows_are_dicts_named_tuples_or_lists() -> None:

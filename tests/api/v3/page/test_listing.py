@@ -1,4 +1,4 @@
-"""Lists as CSV, Arrow and Parquet, and cursors over all their pages."""
+"""Lists as CSV, Arrow and Parquet, their cursors, and what was not searched."""
 
 import csv
 import io
@@ -134,26 +134,6 @@ def test_forms_are_kept_apart(ask: Asker) -> None:
 )
 def test_choose_format(accept: str, form: str | None) -> None:
     assert choose_format(accept) == form
-
-
-@pytest.mark.parametrize(("operation", "name"), [*LISTS[:5], ("topAccountsByBalance", "")])
-def test_cursors_lead_through_the_complete_list(ask: Asker, operation: str, name: str) -> None:
-    def rows_of(answer: Any) -> list[Any]:
-        found: list[Any] = answer[name] if name else answer
-        return found
-
-    whole = rows_of(ask(operation, limit=1000))
-    paged: list[Any] = []
-    params: dict[str, Any] = {"limit": 400 if len(whole) > 400 else max(1, len(whole) // 3)}
-    while True:
-        answer = ask.client.get(f"/api/v3/{operation}", params=params)
-        assert answer.status_code == 200, answer.text
-        paged += rows_of(answer.json())
-        following = answer.headers.get("X-Tonlake-Cursor")
-        if following is None or len(paged) >= 1000:
-            break
-        params["cursor"] = following
-    assert paged[: len(whole)] == whole
 
 
 def test_a_cursor_keeps_its_snapshot(ask: Asker) -> None:

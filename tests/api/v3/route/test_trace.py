@@ -108,24 +108,6 @@ def test_the_tree_follows_the_messages(traces: list[Trace]) -> None:
         assert sorted(seen) == sorted(trace["transactions"])
 
 
-@pytest.mark.parametrize("sort", ["asc", "desc"])
-@pytest.mark.parametrize("filters", [{}, {"start_utime": 0}, {"account": ELECTOR}])
-def test_the_cursor_leads_through_all_pages(
-    ask: Asker, sort: str, filters: dict[str, object]
-) -> None:
-    expected = [trace["trace_id"] for trace in all_traces(ask, sort=sort, **filters)]
-    found: list[str] = []
-    cursor: dict[str, object] = {}
-    while True:
-        params: dict[str, Any] = {"limit": 77, "sort": sort, **filters, **cursor}
-        answer = ask.client.get("/api/v3/traces", params=params)
-        found += [trace["trace_id"] for trace in answer.json()["traces"]]
-        if "X-Tonlake-Cursor" not in answer.headers:
-            break
-        cursor = {"cursor": answer.headers["X-Tonlake-Cursor"]}
-    assert found == expected
-
-
 def test_filters(ask: Asker, traces: list[Trace]) -> None:
     largest = max(traces, key=lambda trace: trace["trace_info"]["transactions"])
     last = largest["transactions"][largest["transactions_order"][-1]]

@@ -79,23 +79,6 @@ def run(session: GetMethodSession, state: AccountState, method: str) -> list[Any
     return session.answer(Question(state.address, method), state, 1)
 
 
-def test_states_are_read_as_recorded(recorded: list[Row], world: World) -> None:
-    rows = {row["account"].hex(): row for row in world.tables["account_states"].to_pylist()}
-    for one in recorded:
-        row, answers = rows[one["account"].split(":")[1]], one["expected"]
-        assert (row["account_status"], row["last_trans_lt"]) == (
-            answers["status"],
-            answers["last_trans_lt"],
-        )
-        assert (str(row["balance"]), row["last_trans_hash"].hex()) == (
-            answers["balance"],
-            answers["last_trans_hash"],
-        )
-        for name in ("code_hash", "data_hash"):
-            assert base64.b64encode(row[name]).decode() == answers[name]
-    assert len(recorded) == 89
-
-
 def test_every_state_gets_the_interface_of_its_code(
     recorded: list[Row], world: World, session: GetMethodSession
 ) -> None:

@@ -25,7 +25,6 @@ from tonlake.ingest.derive.tvm.call import (
     NotAccepted,
     TvmBuilder,
     TvmCell,
-    TvmNan,
     TvmOpaque,
     TvmSlice,
 )
@@ -41,26 +40,6 @@ def test_an_empty_program_leaves_the_stack(pool: TvmPool, stack: list[Any]) -> N
     outcome = pool.run_get_method(make_call("", *stack))
     assert outcome.exit_code == 0
     assert outcome.stack == tuple(normalize(value) for value in stack)
-
-
-@pytest.mark.parametrize(
-    ("code", "exit_code", "stack"),
-    [
-        ("75", 0, (5,)),  # 5 PUSHINT
-        ("F20D", 13, (0,)),  # 13 THROW: not out of gas
-        ("F22D", 45, (0,)),  # 45 THROW
-        ("20", 2, (0,)),  # DUP of nothing
-        ("7170A904", 4, (0,)),  # division by zero
-        ("83FF", 0, (TvmNan(),)),  # PUSHNAN
-        ("FF05", 6, (0,)),  # SETCP of an unknown code page
-        ("C8C9D0D0", 7, (0,)),  # CTOS of a slice
-        ("C8C9D0D307", 9, (0,)),  # 8 LDU of an empty slice
-    ],
-)
-def test_how_runs_end(pool: TvmPool, code: str, exit_code: int, stack: tuple[Any, ...]) -> None:
-    outcome = pool.run_get_method(make_call(code))
-    assert (outcome.exit_code, outcome.stack) == (exit_code, stack)
-    assert 0 < outcome.gas_used < 1000
 
 
 def test_gas(pool: TvmPool) -> None:
@@ -86,11 +65,6 @@ def test_data_is_in_c4(pool: TvmPool) -> None:
     data = assemble("0123")
     assert pool.run_get_method(make_call("ED44", data=data)).stack == (TvmCell(data),)
     assert pool.run_get_method(make_call("ED44")).stack == (TvmCell(assemble("")),)
-
-
-def test_c7_is_read(pool: TvmPool) -> None:
-    code = assemble("F823F82A")  # NOW, MYCODE
-    assert pool.run_get_method(make_call(code)).stack == (5, TvmCell(code))
 
 
 def test_nesting_and_size_are_bounded(pool: TvmPool) -> None:

@@ -226,12 +226,6 @@ for _ in range(200):
     scratch.new_folder()
     scratch.close()
 """
-LEAVE = """
-import os
-from tonlake.ingest.source.node.rocks import Scratch
-print(Scratch().folder)
-os._exit(9)
-"""
 
 
 @pytest.fixture
@@ -239,24 +233,6 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     return tmp_path
-
-
-def test_closing_leaves_nothing(temporary: Path) -> None:
-    scratch = Scratch()
-    assert scratch.new_folder().is_dir()
-    scratch.close()
-    assert not list(temporary.iterdir())
-
-
-def test_the_folder_of_a_dead_process_is_removed(temporary: Path) -> None:
-    left = subprocess.run(
-        [sys.executable, "-c", LEAVE], capture_output=True, text=True, check=False
-    )
-    assert left.returncode == 9
-    assert [str(path) for path in temporary.iterdir()] == [left.stdout.strip()]
-    scratch = Scratch()
-    assert list(temporary.iterdir()) == [scratch.folder]
-    scratch.close()
 
 
 def test_many_processes_at_once_leave_each_other_alone(temporary: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pytoniq_core import Cell, Slice
-from pytoniq_core.tlb.vm_stack import VmStack, VmStackValue, VmTuple
+from pytoniq_core.tlb.vm_stack import VmStack, VmTuple
 
 from tonlake.ingest.decode.cell.writer import serialize_single
 from tonlake.ingest.derive.tvm.call import StackLimits, TvmCell, TvmNan, TvmOpaque, TvmSlice
@@ -46,12 +46,6 @@ def pair_up(value: Any) -> Any:
     if isinstance(value, TvmCell | TvmSlice):
         return type(value)(Cell.one_from_boc(value.boc).to_boc())
     return value
-
-
-@given(VALUES)
-def test_values_are_read_back(value: Any) -> None:
-    cell = Cell.one_from_boc(write_value(value))
-    assert simplify(VmStackValue.deserialize(cell.begin_parse())) == pair_up(value)
 
 
 LIMITS = StackLimits(entries=1000, depth=100, boc_bytes=1 << 20)
