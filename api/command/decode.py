@@ -37,7 +37,7 @@ _WRITERS: dict[str, Callable[[Any], Any]] = {
 
 
 def decode_block_rows(data: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a block, each with its ``table``; BocError, DecodeError: it is none."""
+    """Yield the rows of a block, each with its ``table``, or raise BocError or DecodeError."""
     tree = parse_boc(data)
     if len(tree.roots) != 1:
         raise DecodeError(f"a bag of {len(tree.roots)} roots is not a block")

@@ -155,7 +155,7 @@ def _read_elections(reader: Reader, params: Params) -> tuple[str | None, Values 
 
 
 def _show_set(reader: Reader, number: int, boc: bytes, elections: Values | None) -> Values | None:
-    """Return a validator set and its members, whose stakes may be unknown: None; or None."""
+    """Return a validator set and its members; None, also for a stake, means unknown."""
     decoded = decode_param(number, boc)
     if decoded is None:
         return None

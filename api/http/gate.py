@@ -142,7 +142,7 @@ def refuse(app: ASGIApp) -> ASGIApp:
 
 
 def read_networks(text: str) -> list[str]:
-    """Return the networks of a comma-separated setting; SettingsError: an item is none."""
+    """Return the networks of a comma-separated setting, or raise SettingsError."""
     networks = [part.strip() for part in text.split(",") if part.strip()]
     for network in networks if networks != ["*"] else ():
         try:
@@ -210,7 +210,7 @@ class AccessRules:
         self._buckets = TokenBuckets(clock)
 
     def check(self, scope: Scope) -> None:
-        """Store key id and quota of a request; RateExceeded, KeyUnknown, KeyMissing."""
+        """Store key id and quota; raise RateExceeded, KeyUnknown or KeyMissing to refuse."""
         forwarded = self._settings.rate_limits == "auto" and FORWARDED in scope.get("state", ())
         limited = self._limited or forwarded
         if self._keys is None and not limited:

@@ -160,7 +160,7 @@ class Account:
         return self._show(pa.Table.from_pylist(rows, BALANCES))
 
     def state(self, seqno: int | None = None) -> State:
-        """Return its state after a masterchain block (the newest); LiteServerError: unknown."""
+        """Return its state after a masterchain block (the newest), or raise LiteServerError."""
         with self._opened.source.naming_faults():
             found = find_state(self._opened.call(), self._params(seqno))
         return State(

@@ -30,7 +30,7 @@ HELP = "TL-B, an ABI (Tact, Tolk) or a built-in layout by name; messages that ma
 
 
 def read_signature(text: str) -> str:
-    """Return a signature; for ``@FILE`` the content of the file, or UsageError."""
+    """Return a signature; for ``@FILE`` the content of the file. Raises UsageError."""
     if not text.startswith("@"):
         return text
     try:

@@ -224,7 +224,7 @@ class Lake:
             return open_trace(self._opened, any_hash)
 
     def at(self, snapshot: int | None = None) -> Lake:
-        """Return the same lake as of another commit, the newest by default, or SnapshotNotFound."""
+        """Return the lake as of a commit, the newest by default. Raises SnapshotNotFound."""
         return Lake(self._opened.source.open(snapshot))
 
     def follow(self, *, poll_s: float = 0.2, timeout_s: float | None = None) -> Iterator[Commit]:

@@ -32,7 +32,7 @@ class ScanBatch(NamedTuple):
     misfits: Mapping[str, int] = {}
 
     def table(self, name: str) -> Result:
-        """Return the rows of one of several tables; KeyError: the scan has no such table."""
+        """Return the rows of one of several tables. Raises KeyError without such a table."""
         structs = self.rows.arrow()[name].combine_chunks().drop_null()
         return Result(pa.Table.from_struct_array(structs), test_only=self.rows.test_only)
 

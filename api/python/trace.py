@@ -70,7 +70,7 @@ class Trace:
 
     @cached_property
     def transactions(self) -> list[Transaction]:
-        """Its transactions with messages, by logical time; RequestInvalid: too many to show."""
+        """Its transactions with messages, by logical time. Raises RequestInvalid if too many."""
         known = self._found.transactions
         if not known:
             raise RequestInvalid(self._found.warning or "the trace is too large to show")
@@ -132,7 +132,7 @@ class Trace:
         return "\n".join(lines)
 
     def picture(self) -> str:
-        """Return an HTML page with actions and tree; RequestInvalid: too large to show."""
+        """Return an HTML page with actions and tree. Raises RequestInvalid if too large."""
         style = files("tonlake.api.explorer").joinpath("static", "explorer.css")
         with self._lock, self._opened.source.naming_faults():
             values = {

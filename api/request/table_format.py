@@ -145,7 +145,7 @@ class Leaf(msgspec.Struct, frozen=True):
 
 
 def list_rows(answer: object) -> list[Any] | None:
-    """Return the list in a response: itself, or its first field that is one of structs; or None."""
+    """Return the list in a response: itself, or its first field of structs; None without."""
     return _take_list(answer)[0]
 
 

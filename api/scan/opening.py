@@ -60,7 +60,7 @@ MAX_TABLES = 20
 def make_source(
     scan: Scan, settings: LakeSettings, place: Path | Storage | None = None
 ) -> ScanRows:
-    """Return the source of the rows of a scan, without a lake only its schema; RequestInvalid."""
+    """Return the source of the rows of a scan, without a lake only its schema."""
     if bool(scan.tables) == (scan.table is not None):
         raise RequestInvalid("a scan takes either table or tables")
     if scan.table is not None:
@@ -177,7 +177,7 @@ def _read_time(text: str) -> float:
 
 
 def choose_rows(table: ScannedTable, chosen: TableScan) -> ScannedTable:
-    """Return the columns and rows that a scan asks for; RequestInvalid: one does not fit."""
+    """Return the columns and rows that a scan asks for, or raise RequestInvalid."""
     selections = tuple(
         tuple(_read_filter(table, column, values) for column, values in each.items())
         for each in chosen.where

@@ -236,7 +236,7 @@ def _start() -> subprocess.Popen[bytes]:
 def _read(
     process: subprocess.Popen[bytes], most: int, limit_s: float, *, is_line: bool = True
 ) -> bytes:
-    """Return the next line of a process, or its rest; TimeoutError: killed after ``limit_s``."""
+    """Return the next line of a process, or its rest; kill it after ``limit_s`` (TimeoutError)."""
     assert process.stdout is not None  # noqa: S101 - started with a pipe
     end_s = time.monotonic() + limit_s
     timer = threading.Timer(limit_s, process.kill)

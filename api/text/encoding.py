@@ -60,7 +60,7 @@ class WrittenAddress(msgspec.Struct, frozen=True):
 
 
 def read_address(text: str) -> WrittenAddress:
-    """Parse a raw or friendly address, in any case and alphabet; AddressInvalid: it is neither."""
+    """Parse a raw or friendly address, in any case and alphabet, or raise AddressInvalid."""
     try:
         raw = read_raw_address(text)
         if raw is not None:
@@ -257,7 +257,7 @@ def _read_bag(value: object, *, ordinary: bool = False) -> bytes:
 
 
 def spell_cell(tree: CellTree, value: object) -> int:
-    """Append a cell of ``{"data": {"b64", "len"}, "refs", "special"}``; ValueError, BocError."""
+    """Append a ``{"data": {"b64", "len"}, "refs", "special"}``. Raises ValueError, BocError."""
     data = value.get("data") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(data, dict):
         raise ValueError("it is neither base64 nor an object")  # noqa: TRY004 - one kind of error
@@ -322,7 +322,7 @@ def _write_hex(value: int | TvmNan) -> str:
 
 
 def read_argument(value: object) -> StackValue:
-    """Return an argument of a get-method; TypeError, AddressInvalid, RequestInvalid: it is none."""
+    """Return an argument. Raises TypeError, AddressInvalid, RequestInvalid."""
     if isinstance(value, str):
         return to_tvm(parse_address(value).slice())
     if isinstance(value, bytes):

@@ -397,7 +397,7 @@ def refuse_folder(lake_dir: Path) -> LakeNotFound:
 
 
 def read_state(lake_dir: Path, number: int | None = None) -> LogState:
-    """Return the state after a commit, or the last; LakeNotFound, SnapshotNotFound, LakeCorrupt."""
+    """Return the state after a commit, or the last. Raises SnapshotNotFound, LakeCorrupt."""
     entries, checkpoints = list_log(lake_dir)
     if not entries:
         raise refuse_folder(lake_dir)

@@ -147,7 +147,7 @@ class ScanRows:
             self.schema = pa.schema(fields)
 
     def read(self, snapshot: Snapshot, span: Range) -> Iterator[Part]:
-        """Yield the rows of blocks; the last height is the last block. LakeCorrupt, QueryError."""
+        """Yield the rows of blocks, the last block included. Raises LakeCorrupt, QueryError."""
         joins = {join for each in self._tables for join in each.joined}
         own = [each.table for each in self._tables]
         near = [join.table for join in joins if not join.everywhere]

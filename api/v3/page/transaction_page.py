@@ -61,7 +61,7 @@ def read_transactions(call: Call, keys: Sequence[Row]) -> tuple[list[Row], dict[
 
 
 def read_records(call: Call, keys: Sequence[Row]) -> Iterable[Any]:
-    """Return the transactions of keys, in order; QueryNeeded: too many for the event loop."""
+    """Return the transactions of keys, in order. Raises QueryNeeded if too many at once."""
     if len(keys) > MAX_AT_ONCE and not call.reader.may_query:
         raise QueryNeeded("v3/transactions")
     return call.reader.rows("v3/transactions", keys=keys)
@@ -133,7 +133,7 @@ class TransactionsQuery(SpanPage, frozen=True, kw_only=True):
 
 
 def find_keys(call: Call, query: TransactionsQuery) -> list[Row]:
-    """Return ``hash`` and ``lt`` of a page, in its order; NotCovered: its block is missing."""
+    """Return ``hash`` and ``lt`` of a page, in order. Raises NotCovered if a block is missing."""
     check_mc_seqno(call.reader, query.mc_seqno)
     if query.seqno is not None and call.reader.snapshot.state.last_pruned:
         # A few transactions of pruned blocks are kept.

@@ -37,7 +37,7 @@ class SentMessage(NamedTuple):
 
 
 def read_message(source: CellSlice) -> SentMessage:
-    """Read message$_ with CommonMsgInfoRelaxed; BocError, BodyError: the cell is none."""
+    """Read message$_ with CommonMsgInfoRelaxed, or raise BocError or BodyError."""
     work = Work(source.tree, {})
     info = _read_value("CommonMsgInfoRelaxed", source, work)
     if source.load_bit():  # Maybe (Either StateInit ^StateInit)

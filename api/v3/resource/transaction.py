@@ -136,7 +136,7 @@ def _find_state(row: Row, column: str, states: States) -> Any:  # noqa: ANN401 -
 def render_decoded(
     data: bytes, opcode_format: str, *, global_version: int | None = None
 ) -> Transaction:
-    """Return the transaction in a bag, without block and state; or BocError, DecodeError."""
+    """Return the transaction in a bag, without block and state. Raises BocError, DecodeError."""
     row, messages = decode_transaction(data, global_version=global_version)
     row["workchain"] = find_workchain(messages)
     return render_transaction(row, messages, {}, opcode_format)

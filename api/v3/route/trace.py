@@ -112,7 +112,7 @@ def choose_types(call: Call, names: Sequence[str]) -> frozenset[str]:
 
 
 def check_classified(call: Call, *, is_empty: bool) -> None:
-    """Warn of blocks with unclassified traces or contracts; NotDerived: nothing was found."""
+    """Warn of blocks with unclassified traces or contracts; raise NotDerived without a result."""
     warn_of_unanswered(call, "actions may have general types", *_CLASSIFIED_BY)
     held = call.reader.snapshot.ranges
     done = [

@@ -85,7 +85,7 @@ class _Abi(msgspec.Struct, frozen=True):
 
 
 def read_abi(text: str) -> list[Constructor]:
-    """Return the messages and structures of an ABI; SignatureInvalid: no ABI, an unknown type."""
+    """Return the messages and structures of an ABI, or raise SignatureInvalid."""
     try:
         abi = msgspec.json.decode(text.encode("utf-8", "replace"), type=_Abi)
     except msgspec.DecodeError as error:

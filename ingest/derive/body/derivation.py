@@ -47,7 +47,7 @@ def derive_bodies(
 def rederive_bodies(
     lake_dir: Path, state: LogState, _settings: IngestSections, scope: Scope
 ) -> Derivation | None:
-    """Return the files of bodies to derive in a scope, or None; LakeCorrupt: a damaged file."""
+    """Return the files of bodies to derive in a scope, or None. Raises LakeCorrupt."""
     messages, bodies = (
         _list_by_place(state, MESSAGES.name),
         _list_by_place(state, MESSAGE_BODIES.name),

@@ -25,7 +25,7 @@ MAX_KEPT = 8192
 
 
 def read_tables(signatures: Iterable[str]) -> list[BodyTable]:
-    """Return the tables that signatures define, by name; SignatureInvalid: one is none."""
+    """Return the tables that signatures define, by name, or raise SignatureInvalid."""
     layouts = [layout for text in signatures for layout in parse_signature(text)]
     if not layouts:
         return []

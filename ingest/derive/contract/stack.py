@@ -89,7 +89,7 @@ def make_slice(value: int, bits: int) -> CellSlice:
 
 
 def load_address(start: CellSlice) -> Address | None:
-    """Read addr_std without anycast, None for addr_none; Mismatch: another kind; CellUnderflow."""
+    """Read addr_std without anycast, None for addr_none. Raises Mismatch, CellUnderflow."""
     tag = start.load_uint(2)
     if tag == _NONE:
         return None

@@ -72,7 +72,7 @@ class TvmPool:
         return self._ask(call, Outcome)
 
     def emulate(self, call: EmulationCall) -> Emulated | NotAccepted:
-        """Emulate a transaction; NotAccepted: the contract did not. Raises like a get-method."""
+        """Emulate a transaction, or raise NotAccepted, or as a get-method."""
         return self._ask(call, Emulated, NotAccepted)  # type: ignore[return-value] # kinds join
 
     def measure(self) -> PoolLoad:

@@ -257,7 +257,7 @@ _SIDE_FIELDS = ("asset", "amount", "user_jetton_wallet_", "target_asset_", "targ
 
 
 def _read_target(brought: Block) -> tuple[int, int]:
-    """Return x and y of deposit#c9a015da x:Coins y:Coins …; ActionUnreadable: another order."""
+    """Return x and y of deposit#c9a015da x:Coins y:Coins …, or raise ActionUnreadable."""
     order = read_order(brought)
     if order.uint(32) != DEPOSIT:
         raise ActionUnreadable("a side of a deposit has an order other than deposit")

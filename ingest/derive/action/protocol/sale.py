@@ -44,7 +44,7 @@ class Deployment(NamedTuple):
 
 
 def read_deployment(address: str, init_state: bytes) -> Deployment | None:
-    """Return what a StateInit deploys, None without code or data; BocError: it is no StateInit."""
+    """Return what a StateInit deploys, None without code or data. Raises BocError."""
     tree = parse_boc(init_state)
     start = tree.slice(tree.roots[0])
     for bits in (_PREFIX_BITS, _TICK_TOCK_BITS):
