@@ -338,7 +338,7 @@ def _open_file(lake_dir: Path) -> int:
 def list_leased(lake_dir: Path, newest: int) -> list[int]:
     """Return the numbers of the commits before ``newest`` with a lease, ascending."""
     try:
-        descriptor = os.open(lake_dir / LEASE_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(lake_dir / LEASE_FILE, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return []
     leased: list[int] = []

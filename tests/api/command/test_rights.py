@@ -75,7 +75,9 @@ def test_a_lake_that_may_not_be_read(lake: Path, tmp_path: Path) -> None:
 
 
 def test_a_lake_that_may_not_be_written(lake: Path, demo_node: Path) -> None:
+    (lake / "_log/leases").unlink(missing_ok=True)
     with barred(lake / "_log", 0o555):
+        assert run("verify", "--lake", lake)[0] == 0
         check(run("ingest", "--node", demo_node, "--lake", lake, "--follow"), 1, "_log")
 
 
