@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import accumulate, chain, groupby, pairwise
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -227,17 +227,19 @@ class _Composer:
         bags = rows["boc"].cast(pa.large_binary()).combine_chunks()
         order = _sort(rows, TRANSACTIONS.sort)
         rows = rows.select(["hash", *(each for each in rows.column_names if each not in _APART)])
-        rows = rows.take(order)
+        rows, bags = rows.take(order), bags.take(order)
+        messages = self._order_messages(rows)
+        self._add_bags(bags, rows, messages)
+        del bags
         states = sort_rows(read(ACCOUNT_STATES.name), ACCOUNT_STATES.sort)
         actions = sort_rows(read(ACTION_ACCOUNTS.name), ACTION_ACCOUNTS.sort)
-        messages, traces = self._order_messages(rows), self._order_traces(rows)
-        # The hashes of transactions come first: their numbers are those of the rows.
+        traces = self._order_traces(rows)
         numbered = self._number([rows, messages, states, actions, traces])
         rows, messages = rows.select(_OF_ROWS), messages.select(_OF_MESSAGES)
         accounts = self._add_accounts(numbered[0], numbered[2], numbered[3])
         self._writer.add("transactions.account", accounts[0])
-        self._add_bags(bags, order.to_numpy(), numbered, accounts[0])
-        del bags
+        after = pc.cast(numbered[0]["account_state_hash_after"], pa.uint32())
+        self._writer.add("transactions.state", after)
         newest = _find_ends(accounts[1])
         held = states.take(newest)
         del states
@@ -258,56 +260,39 @@ class _Composer:
         return count
 
     def _number(self, tables: Sequence[pa.Table]) -> list[pa.Table]:
-        """Return tables with numbers; those of the new values of a transaction are adjacent."""
-        numbered = self._pool.number(tables)
-        rows, messages, states = numbered[:3]
-        count, line = rows.num_rows, messages["row"].to_numpy()
+        """Return tables with numbers; those of the new values of a transaction are adjacent.
+
+        The hashes of transactions come first, so their numbers are those of the rows.
+        """
+        rows, messages, states = tables[:3]
+        hashes, line = rows["hash"].combine_chunks(), messages["row"].to_numpy()
         places = np.arange(len(line)) - np.searchsorted(line, line)
-        own = pc.fill_null(states["last_trans_hash"], count).to_numpy()
-        owners = np.arange(count), line, np.minimum(own, count)
-        first = np.full(len(self._pool.values), np.iinfo(np.int64).max)
-        for at, (table, name) in enumerate(_NEW):
-            of_row = owners[table].astype(np.int64) << _ROW_SHIFT
-            keys = of_row + at + (len(_NEW) * (1 + places) if numbered[table] is messages else 0)
-            column = numbered[table][name]
-            is_there = column.is_valid().to_numpy()
-            np.minimum.at(first, pc.drop_null(column).to_numpy(), keys[is_there])
-        is_new = first < np.iinfo(np.int64).max
-        is_new[:count] = False
-        keys = np.where(is_new, first + len(first), np.arange(len(first)))
-        return self._pool.sort(keys, tables, numbered)
+        own = pc.index_in(states["last_trans_hash"], value_set=hashes)
+        owners = (np.arange(len(hashes)), line, pc.fill_null(own, len(hashes)).to_numpy())
+        keys = [
+            (owners[table].astype(np.int64) << _ROW_SHIFT)
+            + (len(_NEW) * (1 + places) + at if tables[table] is messages else at)
+            for at, (table, _) in enumerate(_NEW)
+        ]
+        new = [chunk for table, name in _NEW for chunk in tables[table][name].chunks]
+        order = pa.array(np.argsort(np.concatenate(keys), kind="stable"))
+        often = [chunk for table, name in _OFTEN for chunk in tables[table][name].chunks]
+        return self._pool.number(tables, [hashes, *often, pa.concat_arrays(new).take(order)])
 
-    def _add_bags(
-        self, bags: pa.Array, order: _Numbers, numbered: Sequence[pa.Table], accounts: pa.Array
-    ) -> None:
-        """Add bags, at places ``order``, by account, and the numbers of the state hashes after."""
-        rows, messages = numbered[:2]
-        states = pc.cast(rows["account_state_hash_after"], pa.uint32())
-        self._writer.add("transactions.state", states)
-        at = pc.sort_indices(accounts).to_numpy()
-        know = partial(self._know, rows, messages)
-        write_bags(self._writer, bags, order[at], at, know, packed=self._packed)
-
-    def _know(self, rows: pa.Table, messages: pa.Table, at: _Numbers) -> Iterator[list[bytes]]:
-        """Yield what the bags of rows at some places are likely to have."""
+    def _add_bags(self, bags: pa.Array, rows: pa.Table, messages: pa.Table) -> None:
+        """Add the bags of rows by account, without what they are likely to have of the rows."""
         owners = messages["row"].to_numpy()
-        starts, ends = owners.searchsorted(at), owners.searchsorted(at, "right")
-        lines = np.array([*chain.from_iterable(map(range, starts, ends))], np.int64)
-        own = self._list_values(rows, at, OF_BAG)
-        others = self._list_values(messages, lines, OF_BAG_MESSAGE)
-        return list_known(own, others, (ends - starts).tolist())
 
-    def _list_values(
-        self, rows: pa.Table, at: _Numbers, names: Iterable[tuple[str, int]]
-    ) -> dict[str, list[bytes | None]]:
-        """Return columns of rows at some places, whose 32-byte values are numbers."""
-        places, found = pa.array(at), dict[str, list[bytes | None]]()
-        for name in dict(names):
-            values = rows[name].take(places)
-            if values.type == pa.int32():
-                values = self._pool.values.take(values)
-            found[name] = list_values(values)
-        return found
+        def know(places: pa.Array) -> Iterator[list[bytes]]:
+            at = places.to_numpy()
+            starts, ends = owners.searchsorted(at), owners.searchsorted(at, "right")
+            lines = pa.array([*chain.from_iterable(map(range, starts, ends))], pa.int64())
+            own = {name: list_values(rows[name].take(places)) for name, _ in OF_BAG}
+            others = {name: list_values(messages[name].take(lines)) for name, _ in OF_BAG_MESSAGE}
+            return list_known(own, others, (ends - starts).tolist())
+
+        order = _sort(rows, ("account", "workchain"))
+        write_bags(self._writer, bags, order, know, packed=self._packed)
 
     def _add_accounts(self, *tables: pa.Table) -> list[pa.Array]:
         """Add the accounts of tables with numbers; return the number of each row's account.
@@ -352,8 +337,8 @@ class _Composer:
         messages = self._source.read_table(MESSAGES.name)
         at = pc.index_in(messages["tx_hash"], value_set=rows["hash"].combine_chunks())
         messages = messages.select(list(MESSAGE_COLUMNS)).append_column("row", at)
-        messages = messages.filter(pc.is_valid(at))
-        return messages.take(_sort(messages, ("row", "direction", "msg_index")))
+        order = _sort(messages, ("row", "direction", "msg_index"))
+        return messages.take(order[: len(at) - at.null_count])
 
     def _add_messages(
         self,
@@ -474,6 +459,9 @@ _NEW = (
     *((1, "body_hash"), (1, "hash_norm"), (2, "data_hash")),
 )
 """Columns of transactions, messages and states whose values are mostly new in each row."""
+
+_OFTEN = (*((0, "account"), (1, "source"), (1, "destination"), (2, "code_hash"), (3, "action_id")),)
+"""Columns whose values occur often: small numbers take fewer bytes."""
 
 _ROW_SHIFT = 32
 """Bits below the row in the key of a value: they hold the place of a message, and of a column."""

@@ -18,7 +18,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import zstandard
 
 from tonlake.lake.file.rows import list_values
@@ -64,39 +63,21 @@ class Pool:
         """Start without any."""
         self.values = pa.array([], _HASH)
 
-    def number(self, tables: Sequence[pa.Table]) -> list[pa.Table]:
-        """Return tables with numbers in place of 32-byte values, which get them as they appear."""
+    def number(self, tables: Sequence[pa.Table], first: Sequence[pa.Array] = ()) -> list[pa.Table]:
+        """Return tables with numbers in place of 32-byte values.
+
+        Values get numbers as they appear: in ``first``, then in the columns of the tables.
+        """
         columns = [column for table in tables for column in table.columns]
         given = [each for column in columns for chunk in column.chunks for each in _flatten(chunk)]
-        kept = [self.values, *given]
+        kept = [self.values, *first, *given]
         encoded = pa.chunked_array(kept, _HASH).dictionary_encode()
         if encoded.num_chunks:
             self.values = encoded.chunk(0).dictionary
         ready = (chunk.indices for chunk in encoded.chunks)  # Arrow leaves out empty ones
         numbers = [next(ready) if len(values) else _NO_NUMBERS for values in kept]
-        rest = iter(numbers[1:])
+        rest = iter(numbers[1 + len(first) :])
         return [_replace_values(table, rest) for table in tables]
-
-    def sort(
-        self, keys: _Numbers, tables: Sequence[pa.Table], numbered: Sequence[pa.Table]
-    ) -> list[pa.Table]:
-        """Number the values by their keys, and return the numbers in place of those before.
-
-        ``tables`` are what was numbered; they have no lists of values.
-        """
-        order = np.argsort(keys, kind="stable")
-        self.values = self.values.take(pa.array(order))
-        numbers = pa.array(np.argsort(order), pa.int64()).cast(pa.int32())
-        return [
-            pa.table(
-                [
-                    pc.take(numbers, column) if field.type == _HASH else column
-                    for field, column in zip(table.schema, each.columns, strict=True)
-                ],
-                table.column_names,
-            )
-            for table, each in zip(tables, numbered, strict=True)
-        ]
 
 
 _HASH = pa.binary(HASH_BYTES)
@@ -325,31 +306,29 @@ def _shift(data: bytes, bit: int) -> bytes:
 def write_bags(
     writer: SegmentWriter,
     bags: pa.Array,
-    places: _Numbers,
-    rows: _Numbers,
-    know: Callable[[_Numbers], Iterable[list[bytes]]],
+    order: pa.Array,
+    know: Callable[[pa.Array], Iterable[list[bytes]]],
     *,
     packed: bool,
 ) -> None:
-    """Write bags at places, of rows in the order of accounts, as frames of MessagePack arrays.
+    """Write bags of rows in the order of accounts, as frames of MessagePack arrays.
 
     Neighbours share addresses and shapes, and a page of an account's history is in few frames. What
     ``know`` returns of rows is left out of their bags if they are packed. None is a bag that an
     earlier version did not store.
     """
 
-    def strip(span: slice) -> list[bytes | None]:
-        held = bags.take(pa.array(places[span])).to_pylist()
-        return list(map(_strip, held, know(rows[span]) if packed else repeat([])))
+    def strip(rows: pa.Array) -> list[bytes | None]:
+        return list(map(_strip, bags.take(rows).to_pylist(), know(rows) if packed else repeat([])))
 
     dictionary = b""
     if packed:
-        step = 1 + len(rows) // _BAG_SAMPLES
-        samples = [_encode([each]) for each in strip(slice(None, None, step))]
+        step = 1 + len(order) // _BAG_SAMPLES
+        samples = [_encode([each]) for each in strip(order[::step])]
         dictionary = _train(samples, sum(map(len, samples)) * step, _BAG_DICTIONARY_BYTES)
     pack, frames = _make_pack(dictionary, _BAG_LEVEL), list[bytes]()
-    for start in range(0, len(rows), AT_ONCE):
-        stripped = strip(slice(start, start + AT_ONCE))
+    for start in range(0, len(order), AT_ONCE):
+        stripped = strip(order[start : start + AT_ONCE])
         parts = (stripped[at : at + TOGETHER] for at in range(0, len(stripped), TOGETHER))
         frames += map(pack, map(_encode, parts))
     writer.add(BAG_DICTIONARY, pa.array(dictionary, pa.uint8()))
@@ -360,13 +339,13 @@ def _strip(bag: bytes | None, known: list[bytes]) -> bytes | None:
     """Return the number of known values, where each was, and the bag without them."""
     if bag is None:
         return None
-    head = array("H", (len(known),))
+    rest, places = bytearray(bag), array("H", (len(known),))
     for value in known:
-        at = bag.find(value, 0, _NOWHERE)
-        head.append(at & _NOWHERE)
+        at = rest.find(value, 0, _NOWHERE)
+        places.append(at & _NOWHERE)
         if at >= 0:
-            bag = bag[:at] + bag[at + len(value) :]
-    return head.tobytes() + bag
+            del rest[at : at + len(value)]
+    return places.tobytes() + rest
 
 
 class SegmentBags:

@@ -72,21 +72,20 @@ def test_bags_are_read_as_they_were_written(
         + b"".join(begin_at(bytes((at if own else n,)) * 32, bit) for own, n, bit in parts)
         for at, parts in enumerate(drawn)
     ]
-    places = np.random.default_rng(1).permutation(len(drawn))
-    stored = pa.array([bags[at] for at in np.argsort(places)], pa.large_binary())
+    order = np.random.default_rng(1).permutation(len(drawn))
     writer = SegmentWriter()
     with mock.patch.object(module, "_MIN_BYTES", 1_000):
         module.write_bags(
             writer,
-            stored,
-            places,
-            np.arange(len(drawn)),
-            lambda at: list_known(records[each] for each in at),
+            pa.array(bags, pa.large_binary()),
+            pa.array(order),
+            lambda rows: list_known(records[at] for at in rows.to_pylist()),
             packed=packed,
         )
     held = module.SegmentBags(close(writer))
-    rows = [*range(len(drawn)), *reversed(range(len(drawn)))]
-    assert held.read(rows, [records[at] for at in rows]) == [bags[at] for at in rows]
+    places = [*range(len(drawn)), *reversed(range(len(drawn)))]
+    rows = order[places].tolist()
+    assert held.read(places, [records[at] for at in rows]) == [bags[at] for at in rows]
 
 
 @pytest.mark.parametrize("bit", [0, 2, 3, 4, 7])
@@ -98,8 +97,8 @@ def test_what_a_row_has_of_a_bag_is_left_out(bit: int) -> None:
     )
     record = Record(row, [line], None, None)
     writer = SegmentWriter()
-    bags, first = pa.array([begin_at(value, bit)], pa.large_binary()), np.arange(1)
-    module.write_bags(writer, bags, first, first, lambda _rows: list_known([record]), packed=True)
+    bags, order = pa.array([begin_at(value, bit)], pa.large_binary()), pa.array([0])
+    module.write_bags(writer, bags, order, lambda _rows: list_known([record]), packed=True)
     (frame,) = writer.arrays[module.BAGS].to_pylist()
     known = list_known([record])[0]
     assert len(frame) < len(value) + 2 * len(known)
