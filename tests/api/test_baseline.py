@@ -32,9 +32,8 @@ NEVER_SEEN = "0:" + "5e" * 32
 
 
 WAYS = [
-    "by-index",
     "pruned",
-    *(pytest.param(way, marks=pytest.mark.long) for way in ("by-sql", "copied")),
+    *(pytest.param(way, marks=pytest.mark.long) for way in ("by-index", "by-sql", "copied")),
 ]
 
 

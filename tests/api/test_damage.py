@@ -71,8 +71,8 @@ def _list_files(snapshot: Snapshot, group: str) -> list[str]:
 @pytest.mark.parametrize(
     ("group", "at"),
     [
-        *(("transactions", 0.3), ("messages", 0.6), ("account_states", 0.999)),
-        *(("transactions", 0.999), ("lookups", 0.3), ("lookups", 0.999)),
+        *(("messages", 0.6), ("account_states", 0.999), ("transactions", 0.999)),
+        *(("lookups", 0.3), ("lookups", 0.999)),
     ],
 )
 def test_no_damaged_byte_is_served(

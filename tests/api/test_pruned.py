@@ -20,7 +20,7 @@ from tonlake.lake.settings import LakeSettings
 
 BORDERS = (12, 111, 137)
 LARGER_BORDERS = (500, 961, 1500)
-MOST = 24
+MOST = 12
 """Of accounts, traces and so on that are asked about."""
 
 SETTINGS = LakeSettings()

@@ -16,7 +16,6 @@ from tests.api.recorded import list_calls, read_recorded, read_typed
 from tests.conftest import Facts
 
 SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
-MASTER = str(-(1 << 63))
 
 
 def _b64(hex_digits: str) -> str:

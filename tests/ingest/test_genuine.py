@@ -29,7 +29,7 @@ BLOCKS_ALONE = vary(SETTINGS, ingest={"detect_contracts": False, "classify_actio
     [
         ("main", 1686, SETTINGS),
         pytest.param("live-copy", None, SETTINGS, marks=pytest.mark.long),
-        ("celldb-v2", 694, SETTINGS),
+        pytest.param("celldb-v2", 694, SETTINGS, marks=pytest.mark.long),
         pytest.param("after-sigterm", 694, BLOCKS_ALONE, marks=pytest.mark.long),
     ],
 )

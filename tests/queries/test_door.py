@@ -29,9 +29,8 @@ from tonlake.queries.errors import QueryNeeded
 from tonlake.queries.loader import Query, load_queries
 from tonlake.queries.reader import Reader, find_composed
 
-Row = dict[str, Any]
 SETTINGS = LakeSettings()
-DRAWS = 6
+DRAWS = 4
 """Questions to each lake."""
 KEY = ("workchain", "account", "lt", "hash", "now", "mc_seqno", "trace_id")
 

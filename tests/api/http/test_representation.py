@@ -30,7 +30,6 @@ INFO = "/api/v3/masterchainInfo"
 OF_MOMENT = {"server-timing"}
 LIST = "/api/v3/transactions?limit=20"
 OLD = "/api/v2/getConfigAll?seqno=100"
-SMALL = "/api/v3/addressBook?address=0:" + "00" * 32
 PLAIN = {"Accept-Encoding": "identity"}
 
 

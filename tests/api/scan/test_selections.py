@@ -32,8 +32,8 @@ def compare(lake: Lake, asked: Asked) -> int:
 
 def test_random_scans_equal_sql(demo_lake: Path) -> None:
     lake, chance = tonlake.open(demo_lake), random.Random(1)  # noqa: S311 - no secret
-    found = [compare(lake, draw(chance, lake)) for _ in range(60)]
-    assert sum(1 for count in found if count) > 20, "filters leave something to compare"
+    found = [compare(lake, draw(chance, lake)) for _ in range(40)]
+    assert sum(1 for count in found if count) > 12, "filters leave something to compare"
 
 
 @pytest.mark.long
@@ -50,7 +50,7 @@ def test_500_random_scans_of_the_shared_networks_equal_sql(
 def test_several_tables_give_what_each_gives(demo_lake: Path) -> None:
     lake, chance = tonlake.open(demo_lake), random.Random(3)  # noqa: S311 - no secret
     found = 0
-    for _ in range(20):
+    for _ in range(12):
         drawn = {asked.table: asked for asked in (draw(chance, lake) for _ in range(4))}
         span = next(iter(drawn.values())).options
         between = {"start": span["start"], "stop": span["stop"]}
@@ -70,7 +70,7 @@ def test_several_tables_give_what_each_gives(demo_lake: Path) -> None:
             given = [row for batch in joint for row in batch.table(name).arrow().to_pylist()]
             assert given == expected, (name, options, between)
             found += len(expected)
-    assert found > 1000
+    assert found > 600
 
 
 KEYS = {
@@ -86,8 +86,8 @@ def test_selective_scans_equal_sql(demo_lake: Path, monkeypatch: pytest.MonkeyPa
     lake, chance = tonlake.open(demo_lake), random.Random(2)  # noqa: S311 - no secret
     for name in ("READ_ROWS", "READ_VALUES"):
         monkeypatch.setattr(scanner, name, 1_000)  # many statements for a scan
-    found = [compare(lake, draw(chance, lake, KEYS)) for _ in range(60)]
-    assert sum(1 for count in found if count) > 20, "filters leave something to compare"
+    found = [compare(lake, draw(chance, lake, KEYS)) for _ in range(40)]
+    assert sum(1 for count in found if count) > 12, "filters leave something to compare"
 
 
 @pytest.mark.usefixtures("s3")

@@ -81,10 +81,6 @@ def _without_clock(result: Any) -> Any:
     return result
 
 
-def _ask_by_any_verb(ask: Asker, method: str, params: dict[str, Any]) -> Any:
-    return (ask.post if METHODS[method].post_only else ask)(method, **params)
-
-
 def _has_null(value: object) -> bool:
     if isinstance(value, dict):
         return any(_has_null(item) for item in value.values())
@@ -98,7 +94,7 @@ def test_get_post_and_rpc_answer_the_same_without_nulls(
     ask: Asker, examples: dict[str, dict[str, Any]], method: str
 ) -> None:
     params = examples[method]
-    expected = _without_clock(_ask_by_any_verb(ask, method, params))
+    expected = _without_clock((ask.post if METHODS[method].post_only else ask)(method, **params))
     assert not _has_null(expected)
     as_text = {
         name: str(value) if isinstance(value, int) and not isinstance(value, bool) else value

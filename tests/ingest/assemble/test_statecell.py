@@ -55,7 +55,7 @@ def test_it_equals_the_lake(tmp_path: Path, most: int) -> None:
         LakeCache(tmp_path, SETTINGS.lake, "account_states", ask_newest, most=most)
     ) as memory:
         assert memory.find(set(accounts), LogState()) == {}
-        for _ in range(24):
+        for _ in range(16):
             what = dice.choice(["own", "own", "own", "other", "compact", "undo"])
             if what in {"own", "other"}:
                 memory.find(set(dice.sample(accounts, 2)), log.read())

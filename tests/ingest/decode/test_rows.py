@@ -8,9 +8,6 @@ from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.errors import DecodeError
 from tonlake.lake.schema import TABLES
 
-CELL = TABLES["state_cells"].names
-LIBRARY = TABLES["libraries"].names
-
 
 def test_amounts_keep_every_digit() -> None:
     hashes = dict.fromkeys(("tx_account", "tx_hash", "msg_hash", "body_hash"), bytes(32))

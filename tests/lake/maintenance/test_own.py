@@ -58,7 +58,6 @@ TABLES: dict[str, tuple[str, Per]] = {
 }
 NAMES = ("blocks", "transactions", "messages", "message_bodies")
 UNDO_EVERY = 20
-PATIENCE_S = 60.0
 
 
 def commit(lake: Path, at: int, seed: int) -> None:

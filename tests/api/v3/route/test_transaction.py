@@ -7,7 +7,6 @@ import pytest
 
 from tests.api.v3.conftest import Asker, Facts
 
-STATUSES = ("uninit", "frozen", "active", "nonexist")
 COLLECTOR, CONFIG = "-1:" + "3" * 64, "-1:" + "5" * 64
 
 
@@ -59,11 +58,8 @@ def test_states_around_a_transaction_join_up(ask: Asker, facts: Facts) -> None:
         assert state["account_status"] == fact["status"]
         assert state["extra_currencies"] == {}
     # Only the last state of an account in a block exists anywhere.
-    assert unknown == len(facts.transactions) - _count_last_in_block(facts)
-
-
-def _count_last_in_block(facts: Facts) -> int:
-    return len({(row["address"], row["shard"], row["block_seqno"]) for row in facts.transactions})
+    kept = {(row["address"], row["shard"], row["block_seqno"]) for row in facts.transactions}
+    assert unknown == len(facts.transactions) - len(kept)
 
 
 def test_the_address_book_holds_every_address(ask: Asker) -> None:

@@ -437,8 +437,9 @@ def test_every_touched_account_has_its_state(network: Network) -> None:
 
 def test_last_states_equal_the_node_s_answers(network: Network, tmp_path: Path) -> None:
     tables = dict(network.tables)
+    cells = pa.concat_tables([each["state_cells"] for each in (network.zero, tables)])
     tables["account_states"] = CurrencyRegistry(CellFinder(tmp_path, IngestSections())).complete(
-        tables | {"state_cells": _join(network)}
+        tables | {"state_cells": cells}
     )
     rows = network.zero["account_states"].to_pylist() + tables["account_states"].to_pylist()
     last = _last_states(rows)
@@ -458,10 +459,6 @@ def test_last_states_equal_the_node_s_answers(network: Network, tmp_path: Path) 
         assert row["extra_currencies"] == _currencies(fact)
         _check_storage(row, fact)
     assert len(facts) == network.summary["counts"]["accounts"]
-
-
-def _join(network: Network) -> pa.Table:
-    return pa.concat_tables([network.zero["state_cells"], network.tables["state_cells"]])
 
 
 def _currencies(fact: dict[str, Any]) -> str | None:

@@ -122,7 +122,7 @@ def test_threads_do_not_disturb_each_other(demo: Network) -> None:
                 check_equal(mine, other)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     transactions(),
     st.sampled_from([None, 11, 12]),
@@ -135,7 +135,7 @@ def test_transactions_of_every_kind(
     assert compare(msgspec.structs.replace(bundle, versions=versions)) != "declined"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(messages(), st.data())
 def test_messages_of_every_kind(
     sample: tuple[CellTree, int, Columns, int | None], data: st.DataObject
@@ -155,7 +155,7 @@ def _store_around(data: st.DataObject, tree: CellTree, *messages: int) -> int:
     return store_transaction(to, inner.builder.end(), in_msg=messages[0], out_msgs=tuple(messages))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(trees(size=80), st.booleans(), st.data())
 def test_bodies_of_every_shape(
     sample: tuple[CellTree, int],

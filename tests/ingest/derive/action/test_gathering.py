@@ -10,9 +10,17 @@ from tonlake.ingest.derive.action import gathering
 from tonlake.ingest.derive.action.stored import INIT_STATES, read_stored
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Place
-from tonlake.lake.log.state import read_state
+from tonlake.lake.log.state import LogState, read_state
 from tonlake.lake.schema import MESSAGES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
 from tonlake.lake.schema.contract import NFT_SALES
+
+
+def _read(lake: Path, state: LogState, table: str) -> pa.Table:
+    return pa.concat_tables(read_rows(lake, file) for file in state.files if file.table == table)
+
+
+def _complete(traces: pa.Table) -> pa.Table:
+    return traces.filter(pc.equal(traces["state"], "complete"))
 
 
 @pytest.mark.parametrize("filtered_rows", [0, 1 << 40])
@@ -22,10 +30,7 @@ def test_rows_of_other_traces_are_left_out(
     """A trace may span a day of blocks, of which only its own rows fit into memory."""
     monkeypatch.setattr(gathering, "_FILTERED_ROWS", filtered_rows)
     state = read_state(demo_lake)
-    traces = pa.concat_tables(
-        read_rows(demo_lake, file) for file in state.files if file.table == TRACES.name
-    )
-    traces = traces.filter(pc.equal(traces["state"], "complete")).sort_by("transactions")
+    traces = _complete(_read(demo_lake, state, TRACES.name)).sort_by("transactions")
     last = traces.slice(traces.num_rows - 1)
     rows = gathering.gather_sources(demo_lake, state, last, {}, Place(0, 0, ""))
     (count,) = last["transactions"].to_pylist()
@@ -37,30 +42,23 @@ def test_rows_of_other_traces_are_left_out(
 def test_init_states_of_sales_alone(demo_lake: Path, *, is_at_hand: bool) -> None:
     """A contract deployed by a message is declared a sale."""
     state = read_state(demo_lake)
-    tables = {
-        name: pa.concat_tables(
-            read_rows(demo_lake, file) for file in state.files if file.table == name
-        )
-        for name in (MESSAGES.name, TRACES.name, TRANSACTION_TRACES.name, TRANSACTIONS.name)
-    }
-    traces = tables[TRACES.name].filter(pc.equal(tables[TRACES.name]["state"], "complete"))
+    names = (MESSAGES.name, TRACES.name, TRANSACTION_TRACES.name, TRANSACTIONS.name)
+    tables = {name: _read(demo_lake, state, name) for name in names}
+    traces = _complete(tables[TRACES.name])
     messages = tables[MESSAGES.name]
     deploying = messages.filter(pc.is_valid(messages["init_state"]))
     sale = deploying["destination"][0]
     row = {"workchain": 0, "account": sale.as_py(), "mc_seqno": 1, "kind": "getgems_sale"}
     row |= {"details": "{}"}
-    names = NFT_SALES.names
-    made = pa.table(
-        {name: pa.array([row.get(name)], NFT_SALES.arrow.field(name).type) for name in names}
-    )
+    made = pa.Table.from_pylist([row], NFT_SALES.arrow)
     seqnos = pc.min_max(tables[TRANSACTIONS.name]["mc_seqno"]).as_py()
     place = Place(seqnos["min"] + (not is_at_hand), seqnos["max"], "2026-01-01")
     at_hand = {**(tables if is_at_hand else {}), NFT_SALES.name: made}
     rows = gathering.gather_sources(demo_lake, state, traces, at_hand, place)
     found = rows.tables[INIT_STATES]
     expected = deploying.filter(pc.equal(deploying["destination"], sale))
-    assert set(found["msg_hash"].to_pylist()) == set(expected["msg_hash"].to_pylist())
-    assert set(found["init_state"].to_pylist()) == set(expected["init_state"].to_pylist())
+    for name in ("msg_hash", "init_state"):
+        assert set(found[name].to_pylist()) == set(expected[name].to_pylist())
     assert found.num_rows < deploying.num_rows
     brought = {
         message.msg_hash

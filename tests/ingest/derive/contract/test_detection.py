@@ -12,8 +12,6 @@ from tests.conftest import Facts
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
-GLOBAL_ID = -777
-FIRST = 1
 Row = dict[str, Any]
 
 METHODS = {

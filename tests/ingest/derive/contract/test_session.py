@@ -19,9 +19,6 @@ from tonlake.ingest.derive.contract.stack import Address, Cell, Question, Value
 from tonlake.ingest.derive.contract.world import Network, World
 from tonlake.ingest.derive.tvm.call import SUCCESS, GetMethodCall, join_libraries, method_id
 
-WALLET = bytes.fromhex("beb0683ebeb8927fe9fc8ec0a18bc7dd17899689825a121eab46c5a3a860d0ce")
-
-
 pytest.importorskip("tonpy")
 
 

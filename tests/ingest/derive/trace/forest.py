@@ -82,11 +82,6 @@ class Forest:
         }
 
 
-def day_of(mc_seqno: int) -> int:
-    """Return the number of the day of a masterchain block, 0 for 1970-01-01."""
-    return mc_seqno // BLOCKS_A_DAY
-
-
 def make_rows(rows: list[Row], table: Table) -> pa.Table:
     """Return rows with all columns of a table; missing values are NULL or blank."""
     return pa.table(

@@ -26,7 +26,6 @@ from tonlake.ingest.derive.tvm.call import (
 from tonlake.ingest.derive.tvm.machine.run import build_info, export_stack
 from tonlake.ingest.errors import TvmStackDeep, TvmStackLarge
 
-VERSION = 11
 LIMITS = StackLimits(entries=8000, depth=100, boc_bytes=16 << 20)
 _NULL, _INTEGER, _CELL, _BUILDER, _SLICE, _TUPLE = 0, 1, 2, 3, 4, 6  # vm::StackEntry::Type
 _PAIR = 2

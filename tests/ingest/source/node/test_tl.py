@@ -8,7 +8,6 @@ from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.source.node import tl
 
-UINT32 = st.integers(0, (1 << 32) - 1)
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 HASH = st.binary(min_size=32, max_size=32)
 BLOCK_IDS = st.builds(
