@@ -22,6 +22,8 @@ TYPES = {
     "explorer.js": "text/javascript",
     "mark.svg": "image/svg+xml",
     "codemirror.js": "text/javascript",
+    "docs.css": "text/css",
+    "docs.js": "text/javascript",
     "sql.css": "text/css",
     "sql.js": "text/javascript",
 }

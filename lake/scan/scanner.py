@@ -163,7 +163,10 @@ class ScanRows:
             try:
                 for table, files in shown.items():
                     self._database.show(table, files)
-                rows = self._database.read(self._render(stretch))
+                texts = [each.render(stretch, as_struct=self._is_joint) for each in self._tables]
+                rows = self._database.read(
+                    " union all by name ".join(f"({text})" for text in texts)
+                )
             except (duckdb.Error, pa.ArrowException, OSError) as error:
                 self._find_damage(snapshot, shown)
                 raise QueryError(str(error)) from error
@@ -186,10 +189,6 @@ class ScanRows:
                 each.misfits.clear()
                 found |= {each.name: count} if count else {}
         return found
-
-    def _render(self, span: Range) -> str:
-        texts = [each.render(span, as_struct=self._is_joint) for each in self._tables]
-        return " union all by name ".join(f"({text})" for text in texts)
 
     def _arrange(self, rows: pa.Table) -> pa.Table:
         """Return rows with the schema's types, in the order of their blocks."""

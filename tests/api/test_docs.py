@@ -216,7 +216,7 @@ def test_the_reference_follows_the_theme_and_leads_back(
     assert 'name="viewport"' in page
     assert '<a href="/">tonlake</a>' in page
     assert 'data-theme="auto"' in client.get("/docs").text
-    assert "prefers-color-scheme: dark" in client.get("/docs/docs.css").text
+    assert "prefers-color-scheme: dark" in client.get("/explorer/docs.css").text
 
 
 def test_every_group_is_described(described: dict[str, Any]) -> None:

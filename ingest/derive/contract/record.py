@@ -34,7 +34,8 @@ def make_history(findings: Iterable[tuple[AccountState, Finding]]) -> dict[str, 
     tables = (*HISTORY_TABLES, UNANSWERED_METHODS)
     rows: dict[str, list[Row]] = {table.name: [] for table in tables}
     for state, finding in findings:
-        rows[finding.table].append({**_describe(state), **finding.fields})
+        own = zip(_STATE_NAMES, _read_state(state), strict=True)
+        rows[finding.table].append(dict(own) | finding.fields)
     return {table.name: make_table(table, rows[table.name]) for table in tables}
 
 
@@ -80,10 +81,6 @@ def _write_json(value: object) -> str | None:
 
 _STATE_NAMES = ("workchain", "account", "mc_seqno", "lt", "utime", "code_hash", "data_hash")
 _read_state = attrgetter(*_STATE_NAMES)
-
-
-def _describe(state: AccountState) -> Row:
-    return dict(zip(_STATE_NAMES, _read_state(state), strict=True))
 
 
 METHOD_BITS = 19

@@ -186,15 +186,11 @@ class Form(NamedTuple):
     read: Callable[[Reader], Operand]
 
 
-def _read_long(code: Reader) -> Operand:
-    return code.sint(8 * code.uint(5) + 19)
-
-
 _FORMS: dict[str, Form] = {
     "tiny": Form(4, lambda code: (code.uint(4) + 5) % 16 - 5),
     "most": Form(4, lambda code: (code.uint(4) + 1) % 16 - 1),
     "words": Form(3, lambda code: (code.uint(3) + 1) * 32),
-    "long": Form(5, _read_long),
+    "long": Form(5, lambda code: code.sint(8 * code.uint(5) + 19)),
     "cell": Form(0, Reader.child),
     "ref": Form(0, Reader.child),
     "dict": Form(0, Reader.child),

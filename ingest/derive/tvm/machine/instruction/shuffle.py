@@ -20,14 +20,6 @@ _FREE_DEPTH = 255
 step("NOP")(lambda _machine: None)
 
 
-def _exchange_low(one: int, other: int) -> Step:
-    """Return XCHG s(i), s(j), which needs 0 < i < j."""
-    return _exchange(one, other) if 0 < one < other else INVALID
-
-
-OPCODES[0x100000] = _exchange_low
-
-
 @maker("PUSH")
 def _push(place: int) -> Step:
     index = -1 - place
@@ -84,6 +76,7 @@ def _exchange(one: int, other: int) -> Step:
 
 
 _exchange_top = partial(_exchange, 0)
+OPCODES[0x100000] = lambda i, j: _exchange(i, j) if 0 < i < j else INVALID  # XCHG s(i), s(j)
 
 
 def _chain(*steps: Step) -> Step:
