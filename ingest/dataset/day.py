@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,6 +128,7 @@ _CHUNK = 256
 Tables = dict[str, pa.Table]
 
 
+@cache
 def _read_statement(name: str) -> str:
     return (files("tonlake.ingest.dataset") / f"{name}.sql").read_text(encoding="utf-8")
 
@@ -235,7 +237,7 @@ class Day:
             statement = _read_statement(table)
             used = {name: value for name, value in bounds.items() if f"${name}" in statement}
             self._run(statement, used)
-            self._run(_DUPLICATES[table])
+            self._run(_read_statement(f"duplicates/{table}"))
         self._flaws = dict(self._run(_read_statement("flaws")).fetchall())
         keys = self._run("select seqno from blocks where workchain = -1 and key_block").fetchall()
         self._key_blocks = {seqno for (seqno,) in keys}
@@ -254,7 +256,9 @@ class Day:
 
     def _fetch(self, table: str, span: Span) -> pa.Table:
         bounds = {"first": span.first, "last": span.last}
-        return self._connection.sql(_SELECTS[table], params=bounds).to_arrow_table()
+        return self._connection.sql(
+            _read_statement(f"rows/{table}"), params=bounds
+        ).to_arrow_table()
 
     def _read_chunk(self, span: Span, tops: Tops) -> list[Piece | Hole]:
         messages = self._fetch(MESSAGES.name, span)
@@ -383,74 +387,3 @@ def _fit(rows: pa.Table, table: Table) -> pa.Table:
         for field in table.arrow
     ]
     return pa.table(columns, schema=table.arrow)
-
-
-_DUPLICATES = {
-    "blocks": """
-        delete from blocks
-        where rowid not in (select min(rowid) from blocks group by workchain, shard, seqno)
-    """,
-    "transactions": """
-        delete from transactions
-        where rowid not in (select min(rowid) from transactions group by hash)
-    """,
-    "messages": """
-        delete from messages
-        where rowid not in (select min(rowid) from messages group by tx_hash, direction, msg_hash)
-    """,
-    "account_states": """
-        delete from account_states
-        where rowid not in (
-            select min(rowid) from account_states group by workchain, account, mc_seqno, block_seqno
-        )
-    """,
-}
-"""Statements that leave one row of each key; a statement over whole rows takes twice the time."""
-
-_SELECTS = {
-    "blocks": "select * from blocks where mc_seqno between $first and $last",
-    "transactions": """
-        select
-            transactions.*,
-            coalesce(ends.outmsg_cnt, 0) as outmsg_cnt,
-            ends.in_msg_hash
-        from transactions
-        left join (
-            select
-                tx_hash,
-                count(*) filter (direction = 'out') as outmsg_cnt,
-                any_value(msg_hash) filter (direction = 'in') as in_msg_hash
-            from messages
-            where mc_seqno between $first and $last
-            group by tx_hash
-        ) as ends on transactions.hash = ends.tx_hash
-        where mc_seqno between $first and $last
-        order by transactions.lt, transactions.workchain, transactions.account
-    """,
-    "messages": """
-        select *
-        from messages
-        where mc_seqno between $first and $last
-        order by tx_lt, tx_workchain, tx_account, direction, msg_index
-    """,
-    "account_states": """
-        select *
-        from account_states
-        where mc_seqno between $first and $last
-        order by workchain, account, mc_seqno, block_seqno
-    """,
-    # SETLIBCODE is a special action; what it publishes was sent, mostly as data beside the code.
-    "published": """
-        select
-            transactions.mc_seqno,
-            unnest([1, 0]) as codes,
-            unnest([init_state, body]) as bag
-        from transactions
-        join messages on transactions.hash = messages.tx_hash
-        where
-            transactions.mc_seqno between $first and $last
-            and transactions.workchain = -1
-            and action_spec_actions > 0
-            and direction = 'in'
-    """,
-}

@@ -1,0 +1,3 @@
+select *
+from blocks
+where mc_seqno between $first and $last
