@@ -173,11 +173,7 @@ def _find_parameter(path: str, name: str) -> Parameter:
 
 
 def _describe_parameter(path: str, name: str, schema: Schema, *, required: bool = False) -> Schema:
-    """Return the description of a query parameter.
-
-    The example of an optional parameter is in its schema: outside of it, Swagger UI would fill it
-    in, and a request with every filter finds nothing.
-    """
+    """Return the description of a query parameter; Swagger UI fills in no optional one."""
     known = _find_parameter(path, name)
     example = known.read_example(schema)
     shown: Schema = {

@@ -23,11 +23,7 @@ _FLAGS_AT = 4
 
 
 def read_cell_trees(reader: Reader, hashes: Iterable[bytes | None]) -> dict[bytes, bytes]:
-    """Return the cell tree of each hash as a bag of cells with checksum.
-
-    A hash is left out if any cell of its tree is missing, so a tree is never incomplete. None is
-    skipped.
-    """
+    """Return complete cell trees by hash, as bags of cells with checksum; None is skipped."""
     roots = {cell_hash for cell_hash in hashes if cell_hash is not None}
     found = _CACHE.get_many(reader.snapshot, roots)
     missing = sorted(roots - found.keys())
@@ -62,11 +58,7 @@ def write_depth_first(boc: bytes) -> str:
 
 
 class _Cache:
-    """An LRU cache of complete trees by lake and hash, with the snapshot each was found in.
-
-    A hash identifies the same cell forever, but a response from an older snapshot must not show
-    more than that snapshot has.
-    """
+    """An LRU cache of complete trees, each for the snapshot it was found in and later ones."""
 
     def __init__(self, size: int) -> None:
         self._size = size

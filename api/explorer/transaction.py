@@ -353,11 +353,7 @@ def show_trace(question: Question) -> Shown:
 
 
 def find_trace(call: Call, any_hash: bytes) -> bytes:
-    """Return the id of the trace that contains a transaction or message.
-
-    Raises AnswerNotFound if there is no such trace, NotCovered if the lake has gaps that may
-    contain it.
-    """
+    """Return the id of the trace of a transaction or message; AnswerNotFound, NotCovered."""
     ids = find_trace_ids(call.reader, tx_hashes=[any_hash])
     ids = ids or find_trace_ids(call.reader, msg_hashes=[any_hash])
     if not ids:

@@ -28,11 +28,7 @@ _ACCOUNT_BYTES = 32
 
 
 def write_accounts(table: pa.Table, *, test_only: bool) -> pa.Table:
-    """Return a table with friendly addresses instead of account ids and raw addresses.
-
-    An account id needs a column with its workchain. Addresses are bounceable, as in
-    ``ton_friendly``.
-    """
+    """Return a table with bounceable addresses for raw ones, and for ids with a workchain."""
     names = table.column_names
     for at, name in enumerate(names):
         partner = name_workchain(name)

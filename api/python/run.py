@@ -210,12 +210,7 @@ def _read_value(value: Any) -> StackValue:  # noqa: ANN401 - JSON
 
 
 def _run(line: _Line, stack: list[StackValue], network: bytes) -> Ended:
-    """Run a get-method.
-
-    Raises:
-        ValueError, BocError: something in the line is invalid.
-        TvmError: the machine does not know the version.
-    """
+    """Run a get-method; ValueError, BocError: the line is invalid; TvmError: unknown version."""
     config = open_config(network)
     version = config.version if line.v is None else line.v
     if line.v is not None and line.v != config.version:

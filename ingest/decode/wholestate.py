@@ -235,11 +235,7 @@ def load_branch(store: CellStore, branch: Branch) -> Iterator[tuple[Branch, Load
 def decode_accounts(
     branch: Branch, loaded: Loaded, at: StateAt, skip: Collection[bytes], *, only_active: bool
 ) -> tuple[int, Tables]:
-    """Return the number of accounts, and their rows of ``account_states`` and ``state_cells``.
-
-    Accounts in ``skip`` get no row in ``account_states``, only cells; with ``only_active``,
-    accounts that are not active are left out.
-    """
+    """Return the number of accounts and their rows; those to ``skip`` get only cells."""
     block, key, left = msgspec.structs.astuple(at), branch.key, branch.bits_left
     found = decode_branch(loaded, key, left, block, skip, only_active=only_active)
     if found is not None:

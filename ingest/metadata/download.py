@@ -342,13 +342,7 @@ class Downloader:
         self._agent = f"tonlake/{version('tonlake')}"
 
     def fetch(self, uri: str) -> Document:
-        """Return the document at ``uri``.
-
-        Raises:
-            FetchRefused: ``uri`` or the target of a redirect is not allowed.
-            ContentInvalid: the response is not a JSON object, too large or of another type.
-            FetchFailed: there was no successful response; a retry may succeed.
-        """
+        """Return the document at ``uri``; FetchRefused, ContentInvalid; FetchFailed: retry."""
         body, url = self._load(uri, OBJECT)
         return Document(_read_object(body), url)
 

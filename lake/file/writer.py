@@ -178,11 +178,7 @@ def _choose_level(column: Column, level: int) -> int:
 
 
 def _may_mislead(column: Column) -> bool:
-    """Whether statistics of a column could make DuckDB return wrong results.
-
-    Version 2.0.0 takes every row for NULL (``is null``) if a binary column without a
-    dictionary has NULLs and a single value.
-    """
+    """Whether DuckDB 2.0.0 could take all rows for NULL: some are, others have one value."""
     return column.nullable and column.type in {"hash", "bytes"} and not _repeats(column)
 
 

@@ -92,11 +92,7 @@ def plan_prune(state: LogState, before: int | str) -> Plan:
 
 
 class PruneReport(msgspec.Struct, frozen=True):
-    """What was pruned: masterchain blocks, and files and bytes before and after, with the index.
-
-    ``before`` is the first block that stays, and ``commit`` that of the prune, if any. A dry run
-    does not write the kept rows, so it counts the files that go, and none after.
-    """
+    """Blocks pruned, files and bytes before and after; a dry run counts no file after."""
 
     before: int
     ranges: tuple[Range, ...] = ()

@@ -273,11 +273,7 @@ def prove_header(proof: bytes) -> bytes:
 
 
 def prove_shards(proof: bytes, mc_extra: bytes) -> bytes:
-    """Return the Merkle proof of the shard tops that a masterchain block names.
-
-    It is the node's proof of the header with McBlockExtra inserted, which is pruned there; of
-    McBlockExtra only ShardHashes is kept.
-    """
+    """Return the Merkle proof of the shard tops: that of the header, with ShardHashes inserted."""
     source, target = parse_boc(proof), CellTree()
     merkle = _open_proof(source).load_ref()
     new_block = _join(target, source, merkle, _cut_shards(target, parse_boc(mc_extra)))

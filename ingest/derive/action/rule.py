@@ -189,11 +189,7 @@ class Block:
 
 
 def unlink(blocks: Iterable[Block]) -> None:
-    """Unlink blocks and nodes that are no longer needed.
-
-    Their cyclic references would cost Python's garbage collector a quarter of the time of
-    classification.
-    """
+    """Unlink blocks and nodes: collecting cycles would take a quarter of classification."""
     todo = list(blocks)
     while todo:
         block = todo.pop()

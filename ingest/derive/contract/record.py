@@ -131,11 +131,7 @@ def _match_methods(present: frozenset[int]) -> tuple[str, ...]:
 
 
 def read_method_ids(tree: CellTree, code: int) -> list[int] | None:
-    """Return the ids of all methods in a code's selector, ascending.
-
-    Compilers put them into one dictionary: ``SETCP0``, ``DICTPUSHCONST 19``. None if the code
-    begins differently, as a library cell does.
-    """
+    """Return the ids of all methods in the dictionary of a code (DICTPUSHCONST 19), or None."""
     try:
         start = tree.slice(code)
         if start.load_uint(16) != _SET_CODEPAGE or start.load_uint(24) != _PUSH_DICTIONARY:

@@ -35,11 +35,7 @@ _NAME = re.compile(r"(?<!key\.)(?<!temp\.)archive\.(\d{5,})(?:\.-?\d+[:_][0-9a-f
 
 
 def list_packages(folder: Path) -> dict[int, list[Path]]:
-    """Return the archive packages under ``folder`` by number, their first masterchain block.
-
-    Temporary packages, which have blocks that never became canonical, and copies of key blocks
-    are left out. File names may have a prefix before the name that the node uses.
-    """
+    """Return the archive packages under ``folder`` that are neither temporary nor of key blocks."""
     found: dict[int, list[Path]] = {}
     for path in sorted(folder.rglob("*.pack")):
         match = _NAME.search(path.name)
