@@ -60,10 +60,10 @@ class LakeCorrupt(LakeError):
         return self.reason if self.advice == RESTORE else f"{self.reason}; {self.advice}"
 
     @classmethod
-    def unreadable(cls, file: str, error: OSError) -> LakeCorrupt:
+    def unreadable(cls, file: str, error: OSError, where: str = "") -> LakeCorrupt:
         """Return the error of an unreadable file; missing permissions are not damage."""
         text = os.strerror(error.errno) if error.errno else error
-        return cls(file, f"it cannot be read ({text})", advise(error) or RESTORE)
+        return cls(file, f"it cannot be read{where} ({text})", advise(error) or RESTORE)
 
 
 class TableLacking(LakeCorrupt):

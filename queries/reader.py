@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tonlake.lake.duck.answer import ask, naming_the_fault
 from tonlake.lake.duck.connection import choose_views, find_damage_behind, list_tables
-from tonlake.lake.duck.limit import WATCH, count_work
+from tonlake.lake.duck.limit import WATCH, count_work, ended_by_interrupt
 from tonlake.lake.duck.remote import Views
 from tonlake.lake.errors import QueryError as QueryRefused
 from tonlake.lake.index.answer import ANSWERS, find_answer
@@ -295,7 +295,7 @@ class Reader:
             else nullcontext()
         )
         try:
-            with limit:
+            with limit, ended_by_interrupt(self._connection):
                 yield
         except duckdb.InterruptException as error:
             limit_ms, advice = self._timeout_ms, advise_narrowing(bound)

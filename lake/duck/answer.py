@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tonlake.lake.duck.connection import find_damage_behind
+from tonlake.lake.duck.limit import ended_by_interrupt
 from tonlake.lake.duck.silence import check_literals
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
@@ -55,7 +56,7 @@ def ask(
         QueryError: it is not one statement that reads, DuckDB rejects it, or it compares a column
             with what it never holds; LakeCorrupt: it reads a damaged table.
     """
-    with naming_the_fault(snapshot):
+    with naming_the_fault(snapshot), ended_by_interrupt(connection):
         _check_statement(connection, query)
         check_literals(connection, query, parameters or {})
         relation = connection.sql(query, params=parameters or None)

@@ -1,18 +1,26 @@
 """Limits of queries: their time, and the rows that SQL must read, estimated from row groups."""
 
+from __future__ import annotations
+
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from math import inf
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    import duckdb
 
 AGAIN_S = 0.05
 """A query past its limit is interrupted at this interval until it ends, because DuckDB forgets an
@@ -65,6 +73,31 @@ class Watch:
 
 WATCH = Watch()
 """The watch of this process."""
+
+
+@contextmanager
+def ended_by_interrupt(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Let Ctrl-C end a statement at once: DuckDB alone waits until its threads have finished it."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield  # a server's, whose statements have a time limit
+        return
+    pressed = threading.Event()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        pressed.set()
+        connection.interrupt()
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    except Exception:
+        if pressed.is_set():  # DuckDB raises an error of its own in place of KeyboardInterrupt
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 _MIN_VALUE, _MAX_VALUE = 0, (1 << 63) - 1

@@ -36,6 +36,7 @@ from tonlake.lake.duck.connection import (
 )
 from tonlake.lake.duck.engine import DEFAULTS
 from tonlake.lake.duck.labels import render_labels
+from tonlake.lake.duck.limit import ended_by_interrupt
 from tonlake.lake.duck.own import OWN_FOLDER, list_own_tables, render_own_views
 from tonlake.lake.duck.statement import check_root, join_scripts, name_root, quote, quote_name
 from tonlake.lake.errors import LakeError
@@ -169,6 +170,7 @@ def _write_views(snapshot: Snapshot, root: str | None, settings: LakeSettings) -
             duckdb.connect(
                 str(path), config={"storage_compatibility_version": _STORAGE_VERSION}
             ) as connection,
+            ended_by_interrupt(connection),
         ):
             # Views are bound when they are created, and the root may be a path on another machine.
             connection.execute("set variable lake = $path", {"path": here})

@@ -62,7 +62,7 @@ def read_bytes(lake_dir: Path, file: DataFile) -> pa.Buffer:
     try:
         data = _read_buffer(lake_dir / file.stored, file.offset, count)
     except OSError as error:
-        raise LakeCorrupt.unreadable(file.path, error) from error
+        raise LakeCorrupt.unreadable(file.path, error, file.where) from error
     check_digest(data, file)
     return data
 
@@ -76,7 +76,7 @@ def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[p
     try:
         with pa.OSFile(str(lake_dir / file.path)) as stream:
             if hashlib.file_digest(stream, "sha256").hexdigest() != file.sha256:
-                raise LakeCorrupt(file.path, "its bytes do not match its digest")
+                raise LakeCorrupt(file.path, f"its bytes{file.where} do not match its digest")
             stream.seek(0)
             if file.bytes <= _FEW_BYTES and file.rows <= rows_at_once:
                 data = pa.BufferReader(stream.read_buffer())
@@ -88,7 +88,7 @@ def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[p
             for batch in source.iter_batches(rows_at_once, columns=fields.names, use_threads=many):
                 yield _fill_fields(batch, fields)
     except OSError as error:
-        raise LakeCorrupt.unreadable(file.path, error) from error
+        raise LakeCorrupt.unreadable(file.path, error, file.where) from error
 
 
 _KEPT_PACKS = 256
@@ -119,7 +119,7 @@ class PackedRows:
         try:
             data = self._load(file.pack).slice(file.offset, file.bytes)
         except OSError as error:
-            raise LakeCorrupt.unreadable(file.path, error) from error
+            raise LakeCorrupt.unreadable(file.path, error, file.where) from error
         except IndexError as error:
             raise LakeCorrupt(file.path, f"{file.pack} ends before it") from error
         check_digest(data, file)
@@ -159,7 +159,7 @@ def _read_buffer(path: Path, offset: int = 0, count: int | None = None) -> pa.Bu
 def check_digest(data: pa.Buffer, file: DataFile) -> None:
     """Raise LakeCorrupt if these are not the bytes of a file."""
     if hashlib.sha256(data).hexdigest() != file.sha256:
-        raise LakeCorrupt(file.path, "its bytes do not match its digest")
+        raise LakeCorrupt(file.path, f"its bytes{file.where} do not match its digest")
 
 
 @lru_cache(maxsize=256)

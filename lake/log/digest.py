@@ -123,7 +123,8 @@ def _check_file(root: str, file: DataFile) -> LakeCorrupt | None:
         facts = os.stat(stored)  # noqa: PTH116 - building a Path takes as long as reading the file
         size = min(max(0, facts.st_size - file.offset), file.bytes) if file.pack else facts.st_size
         if size != file.bytes:
-            return LakeCorrupt(file.path, f"it has {size} bytes instead of {file.bytes}")
+            text = f"it has {size} bytes instead of {file.bytes}{file.where}"
+            return LakeCorrupt(file.path, text)
         with open(stored, "rb", buffering=0) as stream:  # noqa: PTH123 - as above
             stream.seek(file.offset)
             if file.pack or file.bytes <= _FEW_BYTES:  # at once, without a buffer of 256 KiB
@@ -131,10 +132,10 @@ def _check_file(root: str, file: DataFile) -> LakeCorrupt | None:
             else:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        return LakeCorrupt.unreadable(file.path, error)
+        return LakeCorrupt.unreadable(file.path, error, file.where)
     if digest != file.sha256:
         _sound.facts.pop(path, None)
-        return LakeCorrupt(file.path, "its bytes do not match its digest")
+        return LakeCorrupt(file.path, f"its bytes{file.where} do not match its digest")
     looked = facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
     _sound.facts[path] = looked, file.sha256
     return None
@@ -194,7 +195,7 @@ class Recheck:
         except FileNotFoundError:
             return
         except OSError as error:
-            damage = [LakeCorrupt.unreadable(file.path, error)]
+            damage = [LakeCorrupt.unreadable(file.path, error, file.where)]
         else:
             damage = find_damage(snapshot.lake_dir, [file])
         self.checked_files += 1

@@ -166,6 +166,11 @@ class DataFile(
         """The path of the file that has the bytes, relative to the lake."""
         return self.pack or self.path
 
+    @property
+    def where(self) -> str:
+        """Where the bytes are if not in a file of their own, to be appended to a word."""
+        return f" in {self.pack} from byte {self.offset}" if self.pack else ""
+
 
 class Baseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The full state that a lake begins with, unless it begins at the zero state.

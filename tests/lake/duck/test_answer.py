@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+import os
+import signal
+import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -200,6 +203,16 @@ def test_faults_while_rows_are_read(snapshot: Snapshot) -> None:
     query = "select error(concat('row ', seqno)) from blocks"
     with pytest.raises(QueryError, match="row "), naming_the_fault(snapshot):
         answer(snapshot, query).read_all()
+
+
+def test_ctrl_c_ends_a_statement_and_not_the_connection(snapshot: Snapshot) -> None:
+    """DuckDB's threads would go on to its end, and the error would be a RuntimeError."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job's may be ignored
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        answer(snapshot, "select count(*) from range(100000000000) t(a) where a % 7 = 3")
+    assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
+    assert answer(snapshot, "select 1 as one").read_all().num_rows == 1
 
 
 def test_columns_of_one_name() -> None:
