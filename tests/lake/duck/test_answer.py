@@ -207,6 +207,7 @@ def test_faults_while_rows_are_read(snapshot: Snapshot) -> None:
 
 def test_ctrl_c_ends_a_statement_and_not_the_connection(snapshot: Snapshot) -> None:
     """DuckDB's threads would go on to its end, and the error would be a RuntimeError."""
+    open_views(snapshot)  # not to be interrupted
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job's may be ignored
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
