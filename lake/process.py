@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple, NoReturn
 
@@ -53,6 +54,13 @@ def run_child(work: Callable[[], int]) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def write_line(name: str, text: str) -> None:
+    """Write a line to standard error; a full disk must not end the process."""
+    with suppress(OSError):
+        sys.stderr.write(f"{name}: {text}\n")
+        sys.stderr.flush()
 
 
 def _end_orderly(_number: int, _frame: object) -> None:

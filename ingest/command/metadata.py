@@ -25,8 +25,8 @@ not even after a redirect. With [metadata] enabled, tonlake serve keeps fetching
 
 def name_fetcher(lake: Path, settings: IngestSections) -> list[str]:
     """Return the command line of a process that fetches on behalf of a server."""
-    options = ["--lake", str(lake), "--settings", encode_sections(settings)]
-    return [sys.executable, "-P", "-m", "tonlake.ingest.metadata.fetching", *options]
+    module = "tonlake.ingest.metadata.fetching"
+    return [sys.executable, "-P", "-m", module, str(lake), encode_sections(settings)]
 
 
 @click.command("fetch-metadata", epilog=EXAMPLES)

@@ -4,14 +4,13 @@ Rows are stored with the first blocks whose contracts name the URL: they are mer
 undone together with these. No lock is held during requests.
 """
 
-import argparse
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple, NoReturn, Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 import pyarrow as pa
@@ -29,7 +28,7 @@ from tonlake.lake.log.disk import LOCK_FILE, hold_lock
 from tonlake.lake.log.place import Derivation, NewFile, Place, list_places, read_place
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import DataFile, read_state
-from tonlake.lake.process import run_child
+from tonlake.lake.process import run_child, write_line
 from tonlake.lake.schema import OFFCHAIN_METADATA
 from tonlake.lake.settings import LakeSettings
 
@@ -243,27 +242,17 @@ def keep_fetching(
         wait(POLL_S)
 
 
-def _report(text: str) -> None:
-    sys.stderr.write(f"fetch: {text}\n")
-    sys.stderr.flush()
-
-
-def main() -> NoReturn:
-    """Run the process."""
-    parser = argparse.ArgumentParser(description="Fetch token content for a server.")
-    parser.add_argument("--lake", type=Path, required=True)
-    parser.add_argument("--settings", type=decode_sections, required=True)
-    options = parser.parse_args()
-    run_child(lambda: _fetch(options.lake, options.settings))
-
-
-def _fetch(lake: Path, settings: IngestSections) -> int:
+def _fetch(lake_dir: str, sections: str) -> int:
     try:
-        keep_fetching(lake, settings, on_report=lambda report: _report(describe_report(report)))
+        keep_fetching(
+            Path(lake_dir),
+            decode_sections(sections),
+            on_report=lambda found: write_line("fetch", describe_report(found)),
+        )
     except LakeError as error:
-        _report(str(error))
+        write_line("fetch", str(error))
     return EXIT_REFUSED
 
 
 if __name__ == "__main__":
-    main()
+    run_child(lambda: _fetch(*sys.argv[1:]))

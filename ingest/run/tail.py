@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -10,7 +10,7 @@ from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections, decode_sections, encode_sections
 from tonlake.ingest.source.origin import Origin
 from tonlake.lake.errors import LakeError
-from tonlake.lake.process import run_child
+from tonlake.lake.process import run_child, write_line
 
 EXIT_REFUSED = 1
 
@@ -27,17 +27,10 @@ def follow_origin(origin: Origin, lake: Path, settings: IngestSections) -> int:
     from tonlake.ingest.run.follow import keep_following  # noqa: PLC0415 - as above
 
     try:
-        keep_following(origin, lake, settings, notify=_notify)
+        keep_following(origin, lake, settings, notify=partial(write_line, "follow"))
     except (IngestError, LakeError) as error:
-        _notify(str(error))
+        write_line("follow", str(error))
     return EXIT_REFUSED
-
-
-def _notify(text: str) -> None:
-    # A full disk must not end the follower.
-    with suppress(OSError):
-        sys.stderr.write(f"follow: {text}\n")
-        sys.stderr.flush()
 
 
 def main() -> NoReturn:

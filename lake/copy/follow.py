@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -17,7 +17,7 @@ from tonlake.lake.log.snapshot import WHOLE, Selection
 from tonlake.lake.log.state import LogReader
 from tonlake.lake.maintenance.orphan import Sweeper
 from tonlake.lake.maintenance.own import Refresher
-from tonlake.lake.process import run_child
+from tonlake.lake.process import run_child, write_line
 from tonlake.lake.settings import LakeSections
 
 POLL_S = 0.2
@@ -130,17 +130,11 @@ def name_puller(place: str, lake_dir: Path, settings: LakeSections) -> list[str]
 def _follow(place: str, lake_dir: str, sections: str) -> int:
     settings = msgspec.json.decode(sections, type=LakeSections)
     try:
-        follow_source(place, Path(lake_dir), WHOLE, settings, notify=_notify)
+        notify = partial(write_line, "pull")
+        follow_source(place, Path(lake_dir), WHOLE, settings, notify=notify)
     except (LakeError, OSError) as error:
-        _notify(str(error))
+        write_line("pull", str(error))
     return EXIT_REFUSED
-
-
-def _notify(text: str) -> None:
-    # A full disk must not end the follower.
-    with suppress(OSError):
-        sys.stderr.write(f"pull: {text}\n")
-        sys.stderr.flush()
 
 
 if __name__ == "__main__":
