@@ -26,7 +26,6 @@ from tonlake.lake.duck.connection import (
     read_sql,
 )
 from tonlake.lake.duck.own import list_own_tables
-from tonlake.lake.file.rows import PARTITION
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
 from tonlake.queries.loader import REQUIRED, Chart, Query, load_queries
@@ -183,15 +182,11 @@ class ShownView(NamedTuple):
     columns: Sequence[Any] = ()
 
 
-_DAY = ShownColumn(PARTITION, "date", "UTC day of the masterchain block")
-
-
 @cache
 def list_views() -> Mapping[str, tuple[ShownView, ...]]:
     """Return the readable views, and the tables with the views over them, each sorted by name."""
     tables = [
-        ShownView(name, name, table.doc, (*table.columns, _DAY))
-        for name, table in VIEWED_TABLES.items()
+        ShownView(name, name, table.doc, table.shown) for name, table in VIEWED_TABLES.items()
     ]
     tables += map(_describe_derived, DERIVED_VIEWS)
     people = [
@@ -207,7 +202,7 @@ def _describe_derived(name: str) -> ShownView:
     commented = _COMMENT.finditer(read_sql(name))
     columns: dict[str, object] = {each.name: each for each in base}
     columns |= {found[1]: ShownColumn(found[1], "", found[2]) for found in commented}
-    return ShownView(name, name, doc, (*columns.values(), _DAY))
+    return ShownView(name, name, doc, tuple(columns.values()))
 
 
 @cache

@@ -18,7 +18,7 @@ from tonlake.lake.command.cli import (
 )
 from tonlake.lake.command.status import describe_outdated, read_index_status
 from tonlake.lake.commit.commit import is_day
-from tonlake.lake.commit.delta import DAY, publish, remove_logs
+from tonlake.lake.commit.delta import publish, remove_logs
 from tonlake.lake.duck.connection import VIEWED_TABLES, read_bases
 from tonlake.lake.duck.own import (
     OwnState,
@@ -469,7 +469,7 @@ def render_dbt(own: OwnTables = ()) -> str:
         "    tables:",
     ]
     for view, table in VIEWED_TABLES.items():
-        lines += _render_table(view, table.doc, (*table.columns, DAY))
+        lines += _render_table(view, table.doc, table.shown)
     for shown in VIEWS.values():
         if not shown.parameters:
             lines += _render_table(shown.name, shown.doc, shown.columns)

@@ -23,9 +23,9 @@ from tonlake.lake.file.rows import PARTITION, PackedRows, load_from
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES, Table
-from tonlake.lake.schema.column import SQL_TYPES, Column
+from tonlake.lake.schema.column import SQL_TYPES, TX_TIME, Column
 from tonlake.lake.schema.contract import HISTORY_TABLES
-from tonlake.lake.schema.view import DAY, REFERENCE_TABLES, VIEWS
+from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def describe_derived(view: str) -> tuple[str, tuple[Column, ...]]:
     """Return what a view of ``DERIVED_VIEWS`` is, and the columns of the first that it names."""
     lines = (line for line in read_sql(view).splitlines() if line.startswith("--"))
     doc = " ".join(line.removeprefix("--").strip() for line in lines)
-    return doc, VIEWED_TABLES[read_bases(view)[0]].columns
+    return doc, VIEWED_TABLES[read_bases(view)[0]].shown
 
 
 def connect(
@@ -242,7 +242,7 @@ def render_views(
     made = [view for view in views if known.keys() >= list_bases(view)]
     read = {base for view in made if view not in known for base in read_bases(view)}
     stand_ins = {
-        view: (*known[view].columns, DAY) if view in known else VIEWS[view].columns
+        view: known[view].shown if view in known else VIEWS[view].columns
         for view in made
         if view in read and view not in DERIVED_VIEWS
     }
@@ -287,12 +287,12 @@ def render_rows(
     parquet = tuple(file for file in files if not file.pack)
     sources = list(_render_sources(table, parquet, show_paths, bound))
     if schema and len(parquet) < len(files):
-        limit = _limit(table, bound)
-        sources.append(f"    from {quote_name(schema)}.{_name_packed(table.name)}{limit}")
+        packed = f"{quote_name(schema)}.{_name_packed(table.name)}"
+        sources.append(f"    {select_all(table)} from {packed}{_limit(table, bound)}")
     union = " union all by name\n".join(sources)
     if all(file.schema_version == SCHEMA_VERSION for file in parquet):
         return union
-    columns = ",\n".join(f"    {quote_name(name)}" for name in (*table.names, PARTITION))
+    columns = ",\n".join(f"    {quote_name(column.name)}" for column in table.shown)
     return f"select\n{columns}\nfrom (\n{union}\n)"
 
 
@@ -303,14 +303,23 @@ def _render_sources(
     versions = dict.fromkeys(file.schema_version for file in files)
     if SCHEMA_VERSION not in versions:
         nulls = (
-            f"null::{SQL_TYPES[column.type]} as {quote_name(column.name)}"
-            for column in (*table.columns, DAY)
+            f"null::{SQL_TYPES[column.type]} as {quote_name(column.name)}" for column in table.shown
         )
         yield f"    select {', '.join(nulls)} where false"
     for version in versions:
         paths = [file.path for file in files if file.schema_version == version]
         shown = show_paths(f"{table.name}_{version}", paths)
-        yield f"    from read_parquet({shown}, {FILE_OPTIONS}){_limit(table, bound)}"
+        rows = f"read_parquet({shown}, {FILE_OPTIONS})"
+        yield f"    {select_all(table)} from {rows}{_limit(table, bound)}"
+
+
+_TX_TIME = "make_timestamp(1000000::bigint * try_cast(now as uinteger)) as tx_time"
+"""Of ``now``, which 32 bits hold. A filter on it skips row groups only directly over the files."""
+
+
+def select_all(table: Table) -> str:
+    """Return ``select`` with every column of a view over files."""
+    return f"select *, {_TX_TIME}" if TX_TIME in table.shown else "select *"
 
 
 def _render_table(name: str, columns: Iterable[Column]) -> str:

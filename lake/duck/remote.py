@@ -25,6 +25,7 @@ from tonlake.lake.duck.connection import (
     needs_catalogue,
     read_sql,
     render_macros,
+    select_all,
 )
 from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.own import OWN_FOLDER, OwnState, OwnTable, list_own_tables, render_own_views
@@ -93,8 +94,8 @@ class RemoteViews:
         self.connection.execute(render_macros(settings, needs_catalogue(statement), chosen))
         for view, files in self._tables.items():
             self.connection.register(view, files)
-        derived = (view for view in chosen if view in VIEWS_OVER_VIEWS)
-        texts = [read_sql(view) for view in derived if list_bases(view) <= self._tables.keys()]
+        known = {name.removeprefix(_FILES_OF) for name in self._tables}
+        texts = [_render_view(view) for view in chosen if list_bases(view) <= known]
         views = render_own_views(own, lambda name, _paths: quote_name(f"{_FILES_OF}{name}"))
         self.connection.execute(join_scripts([*texts, *views]))
         lock_database(self.connection)
@@ -119,12 +120,19 @@ Views = SnapshotViews | RemoteViews
 """The views of one snapshot, shared by all of its readers."""
 
 
+def _render_view(view: str) -> str:
+    if view in VIEWS_OVER_VIEWS:
+        return read_sql(view)
+    rows = f"{select_all(VIEWED_TABLES[view])} from {quote_name(f'{_FILES_OF}{view}')}"
+    return f"create view {quote_name(view)} as {rows};\n"
+
+
 def _describe_tables(
     snapshot: Snapshot, storage: Storage, own: list[tuple[OwnTable, OwnState]]
 ) -> dict[str, Dataset]:
-    """Return the files of each view over files; those of user-defined tables, by ``_FILES_OF``."""
+    """Return the files of each view over files, and of user-defined tables."""
     tables = {
-        view: describe_files(storage, table, snapshot.files[table.name])
+        f"{_FILES_OF}{view}": describe_files(storage, table, snapshot.files[table.name])
         for view, table in VIEWED_TABLES.items()
         if table.name not in snapshot.damaged
     }

@@ -33,6 +33,7 @@ from tonlake.lake.duck.connection import (
     read_macros,
     read_sql,
     render_rows,
+    select_all,
 )
 from tonlake.lake.duck.engine import DEFAULTS
 from tonlake.lake.duck.labels import render_labels
@@ -111,8 +112,6 @@ def _digest(data: bytes) -> str:
 
 _STORAGE_VERSION = "v1.0.0"
 """The oldest version, so that the DuckDB 1.5 command line can open the catalogue."""
-
-_DAY = Column(PARTITION, "date", "UTC day of the masterchain block, from the folder's name")
 
 
 def write_views(
@@ -224,8 +223,7 @@ def render_script(
     ]
     parts += [
         f"create or replace view {quote_name(view)} as\n"
-        f"{_render_table(table, snapshot)};\n"
-        + _render_comments(view, table.doc, (*table.columns, _DAY))
+        f"{_render_table(table, snapshot)};\n" + _render_comments(view, table.doc, table.shown)
         for view, table in VIEWED_TABLES.items()
     ]
     parts += [_render_derived(name) for name in DERIVED_VIEWS]
@@ -241,9 +239,9 @@ def _render_table(table: Table, snapshot: Snapshot) -> str:
     if not versions:
         return empty
     if versions == {SCHEMA_VERSION}:
-        return _read_folder(table.name, FILE_OPTIONS)
-    names = ", ".join(quote_name(name) for name in (*table.names, PARTITION))
-    rows = _read_folder(table.name, f"{FILE_OPTIONS}, union_by_name = true")
+        return _read_folder(table.name, FILE_OPTIONS, select_all(table))
+    names = ", ".join(quote_name(column.name) for column in table.shown)
+    rows = _read_folder(table.name, f"{FILE_OPTIONS}, union_by_name = true", select_all(table))
     return f"select {names}\nfrom (\n{empty}\nunion all by name\n{rows}\n)"
 
 
@@ -251,10 +249,10 @@ def _read_own(name: str, _paths: list[str]) -> str:
     return f"({_read_folder(f'{OWN_FOLDER}/{name}', 'hive_partitioning = false')})"
 
 
-def _read_folder(folder: str, options: str) -> str:
+def _read_folder(folder: str, options: str, select: str = "select *") -> str:
     files = quote(f"{folder}/{PARTITION}=*/*.parquet")
     return (
-        "select * exclude (filename)\n"
+        f"{select.replace('*', '* exclude (filename)', 1)}\n"
         f"from read_parquet(lake_path({files}), filename = true, {options})\n"
         f"semi join live_files({quote(folder)}) using (filename)"
     )
@@ -262,7 +260,7 @@ def _read_folder(folder: str, options: str) -> str:
 
 def _render_derived(name: str) -> str:
     doc, columns = describe_derived(name)
-    return f"{read_sql(name)}{_render_comments(name, doc, (*columns, _DAY))}"
+    return f"{read_sql(name)}{_render_comments(name, doc, columns)}"
 
 
 def _render_view_comments(view: View) -> str:

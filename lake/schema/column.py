@@ -70,6 +70,10 @@ class Column(msgspec.Struct, frozen=True, cache_hash=True):
         return pa.field(self.name, ARROW_TYPES[self.type], nullable=self.nullable)
 
 
+DAY = Column("day", "date", "UTC day of the masterchain block; a filter skips files")
+TX_TIME = Column("tx_time", "time", "now as UTC timestamp; a filter skips row groups")
+
+
 class Table(msgspec.Struct, frozen=True, cache_hash=True, dict=True):
     """One table: its columns in file order, its key, and the order of its rows in a file."""
 
@@ -83,6 +87,12 @@ class Table(msgspec.Struct, frozen=True, cache_hash=True, dict=True):
     def arrow(self) -> pa.Schema:
         """The Arrow schema of every file of this table."""
         return pa.schema([column.arrow for column in self.columns])
+
+    @cached_property
+    def shown(self) -> tuple[Column, ...]:
+        """The columns in SQL: those of a file, its day, and the time if the file has only now."""
+        lacks_time = "now" in self.names and "time" not in self.names
+        return (*self.columns, DAY, *[TX_TIME] * lacks_time)
 
     @cached_property
     def required(self) -> tuple[int, ...]:

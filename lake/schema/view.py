@@ -10,7 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from tonlake.lake.schema.action import EXCHANGES
-from tonlake.lake.schema.column import Column, ColumnType, one_of, optional, raw_address
+from tonlake.lake.schema.column import DAY, Column, ColumnType, one_of, optional, raw_address
 from tonlake.lake.schema.transaction import ACCOUNT_STATUSES, DESCRIPTIONS, MESSAGE_KINDS
 
 
@@ -59,7 +59,6 @@ def amount(
 LABEL = text("label", "Label of the account, from labels")
 COMMENT = text("comment", "Text comment; NULL if there is none, or an encrypted one")
 MC_SEQNO = number("mc_seqno", "Masterchain block that commits the row")
-DAY = Column("day", "date", "UTC day of the masterchain block; a filter skips files")
 INTERFACES = Column(
     "interfaces", "texts", "Interfaces of its code; NULL if none match", nullable=True
 )

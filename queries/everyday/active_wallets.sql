@@ -19,10 +19,10 @@ with accounts as (
 
 wallets as (
     select
-        ton_time(now)::date as date,
+        tx_time::date as date,
         count(distinct (destination_workchain, destination)) as active_wallets
     from messages
-    where direction = 'in' and kind = 'ext_in' and in_days(ton_time(now), $first, $last)
+    where direction = 'in' and kind = 'ext_in' and in_days(tx_time, $first, $last)
     group by date
 )
 

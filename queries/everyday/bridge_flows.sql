@@ -29,7 +29,7 @@ bridges as (
 
 bridged as (
     select
-        ton_time(now)::date as date,
+        time::date as date,
         incoming,
         if(incoming, destination_workchain, source_workchain) as workchain,
         if(incoming, destination, source) as account,
@@ -38,7 +38,7 @@ bridged as (
         amount
     from moves_of('moves', 'bridges')
     where
-        in_days(ton_time(now), $first, $last)
+        in_days(time, $first, $last)
         and (
             incoming
             or (destination_workchain, destination) not in (select workchain, account from bridges)

@@ -30,7 +30,7 @@ counted as (
         count(*) filter (where outgoing) as transfers_out,
         if(transfers_in = 0, 0, sum(value_ton) filter (where incoming)) as received_ton,
         if(transfers_out = 0, 0, sum(value_ton) filter (where outgoing)) as sent_ton,
-        max(ton_time(now)) as last_time
+        max(time) as last_time
     from moves_of('moves', 'asked')
     group by all
 )

@@ -21,7 +21,7 @@ with moves as not materialized (
 
 largest as (
     from moves
-    where value_ton is not null and in_days(ton_time(now), $first, $last)
+    where value_ton is not null and in_days(time, $first, $last)
     order by
         value_ton desc,
         tx_lt,
@@ -38,7 +38,7 @@ commented as not materialized (
 )
 
 select
-    ton_time(now) as time,
+    time,
     kind,
     sender,
     sender_label,

@@ -16,7 +16,7 @@ with delivered as (
         destination_workchain,
         destination
     from one_end('messages')
-    where opcode is not null and in_days(ton_time(now), $first, $last)
+    where opcode is not null and in_days(tx_time, $first, $last)
 ),
 
 -- Each distinct count apart: with sums beside it, it takes twice as long.
@@ -60,7 +60,7 @@ named as (
         and (kind = 'ext_in') = external_in
     where
         opcode in (select opcode from most)
-        and in_days(ton_time(now), $first, $last)
+        and in_days(tx_time, $first, $last)
         and decoded_opcode is not null
     group by opcode
 )

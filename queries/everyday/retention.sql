@@ -10,12 +10,12 @@ with days as (
     select
         destination_workchain as workchain,
         destination as account,
-        ton_time(now)::date as date
+        tx_time::date as date
     from messages
     where
         direction = 'in'
         and kind = 'ext_in'
-        and in_days(ton_time(now), $first, $last)
+        and in_days(tx_time, $first, $last)
     group by all
 ),
 

@@ -31,10 +31,10 @@ select
     count(*) filter (where outgoing) as transfers_out,
     coalesce(sum(amount) filter (where outgoing), 0) as sent,
     received - sent as net,
-    min(ton_time(now)) as first_time,
-    max(ton_time(now)) as last_time
+    min(time) as first_time,
+    max(time) as last_time
 from moves_of('moves', 'asked')
-where in_days(ton_time(now), $first, $last)
+where in_days(time, $first, $last)
 group by kind, if(kind = 'nft', null, asset), symbol
 order by
     transfers_in + transfers_out desc,

@@ -12,7 +12,7 @@ with daily as (
 ),
 delivered as (
     select
-        ton_time(now)::date as date,
+        tx_time::date as date,
         count(*) as messages,
         sum(value) as volume
     from messages
@@ -26,7 +26,7 @@ awake as (
         count(*) as active_wallets
     from (
         select distinct
-            ton_time(now)::date as date,
+            tx_time::date as date,
             destination_workchain,
             destination
         from messages
@@ -36,7 +36,7 @@ awake as (
 ),
 jettons as (
     select
-        ton_time(now)::date as date,
+        tx_time::date as date,
         count(*) as jetton_transfers
     from jetton_transfers
     where not aborted

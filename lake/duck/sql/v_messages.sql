@@ -1,16 +1,12 @@
 create or replace view v_messages as
 with ends as not materialized (
-    -- The time, which may overflow, where no column is computed yet.
-    select
-        *,
-        ton_time(now) as time
     from one_end('messages')
 ),
 moved as not materialized (
     from with_ends('ends')
 )
 select
-    time,
+    tx_time as time,
     kind,
     msg_hash,
     tx_hash,

@@ -13,7 +13,7 @@ traced as not materialized (
     from with_trace_and_comment('moved', 'transaction_traces', 'message_bodies')
 )
 select
-    ton_time(now) as time,
+    time,
     kind,
     sender,
     sender_workchain,

@@ -165,7 +165,7 @@ create or replace macro valued_jettons(relation, jettons, price_list) as table
     from (
         select
             moved.*,
-            ton_time(now) as time,
+            tx_time as time,
             symbol,
             ton_scaled(amount, decimals) as scaled
         from each_move(relation) as moved
@@ -183,7 +183,7 @@ create or replace macro valued_jettons(relation, jettons, price_list) as table
 create or replace macro moved_coins(relation) as table
     select
         'ton' as kind,
-        now,
+        tx_time as time,
         source_workchain,
         source,
         destination_workchain,
@@ -205,7 +205,7 @@ create or replace macro moved_coins(relation) as table
     union all by name
     select
         'extra_currency' as kind,
-        now,
+        tx_time as time,
         source_workchain,
         source,
         destination_workchain,
@@ -224,7 +224,7 @@ create or replace macro moved_coins(relation) as table
 create or replace macro moved_tokens(transfers, nfts, jettons, price_list, collections) as table
     select
         'jetton' as kind,
-        now,
+        time,
         source_workchain,
         source,
         destination_workchain,
@@ -247,7 +247,7 @@ create or replace macro moved_tokens(transfers, nfts, jettons, price_list, colle
     union all by name
     select
         'nft' as kind,
-        now,
+        tx_time as time,
         old_owner_workchain as source_workchain,
         old_owner as source,
         new_owner_workchain as destination_workchain,

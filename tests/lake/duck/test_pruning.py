@@ -12,6 +12,7 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
 RARE = "select {0} from {1} where {0} is not null group by {0} order by count(*), {0} limit 1"
+MIDDLE = "select quantile_disc(time, 0.5) from {}"
 FILTERS = [
     ("v_messages", "messages", "sender_id", "source", "decoded"),
     ("decoded_messages", "messages", "source", "source", "decoded"),
@@ -50,6 +51,20 @@ def test_a_filter_prunes_the_joined_table(
     assert scans
     for scan in scans:
         assert "Dynamic Filters" in scan or "mc_seqno = " in str(scan.get("Filters")), scan
+
+
+@pytest.mark.parametrize("view", ["v_messages", "v_transfers", "v_jetton_transfers"])
+def test_a_filter_on_time_reaches_the_files(lake: DuckDBPyConnection, view: str) -> None:
+    middle = lake.execute(MIDDLE.format(view)).fetchall()[0][0]
+    statement = f"explain (format json) from {view} where time = '{middle}'"
+    todo, reached = json.loads(lake.execute(statement).fetchall()[0][1]), 0
+    while todo:
+        node = todo.pop()
+        todo += node["children"]
+        if "make_timestamp" in str(node["extra_info"].get("Filters")):
+            reached += 1
+        assert "make_timestamp" not in str(node["extra_info"].get("Expression")), node
+    assert reached
 
 
 def test_undelivered_messages_are_in_the_view(lake: DuckDBPyConnection) -> None:
