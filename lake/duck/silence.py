@@ -1,7 +1,8 @@
 """Finds what would make a statement answer too little without an error.
 
-DuckDB compares any two texts, and takes a text for bytes: a friendly address where the lake has raw
-ones, a misspelt kind, or the hex digits of a hash equal no row. And a lake that begins in the
+DuckDB compares any two texts or numbers, and takes a text for bytes: a friendly address where the
+lake has raw ones, a misspelt kind, the hex digits of a hash, or an op-code without its sign equal
+no row. And a lake that begins in the
 middle of the chain does not know all accounts.
 """
 
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.lake.account import normalize_address
+from tonlake.lake.account import normalize_address, read_shard
 from tonlake.lake.duck.connection import ALL_VIEWS, VIEWED_TABLES, list_views, read_bases
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
@@ -37,6 +38,10 @@ _PARSED = "select json_serialize_sql($query::varchar)"
 _EXPLAIN = re.compile(r"\s*explain\s+(analyze\s+)?", re.IGNORECASE)
 _WILDCARD = re.compile("[%_]")
 _RAW_BEGINNING = re.compile("-?[0-9]*|-?[0-9]+:[0-9A-F]{0,64}")
+_SHARD_DIGITS = re.compile("[0-9a-fA-F]{16}")
+_LARGE = re.compile("[0-9]{10}")
+"""An integer that may be too large for a column."""
+_BITS = {"int8": 8, "int32": 32, "int64": 64}
 _WORD = re.compile(r"\w+")
 _HEX_DIGITS, _BASE64_DIGITS = 64, (43, 44)
 _OF_ALL_ACCOUNTS = ("latest_", "v_accounts", "v_balances", "v_jettons", "balances_", "jetton_hold")
@@ -46,8 +51,8 @@ _OF_ALL_ACCOUNTS = ("latest_", "v_accounts", "v_balances", "v_jettons", "balance
 def check_literals(
     connection: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, object]
 ) -> None:
-    """Raise QueryError if a column, by its own name, is compared with a text it never holds."""
-    if "'" not in query and not parameters:
+    """Raise QueryError if a column, by its own name, is compared with a value it never holds."""
+    if "'" not in query and not parameters and not _LARGE.search(query):
         return
     statement = _EXPLAIN.sub("", query, count=1) if _EXPLAIN.match(query) else query
     (parsed,) = connection.execute(_PARSED, {"query": statement}).fetchall()[0]
@@ -57,13 +62,17 @@ def check_literals(
         is_prefix = node.get("function_name") in _PREFIXED
         sides = _list_sides(node)
         columns = [column for side in sides if (column := scope.find(side)) is not None]
-        texts = [text for side in sides for text in _read_texts(side, parameters)]
+        if node.get("function_name") in _LIST_HAS and sides[0].get("column_names"):
+            columns = [column for column in columns if column.type == "texts"]
+        values = [value for side in sides for value in _read_values(side, parameters)]
         for column in columns:
-            for text in texts:
-                if is_prefix:
-                    _check_prefix(column, text)
+            for value in values:
+                if isinstance(value, int):
+                    _check_number(column, value)
+                elif is_prefix:
+                    _check_prefix(column, value)
                 else:
-                    _check(column, text)
+                    _check(column, value)
 
 
 def _list_sides(node: Node) -> list[Node]:
@@ -76,8 +85,8 @@ def _list_sides(node: Node) -> list[Node]:
         return [] if has_rows else [node["child"], *query["select_list"]]
     name = node.get("function_name")
     sides = [argument["expression"] for argument in node.get("arguments") or ()]
-    is_list = name in _LIST_HAS and sides[0].get("class") != "COLUMN_REF"
-    return sides if is_list or (name in _PREFIXED and sides[0].get("column_names")) else []
+    is_prefix = name in _PREFIXED and sides[0].get("column_names")
+    return sides if name in _LIST_HAS or is_prefix else []
 
 
 def _walk(root: object) -> Iterator[Node]:
@@ -116,6 +125,8 @@ class _Scope:
 
     def find(self, node: Node | None) -> Column | None:
         """Return the column that an expression names; None if it is not known for sure."""
+        if node and node.get("function_name") == "unnest":  # ``= any(column)``
+            node = node["arguments"][0]["expression"]
         if node is None or node.get("class") != "COLUMN_REF":
             return None
         *qualifier, name = map(str.lower, node["column_names"])
@@ -136,8 +147,8 @@ def _name_relation(node: Node) -> str:
     function = node["function"]
     name = str(function.get("function_name", "")).lower()
     if name in _ROWS_OF_A_TABLE and function["arguments"]:
-        named = _read_texts(function["arguments"][0]["expression"], {})
-        name = named[0] if named else name
+        named = _read_values(function["arguments"][0]["expression"], {})
+        name = str(named[0]) if named else name
     return name
 
 
@@ -150,22 +161,30 @@ def _list_columns(view: str) -> tuple[Column, ...]:
     return tuple(column for base in read_bases(view) for column in _list_columns(base))
 
 
-def _read_texts(node: Node, parameters: Mapping[str, object]) -> list[str]:
-    """Return the texts of a constant, a placeholder, or a list of them."""
+def _read_values(node: Node, parameters: Mapping[str, object]) -> list[str | int]:
+    """Return the texts and integers of a constant, a placeholder, or a list of them."""
     if node.get("class") == "PARAMETER":
         value = parameters.get(node["identifier"])
         values = value if isinstance(value, list | tuple) else [value]
-        return [each for each in values if isinstance(each, str)]
+        return [each for each in values if isinstance(each, str | int)]
     if node.get("class") == "CONSTANT":
-        literal = node["literal"]
-        return [literal["text"]] if literal.get("kind") == "STRING" else []
+        kind, text = node["literal"].get("kind"), node["literal"].get("text")
+        return [text] if kind == "STRING" else [int(text)] if kind == "INTEGER" else []
     if node.get("class") == "CAST":
         name = str(node.get("type_expr", {}).get("type_name")).lower()
-        return _read_texts(node["child"], parameters) if name in _TEXT_TYPES else []
+        return _read_values(node["child"], parameters) if name in _TEXT_TYPES else []
     if node.get("function_name") in _LISTS:
         parts = [argument["expression"] for argument in node["arguments"]]
-        return [text for part in parts for text in _read_texts(part, parameters)]
+        return [value for part in parts for value in _read_values(part, parameters)]
     return []
+
+
+def _check_number(column: Column, number: int) -> None:
+    """Refuse a number that its type cannot hold, such as an op-code or a shard without a sign."""
+    bits = _BITS.get(column.type)
+    if bits is not None and number >= 1 << bits - 1:
+        cure = f": write {number - (1 << bits)}" if number < 1 << bits else ""
+        raise QueryError(f"{column.name} holds signed numbers of {bits} bits, never {number}{cure}")
 
 
 def _check_prefix(column: Column, pattern: str) -> None:
@@ -190,6 +209,8 @@ def _check(column: Column, text: str) -> None:
             )
         if raw != text:
             raise QueryError(f"{name} holds raw addresses: write {raw!r} in place of {text!r}")
+    if name == "shard" and _SHARD_DIGITS.fullmatch(text):
+        raise QueryError(f"shard holds signed numbers: write {read_shard(text)} for {text!r}")
     if column.type in ("hash", "bytes") and text and "\\x" not in text:
         macro = "unhex"
         if _write_raw(text) is not None:

@@ -35,7 +35,7 @@ _ACTION_COLUMNS = (
         Column("trace_external_hash_norm", "hash", "Its normal form (TEP-467), if it is ext_in"),
     ),
     Column("tx_hashes", "hashes", "Transactions, the sender of the first message included; sorted"),
-    Column("accounts", "texts", "Participating accounts; sorted"),
+    Column("accounts", "texts", "Participating accounts; sorted", is_address=True),
     *optional(
         raw_address("source", "Initiator of the action"),
         raw_address("source_secondary", "Secondary source, such as its jetton wallet"),
