@@ -136,7 +136,8 @@ def test_states_are_those_of_the_whole_lake(
     tmp_path: Path,
 ) -> None:
     with asked(lake, server, folder=tmp_path) as found:
-        compare(client, found, untouched, PATHS)
+        compare(client, found, untouched[:24], PATHS)
+        compare(client, found, untouched)
         assert server.asked.count("getAccountState") == len(untouched), "each once"
         states = found.get("/api/v3/accountStates", params={"address": untouched[:10]}).json()
         assert len(states["accounts"]) == 10
@@ -283,11 +284,12 @@ def test_a_block_of_the_lake_counts_more(
     lake = tmp_path / "lake"
     with closing(open_node(demo_node)) as source:
         ingest(source, lake, Span(200, 210), PATIENT)
-        addresses = [fact["address"] for fact in facts.accounts if fact["status"] != "nonexist"]
+        some = facts.accounts[::2]
+        addresses = [fact["address"] for fact in some if fact["status"] != "nonexist"]
         with asked(lake, server, folder=tmp_path) as found:
             for address in addresses:
                 found.get("/api/v2/getAddressBalance", params={"address": address})
-        assert count_kept(lake) > 20
+        assert count_kept(lake) > 10
         ingest(source, lake, Span(211, LAST), PATIENT)
         ingest(source, lake, Span(190, 199), PATIENT)
     with asked(lake, server, folder=tmp_path) as found:
@@ -302,5 +304,5 @@ def test_a_block_of_the_lake_counts_more(
             ).status_code
             for address in addresses
         ]
-        assert unknown.count(500) > 20, "what was fetched as of 210 may be newer than 195"
+        assert unknown.count(500) > 10, "what was fetched as of 210 may be newer than 195"
     assert not verify_lake(lake).damage

@@ -88,8 +88,6 @@ def test_a_lake_is_the_same(lake: Path, demo_lake: Path, elsewhere: dict[str, st
     assert list_files(lake) == list_files(demo_lake)  # a name has the digest of the bytes
     assert not [*lake.rglob(".tonlake-*")]
     run(elsewhere, "verify", "--lake", lake)
-    counted = run(elsewhere, "sql", "select count(*) from blocks", "--lake", lake, "--format=csv")
-    assert int(counted.split()[1]) > 200
     whales = run(elsewhere, "query", "whales", "--lake", lake, "--format", "csv")
     assert whales.startswith("address,label,balance")
     run(elsewhere, "export", "--lake", lake, "--to", lake.parent / "copy")
