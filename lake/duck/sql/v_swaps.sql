@@ -1,5 +1,12 @@
 create or replace view v_swaps as
-with orders as not materialized (
+-- Named once, and so bound once.
+with jettons as not materialized (
+    from v_jettons
+),
+hourly as not materialized (
+    from dex_prices
+),
+orders as not materialized (
     -- What a pool received: swap of STON.fi (25938561, 6664de2a), DeDust (61ee542d), TONCO (a7fb58f8)
     -- and Swap.Coffee (c0ffee20).
     select
@@ -64,13 +71,33 @@ named as (
         on swaps.trace_id = begun.trace_id
         and swaps.action_id = begun.action_id
         and swaps.mc_seqno = begun.mc_seqno
-    left join v_jettons as jettons_in on asset_in = jettons_in.address
-    left join v_jettons as jettons_out on asset_out = jettons_out.address
+    left join jettons as jettons_in on asset_in = jettons_in.address
+    left join jettons as jettons_out on asset_out = jettons_out.address
     left join labels as labels_in on asset_in = labels_in.address
     left join labels as labels_out on asset_out = labels_out.address
+),
+scaled as not materialized (
+    select
+        *,
+        ton_scaled(amount_in, decimals_in) as scaled_in,
+        ton_scaled(amount_out, decimals_out) as scaled_out
+    from named
+),
+valued as not materialized (
+    select
+        scaled.*,
+        case
+            when ton_in then scaled_in
+            when ton_out then scaled_out
+            when scaled.time < prices.time + interval 1 day
+                then try_cast(scaled_in::double * prices.close as decimal(38, 9))
+        end as value_ton
+    from scaled
+    asof left join hourly as prices
+        on scaled.asset_in = prices.address and scaled.time >= prices.time
 )
 select
-    named.time,
+    valued.time,
     dex,
     success,
     pool,
@@ -85,25 +112,17 @@ select
     ton_raw_workchain(asset_in) as asset_in_workchain,
     ton_raw_account(asset_in) as asset_in_id,
     symbol_in,
-    ton_scaled(amount_in, decimals_in) as amount_in,
+    scaled_in as amount_in,
     amount_in as amount_in_units,
     asset_out,
     ton_raw_workchain(asset_out) as asset_out_workchain,
     ton_raw_account(asset_out) as asset_out_id,
     symbol_out,
-    ton_scaled(amount_out, decimals_out) as amount_out,
+    scaled_out as amount_out,
     amount_out as amount_out_units,
+    value_ton,
     case
-        when ton_in then ton_scaled(amount_in, 9)
-        when ton_out then ton_scaled(amount_out, 9)
-        when named.time < prices.time + interval 1 day
-            then
-                try_cast(
-                    ton_scaled(amount_in, decimals_in)::double * prices.close as decimal(38, 9)
-                )
-    end as value_ton,
-    case
-        when named.time < dollars.time + interval 1 day
+        when valued.time < dollars.time + interval 1 day
             then try_cast(value_ton::double * dollars.usd as decimal(38, 9))
     end as value_usd,
     hops,
@@ -117,9 +136,7 @@ select
     end_lt as lt,
     mc_seqno,
     day
-from named
-asof left join dex_prices as prices
-    on named.asset_in = prices.address and named.time >= prices.time
-asof left join ton_prices as dollars on named.time >= dollars.time
+from valued
+asof left join coin_prices('hourly') as dollars on valued.time >= dollars.time
 left join labels as senders on sender = senders.address
 left join labels as pools on pool = pools.address;
