@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from binascii import b2a_base64
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
@@ -147,7 +148,7 @@ class Work:
         """Return the text of a cell that was read, or raise the error met then."""
         if isinstance(text, str):
             return self.repeat(text)
-        raise text
+        raise copy(text)  # a traceback would keep all rows of the commit until the collector runs
 
     def visit(self) -> None:
         """Count one more cell; raise BodyLimit above the limit."""

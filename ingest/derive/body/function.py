@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -39,7 +40,7 @@ def read(tree, cell, value, left, ref, work):
 %s
   return %s, left, ref
  except (IndexError, ValueError) as error:
-  raise explain(error, cell, left, len(links) - ref) from error
+  raise explain(error, cell, left, len(links) - ref)
 """
 _CELL_BODY = f"""
 def read(tree, cell, work%s):
@@ -71,7 +72,8 @@ def read(tree, cell, work%s):
    refuse_rest(cell)
   text = %s
  except errors as error:
-  work.known[key] = error = explain(error, cell, left, len(links) - ref)
+  error = explain(error, cell, left, len(links) - ref)
+  work.known[key] = copy(error)
   raise error
  finally:
   work.place = place
@@ -104,6 +106,7 @@ def refuse_rest(cell: int) -> None:
 
 
 _NAMES: dict[str, Any] = {
+    "copy": copy,
     "errors": (BocError, BodyError, IndexError, ValueError),
     "explain": explain,
     "from_bytes": int.from_bytes,

@@ -1,5 +1,6 @@
 """Decoded bodies: against recorded responses, and for garbage."""
 
+import gc
 from base64 import b64decode
 from collections import Counter
 from pathlib import Path
@@ -226,6 +227,17 @@ def store_wallet_5(inner: CellBuilder) -> CellBuilder:
     """Store a signed request of wallet v5 up to its actions."""
     inner.store_uint(0x7369676E, 32).store_uint(2147483409, 32)
     return inner.store_uint(1760463980, 32).store_uint(208, 32)
+
+
+def test_a_body_that_no_layout_fits_is_freed_at_once() -> None:
+    tree = CellBuilder().tree
+    message = CellBuilder(tree).store_uint(1, 3).end()
+    signed = CellBuilder(tree).store_uint(1 << 511, 512).store_uint(0, 96).store_uint(3, 8)
+    cell = signed.store_ref(message).end()
+    assert show(tree, cell) == (None, None)
+    gc.collect()
+    assert show(tree, cell) == (None, None)
+    assert gc.collect() == 0
 
 
 def test_a_request_to_wallet_5_shows_its_actions_and_extensions() -> None:
