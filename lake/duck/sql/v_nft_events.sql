@@ -13,6 +13,7 @@ with contracts as (
     where nft is not null
     group by workchain, account, nft_workchain, nft
 ),
+-- The time is computed below the joins, where a filter on it leaves few rows.
 classified as not materialized (
     select
         case
@@ -37,12 +38,19 @@ classified as not materialized (
         sale,
         trace_id,
         action_id,
-        end_utime as utime,
+        ton_time(end_utime) as time,
         end_lt as lt,
         mc_seqno,
         day
     from nft_sales_events
     where success
+),
+minting as not materialized (
+    select
+        *,
+        ton_time(end_utime) as time
+    from actions
+    where type = 'nft_mint' and success
 ),
 minted as not materialized (
     select
@@ -54,16 +62,15 @@ minted as not materialized (
         ton_address(items.owner_workchain, items.owner) as buyer,
         trace_id,
         action_id,
-        end_utime as utime,
+        minting.time,
         end_lt as lt,
         minting.mc_seqno,
         minting.day
-    from actions as minting
+    from minting
     asof left join nft_items as items
         on ton_raw_account(asset_secondary) = items.account
         and ton_raw_workchain(asset_secondary) = items.workchain
         and minting.mc_seqno >= items.mc_seqno
-    where type = 'nft_mint' and success
 ),
 -- Transfers to and from a contract of a sale. The classifier takes those of buyers who send an
 -- op-code for mere transfers.
@@ -96,7 +103,7 @@ moved as not materialized (
         ton_address(buyer_workchain, buyer_id) as buyer,
         ton_address(sale_workchain, sale_id) as sale,
         trace_id,
-        now as utime,
+        tx_time as time,
         transfers.lt,
         transfers.mc_seqno,
         transfers.day
@@ -163,7 +170,7 @@ events as not materialized (
         and item_workchain = nft_workchain
 )
 select
-    ton_time(events.utime) as time,
+    events.time,
     event,
     action_type,
     item,

@@ -52,6 +52,13 @@ begun as (
     where type = 'jetton_swap' and list_contains(tx_hashes, orders.tx_hash)
     group by swapping.trace_id, action_id, swapping.mc_seqno
 ),
+-- The time is computed below the joins, where a filter on it leaves few rows.
+swapped as not materialized (
+    select
+        *,
+        ton_time(end_utime) as time
+    from dex_swaps
+),
 named as (
     select
         swaps.* exclude (pool),
@@ -59,14 +66,13 @@ named as (
         first_order.tx_hash,
         first_order.query_id,
         first_order.referral,
-        ton_time(end_utime) as time,
         asset_in is null or labels_in.category is not distinct from 'wrapped_ton' as ton_in,
         asset_out is null or labels_out.category is not distinct from 'wrapped_ton' as ton_out,
         coalesce(jettons_in.symbol, case when ton_in then 'TON' end) as symbol_in,
         coalesce(jettons_out.symbol, case when ton_out then 'TON' end) as symbol_out,
         case when ton_in then 9 else jettons_in.decimals end as decimals_in,
         case when ton_out then 9 else jettons_out.decimals end as decimals_out
-    from dex_swaps as swaps
+    from swapped as swaps
     left join begun
         on swaps.trace_id = begun.trace_id
         and swaps.action_id = begun.action_id
