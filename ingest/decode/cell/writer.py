@@ -42,10 +42,7 @@ class CellOrder(NamedTuple):
 
 def canonical_order(tree: CellTree, roots: Sequence[int]) -> CellOrder:
     """Return the cells under ``roots`` in the node's order, without duplicates."""
-    order = _order_light_tree(tree, roots[0]) if len(roots) == 1 else []
-    hash_of = tree.hash
-    if not order:
-        order = _Placing(tree.links).place(roots)
+    order, hash_of = _Placing(tree.links).place(roots), tree.hash
     is_known = all(tree.is_distinct(root) for root in roots)
     if is_known or len({hash_of(cell) for cell in order}) == len(order):
         return CellOrder(order, {})
@@ -54,25 +51,6 @@ def canonical_order(tree: CellTree, roots: Sequence[int]) -> CellOrder:
     links = {cell: tuple([twins[child] for child in tree.links[cell]]) for cell in order}
     order = _Placing(links).place([twins[root] for root in roots])
     return CellOrder(order, twins)
-
-
-def _order_light_tree(tree: CellTree, root: int) -> list[int]:
-    """Return the order of a light tree without shared cells; empty for any other tree.
-
-    Without special cells the children of the root come first, then the descendants of the first
-    child in the same manner, then those of the second, and so on.
-    """
-    links = tree.links
-    order = [root]
-    todo = [root]
-    while todo:
-        children = links[todo.pop()]
-        if children:
-            order += children
-            todo += children[::-1]
-            if len(order) > _LIGHT:
-                return []
-    return order if len(set(order)) == len(order) else []
 
 
 class _Placing:
