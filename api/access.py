@@ -250,9 +250,7 @@ def _open(keys: Path | None) -> Path:
     except LakeError as error:
         raise click.UsageError(str(error)) from error
     if not path:
-        raise click.UsageError(
-            "name the file of keys with --keys, or in the setting [access] keys_file"
-        )
+        raise click.UsageError("name the file of keys with --keys, or set [access] keys_file")
     return Path(path)
 
 

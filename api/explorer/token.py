@@ -230,9 +230,7 @@ def show_nft(question: Question) -> Shown:
         title = f"Collection {question.names.label(found.address)}"
         return Shown("collection.html", title, values)
     check_no_contract_missing(question.call.reader)
-    raise AnswerNotFound(
-        f"{question.names.friendly(str(address))} is not an NFT item or collection"
-    )
+    raise AnswerNotFound(f"{question.names.friendly(str(address))} is no NFT item or collection")
 
 
 def _list_moves(question: Question, address: Address) -> list[Any]:

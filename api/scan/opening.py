@@ -136,9 +136,7 @@ def open_scan(
     height = scanner.cursor.height
     # A cursor may be past the last block because blocks were undone: the first batch reports it.
     if last is not None and height > last and find_undone(scanner.cursor, snapshot) is None:
-        raise RequestInvalid(
-            f"the scan begins at masterchain block {height + 1}, after its last one, {last}"
-        )
+        raise RequestInvalid(f"the scan begins at block {height + 1}, after its last one, {last}")
     return scanner
 
 

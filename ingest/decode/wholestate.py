@@ -255,9 +255,7 @@ def _decode_slowly(
     count, roots = _add_accounts(tree, entries, at, rows, skip, only_active=only_active)
     pruned = StateCells(rows[STATE_CELLS.name]).keep(tree, roots, at.mc_seqno)
     if pruned:
-        raise DecodeError(
-            f"accounts: cell {min(pruned).hex()} is pruned, so the state is incomplete"
-        )
+        raise DecodeError(f"accounts: the state is incomplete: cell {min(pruned).hex()} is pruned")
     return count, _take(rows, ACCOUNT_STATES.name, STATE_CELLS.name)
 
 

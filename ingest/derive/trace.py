@@ -330,9 +330,7 @@ class TraceFiles:
         transactions without traces.
         """
         if TRANSACTIONS.name in state.by_table and not state.by_table.keys() & TRACE_TABLES:
-            raise TracesMissing(
-                "the lake has transactions without traces: run `tonlake rebuild traces` first"
-            )
+            raise TracesMissing("transactions have no traces: run `tonlake rebuild traces` first")
         opened = list_open_files(state, *TRACE_TABLES)
         transactions = rows.get(TRANSACTIONS.name, TRANSACTIONS.empty).select(TRANSACTION_COLUMNS)
         messages = rows.get(MESSAGES.name, MESSAGES.empty).select(MESSAGE_COLUMNS)

@@ -177,9 +177,7 @@ def ingest_state(
         state = read_state(lake_dir)
     found = state.baseline
     if isinstance(found, msgspec.UnsetType):
-        raise SourceError(
-            f"{lake_dir}: another process has changed the lake: run the command again"
-        )
+        raise SourceError(f"{lake_dir}: another process changed the lake: run the command again")
     if at not in {None, found.state_mc_seqno}:
         raise SourceError(
             f"{lake_dir}: the lake already has a baseline, from the state after masterchain block"
@@ -208,9 +206,7 @@ def choose_states(
     first, last = state.ranges[0]
     if not lacks_baseline(state):
         was_pruned = f" (blocks up to {first - 1} were pruned)" if first > 1 else ""
-        raise SourceError(
-            f"{lake_dir}: the lake begins with block 1{was_pruned}, so it needs no baseline"
-        )
+        raise SourceError(f"{lake_dir} begins with block 1{was_pruned}, so it needs no baseline")
     check_origin(source, lake_dir, state, Span(first, last))
     if at is not None and not first - 1 <= at <= last:
         raise SourceError(

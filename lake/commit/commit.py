@@ -110,9 +110,7 @@ def _take_schema(rows: pa.Table, table: Table) -> pa.Table:
         )
     for values, field in zip(rows.columns, table.arrow, strict=True):
         if values.type != field.type:
-            raise RowsRejected(
-                f"{table.name}.{field.name} is {values.type}, but the schema has {field.type}"
-            )
+            raise RowsRejected(f"{table.name}.{field.name} is {values.type}, not {field.type}")
     return pa.table(rows.columns, schema=table.arrow)
 
 

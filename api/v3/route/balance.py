@@ -128,9 +128,7 @@ def _find_members(call: Call, trace_id: bytes) -> list[Row]:
     (trace,) = traces
     most = TRACE_TRANSACTIONS
     if trace["transactions"] > most:
-        raise RequestInvalid(
-            f"this trace has {trace['transactions']} transactions, more than {most}"
-        )
+        raise RequestInvalid(f"this trace has {trace['transactions']} transactions, over {most}")
     return call.reader.rows(
         "v3/trace_transactions",
         trace_ids=[trace_id],

@@ -357,9 +357,7 @@ def _skip_address(cell: CellSlice) -> None:
 
 def _check_end(cell: CellSlice) -> None:
     if cell.bits_left or cell.refs_left:
-        raise DecodeError(
-            f"account: {cell.bits_left} bits and {cell.refs_left} references are left over"
-        )
+        raise DecodeError(f"account: {cell.bits_left} bits and {cell.refs_left} references left")
 
 
 def make_row(tree: CellTree, at: StateAt, touched: Touched, state: AccountState) -> AccountRow:

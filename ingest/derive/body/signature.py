@@ -204,9 +204,7 @@ class _Checker:
             self._linked.append(name)
             return 1
         if inside:
-            raise SignatureInvalid(
-                f"type {_show(name)} contains itself without a reference (^) in between"
-            )
+            raise SignatureInvalid(f"type {_show(name)} contains itself without a reference (^)")
         if name not in self._sizes:
             self._sizes[name] = self._count_type(name)
         return self._sizes[name]
