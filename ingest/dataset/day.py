@@ -217,8 +217,8 @@ class Day:
         rows = self._dataset.read("blocks", [self._day], self._times)
         self._connection.register("incoming", rows)
         found = self._run(
-            "select distinct seqno, from_base64(root_hash) from incoming "
-            "where workchain = -1 and gen_utime between $start and $end",
+            "select distinct seqno, hash_of(root_hash) from incoming "
+            "where workchain = -1 and seqno > 0 and gen_utime between $start and $end",
             {"start": self._times[0], "end": self._times[1]},
         ).fetchall()
         return dict(found)
@@ -252,7 +252,8 @@ class Day:
                 f"{self._day}: [lake] duckdb_memory_mib is too little for this day ({error})"
             ) from error
         except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
-            raise SourceError(f"{self._dataset.name}, {self._day}: {error}") from error
+            named = SourceError(f"{self._dataset.name}, {self._day}: {error}")
+            raise self._dataset.failure or named from error
 
     def _fetch(self, table: str, span: Span) -> pa.Table:
         bounds = {"first": span.first, "last": span.last}

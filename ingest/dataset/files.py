@@ -130,6 +130,8 @@ class DataSet:
 
     def __init__(self, place: Path | str) -> None:
         self.name = str(place).rstrip("/")
+        self.failure: SourceError | None = None
+        """Why the rows that were read last ended early."""
         amazon = _AMAZON.fullmatch(self.name)
         if amazon is not None:
             place = "s3://" + "/".join(filter(None, amazon.groups()))
@@ -152,8 +154,16 @@ class DataSet:
     def read(self, table: str, days: Iterable[date], times: Range) -> pa.RecordBatchReader:
         """Return the columns that are read of a table's rows, days after days."""
         paths = [path for day in days for path in self._files[table].get(day, ())]
-        batches = self._read_files(table, paths, times)
+        batches = self._note_failure(self._read_files(table, paths, times))
         return pa.RecordBatchReader.from_batches(_choose_schema(table), batches)
+
+    def _note_failure(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Keep the error of a file: of an error in a stream, Arrow passes on a traceback."""
+        try:
+            yield from batches
+        except SourceError as error:
+            self.failure = error
+            raise
 
     def _list_table(self, table: str) -> dict[date, list[str]]:
         found: dict[date, list[str]] = {}

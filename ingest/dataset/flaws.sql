@@ -25,6 +25,34 @@ from (
     where found <> tx_count
     union all
     select
+        mc_seqno,
+        format('a transaction at lt {} lacks its account or a hash', lt)
+    from transactions
+    where
+        workchain is null
+        or account is null
+        or hash is null
+        or prev_trans_hash is null
+        or account_state_hash_before is null
+        or account_state_hash_after is null
+    union all
+    select
+        mc_seqno,
+        format('a message of transaction {} lacks an address or a hash', lower(hex(tx_hash)))
+    from messages
+    where
+        msg_hash is null
+        or body_hash is null
+        or (kind <> 'ext_in' and (source_workchain is null or source is null))
+        or (kind <> 'ext_out' and (destination_workchain is null or destination is null))
+    union all
+    select
+        mc_seqno,
+        format('block ({},{},{}) lacks a hash', workchain, shard, seqno)
+    from blocks
+    where root_hash is null or file_hash is null or rand_seed is null or created_by is null
+    union all
+    select
         transactions.mc_seqno,
         format('transaction {} is of a block that is not there', lower(hex(transactions.hash)))
     from transactions
@@ -64,5 +92,6 @@ from (
     from account_states
     where account_status is null
 )
+where reason is not null  -- of a row without a hash, another reason tells that
 group by mc_seqno
 order by mc_seqno
