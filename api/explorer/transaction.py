@@ -353,7 +353,7 @@ def show_trace(question: Question) -> Shown:
 
 
 def find_trace(call: Call, any_hash: bytes) -> bytes:
-    """Return the id of the trace of a transaction or message; AnswerNotFound, NotCovered."""
+    """Return the id of the trace of a hash, or raise AnswerNotFound or NotCovered."""
     ids = find_trace_ids(call.reader, tx_hashes=[any_hash])
     ids = ids or find_trace_ids(call.reader, msg_hashes=[any_hash])
     if not ids:

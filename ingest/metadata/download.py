@@ -342,7 +342,7 @@ class Downloader:
         self._agent = f"tonlake/{version('tonlake')}"
 
     def fetch(self, uri: str) -> Document:
-        """Return the document at ``uri``; FetchRefused, ContentInvalid; FetchFailed: retry."""
+        """Return the document at ``uri``; FetchFailed: to be tried again."""
         body, url = self._load(uri, OBJECT)
         return Document(_read_object(body), url)
 

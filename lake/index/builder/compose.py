@@ -460,7 +460,7 @@ _NEW = (
 )
 """Columns of transactions, messages and states whose values are mostly new in each row."""
 
-_OFTEN = (*((0, "account"), (1, "source"), (1, "destination"), (2, "code_hash"), (3, "action_id")),)
+_OFTEN = ((0, "account"), (1, "source"), (1, "destination"), (2, "code_hash"), (3, "action_id"))
 """Columns whose values occur often: small numbers take fewer bytes."""
 
 _ROW_SHIFT = 32
