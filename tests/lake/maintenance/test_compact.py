@@ -304,6 +304,6 @@ def test_command_reports_what_it_did(many: Path, monkeypatch: pytest.MonkeyPatch
     assert "nothing to merge" in again.output
     result = CliRunner().invoke(main, ["compact", "--lake", str(many), "--json"])
     assert msgspec.json.decode(result.output)["commits"] == 0
-    missing = CliRunner().invoke(main, ["compact", "--lake", str(many / "blocks")])
+    missing = CliRunner().invoke(main, ["compact", "--lake", str(many.parent)])
     assert missing.exit_code == 1
     assert "holds no lake" in missing.output
