@@ -231,11 +231,15 @@ class Pipeline:
         if todo and self.report.committed:
             later = [span for span in self.chain.covered if span.first > todo[0].first]
             if later:
-                self._derive_later(later)
+                last = max(todo[-1].last, *(span.last for span in later))
+                self._derive_later([Span(min(later).first, last)])
         return self.report
 
     def _derive_later(self, later: list[Span]) -> None:
-        """Derive again the rows after a range of this run, which could not take it into account."""
+        """Derive again the rows after a range of this run, which could not take it into account.
+
+        Those of this run itself are among them: they follow rows that are derived only now.
+        """
         completed = complete_states(self.lake_dir, self.settings.lake, self.cells, later)
         if self.contracts is None:
             return

@@ -331,7 +331,7 @@ def test_a_flaw_is_a_hole_until_it_is_mended(
     assert len(read_state(lake).ranges) == 1 + len(FLAWS)
     assert list_holes(bring(few_days, lake)) == {}
     assert read_state(lake).ranges == (FEW,)
-    for table in ("transactions", "messages", "account_states", "traces", "wallets"):
+    for table in ("transactions", "messages", "account_states", "traces", "wallets", "actions"):
         assert index_rows(lake, table) == index_rows(few_imported, table)
 
 
