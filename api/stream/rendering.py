@@ -10,7 +10,6 @@ newest snapshot.
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -356,8 +355,7 @@ class EventMaker:
         ended = {row["trace_id"]: row for row in rows}
         members: Members = {trace_id: [] for trace_id in ended}
         first = min((row["mc_seqno_start"] for row in rows), default=chunk.first)
-        own = self._write_members(chunk)
-        for part in chain([own], self.list_before(chunk.commit, chunk.first, first)):
+        for part in self._list_back(chunk, first):
             for trace_id in part.keys() & ended.keys():
                 members[trace_id] += part[trace_id]
         complete: dict[bytes, Trace] = {}
@@ -367,6 +365,14 @@ class EventMaker:
                 known = {encode_bytes(one.row["hash"]): one.written for one in found}
                 complete[trace_id] = render_trace(row, [one.row for one in found], known)
         return complete
+
+    def _list_back(self, chunk: Chunk, first: int) -> Iterator[Members]:
+        """Yield the transactions of the chunk and of those before it, back to block ``first``.
+
+        Newest first, without blocks that have been undone since.
+        """
+        yield self._write_members(chunk)
+        yield from self.list_before(chunk.commit, chunk.first, first)
 
     def list_before(self, newest: int, reached: int, first: int) -> Iterator[Members]:
         """Yield the transactions of commits up to ``newest``, from block ``reached`` to ``first``.

@@ -14,8 +14,8 @@ from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body import composite
 from tonlake.ingest.derive.body.record import OPCODE_BITS, Condition, Part, Record, Union
 from tonlake.ingest.derive.body.scheme import load_scheme
-from tonlake.ingest.derive.body.signature import Layout, parse_signature
-from tonlake.ingest.errors import BocError, BodyError, BodyLimit
+from tonlake.ingest.derive.body.signature import NESTED, Layout, parse_signature
+from tonlake.ingest.errors import BocError, BodyError, BodyLimit, SignatureInvalid
 from tonlake.lake.duck.body_table import BodyField, BodyLayout, BodyTable, FieldKind
 
 _INT64_BITS, _DECIMAL_BITS = 63, 126
@@ -30,8 +30,11 @@ def read_tables(signatures: Iterable[str]) -> list[BodyTable]:
     if not layouts:
         return []
     tables: dict[str, list[BodyLayout]] = {}
-    for layout in layouts:
-        tables.setdefault(layout.name, []).append(describe_layout(layout))
+    try:
+        for layout in layouts:
+            tables.setdefault(layout.name, []).append(describe_layout(layout))
+    except RecursionError as error:
+        raise SignatureInvalid(NESTED) from error
     return [BodyTable(name, tuple(found)) for name, found in tables.items()]
 
 

@@ -32,6 +32,8 @@ from tonlake.ingest.errors import BodyError, SignatureInvalid
 MAX_CHARACTERS = 65_536
 """Maximum length of a signature."""
 
+NESTED = "the types of the signature are nested too deeply"
+
 MAX_CONSTRUCTORS, MAX_INLINE, MAX_NESTED = 500, 1000, 12
 """Maximum constructors, types in one cell when fully expanded, and levels of nested types."""
 
@@ -67,7 +69,7 @@ def parse_signature(text: str) -> list[Layout]:
     try:
         return _compile(read_json(bare) if bare.startswith("{") else parse_scheme(bare))
     except RecursionError as error:
-        raise SignatureInvalid("the types of the signature are nested too deeply") from error
+        raise SignatureInvalid(NESTED) from error
     except (BodyError, ValueError) as error:
         raise SignatureInvalid(_show(str(error), MAX_ERROR)) from error
 
