@@ -92,6 +92,6 @@ from (
     from account_states
     where account_status is null
 )
-where reason is not null  -- of a row without a hash, another reason tells that
+where reason is not null  -- a row without a hash has a reason of its own
 group by mc_seqno
 order by mc_seqno

@@ -1,9 +1,9 @@
-"""Operations without a lake: decode bodies, name opcodes, redirect to documents."""
+"""Operations without a lake: decode bodies, name opcodes, echo values, redirect to documents."""
 
 import base64
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from litestar import Response, get
@@ -14,18 +14,24 @@ from litestar.response import Redirect
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
+    Addresses,
     ApiRequest,
+    Call,
     ConversionError,
+    Converter,
+    Hashes,
     Query,
     Texts,
     answer_json,
     converters_of,
     parse_opcode,
+    parse_shard,
     read_known,
     read_query,
 )
 from tonlake.api.settings import HttpSettings
-from tonlake.api.v3.page.operation import read_body
+from tonlake.api.text.encoding import encode_bytes, encode_shard
+from tonlake.api.v3.page.operation import operation, read_body
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.body.body import decode_body, name_opcode
 from tonlake.ingest.errors import BocError
@@ -142,8 +148,38 @@ routes = [
 ]
 
 
+Shards = Annotated[
+    tuple[int, ...], Converter(parse_shard, {"type": "string"}, many=True, commas=True)
+]
+
+
 MOVED: Final = 301
 """Moved permanently."""
+
+
+class EchoQuery(Query, frozen=True, kw_only=True):
+    """Hashes, addresses and shards in any format."""
+
+    my_hash: Hashes = ()
+    my_addr: Addresses = ()
+    my_shard: Shards = ()
+
+
+class Echo(msgspec.Struct):
+    """The same values in response format."""
+
+    my_hash: list[str]
+    my_addr: list[str]
+    my_shard: list[str]
+
+
+def get_echo(_call: Call, query: EchoQuery) -> Echo:
+    """Echo hashes, addresses and shards in response format."""
+    return Echo(
+        my_hash=[encode_bytes(item) for item in query.my_hash],
+        my_addr=[str(address) for address in query.my_addr],
+        my_shard=[encode_shard(shard) for shard in query.my_shard],
+    )
 
 
 def _redirect(path: str, target: str) -> HTTPRouteHandler:
@@ -156,7 +192,8 @@ def _redirect(path: str, target: str) -> HTTPRouteHandler:
 
 
 hidden_routes = [
+    operation("/__testMethod", EchoQuery, get_echo),
     _redirect("/index.html", "/docs"),
     _redirect("/doc.json", "/openapi.json"),
 ]
-"""Former places of documents; not in the OpenAPI document."""
+"""For authors of clients; not in the OpenAPI document."""

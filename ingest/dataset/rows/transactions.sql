@@ -1,4 +1,4 @@
--- Transactions, with what their messages tell.
+-- Transactions, with columns from their messages.
 select
     transactions.*,
     coalesce(ends.outmsg_cnt, 0) as outmsg_cnt,

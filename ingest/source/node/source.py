@@ -166,7 +166,7 @@ class NodeSource:
         reason: BlockUnavailable | None = None
         for mc_seqno in range(first, min(first + SEARCH_LIMIT, self.last_mc_seqno() + 1)):
             try:
-                with suppress(BlockCorrupt):  # whoever reads the block reports it
+                with suppress(BlockCorrupt):  # reading the block reports it
                     self.read_bundle(mc_seqno)
             except (BlockNeverHad, BlockPruned) as error:
                 reason = error
