@@ -126,6 +126,8 @@ class _Session:
         message: object = None
         client = None
         try:
+            if not text:
+                raise RequestInvalid("a message should be JSON as text, not bytes")
             message = _decode(text)
             answer, client = await self._execute(message)
         except ApiError as error:

@@ -381,8 +381,10 @@ def test_a_socket(growth: Growth, expected: Shown) -> None:
         assert "unknown event type" in ask(operation="subscribe", types=["x"], id=7)["error"]
         socket.send("{")
         assert "failed to parse" in receive()["error"]
-        told = ask(operation="subscribe", types=["transactions"], last_event_id="1:0:0", id="b")
-        assert told == {"id": "b", "status": "subscribed", "last_event_id": "1:0:0"}
+        socket.send(b'{"operation": "ping"}')
+        assert "not bytes" in receive()["error"]
+        answer = ask(operation="subscribe", types=["transactions"], last_event_id="1:0:0", id="b")
+        assert answer == {"id": "b", "status": "subscribed", "last_event_id": "1:0:0"}
         growth.show(growth.commits - 1)
         for name, data in wanted:
             assert receive() == {"event_id": name} | data
