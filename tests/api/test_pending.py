@@ -116,10 +116,10 @@ def test_a_message_lands(scene: Scene, growth: Growth, messages: list[Message]) 
     message = keep_one(scene, growth, messages)
     scene.pool.add(scene.call(), message["boc"])
     assert scene.norms() == [message["hash_norm"]]
-    told = scene.kinds()
-    assert (told["trace"], told["trace_invalidated"]) == (1, 0)
-    assert told["transactions"] >= 1
-    assert told["actions"] >= 1
+    events = scene.kinds()
+    assert (events["trace"], events["trace_invalidated"]) == (1, 0)
+    assert events["transactions"] >= 1
+    assert events["actions"] >= 1
     (kept,) = scene.pool.list_messages()
     assert kept.trace is not None
     assert kept.trace.row["external_hash"] == message["msg_hash"]
@@ -295,9 +295,11 @@ def test_over_http(growth: Growth, messages: list[Message]) -> None:
         assert [one["finality"] for one in listed] == ["pending"] * len(listed)
         assert listed[0]["transactions_full"]
         count = len(trace["transactions"])
-        told = frames.take(count + 1)
-        assert [one.data["finality"] for one in told] == ["pending"] * (count + 1)
-        assert {one.id for one in told} == {f"{message['commit']}:0:0"}, "they cannot be asked for"
+        events = frames.take(count + 1)
+        assert [one.data["finality"] for one in events] == ["pending"] * (count + 1)
+        assert {one.id for one in events} == {f"{message['commit']}:0:0"}, (
+            "they cannot be asked for"
+        )
         growth.show()
         while (frame := frames.next()).data["finality"] != "finalized":
             continue

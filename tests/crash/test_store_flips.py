@@ -145,7 +145,7 @@ def test_bits_of_values(node: Node) -> None:
 
 
 def test_bits_of_the_node_s_progress(node: Node) -> None:
-    """Whoever believed them would leave out blocks, and a follower would take back its own."""
+    """A reader that believed them would miss blocks; a follower would undo its own."""
     state = node.writer.state
     found = flip_value(node, state, find_key(state, SHARD_CLIENT), bits_of(4 + 12, 4))
     assert all(found), "too small or too great"

@@ -262,7 +262,7 @@ class Template:
                 changed.add(cell)
         for cell in changed:
             if tree.level_mask(cell) > 1 or tree.kind(cell) not in (ORDINARY, MERKLE_UPDATE):
-                raise ValueError(f"cell {cell} would change, and cannot be hashed anew here")
+                raise ValueError(f"cell {cell} would change, and cannot be hashed again here")
         self._plans = {cell: self._plan_cell(cell) for cell in changed}
         cells = range(tree.count)
         self._hashes = [tree.hash(cell) for cell in cells], [tree.hash(cell, 0) for cell in cells]

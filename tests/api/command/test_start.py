@@ -29,7 +29,7 @@ sys.meta_path.insert(0, Finder())
     ],
 )
 def test_an_interrupt_while_modules_load_is_silent(before: str, code: int, printed: str) -> None:
-    """And whoever was started to ignore it goes on."""
+    """A process that was started to ignore it goes on."""
     lines = [INTERRUPTED, before, "from tonlake.api.command.start import start", "start()"]
     done = subprocess.run(
         [sys.executable, "-c", "\n".join(lines), "status", "--help"],

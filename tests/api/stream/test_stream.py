@@ -71,10 +71,10 @@ def expected(many_commits: Path, tmp_path_factory: pytest.TempPathFactory) -> Sh
 
 def test_a_stream_says_what_lists_say(many_commits: Path, expected: Shown) -> None:
     """Every transaction, complete trace and action of the lake is one event, with its words."""
-    told: dict[str, list[Any]] = {kind: [] for kind in TYPES}
+    sent: dict[str, list[Any]] = {kind: [] for kind in TYPES}
     for _id, data in expected:
         assert data["finality"] == "finalized"
-        told[data["type"]].append(data)
+        sent[data["type"]].append(data)
     limit = 1000
     with TestClient(create_app(many_commits, PATIENT)) as client:
 
@@ -89,22 +89,22 @@ def test_a_stream_says_what_lists_say(many_commits: Path, expected: Shown) -> No
         transactions = {one["hash"]: one for one in list_all("transactions", "transactions")}
         actions = {one["action_id"] for one in list_all("actions", "actions")}
         traces = {one["trace_id"]: one for one in list_all("events", "events")}
-    assert len(told["transactions"]) == len(transactions) > 500
-    for data in told["transactions"]:
+    assert len(sent["transactions"]) == len(transactions) > 500
+    for data in sent["transactions"]:
         (one,) = data["transactions"]
         check_transaction(one, transactions[one["hash"]])
-    assert sorted(data["actions"][0]["action_id"] for data in told["actions"]) == sorted(actions)
+    assert sorted(data["actions"][0]["action_id"] for data in sent["actions"]) == sorted(actions)
     complete = [one for one in traces.values() if not one["is_incomplete"]]
-    assert len(told["trace"]) == len(complete)
-    for data in told["trace"]:
+    assert len(sent["trace"]) == len(complete)
+    for data in sent["trace"]:
         known = traces[data["trace_id"]]
         assert data["trace"] == known["trace"]
         assert data["transactions"].keys() == known["transactions"].keys()
         for name, one in data["transactions"].items():
             check_transaction(one, known["transactions"][name])
         assert data["actions"] == known["actions"]
-    assert told["account_state_change"]
-    assert told["jettons_change"]
+    assert sent["account_state_change"]
+    assert sent["jettons_change"]
     ids = [Cursor(*map(int, name.split(":"))) for name, _ in expected]
     assert ids == sorted(set(ids))
 
@@ -212,11 +212,11 @@ def test_accounts_and_types_of_actions(growth: Growth, expected: Shown) -> None:
     with serve(growth.lake_dir) as server:
         wanted = {"addresses": account.lower(), "last_event_id": "1:0:0"}
         with (
-            server.stream(types="actions", action_types="ton_transfer", **wanted) as told,
+            server.stream(types="actions", action_types="ton_transfer", **wanted) as sent,
             server.stream(types="account_state_change", **wanted) as changed,
         ):
             growth.show(growth.commits - 1)
-            assert show_frames(told.take(len(transfers))) == transfers
+            assert show_frames(sent.take(len(transfers))) == transfers
             assert show_frames(changed.take(len(states))) == states
 
 
@@ -302,9 +302,9 @@ def test_blocks_that_are_undone(growth: Growth, expected: Shown) -> None:
                 reopen=lambda state, first: reopen_traces(growth.lake_dir, state, first),
             )
             assert commit is not None
-            told = frames.next()
-        assert told.id == f"{commit.number}:{last_kept + 1}:1"
-        assert told.data == {
+            sent = frames.next()
+        assert sent.id == f"{commit.number}:{last_kept + 1}:1"
+        assert sent.data == {
             "type": "blocks_undone",
             "first_mc_seqno": last_kept + 1,
             "last_mc_seqno": commit.last_mc_seqno,
@@ -312,13 +312,13 @@ def test_blocks_that_are_undone(growth: Growth, expected: Shown) -> None:
         before = [one for one in expected if one[0].startswith(f"{growth.commits}:")]
         with server.stream(last=f"{growth.commits}:0:0") as frames:
             assert show_frames(frames.take(len(before))) == before
-            assert frames.next() == told
+            assert frames.next() == sent
     sweep_orphans(growth.lake_dir, LakeSettings(orphan_grace_s=0))
     with (
         serve(growth.lake_dir) as server,
         server.stream(last=f"{growth.commits}:0:0") as frames,
     ):
-        assert frames.next() == told, "what is gone from the lake is not made up"
+        assert frames.next() == sent, "what is gone from the lake is not made up"
 
 
 @pytest.fixture(scope="module")

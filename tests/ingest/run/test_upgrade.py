@@ -102,8 +102,8 @@ def test_bags_of_an_old_lake_that_goes_on(
 
 
 def test_the_command_reports_its_work(current: Path) -> None:
-    told = CliRunner().invoke(upgrade_command, ["--lake", str(current)], obj=compose_settings)
-    assert (told.exit_code, told.output.split(":")[0]) == (0, "nothing to do")
+    result = CliRunner().invoke(upgrade_command, ["--lake", str(current)], obj=compose_settings)
+    assert (result.exit_code, result.output.split(":")[0]) == (0, "nothing to do")
 
 
 def rewrite(entry: Path, change: Callable[[dict[str, Any]], None]) -> None:

@@ -71,7 +71,7 @@ class Faults:
             "kill -9 of the follower": self._kill,
             "kill -9 of a process of the follower": self._kill_child,
             "kill -9 of the node while it writes": self._kill_node,
-            "package torn and made anew": self._tear,
+            "package torn and written again": self._tear,
             "restart of the node": lambda: node.call("restart"),
             "RocksDB compaction": lambda: node.call("compact"),
             "folder of the node away": self._hide,

@@ -142,8 +142,8 @@ def test_the_next_order_has_no_number_yet() -> None:
 
 
 def test_a_type_without_sentence_is_named() -> None:
-    told = write_action(_action("new_thing", who=ANN, whom=BOB, again=ANN, n="5"), Book())  # type: ignore[arg-type]
-    assert told == [
+    parts = write_action(_action("new_thing", who=ANN, whom=BOB, again=ANN, n="5"), Book())  # type: ignore[arg-type]
+    assert parts == [
         Part("text", "new thing"),
         Part("text", " between "),
         Part("account", ANN),

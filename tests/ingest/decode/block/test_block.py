@@ -90,8 +90,8 @@ def test_the_version_of_the_configuration_decides_about_extra_flags(demo: Networ
     few = [bundle for bundle in demo.bundles if len(bundle.blocks) > 2][:2]
 
     def list_fees(versions: dict[int, int]) -> set[tuple[bool, bool]]:
-        told = [msgspec.structs.replace(bundle, versions=versions) for bundle in few]
-        rows = decode_bundles(told)["messages"].to_pylist()
+        versioned = [msgspec.structs.replace(bundle, versions=versions) for bundle in few]
+        rows = decode_bundles(versioned)["messages"].to_pylist()
         return {
             (row["ihr_fee"] is not None, row["extra_flags"] is not None)
             for row in rows

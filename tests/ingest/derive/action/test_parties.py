@@ -227,7 +227,7 @@ def check_mints(chain: Chain) -> int:
             if message["opcode"] is not None and message["opcode"] % 2**32 == INTERNAL_TRANSFER
         ]
         rows = chain.find(activity, "jetton_mint")
-        told = {
+        minted = {
             (row["destination_secondary"], int(row["amount"]))
             for row in rows
             if row["destination_secondary"] is not None
@@ -237,10 +237,10 @@ def check_mints(chain: Chain) -> int:
             body = open_body(message)
             body.load_uint(64)
             wanted.add((name_account(message), body.load_coins()))
-        assert told == wanted, activity
+        assert minted == wanted, activity
         if "master" in activity:
             assert {row["asset"] for row in rows} == {activity["master"].upper()}
-        count += len(told)
+        count += len(minted)
     return count
 
 

@@ -47,18 +47,18 @@ def find_row(lake: duckdb.DuckDBPyConnection, table: str, address: str) -> Row:
     return dict(zip(rows.columns, found[0], strict=True))
 
 
-def check_value(row: Row, column: str, told: dict[str, Any]) -> None:
+def check_value(row: Row, column: str, expected: dict[str, Any]) -> None:
     """Compare a column with the stack value of the lite server's get-method."""
-    if "address" in told:
+    if "address" in expected:
         known = row[column]
         text = "addr_none" if known is None else f"{row[f'{column}_workchain']}:{known.hex()}"
-        assert text == told["address"], column
-    elif "cell_hash" in told:
-        assert row[column].hex() == told["cell_hash"]
+        assert text == expected["address"], column
+    elif "cell_hash" in expected:
+        assert row[column].hex() == expected["cell_hash"]
     elif isinstance(row[column], bool):
-        assert row[column] == (int(told["int"]) != 0)
+        assert row[column] == (int(expected["int"]) != 0)
     else:
-        assert int(row[column]) == int(told["int"])
+        assert int(row[column]) == int(expected["int"])
 
 
 def test_every_token_contract_is_found(lake: duckdb.DuckDBPyConnection, facts: Facts) -> None:
@@ -69,9 +69,9 @@ def test_every_token_contract_is_found(lake: duckdb.DuckDBPyConnection, facts: F
         table, method = METHODS[contract["kind"]]
         row = find_row(lake, table, contract["address"])
         stack = contract["get_methods"][method]["stack"]
-        for column, told in zip(COLUMNS[method], stack, strict=True):
+        for column, expected in zip(COLUMNS[method], stack, strict=True):
             if column is not None:
-                check_value(row, column, told)
+                check_value(row, column, expected)
         assert row["data_hash"].hex() == contract["state"]["data_hash"]
         checked += 1
     assert checked > 30
@@ -96,11 +96,11 @@ def test_wallets_show_seqno_and_key(lake: duckdb.DuckDBPyConnection, facts: Fact
             continue
         row = find_row(lake, "wallets", contract["address"])
         for method, column in (("seqno", "seqno"), ("get_public_key", "public_key")):
-            told = contract["get_methods"].get(method)
-            if told and told["exit_code"] == 0:
+            expected = contract["get_methods"].get(method)
+            if expected and expected["exit_code"] == 0:
                 known = row[column]
                 number = int.from_bytes(known) if isinstance(known, bytes) else known
-                assert number == int(told["stack"][0]["int"])
+                assert number == int(expected["stack"][0]["int"])
                 checked += 1
     assert checked > 20
 

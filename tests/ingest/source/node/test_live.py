@@ -71,12 +71,12 @@ def test_every_block_is_given_as_soon_as_it_is_complete(
 def test_a_killed_node_is_read(demo_node: Path, tmp_path: Path, bundles: list[McBundle]) -> None:
     with writing_node(demo_node, tmp_path / "db") as process:
         assert process.stdout is not None
-        told = [int(process.stdout.readline()) for _ in range(60)][-1]
+        printed = [int(process.stdout.readline()) for _ in range(60)][-1]
         process.kill()
         process.wait()
     with closing(open_node(tmp_path / "db")) as source:
         last = source.last_mc_seqno()
-        assert last >= told
+        assert last >= printed
         assert [source.read_bundle(n) for n in range(1, last + 1)] == bundles[:last]
 
 

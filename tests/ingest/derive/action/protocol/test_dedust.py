@@ -34,9 +34,9 @@ def test_withdrawal_pays_coins_and_jettons(scene: Scene) -> None:
     scene.know_wallet(VAULT_WALLET, COIN_VAULT, COIN)
     lp_wallet = scene.know_wallet(account("lp wallet"), OWNER, POOL)
     burn = Cell(jetton.BURN).uint(1, 64).coins(50)
-    told = scene.external(OWNER).send(lp_wallet, burn).send(POOL, opcode=jetton.BURN_NOTIFICATION)
-    told.send(COIN_VAULT, order(9)).send_jettons(VAULT_WALLET, OWNER, WALLET, 9)
-    told.send(VAULT, order(70)).send(OWNER, opcode=dedust.PAYOUT, value=71)
+    burnt = scene.external(OWNER).send(lp_wallet, burn).send(POOL, opcode=jetton.BURN_NOTIFICATION)
+    burnt.send(COIN_VAULT, order(9)).send_jettons(VAULT_WALLET, OWNER, WALLET, 9)
+    burnt.send(VAULT, order(70)).send(OWNER, opcode=dedust.PAYOUT, value=71)
     action = scene.find("dex_withdraw_liquidity")
     data = action.columns["dex_withdraw_liquidity_data"]
     assert (data["amount1"], data["asset1_out"]) == (70, None)

@@ -69,8 +69,8 @@ def test_the_user_cannot_be_liquidated(scene: Scene) -> None:
     body = Cell(evaa.LIQUIDATE_UNSATISFIED).uint(1, 64).address(BORROWER).address(LIQUIDATOR)
     inner = body.child().uint(400, 64).uint(COLLATERAL_ASSET, 256).uint(1, 64).coins(0)
     body.uint(DEBT_ASSET, 256).ref(inner.uint(0x30F1, 32))
-    told = tell_user(liquidate(scene), evaa.LIQUIDATE_USER).send(MASTER, body)
-    told.send(LIQUIDATOR, opcode=evaa.LIQUIDATE_FAIL)
+    notified = tell_user(liquidate(scene), evaa.LIQUIDATE_USER).send(MASTER, body)
+    notified.send(LIQUIDATOR, opcode=evaa.LIQUIDATE_FAIL)
     assert find_refusal(scene) == "liquidation_error_0x30f1"
 
 

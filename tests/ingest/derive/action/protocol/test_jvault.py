@@ -23,8 +23,8 @@ def send_jettons(step: Step, wallet: str, to: str, amount: int) -> Step:
 def test_a_cancelled_stake_failed(scene: Scene) -> None:
     scene.know_wallet(WALLET, OWNER, COIN)
     scene.know_wallet(POOL_WALLET, POOL, COIN)
-    told = send_jettons(scene.external(OWNER), WALLET, POOL, 50)
-    cancelled = told.send(STAKE, opcode=jvault.RECEIVE_JETTONS).send(
+    notified = send_jettons(scene.external(OWNER), WALLET, POOL, 50)
+    cancelled = notified.send(STAKE, opcode=jvault.RECEIVE_JETTONS).send(
         POOL, opcode=jvault.CANCEL_STAKE
     )
     send_jettons(cancelled, POOL_WALLET, OWNER, 50)

@@ -21,8 +21,8 @@ def test_deposit_without_jettons_failed(scene: Scene) -> None:
 def test_request_names_the_item_of_the_payout(scene: Scene) -> None:
     scene.know_wallet(WALLET, OWNER, MASTER)
     burn = Cell(jetton.BURN).uint(1, 64).coins(500)
-    told = scene.external(OWNER).send(WALLET, burn).send(MASTER, opcode=jetton.BURN_NOTIFICATION)
-    asked = told.send(POOL, opcode=tonstakers.WITHDRAW_REQUEST)
+    burnt = scene.external(OWNER).send(WALLET, burn).send(MASTER, opcode=jetton.BURN_NOTIFICATION)
+    asked = burnt.send(POOL, opcode=tonstakers.WITHDRAW_REQUEST)
     asked.send(PAYOUTS, opcode=tonstakers.MINT_JETTONS).send(ITEM, opcode=0x12345678).deploy()
     action = scene.find("stake_withdrawal_request")
     assert action.columns == {
