@@ -77,11 +77,27 @@ TIMES = {
 """The column whose UTC day names the folder of a row."""
 
 _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
-    "int": pa.types.is_integer,
+    "int": lambda kind: pa.types.is_integer(kind) or pa.types.is_decimal(kind),
     "bool": pa.types.is_boolean,
-    "text": lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
-    "bytes": lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind),
+    "text": lambda kind: (
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+        or _is_bytes(kind)
+    ),
+    "bytes": lambda kind: _is_bytes(kind) or pa.types.is_fixed_size_binary(kind),
 }
+"""Types with the values of a kind; a text can be stored as bytes, if it is UTF-8."""
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    checks = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
+    return any(is_such(kind) for is_such in checks)
+
+
+def _is_of_kind(found: pa.DataType, kind: str) -> bool:
+    found = found.value_type if pa.types.is_dictionary(found) else found
+    return _KINDS[kind](found) or pa.types.is_null(found)
 
 
 def check_columns(file: str, table: str, found: pa.Schema) -> None:
@@ -91,8 +107,7 @@ def check_columns(file: str, table: str, found: pa.Schema) -> None:
     other = [
         f"{name} is {found.field(name).type} and not {kind}"
         for name, kind in form.items()
-        if name in found.names
-        and not (_KINDS[kind](found.field(name).type) or pa.types.is_null(found.field(name).type))
+        if name in found.names and not _is_of_kind(found.field(name).type, kind)
     ]
     if lacking or other:
         unknown = [name for name in found.names if name not in form]
