@@ -33,7 +33,6 @@ from tonlake.api.v3.resource.answer import Trace, render_trace
 from tonlake.api.v3.resource.transaction import render_transaction
 from tonlake.ingest.derive.action.derivation import classify_traces
 from tonlake.ingest.derive.action.stored import SOURCES, Rows
-from tonlake.ingest.derive.action.version import expand_names
 from tonlake.ingest.derive.tvm.call import NotAccepted
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.derive.tvm.trace import EmulatedTrace, read_message
@@ -42,6 +41,7 @@ from tonlake.lake import schema
 from tonlake.lake.errors import LakeError
 from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.action import ACTIONS
+from tonlake.lake.schema.action_type import expand_names
 from tonlake.queries.errors import QueryTimeout
 from tonlake.queries.reader import Row
 

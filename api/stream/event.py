@@ -26,7 +26,7 @@ from tonlake.api.request.call import (
 from tonlake.api.text.encoding import encode_bytes, render_raw
 from tonlake.api.v3.resource.action import render_action
 from tonlake.api.v3.resource.answer import Trace
-from tonlake.ingest.derive.action.version import expand_names
+from tonlake.lake.schema.action_type import expand_names
 from tonlake.queries.reader import Row
 
 T = TypeVar("T")

@@ -44,7 +44,6 @@ from tonlake.api.v3.resource.action import Action, render_action
 from tonlake.api.v3.resource.answer import Trace, render_trace
 from tonlake.api.v3.resource.transaction import find_writer, render_state, render_transaction
 from tonlake.api.v3.route.trace import TracesQuery, answer_traces
-from tonlake.ingest.derive.action.version import expand_names
 from tonlake.lake import schema
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
@@ -53,6 +52,7 @@ from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.state import Commit, DataFile, read_commit, read_state
 from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.action import ACTIONS as ACTIONS_TABLE
+from tonlake.lake.schema.action_type import expand_names
 from tonlake.lake.schema.contract import JETTON_WALLETS
 from tonlake.lake.schema.transaction import ACCOUNT_STATES
 from tonlake.queries.reader import Row

@@ -2,14 +2,16 @@
 
 DuckDB compares any two texts or numbers, and takes a text for bytes: a friendly address where the
 lake has raw ones, a misspelt kind, the hex digits of a hash, or an op-code without its sign equal
-no row. And a lake that begins in the
-middle of the chain does not know all accounts.
+no row, whether written beside the column, as a bound, or in VALUES that are joined. And a lake that
+begins in the middle of the chain does not know all accounts.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -28,6 +30,9 @@ Node = dict[str, Any]
 
 _EQUALITIES = {"COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_IN", "COMPARE_NOT_IN"}
 _EQUALITIES |= {"COMPARE_DISTINCT_FROM", "COMPARE_NOT_DISTINCT_FROM"}
+_ORDERS = {"COMPARE_BETWEEN", "COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO"}
+_ORDERS |= {"COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO"}
+_SIDES = ("left", "right", "input", "lower", "upper")
 _LISTS, _LIST_HAS = ("list_value", "unnest"), ("contains", "list_contains", "list_has")
 _PREFIXED = ("~~", "starts_with", "prefix", "^@")
 _TEXT_TYPES = ("varchar", "text", "string")
@@ -39,9 +44,14 @@ _EXPLAIN = re.compile(r"\s*explain\s+(analyze\s+)?", re.IGNORECASE)
 _WILDCARD = re.compile("[%_]")
 _RAW_BEGINNING = re.compile("-?[0-9]*|-?[0-9]+:[0-9A-F]{0,64}")
 _SHARD_DIGITS = re.compile("[0-9a-fA-F]{16}")
-_LARGE = re.compile("[0-9]{10}")
+_LARGE = re.compile("[0-9_]{10}")
 """An integer that may be too large for a column."""
 _BITS = {"int8": 8, "int32": 32, "int64": 64}
+_PATTERNS = ("opcode", "shard")
+"""Numbers that others write without a sign."""
+_NAMES = ("decoded_opcode", "opcode_name", "names", "interfaces")
+_NAME = re.compile("[a-z0-9_ ]*")
+_MOST_LISTED = 22
 _WORD = re.compile(r"\w+")
 _HEX_DIGITS, _BASE64_DIGITS = 64, (43, 44)
 _OF_ALL_ACCOUNTS = ("latest_", "v_accounts", "v_balances", "v_jettons", "balances_", "jetton_hold")
@@ -58,35 +68,61 @@ def check_literals(
     (parsed,) = connection.execute(_PARSED, {"query": statement}).fetchall()[0]
     nodes = list(_walk(msgspec.json.decode(parsed)))
     scope = _Scope(nodes)
-    for node in nodes:
-        is_prefix = node.get("function_name") in _PREFIXED
+    for node in nodes + scope.list_joins(nodes):
         sides = _list_sides(node)
         columns = [column for side in sides if (column := scope.find(side)) is not None]
         if node.get("function_name") in _LIST_HAS and sides[0].get("column_names"):
             columns = [column for column in columns if column.type == "texts"]
         values = [value for side in sides for value in _read_values(side, parameters)]
+        listed = [each for side in sides for each in scope.list_values(side)]
         for column in columns:
-            for value in values:
-                if isinstance(value, int):
-                    _check_number(column, value)
-                elif is_prefix:
-                    _check_prefix(column, value)
-                else:
-                    _check(column, value)
+            joined = [value for each in listed for value in _read_values(each, parameters)]
+            has_some = any(value in column.values for value in joined)
+            _check_values(column, values + joined * (not has_some), node)
+
+
+def _check_values(column: Column, values: list[str | int], node: Node) -> None:
+    is_ordered = node.get("type") in _ORDERS
+    for value in values:
+        if isinstance(value, int):
+            if not is_ordered or column.name in _PATTERNS:
+                _check_number(column, value, is_ordered=is_ordered)
+        elif node.get("function_name") in _PREFIXED:
+            _check_prefix(column, value)
+        elif not (is_ordered and column.is_address and _write_raw(value) is None):
+            _check(column, value)
 
 
 def _list_sides(node: Node) -> list[Node]:
     """Return the expressions that a comparison compares; none for any other expression."""
-    if node.get("type") in _EQUALITIES:
-        return node.get("children") or [node["left"], node["right"]]
+    if node.get("type") in _EQUALITIES | _ORDERS:
+        return node.get("children") or [node[name] for name in _SIDES if name in node]
     if node.get("comparison_type") in _EQUALITIES:  # in, = any: a query, or a list
         query = node["subquery"]["node"]
-        has_rows = query.get("from_table", {}).get("type") != "EMPTY"
-        return [] if has_rows else [node["child"], *query["select_list"]]
+        firsts = [row[0] for row in _list_rows(query)]
+        return [node["child"], *(firsts or query.get("select_list", []))]
     name = node.get("function_name")
     sides = [argument["expression"] for argument in node.get("arguments") or ()]
     is_prefix = name in _PREFIXED and sides[0].get("column_names")
     return sides if name in _LIST_HAS or is_prefix else []
+
+
+def _list_rows(query: Node) -> list[list[Node]]:
+    """Return the rows that a query consists of, if it reads no table."""
+    source = query.get("from_table") or {}
+    if source.get("type") == "EXPRESSION_LIST":
+        rows: list[list[Node]] = source["values"]
+        return rows
+    return [query["select_list"]] if source.get("type") == "EMPTY" else []
+
+
+def _list_named(nodes: list[Node]) -> Iterator[tuple[str, list[str], Node]]:
+    """Yield the name, the columns as far as they are named, and the query of each subquery."""
+    for node in nodes:
+        for each in node.get("cte_map", {}).get("map", ()):
+            yield each["key"].lower(), each["value"]["aliases"], each["value"]["query_node"]
+        if node.get("type") == "SUBQUERY" and "column_name_alias" in node:
+            yield node["alias"].lower(), node["column_name_alias"], node["subquery"]["node"]
 
 
 def _walk(root: object) -> Iterator[Node]:
@@ -105,23 +141,51 @@ class _Scope:
 
     def __init__(self, nodes: list[Node]) -> None:
         self._read: dict[str, str] = {}
-        named = {
-            each["key"].lower()
-            for node in nodes
-            if "cte_map" in node
-            for each in node["cte_map"]["map"]
-        }
+        self._listed: dict[tuple[str, str], list[Node]] = {}
+        named = set()
+        names = [node["alias"].lower() for node in nodes if "class" in node and node.get("alias")]
+        for alias, columns, query in _list_named(nodes):
+            named.add(alias)
+            names += map(str.lower, columns)
+            for row in _list_rows(query):
+                given = columns or [cell["alias"] for cell in row]
+                for name, cell in zip(given, row, strict=False):
+                    self._listed.setdefault((alias, name.lower()), []).append(cell)
         for node in nodes:
             if node.get("type") in _RELATIONS:
                 name = _name_relation(node)
                 self._read[node["alias"].lower() or name] = name
+                names += map(str.lower, node["column_name_alias"])
         self._is_known = all(name in ALL_VIEWS or name in named for name in self._read.values())
-        self._made = {
-            node["alias"].lower() for node in nodes if "class" in node and node.get("alias")
-        }
-        self._renamed = {
-            name.lower() for node in nodes for name in node.get("column_name_alias") or ()
-        }
+        self._names = Counter(names)
+
+    def list_joins(self, nodes: list[Node]) -> list[Node]:
+        """Return the comparisons that USING and NATURAL stand for."""
+        sources = {*self._read, *(alias for alias, _name in self._listed)}
+        joins = [node for node in nodes if node.get("type") == "JOIN"]
+        names = {name.lower() for node in joins for name in node["using_columns"]}
+        if any(node["ref_type"] == "NATURAL" for node in joins):
+            names |= {name for _alias, name in self._listed}
+        return [
+            {
+                "type": "COMPARE_EQUAL",
+                "children": [
+                    {"class": "COLUMN_REF", "column_names": [source, name]} for source in sources
+                ],
+            }
+            for name in names
+        ]
+
+    def list_values(self, node: Node | None) -> list[Node]:
+        """Return what a column of VALUES, or of a query without a table, has in its rows."""
+        if node is None or node.get("class") != "COLUMN_REF":
+            return []
+        *qualifier, name = map(str.lower, node["column_names"])
+        if qualifier:
+            alias = self._read.get(qualifier[-1], qualifier[-1])
+            return self._listed.get((alias, name), [])
+        found = [cells for (_alias, each), cells in self._listed.items() if each == name]
+        return found[0] if self._names[name] == 1 and found else []
 
     def find(self, node: Node | None) -> Column | None:
         """Return the column that an expression names; None if it is not known for sure."""
@@ -131,8 +195,7 @@ class _Scope:
             return None
         *qualifier, name = map(str.lower, node["column_names"])
         source = self._read.get(qualifier[-1]) if qualifier else None
-        is_sure = source in ALL_VIEWS or (name not in self._made and self._is_known)
-        if name in self._renamed or not is_sure:
+        if source not in ALL_VIEWS and (name in self._names or not self._is_known):
             return None
         views = [source] if source in ALL_VIEWS else [*self._read.values()]
         found = {column for view in views for column in _list_columns(view) if column.name == name}
@@ -179,11 +242,11 @@ def _read_values(node: Node, parameters: Mapping[str, object]) -> list[str | int
     return []
 
 
-def _check_number(column: Column, number: int) -> None:
+def _check_number(column: Column, number: int, *, is_ordered: bool) -> None:
     """Refuse a number that its type cannot hold, such as an op-code or a shard without a sign."""
     bits = _BITS.get(column.type)
     if bits is not None and number >= 1 << bits - 1:
-        cure = f": write {number - (1 << bits)}" if number < 1 << bits else ""
+        cure = f": write {number - (1 << bits)}" if number < 1 << bits and not is_ordered else ""
         raise QueryError(f"{column.name} holds signed numbers of {bits} bits, never {number}{cure}")
 
 
@@ -200,7 +263,11 @@ def _check_prefix(column: Column, pattern: str) -> None:
 def _check(column: Column, text: str) -> None:
     name = column.name
     if column.values and text not in column.values:
-        raise QueryError(f"{name} is one of {', '.join(column.values)}, never {text!r}")
+        near = get_close_matches(text.lower(), column.values, _MOST_LISTED, cutoff=0)
+        listed = column.values if len(column.values) <= _MOST_LISTED else [*near, "..."]
+        raise QueryError(f"{name} is one of {', '.join(listed)}, never {text!r}")
+    if name in _NAMES and not _NAME.fullmatch(text):
+        raise QueryError(f"{name} holds names such as jetton_transfer, never {text!r}")
     if column.is_address and text:
         raw = _write_raw(text)
         if raw is None:

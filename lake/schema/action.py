@@ -4,6 +4,7 @@ Accounts are raw addresses (``0:`` and 64 uppercase hex digits) as text. The row
 the file of the masterchain blocks in which it ends.
 """
 
+from tonlake.lake.schema.action_type import ACTION_TYPES, SALES
 from tonlake.lake.schema.column import Column, Table, make_table, one_of, optional, raw_address
 
 EXCHANGES = ("stonfi", "stonfi_v2", "dedust", "dedust_v2", "tonco", "coffee")
@@ -20,7 +21,7 @@ _TIME = (
 
 _ACTION_COLUMNS = (
     *_TRACE,
-    Column("type", "text", "Action type, such as jetton_transfer"),
+    Column("type", "text", "Action type, such as jetton_transfer", values=ACTION_TYPES),
     Column("success", "bool", "Whether the action succeeded"),
     Column("start_lt", "int64", "Least logical time of its messages"),
     Column("end_lt", "int64", "Greatest logical time of its transactions"),
@@ -84,7 +85,7 @@ ACTION_ACCOUNTS = make_table(
     Column("trace_end_utime", "int64", "Unix seconds of the trace's last transaction"),
     *_TRACE,
     *_TIME,
-    Column("type", "text", "Action type"),
+    Column("type", "text", "Action type", values=ACTION_TYPES),
     Column("ancestor_type", "texts", "Types of the enclosing actions, nearest first"),
     key=("workchain", "account", "trace_id", "action_id"),
     sort=("workchain", "account", "trace_end_lt", "trace_id", "end_lt", "action_id"),
@@ -126,7 +127,7 @@ NFT_SALES_EVENTS = make_table(
     "One row per listing, bid, purchase, cancellation and end of a sale or auction of an NFT.",
     *_TRACE,
     *_TIME,
-    Column("event", "text", "Type of the action, such as nft_purchase"),
+    Column("event", "text", "Type of the action, such as nft_purchase", values=SALES),
     Column("success", "bool", "Whether the action succeeded"),
     *optional(
         raw_address("collection", "Collection of the item"),

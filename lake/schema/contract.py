@@ -52,10 +52,17 @@ INTERFACES = make_table(
     key=("code_hash", "mc_seqno"),
 )
 
+WALLET_KINDS = (
+    *("wallet_v1r1", "wallet_v1r2", "wallet_v1r3", "wallet_v2r1", "wallet_v2r2", "wallet_v3r1"),
+    *("wallet_v3r2", "wallet_v4r1", "wallet_v4r2", "wallet_v5_beta", "wallet_v5r1"),
+    *("wallet_highload_v1r1", "wallet_highload_v1r2", "wallet_highload_v2"),
+    *("wallet_highload_v2r1", "wallet_highload_v2r2", "wallet_highload_v3r1"),
+    *("wallet_vesting", "wallet_preprocessed_v2"),
+)
 WALLETS = _table(
     "wallets",
     "Wallets of the known versions, read from their data cells.",
-    Column("kind", "text", "Interface name of the version, such as wallet_v4r2"),
+    one_of("kind", *WALLET_KINDS, doc="Interface name of the version"),
     *optional(
         Column("seqno", "int64", "Next seqno, if the version has one"),
         Column("wallet_id", "int64", "Wallet (subwallet) id, if the version has one"),
@@ -169,9 +176,9 @@ VESTING_CONTRACTS = _table(
 DEX_POOLS = _table(
     "dex_pools",
     "Liquidity pools confirmed by their factory.",
-    Column("dex", "text", "dedust"),
+    one_of("dex", "dedust"),
     *optional(
-        Column("pool_type", "text", "stable or volatile; NULL in recorded traces"),
+        one_of("pool_type", "stable", "volatile", doc="NULL in recorded traces"),
         raw_address("asset_1", "Raw address of a jetton master; NULL: TON"),
         raw_address("asset_2", "Raw address of a jetton master; NULL: TON"),
         Column("reserve_1", "amount", "Smallest units of asset_1; NULL in recorded traces"),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from tonlake.lake.schema.action import EXCHANGES
+from tonlake.lake.schema.action_type import SALES
 from tonlake.lake.schema.column import DAY, Column, ColumnType, one_of, optional, raw_address
 from tonlake.lake.schema.transaction import ACCOUNT_STATUSES, DESCRIPTIONS, MESSAGE_KINDS
 
@@ -332,7 +333,10 @@ V_NFT_EVENTS = make_view(
         *("minted", "listed", "auctioned", "changed", "cancelled", "bid", "outbid", "sold"),
         *("ended", "released"),
     ),
-    text("action_type", "Type of the action; NULL: seen by the contract's state"),
+    msgspec.structs.replace(
+        text("action_type", "Type of the action; NULL: seen by the contract's state"),
+        values=(*SALES, "nft_mint"),
+    ),
     *_NFT,
 )
 

@@ -36,7 +36,7 @@ from tonlake.api.v3.resource.answer import (
     Traces,
 )
 from tonlake.ingest.derive.action.rule import CURRENCY_TRANSFER
-from tonlake.ingest.derive.action.version import expand_names
+from tonlake.lake.schema.action_type import expand_names
 from tonlake.lake.schema.contract import (
     DEX_POOLS,
     JETTON_WALLETS,

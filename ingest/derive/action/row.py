@@ -7,8 +7,7 @@ that name their ancestors.
 import base64
 import json
 from binascii import b2a_base64
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -28,9 +27,9 @@ from tonlake.ingest.derive.action.rule import (
     TRANSFER,
     Block,
 )
-from tonlake.ingest.derive.action.version import V1_BLOCKS
 from tonlake.lake.file.rows import Row, make_rows
 from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS
+from tonlake.lake.schema.action_type import SALES, V1_BLOCKS
 
 _START_LT, _LT = attrgetter("start_lt"), attrgetter("lt")
 _SOURCES = ("source", "source_secondary")
@@ -202,11 +201,6 @@ _DETAILS = ("_data", "extra")
 """Suffixes of the columns that are stored in ``details``."""
 
 _SWAPS = {"jetton_swap"}
-_SALES = {
-    *("nft_put_on_sale", "nft_put_on_auction", "nft_cancel_sale", "nft_cancel_auction"),
-    *("nft_update_sale", "nft_purchase", "nft_finish_auction", "auction_bid", "auction_outbid"),
-    *("teleitem_start_auction", "teleitem_cancel_auction", "dns_purchase", "dns_release"),
-}
 
 
 class ActionRows:
@@ -232,11 +226,11 @@ class ActionRows:
             ACTION_ACCOUNTS.name: _list_accounts(actions),
             DEX_SWAPS.name: make_rows(DEX_SWAPS, [*map(_make_swap, self._find(_SWAPS))]),
             NFT_SALES_EVENTS.name: make_rows(
-                NFT_SALES_EVENTS, [*map(_make_sale, self._find(_SALES))]
+                NFT_SALES_EVENTS, [*map(_make_sale, self._find(SALES))]
             ),
         }
 
-    def _find(self, types: AbstractSet[str]) -> Iterator[Row]:
+    def _find(self, types: Collection[str]) -> Iterator[Row]:
         """Yield the rows of some types."""
         for row in self._rows:
             if row[_TYPE] in types:

@@ -23,10 +23,10 @@ from tonlake.api.settings import Settings
 from tonlake.api.v3.resource.action import load_fields, render_details
 from tonlake.api.v3.route import trace as trace_routes
 from tonlake.ingest.decode.block.transaction import decode_transaction
-from tonlake.ingest.derive.action.version import NAMES, V1, expand_names
 from tonlake.ingest.derive.stages import derive_in_order, rebuild
 from tonlake.ingest.derive.trace import TraceFiles
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS
+from tonlake.lake.schema.action_type import NAMES, V1, expand_names
 
 Trace = dict[str, Any]
 

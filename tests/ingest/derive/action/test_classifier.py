@@ -16,7 +16,7 @@ from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.model import Message
 from tonlake.ingest.derive.action.protocol import jetton
 from tonlake.ingest.derive.action.row import Action, name_action
-from tonlake.ingest.derive.action.version import V1
+from tonlake.lake.schema.action_type import V1
 
 A, B, C = account("a"), account("b"), account("c")
 

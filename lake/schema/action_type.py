@@ -65,6 +65,13 @@ NAMES: dict[str, tuple[str, ...]] = {
 }
 """Names of groups, each with its types and other groups."""
 
+_GROUPED = {name for names in NAMES.values() for name in names} - NAMES.keys()
+ACTION_TYPES = tuple(sorted(_GROUPED | {"extra_currency_transfer"}))
+"""All types of actions."""
+
+SALES = tuple(sorted({*_SALES, "auction_bid"}))
+"""Types of actions that are events of a sale or an auction of an NFT."""
+
 V1_BLOCKS = frozenset(
     (
         *V1,
