@@ -1,15 +1,15 @@
 """The commands ``tonlake spark``, combined from several packages."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import click
 
 from tonlake.ingest.spark.cli import spark_ingest_command
-from tonlake.lake.spark.cli import spark_group
 from tonlake.queries.spark.cli import spark_sql_command
 
-if TYPE_CHECKING:
-    import click
+
+@click.group("spark", epilog="Example: tonlake spark sql v3/seqno_ranges --lake mainnet.lake")
+def spark_group() -> None:
+    """Run queries on Apache Spark, if one machine is too small (extra "spark" and Java 17)."""
+
 
 spark_group.add_command(spark_ingest_command)
 spark_group.add_command(spark_sql_command)

@@ -12,7 +12,11 @@ from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope, Span
 from tonlake.lake.command.argument import lake_option
 from tonlake.lake.command.cli import failing_cleanly, read_settings, show_progress
-from tonlake.lake.command.maintain import rebuild_group, report_rebuilt
+from tonlake.lake.command.maintain import (
+    rebuild_delta_command,
+    rebuild_index_command,
+    report_rebuilt,
+)
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.place import list_files, read_place
 from tonlake.lake.log.snapshot import open_snapshot
@@ -122,6 +126,11 @@ def upgrade_command(*, lake_dir: Path) -> None:
         click.echo("nothing to do: the lake is up to date")
 
 
-for _stage in STAGES:
-    rebuild_group.add_command(_make_command(_stage))
+@click.group("rebuild", epilog="Example: tonlake rebuild index --lake mainnet.lake")
+def rebuild_group() -> None:
+    """Recompute what is derived from the lake's rows."""
+
+
+for _command in (rebuild_index_command, rebuild_delta_command, *map(_make_command, STAGES)):
+    rebuild_group.add_command(_command)
 commands: list[click.Command] = [rebuild_group, upgrade_command]

@@ -151,12 +151,7 @@ def report_rebuilt(lake_dir: Path, commit: Commit | None, noun: str, tables: Ite
         click.echo(f"index: {describe_outdated(outdated)}")
 
 
-@click.group("rebuild", epilog="Example: tonlake rebuild index --lake mainnet.lake")
-def rebuild_group() -> None:
-    """Recompute what is derived from the lake's rows."""
-
-
-@rebuild_group.command("index", epilog="Example: tonlake rebuild index --lake mainnet.lake")
+@click.command("index", epilog="Example: tonlake rebuild index --lake mainnet.lake")
 @lake_option
 @click.option("--all", "everything", is_flag=True, help="Rebuild existing segments, too.")
 def rebuild_index_command(*, lake_dir: Path, everything: bool) -> None:
@@ -172,7 +167,7 @@ def rebuild_index_command(*, lake_dir: Path, everything: bool) -> None:
     click.echo(f"{len(commit.segments)} segments, {rows:,} transactions, {size:,} bytes")
 
 
-@rebuild_group.command("delta", epilog="Example: tonlake rebuild delta --lake mainnet.lake")
+@click.command("delta", epilog="Example: tonlake rebuild delta --lake mainnet.lake")
 @lake_option
 def rebuild_delta_command(*, lake_dir: Path) -> None:
     """Write the Delta logs of all tables again, from version 0."""
@@ -374,7 +369,7 @@ def _describe_table(name: str, state: OwnState) -> str:
 
 
 commands: list[click.Command] = [
-    *(rebuild_group, verify_command, views_command, schema_command),
+    *(verify_command, views_command, schema_command),
     *(compact_command, prune_command, table_group),
 ]
 

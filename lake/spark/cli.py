@@ -1,14 +1,8 @@
-"""The command group ``tonlake spark``, and the options that its commands share."""
+"""The options that the commands ``tonlake spark`` share."""
 
 from __future__ import annotations
 
 import click
-
-
-@click.group("spark", epilog="Example: tonlake spark sql v3/seqno_ranges --lake mainnet.lake")
-def spark_group() -> None:
-    """Run queries on Apache Spark, if one machine is too small (extra "spark" and Java 17)."""
-
 
 master_option = click.option(
     "--master",

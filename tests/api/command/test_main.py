@@ -4,11 +4,12 @@ import subprocess
 import sys
 from importlib import import_module
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from tests.commands import list_commands
-from tonlake.api.command.main import MODULES, main
+from tonlake.api.command.main import MODULES, main, read_help
 
 
 def test_every_command_of_a_module_is_listed() -> None:
@@ -35,6 +36,11 @@ def test_a_file_of_settings_that_is_not_there_is_refused(monkeypatch: pytest.Mon
     assert "settings: cannot read" in CliRunner().invoke(main, ["doctor"]).output
 
 
+def test_the_list_of_commands_shows_the_help_of_each() -> None:
+    for name, command in list_commands().items():
+        assert click.Command(name, help=read_help(name)).help == command.help
+
+
 def test_the_list_of_commands_has_whole_sentences() -> None:
     listed = " ".join(CliRunner().invoke(main, ["--help"]).output.split())
     assert "..." not in listed.partition("Commands:")[2]
@@ -43,14 +49,15 @@ def test_the_list_of_commands_has_whole_sentences() -> None:
 @pytest.mark.parametrize(
     ("name", "others"),
     [
+        (None, tuple(MODULES.values())),
         ("status", ("litestar", "uvicorn", "tonlake.ingest.run.pipeline", "tonlake.api.settings")),
         ("ingest", ("litestar", "uvicorn", "tonlake.api.app")),
     ],
 )
-def test_a_command_loads_no_other(name: str, others: tuple[str, ...]) -> None:
+def test_a_command_loads_no_other(name: str | None, others: tuple[str, ...]) -> None:
     code = (
         "import sys; from tonlake.api.command.main import main;"
-        f"main([{name!r}, '--help'], standalone_mode=False);"
+        f"main({[name] if name else []} + ['--help'], standalone_mode=False);"
         "print(*sys.modules, sep='\\n', file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
