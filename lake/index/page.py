@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
-from itertools import groupby
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,6 +23,9 @@ class Declined(Exception):
 MAX_READ = 10_000
 """Most rows read for a page; SQL answers if more are needed."""
 
+MAX_SKIPPED = 50_000
+"""Most places before a page that are counted, at 1 to 2 µs each; deeper pages are left to SQL."""
+
 MAX_WALKED = 200_000
 """Most rows compared with other postings for a page."""
 
@@ -31,6 +34,9 @@ MAX_SORTED = 20_000
 
 _MIN_READ = 16
 """Rows in each read but the first, at least."""
+
+_MAX_COUNTED = 4_096
+"""Places counted at once, at most."""
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -89,6 +95,54 @@ def _name(owner: T, rows: Iterator[tuple[Any, int]]) -> Iterator[tuple[Any, T, i
     return ((moment, owner, row) for moment, row in rows)
 
 
+def cut_walk(
+    places: Iterator[tuple[Any, T, int]],
+    read: Callable[[list[tuple[Any, T, int]]], list[Any]],
+    sort: Callable[[list[Any]], None],
+    asked: Mapping[str, Any],
+    *,
+    further: Sequence[Any] = (),
+    count: Callable[[list[tuple[Any, T, int]]], int] | None = None,
+) -> list[Any]:
+    """Return the page of the rows that ``read`` finds at places, and of ``further`` ones.
+
+    ``count`` returns how many it would find, in less time: rows before the page are not read.
+    """
+    offset = asked["offset"]
+    if count is not None:
+        # With all further rows before them, these are before the page, too.
+        skipped, places = _skip(places, offset - len(further), count)
+        offset -= skipped
+    most = offset + asked["limit"]
+    found = [*read_first(places, read, most), *further]
+    sort(found)
+    return found[offset:most]
+
+
+def _skip(
+    places: Iterator[tuple[Any, T, int]],
+    most: int,
+    count: Callable[[list[tuple[Any, T, int]]], int],
+) -> tuple[int, Iterator[tuple[Any, T, int]]]:
+    """Return the number of rows skipped, all those of a moment or none, and the other places."""
+    skipped, walked, chunk = 0, 0, list[tuple[Any, T, int]]()
+    while skipped < most:
+        size = min(max(_MIN_READ, most - skipped), _MAX_COUNTED)
+        chunk += islice(places, max(0, size + 1 - len(chunk)))
+        end = len(chunk)
+        if end > size:
+            while end and chunk[end - 1][0] == chunk[-1][0]:
+                end -= 1
+        found = count(chunk[:end])
+        if not end or skipped + found > most:
+            break
+        skipped, walked = skipped + found, walked + end
+        if walked > MAX_SKIPPED:
+            raise Declined
+        del chunk[:end]
+    return skipped, chain(chunk, places)
+
+
 def read_first(
     places: Iterator[tuple[Any, T, int]],
     read: Callable[[list[tuple[Any, T, int]]], list[Any]],
@@ -133,6 +187,12 @@ def is_within(value: int, first: int | None, last: int | None) -> bool:
 def bound(first: int | None, last: int | None) -> tuple[int, int]:
     """Return a range of moments, both ends included; None: it is open at that end."""
     return 0 if first is None else first, NO_LT if last is None else last
+
+
+def has_other_bounds(asked: Mapping[str, Any]) -> bool:
+    """Whether a list has bounds on the moment that it is not ordered by."""
+    unit = "lt" if asked["by_time"] else "utime"
+    return (asked[f"start_{unit}"], asked[f"end_{unit}"]) != (None, None)
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):

@@ -36,6 +36,9 @@ def ask_both(
     return Answered(is_answered, is_answered and bool(found), cpu_ms)
 
 
+LONG = {"v3/blocks", "v3/messages", "v3/nft_transfers", "v3/traces"}
+"""Lists that have rows at any offset drawn."""
+
 TABLES = {
     "transaction": "select * exclude (boc) from transactions",
     "message": "select * exclude (init_state) from messages",
@@ -156,7 +159,7 @@ class Asking:
         choices: dict[str, tuple[Any, ...]] = {
             "limit": (1, 5, 1000),
             "rows": (1, 5, 1000),
-            "offset": (0, 0, 3),
+            "offset": (0, 0, 40 if name in LONG else 3),
             "domain": self._domains,
             "first_lt": (0,),
             "last_lt": (1 << 62,),

@@ -1,5 +1,7 @@
 """Pages of messages: the index gives the same as SQL, for any combination of filters."""
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,6 +16,7 @@ from tonlake.api.settings import Settings
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index import page
 from tonlake.lake.index.index import open_index
+from tonlake.lake.index.segment.segment import SegmentMessages
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
 from tonlake.queries.reader import Reader
@@ -36,7 +39,7 @@ def draw(rng: Random, messages: list[Message]) -> dict[str, Any]:
         "by_time": rng.random() < 0.4,
         "descending": rng.random() < 0.5,
         "limit": rng.choice((1, 3, 10, 100, 1000)),
-        "offset": rng.choice((0, 0, 0, 2, 30)),
+        "offset": rng.choice((0, 0, 2, 30, 300)),
     }
     like = rng.choice(messages)
     for end, at in (("source", 0), ("destination", 2)):
@@ -101,6 +104,33 @@ def compare(lake_dir: Path, rng: Random, draws: int, name: str = "v3/messages") 
 
 def test_pages_of_messages(demo_lake: Path) -> None:
     compare(demo_lake, Random(22), DRAWS)  # noqa: S311 - a repeatable test
+
+
+def test_messages_before_a_page_are_not_read(
+    demo_lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    indexed, plain, messages = list_messages(demo_lake)
+    counts, read = list[int](), SegmentMessages.read
+
+    def count(self: SegmentMessages, numbers: Sequence[int], *others: Any) -> list[Any]:
+        counts.append(len(numbers))
+        return read(self, numbers, *others)
+
+    monkeypatch.setattr(SegmentMessages, "read", count)
+    (workchain, busiest), most = Counter(row[2:4] for row in messages).most_common(1)[0]
+    to_one = {"destination_workchain": workchain, "destination": busiest}
+    of_kinds: tuple[dict[str, Any], ...] = (
+        {},
+        {"exclude_externals": True},
+        {"opcode": 0},
+        {"direction": "in"},
+        to_one,
+    )
+    for filters in ({"by_time": by_time, **each} for each in of_kinds for by_time in (False, True)):
+        counts.clear()
+        asked = {"msg_hashes": [], "limit": 10, "offset": most // 3, **filters}
+        assert ask_both(indexed, plain, "v3/messages", asked, COLUMNS).by_index
+        assert 0 < sum(counts) <= 20
 
 
 def test_pages_of_transactions_of_messages(demo_lake: Path) -> None:

@@ -1,13 +1,23 @@
 """Block headers by id, pages of them, and shards, from segments."""
 
 from collections.abc import Mapping
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.index.index import Index
-from tonlake.lake.index.page import bound, is_within, merge_walks, read_first, read_rows, walk
+from tonlake.lake.index.page import (
+    bound,
+    cut_walk,
+    group_places,
+    is_within,
+    merge_walks,
+    read_rows,
+    walk,
+)
 from tonlake.lake.index.segment.declared import BLOCKS, SHARD_BLOCKS
+from tonlake.lake.index.segment.segment import SegmentTable
 
 _PLACE = ("workchain", "shard", "seqno")
 _EXACT = ("root_hash", "file_hash", "mc_seqno", *_PLACE)
@@ -19,28 +29,43 @@ def list_blocks(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     """Answer ``v3/blocks``."""
     exact = {name: asked[name] for name in _EXACT if asked[name] is not None}
     keys = [name for name in ("root_hash", "file_hash", "mc_seqno", "seqno") if name in exact]
-    most, descending = asked["offset"] + asked["limit"], asked["descending"]
-
-    def choose(rows: list[Any]) -> list[Any]:
-        return [
-            row
-            for row in rows
-            if all(row[name] == value for name, value in exact.items())
-            and all(is_within(row[name], asked[a], asked[b]) for name, (a, b) in _SPANS.items())
-        ]
-
-    tables = index.segments.tables(BLOCKS.name)
+    tables, descending = index.segments.tables(BLOCKS.name), asked["descending"]
     if keys:
         rows = [row for table in tables for row in table.read(table.find(keys[0], exact[keys[0]]))]
-        found = choose(rows)
-    else:
-        span = bound(asked["start_utime"], asked["end_utime"])
-        walks = [(table, walk(table, "gen_utime", span, descending=descending)) for table in tables]
-        places = merge_walks(walks, descending=descending)
-        found = read_first(places, lambda part: choose(read_rows(part)), most)
-    found.sort(key=itemgetter("workchain", "shard"))
-    found.sort(key=itemgetter("gen_utime", "start_lt"), reverse=descending)
-    return found[asked["offset"] : most]
+        found = _choose(rows, exact, asked)
+        _sort_blocks(found, descending=descending)
+        return found[asked["offset"] :][: asked["limit"]]
+    span = bound(asked["start_utime"], asked["end_utime"])
+    walks = [(table, walk(table, "gen_utime", span, descending=descending)) for table in tables]
+    is_bound = asked["start_lt"] is not None or asked["end_lt"] is not None
+    return cut_walk(
+        merge_walks(walks, descending=descending),
+        lambda part: _choose(read_rows(part), exact, asked),
+        partial(_sort_blocks, descending=descending),
+        asked,
+        count=None if is_bound else partial(_count_equal, exact) if exact else len,
+    )
+
+
+def _choose(rows: list[Any], exact: Mapping[str, Any], asked: Mapping[str, Any]) -> list[Any]:
+    return [
+        row
+        for row in rows
+        if all(row[name] == value for name, value in exact.items())
+        and all(is_within(row[name], asked[a], asked[b]) for name, (a, b) in _SPANS.items())
+    ]
+
+
+def _sort_blocks(rows: list[Any], *, descending: bool) -> None:
+    rows.sort(key=itemgetter("workchain", "shard"))
+    rows.sort(key=itemgetter("gen_utime", "start_lt"), reverse=descending)
+
+
+def _count_equal(exact: Mapping[str, Any], places: list[tuple[Any, SegmentTable, int]]) -> int:
+    """Return how many blocks at places have exact values, of which none is a hash."""
+    wanted = [*exact.values()]
+    grouped = group_places(places).items()
+    return sum([*table.peek(rows, *exact)].count(wanted) for table, rows in grouped)
 
 
 def list_shards(index: Index, asked: Mapping[str, Any]) -> list[Any]:

@@ -13,9 +13,10 @@ from tonlake.lake.index.index import Index
 from tonlake.lake.index.page import (
     Declined,
     bound,
+    cut_walk,
+    has_other_bounds,
     is_within,
     merge_walks,
-    read_first,
     read_rows,
     walk,
 )
@@ -333,25 +334,24 @@ class _Filter(NamedTuple):
 
 
 def _find_transfers(name: str, index: Index, asked: Mapping[str, Any]) -> list[Any]:
-    filters = _list_filters(name, asked)
-    descending, most = asked["descending"], asked["offset"] + asked["limit"]
+    filters, descending = _list_filters(name, asked), asked["descending"]
     moment, unit = ("now", "utime") if asked["by_time"] else ("lt", "lt")
     span = bound(asked[f"start_{unit}"], asked[f"end_{unit}"])
     walks = [
         (table, walk(table, moment, span, _list_rows(table, filters), descending=descending))
         for table in index.current.tables(name)
     ]
-    found = read_first(
+    is_filtered = bool(filters) or name == "jetton_transfers" or has_other_bounds(asked)
+    sign = -1 if descending else 1
+    return cut_walk(
         merge_walks(walks, descending=descending),
         lambda part: [
             row for row in read_rows(part) if _passes_transfer(row, name, filters, asked)
         ],
-        most,
+        lambda rows: rows.sort(key=lambda row: (sign * row[moment], sign * row.lt, *_ACCOUNT(row))),
+        asked,
+        count=None if is_filtered else len,
     )
-    sign = -1 if descending else 1
-    account = address_of("account")
-    found.sort(key=lambda row: (sign * row[moment], sign * row.lt, *account(row)))
-    return found[asked["offset"] : most]
 
 
 def _list_rows(table: SegmentTable, filters: Sequence[_Filter]) -> list[Sequence[int]]:

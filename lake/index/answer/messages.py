@@ -1,8 +1,10 @@
 """Messages by hash or by any filters, and their transactions, from segments."""
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +12,14 @@ import numpy as np
 from tonlake.lake.file.rows import Row
 from tonlake.lake.index.index import Index, Segments
 from tonlake.lake.index.page import (
+    MAX_READ,
     Declined,
     Hit,
     bound,
     cut_hits,
+    cut_walk,
     group_places,
+    has_other_bounds,
     has_row,
     merge_walks,
     read_first,
@@ -30,21 +35,97 @@ _LINE = ("tx_lt", "tx_hash", *MESSAGE_COLUMNS)
 _EQUAL = ("source", "destination", "opcode", "body_hash")
 """Parameters that are columns with postings."""
 
+_BOUNDS = ("start_utime", "end_utime", "start_lt", "end_lt")
+"""Parameters that only messages with a time of creation pass."""
+
 
 def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     """Answer ``v3/messages``."""
-    segments, most = index.segments, asked["offset"] + asked["limit"]
-    if asked["msg_hashes"]:
-        found = _find_by_hash(segments, asked)
-    else:
-        found = _find_first(segments, asked, most)
+    segments, descending = index.segments, asked["descending"]
 
     def order(row: Any) -> tuple[int, bytes]:  # noqa: ANN401 - a row
         moment = row.created_at if asked["by_time"] else row.created_lt
         return NO_LT if moment is None else moment, row.msg_hash
 
-    united = {row.msg_hash: row for row in found}
-    return sorted(united.values(), key=order, reverse=asked["descending"])[asked["offset"] : most]
+    if asked["msg_hashes"]:
+        united = {row.msg_hash: row for row in _find_by_hash(segments, asked)}
+        found = sorted(united.values(), key=order, reverse=descending)
+        return found[asked["offset"] :][: asked["limit"]]
+    walks = [(segment, _walk(segment, asked)) for segment in segments.segments]
+    return cut_walk(
+        _unite(merge_walks(walks, descending=descending)),
+        read := partial(_read_places, segments, asked),
+        partial(list.sort, key=order, reverse=descending),
+        asked,
+        count=_make_counter(segments, asked, read),
+    )
+
+
+_Places = list[tuple[Any, Segment, int]]
+
+
+def _read_places(segments: Segments, asked: Mapping[str, Any], places: _Places) -> list[Any]:
+    grouped = group_places(places).items()
+    return [row for each in grouped for row in _read(segments, *each, asked)]
+
+
+def _make_counter(
+    segments: Segments, asked: Mapping[str, Any], read: Callable[[_Places], list[Any]]
+) -> Callable[[_Places], int] | None:
+    """Return what counts the messages of a walk that pass all filters; it reads few of them.
+
+    The account of the transaction at an end is known, and the postings of op-codes are exact.
+    """
+    if asked["body_hash"] is not None or asked["no_source"] or asked["no_destination"]:
+        return None
+    if has_other_bounds(asked):
+        return None
+    if asked["source"] is None and asked["destination"] is None:
+        return len
+    checks = {segment: _make_check(segment, asked) for segment in segments.segments}
+
+    def count(places: _Places) -> int:
+        unknown, found = [], 0
+        for place in places:
+            passes = checks[place[1]](place[2])
+            if passes is None:
+                unknown.append(place)
+            elif passes:
+                found += 1
+        if len(unknown) > MAX_READ:
+            raise Declined
+        return found + len(read(unknown))
+
+    return count
+
+
+def _make_check(segment: Segment, asked: Mapping[str, Any]) -> Callable[[int], bool | None]:
+    """Return what tells whether a message is of the accounts asked for; None: it must be read."""
+    accounts, wanted = segment.transactions.accounts, []
+    for name, end in (("source", "out"), ("destination", "in")):
+        if asked[name] is not None:
+            account = segment.accounts.find((asked[f"{name}_workchain"], asked[name]))
+            wanted.append((segment.messages.ends[end], account))
+
+    def check(number: int) -> bool | None:
+        for rows, account in wanted:
+            row = rows[number]
+            if not row:
+                return None
+            if accounts[row - 1] != account:
+                return False
+        return True
+
+    return check
+
+
+def _unite(places: Iterator[tuple[Any, Segment, int]]) -> Iterator[tuple[Any, Segment, int]]:
+    """Yield one place of each message, of those that follow each other."""
+    last = None
+    for place in places:
+        if place[0] != last:
+            last = place[0]
+            yield place
 
 
 def _find_by_hash(segments: Segments, asked: Mapping[str, Any]) -> list[Any]:
@@ -54,27 +135,6 @@ def _find_by_hash(segments: Segments, asked: Mapping[str, Any]) -> list[Any]:
         for segment, number in segments.find_messages(msg_hash)
         for row in _read(segments, segment, [number], asked)
     ]
-
-
-def _find_first(segments: Segments, asked: Mapping[str, Any], most: int) -> list[Any]:
-    """Return the first messages that pass all filters, and those of the last one's moment."""
-    seen: set[bytes] = set()
-
-    def read(places: list[tuple[Any, Segment, int]]) -> list[Any]:
-        found = {
-            row.msg_hash: row
-            for segment, numbers in group_places(places).items()
-            for row in _read(segments, segment, numbers, asked)
-            if row.msg_hash not in seen
-        }
-        seen.update(found)
-        return list(found.values())
-
-    places = merge_walks(
-        [(segment, _walk(segment, asked)) for segment in segments.segments],
-        descending=asked["descending"],
-    )
-    return read_first(places, read, most)
 
 
 def _read(
@@ -131,21 +191,21 @@ def _name_ends(row: Any, ends: list[tuple[str, Hit]]) -> Any:  # noqa: ANN401 - 
 
 
 def _walk(segment: Segment, asked: Mapping[str, Any]) -> Iterator[tuple[tuple[int, bytes], int]]:
-    """Yield the messages that may pass the filters, by creation; those without one by hash."""
-    table, moment = segment.messages.table, "created_at" if asked["by_time"] else "created_lt"
-    absent = ABSENT[table.numbers[moment].format]
-    found = walk(
-        table,
-        moment,
-        _bound(asked, absent),
-        _list_postings(segment, asked),
-        descending=asked["descending"],
-    )
-    hashes, last = segment.messages.hashes, None
-    for at, number in found:
-        if hashes[number] != last:  # of one that was consumed again, one row is enough
-            last = hashes[number]
-            yield (at, segment.messages.hash_of(number) if at == absent else b""), number
+    """Yield the messages that may pass the filters, by creation and hash."""
+    messages, descending = segment.messages, asked["descending"]
+    moment, direction = "created_at" if asked["by_time"] else "created_lt", asked["direction"]
+    lists = _list_postings(segment, asked)
+    span = _bound(asked, ABSENT[messages.table.numbers[moment].format])
+    found = walk(messages.table, moment, span, lists, descending=descending)
+    if direction is not None:
+        ends = messages.ends[direction]
+        found = ((at, number) for at, number in found if ends[number])
+    hash_of = messages.hash_of
+    if not (lists and asked["by_time"]):  # in the order of the table, or in that by time
+        yield from (((at, hash_of(number)), number) for at, number in found)
+        return
+    for at, tied in groupby(found, key=itemgetter(0)):
+        yield from sorted((((at, hash_of(row)), row) for _, row in tied), reverse=descending)
 
 
 def _list_postings(segment: Segment, asked: Mapping[str, Any]) -> list[Sequence[int]]:
@@ -159,7 +219,7 @@ def _bound(asked: Mapping[str, Any], absent: int) -> tuple[int, int]:
     """Return the range of moments; ``absent`` stands for none, and comes last."""
     unit = "utime" if asked["by_time"] else "lt"
     low, high = bound(asked[f"start_{unit}"], asked[f"end_{unit}"])
-    if asked["exclude_externals"]:
+    if asked["exclude_externals"] or any(asked[name] is not None for name in _BOUNDS):
         high = min(high, absent - 1)
     return (max(low, absent) if asked["only_externals"] else low), high
 

@@ -17,9 +17,10 @@ from tonlake.lake.index.page import (
     Listed,
     Member,
     bound,
+    cut_walk,
+    has_other_bounds,
     is_within,
     merge_walks,
-    read_first,
     read_rows,
     walk,
 )
@@ -110,7 +111,7 @@ def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
 def list_traces(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     """Answer ``v3/traces``, of a range or of a block, which commits their last transactions."""
     tables, by_time = index.current.tables(TRACES.name), asked["by_time"]
-    descending, most = asked["descending"], asked["offset"] + asked["limit"]
+    descending = asked["descending"]
     if asked["mc_seqno"] is not None:
         found = [
             row
@@ -124,18 +125,24 @@ def list_traces(index: Index, asked: Mapping[str, Any]) -> list[Any]:
         [(table, walk(table, moment, span, descending=descending)) for table in tables],
         descending=descending,
     )
-    rows = read_first(
-        places, lambda part: [row for row in read_rows(part) if passes(row, asked)], most
+    return cut_walk(
+        places,
+        lambda part: [row for row in read_rows(part) if passes(row, asked)],
+        partial(_sort_rows, asked=asked),
+        asked,
+        further=[row for row in index.open_traces.values() if passes(row, asked)],
+        count=len if asked["after_end"] is None and not has_other_bounds(asked) else None,
     )
-    rows += [row for row in index.open_traces.values() if passes(row, asked)]
-    return cut_rows(rows, asked)
+
+
+def _sort_rows(rows: list[Row], asked: Mapping[str, Any]) -> None:
+    order = itemgetter(end_of(by_time=asked["by_time"]), "trace_id")
+    rows.sort(key=order, reverse=asked["descending"])
 
 
 def cut_rows(rows: list[Row], asked: Mapping[str, Any]) -> list[Row]:
     """Return a page of traces in order."""
-    rows.sort(
-        key=itemgetter(end_of(by_time=asked["by_time"]), "trace_id"), reverse=asked["descending"]
-    )
+    _sort_rows(rows, asked)
     return rows[asked["offset"] :][: asked["limit"]]
 
 
@@ -269,12 +276,12 @@ def _cut_first(
 ) -> list[Any]:
     """Return the page of the rows at places, which are by moment."""
     fits = _make_filter(asked)
-    found = read_first(
+    return cut_walk(
         places,
         lambda part: list(filter(fits, read_rows(part))),
-        asked["offset"] + asked["limit"],
+        partial(list.sort, key=_order(asked), reverse=asked["descending"]),
+        asked,
     )
-    return _cut_page(found, asked)
 
 
 def list_account_keys(index: Index, asked: Mapping[str, Any]) -> list[Any]:

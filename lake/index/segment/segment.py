@@ -135,7 +135,7 @@ class SegmentTable:
         self.postings = {
             name: Postings(file, f"{table.name}.{name}") for name in (*table.hashes, *table.keys)
         }
-        copied = table.copied
+        self._copied = copied = table.copied
         self._hash_places = places_of(table.name, copied, "hash")
         self._list_places = places_of(table.name, copied, "hashes")
         self._amount_places = places_of(table.name, copied, "amount")
@@ -149,6 +149,12 @@ class SegmentTable:
     def read_copies(self, rows: Iterable[int]) -> Iterator[list[Any]]:
         """Yield the copies of rows, as they were encoded."""
         return self._rows.read(self._ends, self._start, rows)
+
+    def peek(self, rows: Iterable[int], *columns: str) -> Iterator[list[Any]]:
+        """Yield columns of copies of rows as they were encoded, which are not of hashes."""
+        places = [self._copied.index(name) for name in columns]
+        for values in self.read_copies(rows):
+            yield [values[at] for at in places]
 
     def read_values(self, rows: Sequence[int]) -> list[list[Any]]:
         """Return the columns of rows, in the order of the declaration."""
@@ -169,7 +175,7 @@ class SegmentTable:
 
     def read(self, rows: Iterable[int]) -> list[Any]:
         """Return rows, in the same order."""
-        return list(map(self._type._make, self.read_values(list(rows))))
+        return [make_row(self._type, values) for values in self.read_values(list(rows))]
 
 
 PARTS_AT, PARTS = RECORD_COLUMNS.index("messages"), 3
@@ -339,7 +345,8 @@ class SegmentTransactions:
         """Returns the hash of a row: those of all transactions come first among the hashes."""
         self._table = segment.table(TRANSACTIONS.name)
         self.lt, self.now = self._table.numbers["lt"], self._table.numbers["now"]
-        self._accounts = file.numbers("transactions.account")
+        self.accounts = file.numbers("transactions.account")
+        """The number of each row's account."""
         self._traces, self._parents = (
             file.numbers(f"transactions.{name}") for name in ("trace", "parent")
         )
@@ -394,7 +401,7 @@ class SegmentTransactions:
 
     def account_of(self, row: int) -> AccountId:
         """Return the account of a row."""
-        return self._segment.accounts.account_of(self._accounts[row])
+        return self._segment.accounts.account_of(self.accounts[row])
 
     def trace_of(self, row: int) -> bytes | None:
         """Return the trace id of a row; None if unknown."""
@@ -412,7 +419,7 @@ class SegmentTransactions:
         32-byte values are numbers of ``rows.values``; amounts of more than 63 bits are text.
         """
         found = list(self._table.read_copies(rows))
-        accounts, traces, lts, times = self._accounts, self._traces, self.lt, self.now
+        accounts, traces, lts, times = self.accounts, self._traces, self.lt, self.now
         workchains, ids = self._segment.accounts.workchains, self._segment.accounts.ids
         seqnos, ends, states = self.block_seqnos, self.block_ends, self._states
         for row, values in zip(rows, found, strict=True):
@@ -465,7 +472,7 @@ class SegmentTransactions:
 
     def read_bags(self, rows: Sequence[int], records: Iterable[Record]) -> list[bytes | None]:
         """Return the bags of cells of rows, whose records are known, in the same order."""
-        place_of, accounts = self._segment.accounts.place_of, self._accounts
+        place_of, accounts = self._segment.accounts.place_of, self.accounts
         return self._bags.read([place_of(accounts[row], row) for row in rows], records)
 
     def read_messages(self, places: Sequence[tuple[int, int, int]]) -> list[list[Any]]:
@@ -473,7 +480,7 @@ class SegmentTransactions:
         rows = dict.fromkeys(row for row, _, _ in places)
         copies = zip(rows, self._table.read_copies(rows), strict=True)
         parts = {row: values[PARTS_AT] for row, values in copies}  # the rest is freed at once
-        ids, accounts, states = self._segment.accounts.ids, self._accounts, self._states
+        ids, accounts, states = self._segment.accounts.ids, self.accounts, self._states
         lines = [_find_line(parts[row], place, own - states[row]) for row, place, own in places]
         lts, times = self.lt, self.now
         for (row, _, _), line in zip(places, lines, strict=True):
