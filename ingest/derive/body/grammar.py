@@ -104,7 +104,7 @@ _STATEMENT = re.compile(
     r"([A-Za-z_][\w,]*)(?:#([0-9a-fA-F]+_?|_)|\$([01]+|_))?\s(.*)=\s*(\w+)\b([^=]*)",
     re.DOTALL,
 )
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|^\s*# [^\n]*", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|^[^\S\n]*# [^\n]*", re.DOTALL | re.MULTILINE)
 _TOKEN = re.compile(r"\s+|~|([A-Za-z_]\w*|\d+|##|#<=|#<|#|<=|>=|!=|[\^\[\]():?.*{}<>=+])")
 _PARAMETER = re.compile(r"\{\s*(\w+)\s*:\s*(Type|#)\s*\}")
 _WIDTH = re.compile(r"(uint|int|bits)(\d{1,4})")
@@ -146,8 +146,8 @@ def _parse_statement(text: str) -> Constructor:
 
 def compute_tag(text: str) -> int:
     """Return the tag of a constructor without one: the CRC-32 of its text, with single spaces."""
-    plain = re.sub(r"\s*:\s*", ":", re.sub(r"\(\s+", "(", re.sub(r"\s+\)", ")", text)))
-    return zlib.crc32(" ".join(plain.split()).encode())
+    plain = re.sub(r" ?: ?", ":", " ".join(text.split()))
+    return zlib.crc32(plain.replace("( ", "(").replace(" )", ")").encode())
 
 
 class _Tokens:

@@ -109,8 +109,10 @@ class _Reader:
             fields.append(make_field(of.name, each.name, found or _CELL))
             if found is None:
                 break
-        tag = (0, 0) if of.prefix is None else (of.prefix.prefix_num, of.prefix.prefix_len)
-        return Constructor(of.name, *tag, tuple(fields), name_type(of.name))
+        tag, bits = (0, 0) if of.prefix is None else msgspec.structs.astuple(of.prefix)
+        if tag < 0 or tag.bit_length() > bits:
+            raise SignatureInvalid(f"the prefix of {of.name[:60]} does not have {bits} bits")
+        return Constructor(of.name, tag, bits, tuple(fields), name_type(of.name))
 
     def _find(self, number: int | None, owner: str, depth: int = 0) -> Type | None:
         """Return the type of a number; None if it has no layout here."""

@@ -39,6 +39,16 @@ def test_a_tag_may_end_inside_a_digit(tag: str, bits: tuple[int, int]) -> None:
     assert (found.tag, found.tag_bits) == bits
 
 
+@pytest.mark.parametrize("gap", [" " * 60_000, "\n" * 60_000, "/* " * 20_000 + "*/"])
+def test_long_gaps_take_no_quadratic_time(gap: str) -> None:
+    text = f"one{gap} a :(Maybe{gap}Bool ) {gap}= Type;"
+    assert parse_scheme(text) == parse_scheme("one a:(Maybe Bool) = Type;")
+
+
+def test_a_comment_without_an_end_lasts_to_the_end() -> None:
+    assert parse_scheme("one#01 = Type;" + "/* " * 20_000) == parse_scheme("one#01 = Type;")
+
+
 @pytest.mark.parametrize(
     "text",
     [

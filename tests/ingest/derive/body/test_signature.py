@@ -231,6 +231,8 @@ ABI_FIELD = '{"types": [{"name": "A", "header": 1, "fields": [%s]}]}'
         (ABI_FIELD % '{"name": "a", "type": {"kind": "simple", "type": "A"}}', "contains itself"),
         ('{"abi_schema_version": "1.0"}', "not a Tolk ABI"),
         (make_tolk([], declare("A", (1, 32), ("x", 0))), "no type 0"),
+        (make_tolk([], declare("A", (-1, 32))), "prefix of A does not have 32 bits"),
+        (make_tolk([], declare("A", (1 << 32, 32))), "prefix of A does not have 32 bits"),
         (make_tolk(BOOL, declare("A", (1, 32), ("a b", 0))), "not a valid field name"),
         (make_tolk(BOOL, declare("A", (1, 8), ("a", 0))), "no constructor"),
     ],
