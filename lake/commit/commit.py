@@ -40,7 +40,7 @@ from tonlake.lake.log.disk import (
     write_temporary,
 )
 from tonlake.lake.log.envelope import encode_entry
-from tonlake.lake.log.place import Derivation, Derive, NewFile, Place, derive_nothing, list_emptied
+from tonlake.lake.log.place import Derivation, Derive, NewFile, Place, derive_nothing, list_replaced
 from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.snapshot import Lease
 from tonlake.lake.log.state import (
@@ -273,7 +273,7 @@ def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> None:
     segments = state.segments if commit.segments is None else commit.segments
     kept = {segment.path for segment in segments}
     dropped = {segment.path for segment in state.segments} - kept
-    begin_grace(lake_dir, {*commit.removed, *list_emptied(state, commit.removed), *dropped})
+    begin_grace(lake_dir, list_replaced(state, commit.removed) | dropped)
     digest = _write_entry(lake_dir, commit)
     if commit.number % CHECKPOINT_COMMITS == 0:
         # The commit is durable. Without a checkpoint, readers only have to replay more entries.

@@ -22,7 +22,6 @@ from tonlake.lake.index.builder.compose import Source, compose
 from tonlake.lake.index.builder.plan import (
     count_rows,
     cut_range,
-    files_within,
     is_current,
     is_readable,
     lacks_baseline,
@@ -364,11 +363,13 @@ def _compose_piece(lake_dir: Path, files: Sequence[DataFile], piece: Range) -> I
         size *= _TOGETHER
     while at < len(commits):
         if at + size <= len(commits):
-            mc_range = commits[at][0], commits[at + size - 1][1]
+            mc_range = commits[at][0][0], commits[at + size - 1][0][1]
+            within: dict[str, DataFile] = {}
+            for _commit, its_files in commits[at : at + size]:
+                within |= its_files
             read = _read.keep if size == 1 else _read.take
-            source = Source(lake_dir, files_within(files, mc_range), mc_range, read)
-            paths = (file.path for file in source.files)
-            key = (str(lake_dir), "{}-{}".format(*mc_range), *paths)
+            source = Source(lake_dir, [*within.values()], mc_range, read)
+            key = (str(lake_dir), "{}-{}".format(*mc_range), *within)
             yield _keep(key, partial(compose_segment, source))
             at += size
         else:

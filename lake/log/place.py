@@ -6,7 +6,7 @@ a range marks derived rows that are not final yet, of any block; there is one su
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
@@ -75,15 +75,19 @@ def describe_pack(path: str) -> tuple[str, DataFile]:
     return match[1], file
 
 
-def list_emptied(state: LogState, removed: Iterable[str]) -> set[str]:
-    """Return the packs of ``removed`` paths that have no more live files of their own place."""
+def list_replaced(state: LogState, removed: Collection[str]) -> set[str]:
+    """Return the stored files that no one needs without the ``removed`` paths.
+
+    A pack is one of them when it has no more live files of its own place.
+    """
     gone = {path for path in removed if path.endswith(PACKED_ENDING)}
     places = {name_place(path) for path in gone}
     listed = (file for place in places for file in state.by_place.get(place, ()))
     packs = {file.pack for file in listed if file.path in gone}
     own = {describe_pack(pack)[0] for pack in packs}
     near = (file for place in own for file in state.by_place.get(place, ()))
-    return packs - {file.pack for file in near if file.path not in gone}
+    emptied = packs - {file.pack for file in near if file.path not in gone}
+    return {path for path in removed if path not in gone} | emptied
 
 
 def list_stored(files: Iterable[DataFile]) -> list[DataFile]:

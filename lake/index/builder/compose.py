@@ -51,6 +51,7 @@ from tonlake.lake.index.segment.segment import (
     list_keys,
     write_postings,
 )
+from tonlake.lake.log.place import read_place
 from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import TABLES
@@ -82,20 +83,19 @@ class Source(NamedTuple):
 
     def read_table(self, name: str) -> pa.Table:
         """Return the rows of a table; of traces, those that end in the range."""
-        columns = _COLUMNS.get(name)
-        found = [
-            _cut(self.read(self.lake_dir, file, columns), TABLES[name].height, self._seqnos)
-            for file in self.files
-            if file.table == name
-        ]
+        found = [self._read_file(file) for file in self.files if file.table == name]
         if not found:
             return _make_empty(name)
         return found[0] if len(found) == 1 else pa.concat_tables(found)
 
-    @property
-    def _seqnos(self) -> Range:
-        first, last = self.mc_range
-        return (0 if first == 1 else first), last
+    def _read_file(self, file: DataFile) -> pa.Table:
+        rows = self.read(self.lake_dir, file, _COLUMNS.get(file.table))
+        place, (first, last) = read_place(file.path), self.mc_range
+        if first <= place.first and place.last <= last:
+            return rows
+        seqnos = rows[TABLES[file.table].height]
+        lowest = 0 if first == 1 else first
+        return rows.filter(pc.and_(pc.greater_equal(seqnos, lowest), pc.less_equal(seqnos, last)))
 
 
 @lru_cache
@@ -104,16 +104,6 @@ def _make_empty(name: str) -> pa.Table:
     fields = TABLES[name].arrow
     columns = _COLUMNS.get(name, fields.names)
     return pa.schema([fields.field(column) for column in columns]).empty_table()
-
-
-def _cut(rows: pa.Table, column: str, mc_range: Range) -> pa.Table:
-    """Return the rows with blocks in the range: usually all, as a file has few commits."""
-    first, last = mc_range
-    seqnos = rows[column]
-    least, most = pc.min_max(seqnos).as_py().values()
-    if least is None or (first <= least and most <= last):
-        return rows
-    return rows.filter(pc.and_(pc.greater_equal(seqnos, first), pc.less_equal(seqnos, last)))
 
 
 _ARROW = {"q": pa.int64(), "I": pa.uint32(), "i": pa.int32()}

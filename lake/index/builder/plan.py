@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -54,12 +55,21 @@ def files_within(files: Iterable[DataFile], mc_range: Range) -> list[DataFile]:
     return found
 
 
-def cut_range(files: Sequence[DataFile], mc_range: Range) -> list[Range]:
-    """Cut a range where its files begin, into pieces of one commit, or of merged ones."""
+def cut_range(
+    files: Sequence[DataFile], mc_range: Range
+) -> list[tuple[Range, dict[str, DataFile]]]:
+    """Cut a range where its files begin: pieces of a commit or of merged ones, and their files."""
     first, last = mc_range
-    starts = {read_place(file.path).first for file in files if file.table == "transactions"}
+    placed = [(read_place(file.path), file) for file in files]
+    starts = {place.first for place, file in placed if file.table == "transactions"}
     cuts = [first, *sorted(start for start in starts if first < start <= last)]
-    return [(start, end - 1) for start, end in zip(cuts, [*cuts[1:], last + 1], strict=True)]
+    found: list[dict[str, DataFile]] = [{} for _ in cuts]
+    for place, file in placed:
+        at = max(0, bisect_right(cuts, place.first) - 1)
+        for held in found[at : bisect_right(cuts, place.last)]:
+            held[file.path] = file
+    ends = [*(cut - 1 for cut in cuts[1:]), last]
+    return [*zip(zip(cuts, ends, strict=True), found, strict=True)]
 
 
 def count_rows(files: Iterable[DataFile], table: str = "transactions") -> int:
@@ -175,8 +185,8 @@ def _list_full(
     """
     files = list_within(state, piece)
     start, held, done = piece[0], 0, 0
-    for first, last in cut_range(files, piece):
-        held += count_rows(files_within(files, (first, last)))
+    for (_first, last), within in cut_range(files, piece):
+        held += count_rows(within.values())
         if held >= target(done):
             yield (start, last), held
             start, held, done = last + 1, 0, done + held
