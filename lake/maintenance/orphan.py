@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from tonlake.lake.commit.commit import CHECKPOINT_COMMITS
 from tonlake.lake.commit.delta import FOLDER, find_published, list_published
 from tonlake.lake.errors import LakeCorrupt, LakeError
 from tonlake.lake.log.disk import (
@@ -95,6 +96,8 @@ class Sweeper:
         """The grace periods of files that may go, by path."""
         self._listed_s = float("-inf")
         self._swept_s = time.monotonic()
+        self._first = 0
+        """The entry that the log began with when it was listed last."""
 
     def sweep_if_due(self) -> bool:
         """Sweep once in the shortest grace period; return whether it was time."""
@@ -131,19 +134,18 @@ class Sweeper:
         if not (self._lake_dir / LOG_FOLDER).is_dir():
             return []
         removed = []
-        with hold_lock(self._lake_dir / LOCK_FILE, wait=False) as held:
-            if not held:
+        with hold_lock(self._lake_dir / LOCK_FILE, wait=False) as is_held:
+            if not is_held:
                 return []
             state = self._log.read()
             # A writer may have died before it synced its entry. Files that the entry replaces may
             # be removed only once no power failure can undo it.
             sync_folder(self._lake_dir / LOG_FOLDER)
-            now_s = time.time()
-            for name in sorted(self._graces_s.keys() - _list_held(self._lake_dir, state)):
+            due = self._list_due(time.time())
+            held = _list_held(self._lake_dir, state) if due else set()
+            for name in (name for name in due if name not in held):
                 path = self._lake_dir / name
                 with suppress(FileNotFoundError):  # another sweep took it, or a copy has none
-                    if path.stat().st_mtime > now_s - self._graces_s[name]:
-                        continue
                     if path.is_dir() and not path.is_symlink():
                         shutil.rmtree(path)  # a killed process sorted rows there
                     else:
@@ -151,35 +153,52 @@ class Sweeper:
                     removed.append(path)
                     reach("sweep.removed")
                 del self._graces_s[name]
-            _shorten_log(self._lake_dir, state, self._settings)
+            self._shorten_log(state)
         return removed
 
+    def _list_due(self, now_s: float) -> list[str]:
+        """Return the files whose grace period is over, or that are gone."""
+        due = []
+        for name, grace_s in sorted(self._graces_s.items()):
+            try:
+                changed_s = (self._lake_dir / name).stat().st_mtime
+            except FileNotFoundError:
+                changed_s = 0.0
+            if changed_s <= now_s - grace_s:
+                due.append(name)
+        return due
 
-def _shorten_log(lake_dir: Path, state: LogState, settings: LakeSettings) -> None:
-    """Remove the entries before the last checkpoint that is old enough for the settings.
+    def _shorten_log(self, state: LogState) -> None:
+        """Remove the entries before the last checkpoint that is old enough for the settings.
 
-    Entries not yet in a Delta log, or leased, stay. An interruption leaves a log that can be read.
-    """
-    if state.number <= settings.log_entries:
-        return
-    entries, checkpoints = list_log(lake_dir)
-    last = min(
-        state.number - settings.log_entries,
-        find_published(lake_dir, state),
-        *_list_leased(lake_dir, state),
-    )
-    newest_s = time.time() - settings.log_age_s
-    for first in reversed([at for at in checkpoints if entries[0] < at <= last]):
-        is_old = (lake_dir / LOG_FOLDER / checkpoint_name(first)).stat().st_mtime <= newest_s
-        with suppress(LakeCorrupt):
-            _commit, digest = read_commit(lake_dir, first)
-            if is_old and read_checkpoint(lake_dir, first).digest == digest:
-                break
-    else:
-        return
-    write_file(lake_dir / FIRST_FILE, encode_entry(FirstEntry(first))[0], "checkpoint")
-    gone = [checkpoint_name(at) for at in checkpoints if at < first]
-    gone += [entry_name(at) for at in entries if at < first]
-    for name in gone:
-        (lake_dir / LOG_FOLDER / name).unlink(missing_ok=True)
-        reach("sweep.shortened")
+        Entries not yet in a Delta log, or leased, stay. An interruption leaves a log that can be
+        read.
+        """
+        lake_dir, settings = self._lake_dir, self._settings
+        if state.number <= settings.log_entries:
+            return
+        last = min(
+            state.number - settings.log_entries,
+            find_published(lake_dir, state),
+            *_list_leased(lake_dir, state),
+        )
+        if self._first and last - last % CHECKPOINT_COMMITS <= self._first:
+            return
+        entries, checkpoints = list_log(lake_dir)
+        self._first = entries[0]
+        newest_s = time.time() - settings.log_age_s
+        for first in reversed([at for at in checkpoints if entries[0] < at <= last]):
+            is_old = (lake_dir / LOG_FOLDER / checkpoint_name(first)).stat().st_mtime <= newest_s
+            with suppress(LakeCorrupt):
+                _commit, digest = read_commit(lake_dir, first)
+                if is_old and read_checkpoint(lake_dir, first).digest == digest:
+                    break
+        else:
+            return
+        write_file(lake_dir / FIRST_FILE, encode_entry(FirstEntry(first))[0], "checkpoint")
+        gone = [checkpoint_name(at) for at in checkpoints if at < first]
+        gone += [entry_name(at) for at in entries if at < first]
+        for name in gone:
+            (lake_dir / LOG_FOLDER / name).unlink(missing_ok=True)
+            reach("sweep.shortened")
+        self._first = first
