@@ -273,7 +273,7 @@ def _format(value: StackValue) -> str:
         if isinstance(value, kind):
             tree = parse_boc(value.boc)
             root = tree.roots[0]
-            bits, refs = tree.bit_length(root), len(tree.refs(root))
+            bits, refs = tree.bit_length(root), len(tree.links[root])
             return f"{name} ({bits} bits, {refs} references) {value.boc.hex()}"
     return type(value).__name__.removeprefix("Tvm").lower()
 

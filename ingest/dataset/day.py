@@ -111,7 +111,7 @@ def list_params(
         mc_seqno = row["mc_seqno"]
         if not mc_seqno or mc_seqno in key_blocks or not (is_known or found):
             tree = parse_boc(row["data_boc"])
-            root = tree.refs(tree.roots[0])[0]
+            root = tree.links[tree.roots[0]][0]
             found += read_params(tree, root, mc_seqno, row["utime"])
     return found
 
@@ -294,10 +294,10 @@ class Day:
                 continue
             tree = parse_boc(row["bag"])
             tree.hash_all(range(tree.count))
-            wanted = set(tree.refs(tree.roots[0])[row["codes"] :])
+            wanted = set(tree.links[tree.roots[0]][row["codes"] :])
             for cell in range(tree.count):  # a cell comes before those that it refers to
                 if cell in wanted:
-                    wanted.update(tree.refs(cell))
+                    wanted.update(tree.links[cell])
                     found.append((tree.hash(cell), row["mc_seqno"], *pack_cell(tree, cell)))
         return found
 

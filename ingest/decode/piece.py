@@ -56,7 +56,7 @@ def _measure_queue(tree: CellTree) -> int | None:
     update = read_parts(tree).state_update
     if tree.kind(update) != MERKLE_UPDATE:
         raise BocError("no Merkle update")
-    state = tree.slice(tree.refs(update)[1])
+    state = tree.slice(tree.links[update][1])
     check_tag(state, 32, STATE_TAG, "shard state")
     info = state.load_ref()
     if tree.kind(info) != ORDINARY:
@@ -80,7 +80,7 @@ def _count_leaves(tree: CellTree, root: int) -> int | None:
         cell = todo.pop()
         if tree.kind(cell) != ORDINARY:  # pruned, since the block did not change it
             return None
-        links = tree.refs(cell)
+        links = tree.links[cell]
         if len(links) == _CHILDREN_OF_FORK:
             todo += links
         else:

@@ -83,9 +83,9 @@ def _list_places(bag: bytes) -> list[int]:
     free = {0}
     for cell in range(tree.count):
         if cell in free and tree.kind(cell) == ORDINARY:
-            free |= set(tree.refs(cell))
+            free |= set(tree.links[cell])
     width = bag[4] & 7
-    sizes = [len(tree.cells[cell]) + width * len(tree.refs(cell)) for cell in range(tree.count)]
+    sizes = [len(tree.cells[cell]) + width * len(tree.links[cell]) for cell in range(tree.count)]
     ends = accumulate(sizes, initial=len(bag) - sum(sizes))
     return [
         place

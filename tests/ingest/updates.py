@@ -41,7 +41,7 @@ def prune(
         made = end_pruned(tree, mask, hashes, [tree.depth(cell, level) for level in levels])
     else:
         below = depth + (tree.kind(cell) in (MERKLE_PROOF, MERKLE_UPDATE))
-        kids = [prune(tree, (kid, below), cut, done) for kid in tree.refs(cell)]
+        kids = [prune(tree, (kid, below), cut, done) for kid in tree.links[cell]]
         head = tree.cells[cell]
         mask = tree.level_mask(cell)
         for kid in kids:
@@ -60,15 +60,17 @@ def make_update(tree: CellTree, old: int, new: int) -> tuple[int, int]:
     before = {tree.hash(cell) for cell, _ in iter_cells(tree, [(old, 0)])}
     after = {tree.hash(cell) for cell, _ in iter_cells(tree, [(new, 0)])}
     reused = {
-        at for at in iter_cells(tree, [(new, 0)]) if tree.refs(at[0]) and tree.hash(at[0]) in before
+        at
+        for at in iter_cells(tree, [(new, 0)])
+        if tree.links[at[0]] and tree.hash(at[0]) in before
     }
     dropped = {
         at
         for at in iter_cells(tree, [(old, 0)])
-        if tree.refs(at[0]) and (tree.hash(at[0]) in after or not _leads_to(tree, at, after))
+        if tree.links[at[0]] and (tree.hash(at[0]) in after or not _leads_to(tree, at, after))
     }
     return prune(tree, (old, 0), dropped - {(old, 0)}, {}), prune(tree, (new, 0), reused, {})
 
 
 def _leads_to(tree: CellTree, at: tuple[int, int], hashes: set[bytes]) -> bool:
-    return any(tree.refs(cell) and tree.hash(cell) in hashes for cell, _ in iter_cells(tree, [at]))
+    return any(tree.links[cell] and tree.hash(cell) in hashes for cell, _ in iter_cells(tree, [at]))

@@ -144,7 +144,7 @@ def list_accounts(tree: CellTree) -> Iterator[AccountSpot]:
     states = {
         entry.account: entry.cell
         for entry in iter_shard_accounts(
-            tree, read_state(tree, tree.refs(parts.state_update)[1]).accounts
+            tree, read_state(tree, tree.links[parts.state_update][1]).accounts
         )
         if tree.kind(entry.cell) == ORDINARY and tree.slice(entry.cell).peek_uint(1)
     }
@@ -177,7 +177,7 @@ def _find_label(node: CellSlice) -> int:
 
 def _find_hash_update(tree: CellTree, transaction: int) -> int:
     """TL-B: update_hashes#72 old_hash:bits256 new_hash:bits256."""
-    for cell in tree.refs(transaction):
+    for cell in tree.links[transaction]:
         if tree.bit_length(cell) == _HASH_UPDATE_BITS and tree.payload(cell)[0] == _HASH_UPDATE_TAG:
             return cell
     raise ValueError(f"transaction {transaction} has no HASH_UPDATE")
@@ -193,7 +193,7 @@ def _list_marks(tree: CellTree, state: int) -> Iterator[tuple[int, int]]:
     if node.load_uint(3):
         node.skip(256)
     yield state, node.pos
-    refs = tree.refs(state)
+    refs = tree.links[state]
     if refs and tree.kind(refs[-1]) == ORDINARY and tree.bit_length(refs[-1]) > _DATA_BITS:
         yield refs[-1], tree.bit_length(refs[-1]) - _DATA_BITS
 

@@ -117,7 +117,7 @@ class Template:
         self._set(data, info, _UTIME_AT, 32, place.utime)
         self._set(data, info, _START_LT_AT, spots.LT_BITS, start_lt)
         self._set(data, info, _END_LT_AT, spots.LT_BITS, end_lt)
-        refs = self._tree.refs(info)
+        refs = self._tree.links[info]
         self._set_link(data, refs[-1], place.prev, place.seqno - 1)
         if place.master is not None:
             self._set_link(data, refs[0], place.master, 0)
@@ -234,7 +234,7 @@ class Template:
         seen = set()
         for account in self._accounts:
             for one in account.transactions:
-                for cell in spots.list_messages(tree, tree.refs(one.cell)[0]):
+                for cell in spots.list_messages(tree, tree.links[one.cell][0]):
                     at = spots.find_created_lt(tree, cell)
                     if at is not None and cell not in fixed and cell not in seen:
                         seen.add(cell)
@@ -245,7 +245,7 @@ class Template:
     def _plan_hashes(self) -> None:
         """List the cells to rehash, children first: states, cells below transactions, rest."""
         tree = self._tree
-        refs = tree.refs(self._parts.info)
+        refs = tree.links[self._parts.info]
         transactions = {one.cell for account in self._accounts for one in account.transactions}
         updates = {one.hash_update for account in self._accounts for one in account.transactions}
         changed = {tree.roots[0], self._parts.info, refs[0], refs[-1]} | transactions | updates

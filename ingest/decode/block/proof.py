@@ -249,7 +249,7 @@ def _check_merkle(tree: CellTree, cell: int, root_hash: bytes, *, is_hashed: boo
     """Return the block in a Merkle proof, which must prove ``root_hash``."""
     if tree.kind(cell) != MERKLE_PROOF:
         raise DecodeError("the proof contains no Merkle proof")
-    (block,) = tree.refs(cell)
+    (block,) = tree.links[cell]
     named = tree.payload(cell)[1:33]
     if named != root_hash:
         raise DecodeError(f"it proves the block {named.hex()}, not {root_hash.hex()}")
@@ -287,7 +287,7 @@ def open_header(proof: bytes, mc_extra: bytes | None = None) -> CellTree:
     source, target = parse_boc(proof), CellTree()
     merkle = _open_proof(source).load_ref()
     if mc_extra is None:
-        source.roots = [*source.refs(merkle)]
+        source.roots = list(source.links[merkle])
         return source
     extra = parse_boc(mc_extra)
     custom = graft_cell(target, extra, extra.roots[0])
@@ -297,9 +297,9 @@ def open_header(proof: bytes, mc_extra: bytes | None = None) -> CellTree:
 
 def _join(target: CellTree, source: CellTree, merkle: int, custom: int) -> int:
     """Append the block of a Merkle proof, with McBlockExtra inserted."""
-    (block,) = source.refs(merkle)
-    info, value_flow, state_update, extra = source.refs(block)
-    kept = [graft_cell(target, source, child) for child in source.refs(extra)[:-1]]
+    (block,) = source.links[merkle]
+    info, value_flow, state_update, extra = source.links[block]
+    kept = [graft_cell(target, source, child) for child in source.links[extra][:-1]]
     new_extra = append_cell(target, *source.bits(extra), (*kept, custom))
     children = [graft_cell(target, source, child) for child in (info, value_flow, state_update)]
     new_block = append_cell(target, *source.bits(block), (*children, new_extra))
@@ -312,7 +312,7 @@ def _cut_shards(target: CellTree, source: CellTree) -> int:
     """Append McBlockExtra with everything but ShardHashes replaced by its hash."""
     root = source.roots[0]
     value, bits = source.bits(root)
-    children = source.refs(root)
+    children = source.links[root]
     has_shards = value >> (bits - 1 - _SHARD_HASHES_BIT) & 1
     kept = [graft_cell(target, source, children[0])] if has_shards else []
     pruned = []

@@ -93,7 +93,7 @@ def read_state_sides(tree: CellTree, cell: int) -> list[ShardState]:
     if tree.kind(cell) == PRUNED:
         return []
     is_split = tree.slice(cell).peek_uint(32) == _SPLIT_STATE_TAG
-    states = tree.refs(cell) if is_split else (cell,)
+    states = tree.links[cell] if is_split else (cell,)
     return [read_state(tree, state) for state in states if tree.kind(state) != PRUNED]
 
 
@@ -405,7 +405,7 @@ def decode_update(
 ) -> None:
     """Add the changes of a block; ``touched`` are all accounts with transactions in it."""
     parts = read_parts(tree)
-    old, new = tree.refs(parts.state_update)
+    old, new = tree.links[parts.state_update]
     at = StateAt(header.workchain, header.shard, header.seqno, mc_seqno, header.gen_utime)
     states, roots = _read_accounts(tree, new, at, touched, header.gen_software_version)
     rows["account_states"].extend(states)

@@ -140,13 +140,13 @@ def graft_cell(target: CellTree, source: CellTree, root: int) -> int:
     todo = [root]
     while todo:
         cell = todo[-1]
-        missing = [child for child in source.refs(cell) if child not in planted]
+        missing = [child for child in source.links[cell] if child not in planted]
         if missing:
             todo += missing
             continue
         todo.pop()
         if cell not in planted:
-            children = tuple(planted[child] for child in source.refs(cell))
+            children = tuple(planted[child] for child in source.links[cell])
             planted[cell] = target.append(source.cells[cell], children)
     return planted[root]
 

@@ -61,7 +61,7 @@ def find_leaf(tree: CellTree, root: int, key: int, key_bits: int) -> CellSlice |
             return None
         if not rest:
             return node
-        links = tree.refs(cell)
+        links = tree.links[cell]
         if len(links) < _FORK_REFS:
             raise CellUnderflow(f"hash map fork at cell {cell} has {len(links)} references")
         left = rest - 1

@@ -346,10 +346,6 @@ class CellTree:
         """Number of cells, including appended ones."""
         return len(self.cells)
 
-    def refs(self, cell: int) -> Sequence[int]:
-        """Return the children of a cell."""
-        return self.links[cell]
-
     def bit_length(self, cell: int) -> int:
         """Return the number of data bits of a cell."""
         head = self.cells[cell]

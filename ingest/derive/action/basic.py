@@ -203,7 +203,7 @@ def read_outgoing(external: Message, account: str) -> list[Message]:
 
 def _list_cells(tree: CellTree, root: int) -> Iterator[int]:
     body = tree.slice(root)
-    refs = tree.refs(root)
+    refs = tree.links[root]
     if telegram.find_request(body) is not None:
         yield from telegram.list_messages(body)
         return

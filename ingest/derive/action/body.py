@@ -90,7 +90,7 @@ class Body(CellSlice):
         if tree.kind(cell) == ORDINARY:
             return Body(tree, cell)
         end = Body.at(tree, cell, 0, 0)
-        end.ref = len(tree.refs(cell))
+        end.ref = len(tree.links[cell])
         return end
 
     def maybe_ref(self) -> Body | None:

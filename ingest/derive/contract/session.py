@@ -49,7 +49,7 @@ def make_key(value: Value) -> Hashable:
     if isinstance(value, tuple | list):
         return tuple(map(make_key, value))
     if isinstance(value, CellSlice):
-        children = value.tree.refs(value.cell)[value.ref :]
+        children = value.tree.links[value.cell][value.ref :]
         bits = value.bits_left
         return bits, value.peek_uint(bits), tuple(value.tree.hash(child) for child in children)
     return None if value is None else int(value)

@@ -161,7 +161,7 @@ def read_destination(boc: bytes) -> AccountId:
 def list_messages(transaction: bytes) -> tuple[bytes | None, list[bytes]]:
     """Return the in message and the out messages of a transaction as bags; raise BocError."""
     tree = parse_boc(transaction)
-    start = tree.slice(tree.refs(tree.roots[0])[0])
+    start = tree.slice(tree.links[tree.roots[0]][0])
     received = start.load_maybe_ref()
     root = start.load_maybe_ref()
     leaves = () if root is None else iter_hashmap(tree, root, _OUT_KEY_BITS)
@@ -312,7 +312,7 @@ def _read_storage_prices(
 
 def _measure(tree: CellTree) -> tuple[int, int]:
     """Return the total bits and the number of all cells below the root, equal ones counted once."""
-    todo = list(tree.refs(tree.roots[0]))
+    todo = list(tree.links[tree.roots[0]])
     seen: set[bytes] = set()
     bits = 0
     while todo:
@@ -320,7 +320,7 @@ def _measure(tree: CellTree) -> tuple[int, int]:
         if tree.hash(cell) not in seen:
             seen.add(tree.hash(cell))
             bits += tree.bit_length(cell)
-            todo.extend(tree.refs(cell))
+            todo.extend(tree.links[cell])
     return bits, len(seen)
 
 

@@ -95,7 +95,7 @@ def open_proof(data: bytes, root_hash: bytes, at: int = 0) -> CellTree:
     proof = tree.roots[at]
     if tree.kind(proof) != MERKLE_PROOF:
         raise BocError("it is not a Merkle proof")
-    (root,) = tree.refs(proof)
+    (root,) = tree.links[proof]
     if tree.hash(root, 0) != root_hash:
         raise BocError(f"it proves {tree.hash(root, 0).hex()}, not {root_hash.hex()}")
     tree.roots = [root]

@@ -196,7 +196,7 @@ def test_a_block_is_no_state(demo: Network) -> None:
 
 def test_a_part_of_a_state_is_refused(demo: Network) -> None:
     tree = parse_boc(demo.bundles[0].blocks[0].data)
-    update = tree.refs(tree.roots[0])[2]
-    tree.roots = [tree.refs(update)[1]]
+    update = tree.links[tree.roots[0]][2]
+    tree.roots = [tree.links[update][1]]
     with pytest.raises(DecodeError, match="so it is incomplete"):
         wholestate.decode_states([tree], mc_seqno=1)

@@ -93,8 +93,8 @@ def _make_over(block: RawBlock, targets: list[BlockId], at: int, change: int) ->
     """Return a block whose first references are to ``targets``, with another field ``at``."""
     tree = parse_boc(block.data, check_crc=False)
     root = tree.roots[0]
-    info, *others = tree.refs(root)
-    kept = tree.refs(info)
+    info, *others = tree.links[root]
+    kept = tree.links[info]
     made = [_refer(tree, *pair) for pair in zip(kept, targets, strict=False)]
     value, bits = _split(tree, info)
     value ^= change << (bits - at - FIELD_BITS)

@@ -136,7 +136,7 @@ class Source:
         else:
             cell.value, cell.bits = tree.bits(place)
         cell.mask = tree.level_mask(place)
-        cell.refs = tuple(map(self.cell, tree.refs(place)))
+        cell.refs = tuple(map(self.cell, tree.links[place]))
 
 
 def special_cell(value: int, bits: int, refs: tuple[Cell, ...]) -> Cell:

@@ -75,7 +75,7 @@ def test_negative_keys_are_signed(shared: Path) -> None:
 
 def _find_params(tree: CellTree) -> dict[int, int]:
     """Return the parameters that a Merkle proof of a masterchain state shows."""
-    state = read_state(tree, tree.refs(tree.roots[0])[0])
+    state = read_state(tree, tree.links[tree.roots[0]][0])
     root = read_config(tree, state)
     assert root is not None
     return {

@@ -116,7 +116,7 @@ def test_a_shard_prefix_has_60_bits_at_most(bits: int) -> None:
 
 def test_a_block_that_lost_its_end_is_an_error_of_its_own(demo: Network) -> None:
     tree = parse_boc(demo.bundles[0].blocks[0].data)
-    info = tree.refs(tree.roots[0])[0]
+    info = tree.links[tree.roots[0]][0]
     tree.cells[info] = tree.cells[info][:1] + b"\x40" + tree.cells[info][2:34]
     with pytest.raises(BocError):
         read_header(tree)

@@ -66,7 +66,7 @@ def test_both_states_before_a_merge(main: Network) -> None:
     assert len(blocks) == main.summary["counts"]["blocks_after_merge"]
     for raw in blocks:
         tree = parse_boc(raw.data, check_crc=False)
-        old, new = tree.refs(read_parts(tree).state_update)
+        old, new = tree.links[read_parts(tree).state_update]
         left, right = read_state_sides(tree, old)
         half = (raw.id.shard & -raw.id.shard) >> 1
         assert (left.shard, right.shard) == (_sign(raw.id.shard - half), _sign(raw.id.shard + half))
@@ -370,7 +370,7 @@ def test_two_updates_give_the_complete_state(
     assert tree.hash(shown, 0) == tree.hash(root)
     proof = end_proof(tree, shown)
     block = parse_boc(serialize_boc(tree, [proof]))
-    cells, pruned = _keep(block, block.refs(block.roots[0])[0])
+    cells, pruned = _keep(block, block.links[block.roots[0]][0])
     earlier, _ = _keep(tree, root)
     assert pruned <= earlier.keys()
     for cell_hash in cells.keys() & earlier.keys():
@@ -541,7 +541,7 @@ def test_a_cell_out_of_the_shard_s_own_queue_is_kept(
         if (raw.id.workchain, raw.id.shard % 2**64, raw.id.seqno) == (0, shard, seqno)
     )
     tree = parse_boc(raw.data)
-    old, _ = tree.refs(read_parts(tree).state_update)
+    old, _ = tree.links[read_parts(tree).state_update]
     accounts = [(state.accounts, 0) for state in read_state_sides(tree, old)]
     known = {tree.hash(cell, depth) for cell, depth in iter_cells(tree, accounts)}
     monkeypatch.setattr("tonlake.ingest.decode.block.block.StateCells", _Watched)

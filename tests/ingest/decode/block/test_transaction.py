@@ -104,7 +104,7 @@ def test_a_transaction_cut_short_is_refused(sample: tuple[bytes, Columns], at: i
     places: dict[int, int] = {}
     for cell in range(tree.count - 1, -1, -1):
         data = (value >> 8, bits - 8) if cell == victim and bits > 8 else tree.bits(cell)
-        places[cell] = append_cell(cut, *data, tuple(places[kid] for kid in tree.refs(cell)))
+        places[cell] = append_cell(cut, *data, tuple(places[kid] for kid in tree.links[cell]))
     bag = serialize_boc(cut, [places[0]])
     with suppress(DecodeError):  # a cut need not show: what follows the last field is not read
         assert decode_transaction(bag)[0]["hash"] == cut.hash(places[0])

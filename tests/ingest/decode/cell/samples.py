@@ -95,7 +95,7 @@ def order_plainly(  # noqa: C901 - as close to the definition as can be
     def enter(cell: int) -> int:
         cell_hash = tree.hash(cell)
         if cell_hash not in found:
-            below = [enter(kid) for kid in tree.refs(cell)]
+            below = [enter(kid) for kid in tree.links[cell]]
             found[cell_hash] = len(cells)
             cells.append(cell)
             kids.append(below)

@@ -140,7 +140,7 @@ def test_lies_are_refused(bag: str) -> None:
 
 def test_the_smallest_bag_reads_and_is_written() -> None:
     tree = parse_boc(EMPTY)
-    assert (tree.count, tree.bit_length(0), tree.refs(0)) == (1, 0, ())
+    assert (tree.count, tree.bit_length(0), tree.links[0]) == (1, 0, ())
     assert serialize_boc(tree, [0]) == EMPTY
 
 

@@ -73,7 +73,7 @@ def test_bags_that_share_a_part(seed: int) -> None:
         fork = append_cell(tree, tree.count, 32, tuple(kids))
     assert fork is not None
     parsed = parse_boc(serialize_boc(tree, [fork]))
-    for cell in [*range(0, parsed.count, 13), append_cell(parsed, 1, 1, tuple(parsed.refs(0)))]:
+    for cell in [*range(0, parsed.count, 13), append_cell(parsed, 1, 1, tuple(parsed.links[0]))]:
         again = parse_boc(serialize_boc(parsed, [cell]))
         hashes = [again.hash(number) for number in range(again.count)]
         assert hashes == order_plainly(parsed, [cell])

@@ -99,7 +99,7 @@ def test_the_rest_of_a_slice_can_be_stored(tree: CellTree) -> None:
     start.load_ref()
     copy = CellBuilder(tree).store_slice(start).end()
     assert tree.bits(copy) == (0xBC, 8)
-    assert list(tree.refs(copy)) == [kids[1]]
+    assert list(tree.links[copy]) == [kids[1]]
 
 
 @given(st.lists(st.integers(0, (1 << 70) - 1), min_size=1, max_size=4))

@@ -109,10 +109,10 @@ def test_states_and_proofs_have_the_hashes_they_are_known_by(shared: Path) -> No
         data = file.read_bytes()
         tree = parse_boc(data, check_crc=False)
         other = Cell.one_from_boc(data)
-        update = tree.refs(tree.roots[0])[2]
+        update = tree.links[tree.roots[0]][2]
         assert tree.hash(tree.roots[0]) == other.hash
         assert tree.hash(update) == other.refs[2].hash
-        for kid, theirs in zip(tree.refs(update), other.refs[2].refs, strict=True):
+        for kid, theirs in zip(tree.links[update], other.refs[2].refs, strict=True):
             assert [tree.hash(kid, level) for level in range(4)] == [
                 theirs.get_hash(level) for level in range(4)
             ]

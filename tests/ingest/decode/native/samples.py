@@ -67,7 +67,7 @@ def wrap(bag: bytes, raw: RawBlock, root_hash: bytes) -> McBundle:
 
 def destroy_account(tree: CellTree, transaction: int) -> int:
     """Return the transaction with another end: its account no longer exists."""
-    kids = list(tree.refs(transaction))
+    kids = list(tree.links[transaction])
     place = len(kids) - 2
     before = tree.payload(kids[place])[1:33]
     update = CellBuilder(tree).store_uint(0x72, 8).store_bytes(before).store_bytes(NONEXIST_HASH)

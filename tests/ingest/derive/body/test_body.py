@@ -159,7 +159,7 @@ def test_a_text_comment_has_a_separate_shape_in_messages() -> None:
 def test_a_comment_runs_over_many_cells() -> None:
     text = "long " * 300
     tree, cell = encode_body("text_comment", text=text)
-    assert len(tree.refs(cell)) == 1
+    assert len(tree.links[cell]) == 1
     assert show(tree, cell)[1] == {"@type": "text_comment", "text": text}
 
 

@@ -155,7 +155,7 @@ def read_deployments(shared: Path) -> tuple[list[Deployment], pa.Table]:
             tree = parse_boc(base64.b64decode(message["init_state_boc"]))
             address = parse_address(account)
             assert tree.hash(tree.roots[0]) == address.account
-            code, data = tree.refs(tree.roots[0])[:2]
+            code, data = tree.links[tree.roots[0]][:2]
             cells.keep(tree, [(code, 0), (data, 0)], 1)
             hashes = tree.hash(code), tree.hash(data)
             state = AccountState(*address, 1, 0, NOW, 10**9, None, *hashes)

@@ -120,7 +120,7 @@ def damage(draw: st.DrawFn, data: Cell) -> Cell:
     change = max(change, -bits) if bits < 1023 else min(change, 0)
     value = value >> -change if change < 0 else value << change
     builder = CellBuilder(data.tree).store_uint(value, bits + change)
-    kids = list(data.tree.refs(data.root))
+    kids = list(data.tree.links[data.root])
     if kids and draw(st.integers(0, 5)) == 0:
         kids.pop(draw(st.integers(0, len(kids) - 1)))
     for kid in kids:

@@ -165,7 +165,7 @@ def spoil_signature(message: bytes) -> bytes:
     """Return the same message with another signature at the start of its body."""
     tree = parse_boc(read_message(message)["body"])
     value, bits = tree.bits(tree.roots[0])
-    body = append_cell(tree, value ^ 1 << bits - 1, bits, tuple(tree.refs(tree.roots[0])))
+    body = append_cell(tree, value ^ 1 << bits - 1, bits, tuple(tree.links[tree.roots[0]]))
     target = read_destination(message)
     return build_external_message(*target, serialize_boc(tree, [body]), (None, None))
 

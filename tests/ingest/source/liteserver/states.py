@@ -58,7 +58,7 @@ class ProvenStates:
         keep, todo = {root, top.custom}, [config]
         while todo:
             keep.add(cell := todo.pop())
-            todo += tree.refs(cell)
+            todo += tree.links[cell]
         proof = CellTree()
         return prove_header(block.proof), serialize_boc(proof, [_prove(proof, tree, keep)])
 
@@ -97,7 +97,7 @@ def _list_way(tree: CellTree, accounts: int, account: bytes) -> list[int]:
         if not rest or label != key >> rest & (1 << left - rest) - 1:
             break
         left = rest - 1
-        cell = tree.refs(cell)[key >> left & 1]
+        cell = tree.links[cell][key >> left & 1]
     return way
 
 
@@ -108,7 +108,7 @@ def _prove(target: CellTree, source: CellTree, keep: set[int]) -> int:
         if cell not in keep:
             depth = source.depth(cell).to_bytes(2, "big")
             return _append_exotic(target, bytes((PRUNED, 1)) + source.hash(cell) + depth)
-        return append_cell(target, *source.bits(cell), tuple(map(copy, source.refs(cell))))
+        return append_cell(target, *source.bits(cell), tuple(map(copy, source.links[cell])))
 
     root = copy(source.roots[0])
     depth = target.depth(root, 0).to_bytes(2, "big")

@@ -41,14 +41,14 @@ def encode_ref(levels: list[tuple[bytes, int]]) -> bytes:
 
 def updated_cells(tree: CellTree) -> Iterator[int]:
     """Yield the cells of the new state in a block, without pruned branches."""
-    todo = [tree.refs(read_parts(tree).state_update)[1]]
+    todo = [tree.links[read_parts(tree).state_update][1]]
     seen = set(todo)
     while todo:
         cell = todo.pop()
         if tree.kind(cell) != PRUNED:
             yield cell
-            todo += [one for one in tree.refs(cell) if one not in seen]
-            seen |= set(tree.refs(cell))
+            todo += [one for one in tree.links[cell] if one not in seen]
+            seen |= set(tree.links[cell])
 
 
 def check_same_cells(celldb: CellDb, block: bytes) -> int:
@@ -58,7 +58,7 @@ def check_same_cells(celldb: CellDb, block: bytes) -> int:
     for cell in updated_cells(tree):
         record = celldb.get(tree.hash(cell, 0))
         assert record is not None
-        assert record.children == [tree.hash(child, 0) for child in tree.refs(cell)]
+        assert record.children == [tree.hash(child, 0) for child in tree.links[cell]]
         assert record.body[2:] == tree.payload(cell)
         assert (record.body[0] & 8 == 0) == (tree.kind(cell) == ORDINARY)
         count += 1
