@@ -13,7 +13,7 @@ with offers as (
         items.collection,
         ton_address(items.workchain, items.account) as item,
         ton_address(sales.workchain, sales.account) as sale_contract,
-        ton_scaled((sales.details ->> '$.full_price')::decimal(38, 0), 9) as price
+        ton_scaled(try_cast(sales.details ->> '$.full_price' as decimal(38, 0)), 9) as price
     from latest_nft_sales as sales
     join latest_nft_items as items
         on sales.nft = items.account
@@ -23,7 +23,7 @@ with offers as (
     where
         sales.kind = 'getgems_sale'
         and (sales.details ->> '$.is_complete') = 'false'
-        and (sales.details ->> '$.full_price')::decimal(38, 0) > 0
+        and try_cast(sales.details ->> '$.full_price' as decimal(38, 0)) > 0
 )
 
 select

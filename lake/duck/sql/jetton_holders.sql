@@ -5,7 +5,7 @@ select
     owner as account,
     label,
     symbol,
-    ton_scaled(balance, decimals) as balance,
+    ton_amount(balance, decimals) as balance,
     balance as balance_units,
     balance::double / sum(balance::double) over () as share,
     ton_address(wallets.workchain, wallets.account) as jetton_wallet,

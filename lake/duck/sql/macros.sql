@@ -96,9 +96,9 @@ create or replace macro ton_raw_account(address) as
 create or replace macro ton_raw_workchain(address) as
     try_cast(split_part(address, ':', 1) as int);
 
--- Nanoton as TON, exact.
+-- Nanoton as TON, exact; sums over years of transfers are above 10^20.
 create or replace macro ton_coins(nano) as
-    nano::decimal(20, 0) * 0.000000001::decimal(10, 9);
+    nano::decimal(28, 0) * 0.000000001::decimal(10, 9);
 
 -- An amount in the smallest unit, scaled by its decimals and rounded to nine places; NULL if the
 -- decimals are unknown, or if the amount has more than 29 digits before the point.
@@ -108,6 +108,13 @@ create or replace macro ton_pointed(digits, decimals) as
     left(digits, length(digits) - decimals) || '.' || right(digits, decimals) || '0';
 create or replace macro ton_scaled(units, decimals) as
     try_cast(ton_pointed(ton_digits(units, decimals), decimals) as decimal(38, 9));
+
+-- The same, and NULL above 22 digits before the point: anybody can make tokens with such amounts, and a
+-- few of them would overflow a sum, which fails the statement for all tokens.
+create or replace macro ton_bounded(amount) as
+    try_cast(amount as decimal(31, 9))::decimal(38, 9);
+create or replace macro ton_amount(units, decimals) as
+    ton_bounded(ton_scaled(units, decimals));
 
 -- An exit code of the compute phase in words (codes of the TVM; contracts choose the others).
 create or replace macro ton_exit_words(code) as

@@ -16,8 +16,8 @@ staked as (
     select
         ton_time(end_utime)::date as date,
         asset,
-        sum(amount)::double / sum((details ->> '$.staking_data.tokens_minted')::hugeint) as price,
-        sum(amount)::double / 1e9 as volume_ton,
+        sum(amount::double) / sum((details ->> '$.staking_data.tokens_minted')::double) as price,
+        sum(amount::double) / 1e9 as volume_ton,
         count(*) as trades
     from actions
     where
@@ -25,7 +25,7 @@ staked as (
         and success
         and asset2 is null
         and amount >= 1000000000
-        and (details ->> '$.staking_data.tokens_minted')::hugeint > 0
+        and (details ->> '$.staking_data.tokens_minted')::double > 0
     group by ton_time(end_utime)::date, asset
 ),
 priced as (

@@ -101,7 +101,7 @@ select
     amount as amount_units,
     value_ton,
     comment,
-    ton_coins(forward_ton_amount)::decimal(38, 9) as forward_amount,
+    ton_amount(forward_ton_amount, 9) as forward_amount,
     ton_address(workchain, account) as jetton_wallet,
     workchain as jetton_wallet_workchain,
     account as jetton_wallet_id,

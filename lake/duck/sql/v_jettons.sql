@@ -6,7 +6,7 @@ select
     symbol,
     name,
     decimals,
-    ton_scaled(total_supply, decimals) as supply,
+    ton_amount(total_supply, decimals) as supply,
     total_supply as supply_units,
     mintable,
     ton_address(admin_workchain, admin) as admin,

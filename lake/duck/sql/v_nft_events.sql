@@ -32,7 +32,7 @@ classified as not materialized (
         collection,
         seller,
         buyer,
-        price,
+        nft_price(price) as price,
         marketplace,
         marketplace_address,
         sale,
@@ -90,10 +90,10 @@ moved as not materialized (
         owner as seller_id,
         case when event = 'sold' then new_owner_workchain end as buyer_workchain,
         case when event = 'sold' then new_owner end as buyer_id,
-        case
+        nft_price(case
             when event = 'sold' then coalesce(terms ->> '$.full_price', terms ->> '$.last_bid')
             when event = 'listed' then terms ->> '$.full_price'
-        end::decimal(38, 0) as price,
+        end) as price,
         market as marketplace_address,
         contracts.workchain as sale_workchain,
         contracts.account as sale_id,
@@ -154,11 +154,11 @@ events as not materialized (
         happened.*,
         case when event in ('sold', 'listed') then terms end as paid,
         coalesce(
-            (paid ->> '$.marketplace_fee')::decimal(38, 0),
+            try_cast(paid ->> '$.marketplace_fee' as decimal(38, 0)),
             nft_share(price, paid, 'mp_fee_factor', 'mp_fee_base')
         ) as marketplace_fee,
         coalesce(
-            (paid ->> '$.royalty_amount')::decimal(38, 0),
+            try_cast(paid ->> '$.royalty_amount' as decimal(38, 0)),
             nft_share(price, paid, 'royalty_fee_factor', 'royalty_fee_base'),
             nft_share(price, paid, 'royalty_numerator', 'royalty_denominator')
         ) as royalty
@@ -188,11 +188,11 @@ select
     buyer_workchain,
     buyer_id,
     buyers.label as buyer_label,
-    ton_scaled(price, 9) as price,
+    ton_amount(price, 9) as price,
     price as price_units,
-    ton_scaled(marketplace_fee, 9) as marketplace_fee,
+    ton_amount(marketplace_fee, 9) as marketplace_fee,
     marketplace_fee as marketplace_fee_units,
-    ton_scaled(royalty, 9) as royalty,
+    ton_amount(royalty, 9) as royalty,
     royalty as royalty_units,
     coalesce(marketplace, markets.label) as marketplace,
     sale as sale_contract,

@@ -85,8 +85,8 @@ named as (
 scaled as not materialized (
     select
         *,
-        ton_scaled(amount_in, decimals_in) as scaled_in,
-        ton_scaled(amount_out, decimals_out) as scaled_out
+        ton_amount(amount_in, decimals_in) as scaled_in,
+        ton_amount(amount_out, decimals_out) as scaled_out
     from named
 ),
 valued as not materialized (
@@ -96,7 +96,7 @@ valued as not materialized (
             when ton_in then scaled_in
             when ton_out then scaled_out
             when scaled.time < prices.time + interval 1 day
-                then try_cast(scaled_in::double * prices.close as decimal(38, 9))
+                then ton_bounded(scaled_in::double * prices.close)
         end as value_ton
     from scaled
     asof left join hourly as prices
@@ -129,7 +129,7 @@ select
     value_ton,
     case
         when valued.time < dollars.time + interval 1 day
-            then try_cast(value_ton::double * dollars.usd as decimal(38, 9))
+            then ton_bounded(value_ton::double * dollars.usd)
     end as value_usd,
     hops,
     tx_hash,

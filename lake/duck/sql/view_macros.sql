@@ -138,7 +138,7 @@ create or replace macro balances_of(states, wallets, jettons) as table
         jetton_workchain as asset_workchain,
         jetton as asset_id,
         symbol,
-        ton_scaled(balance, decimals) as balance,
+        ton_amount(balance, decimals) as balance,
         balance as balance_units,
         ton_address(wallets.workchain, wallets.account) as jetton_wallet,
         wallets.workchain as jetton_wallet_workchain,
@@ -160,14 +160,14 @@ create or replace macro valued_jettons(relation, jettons, price_list) as table
         named.*,
         case
             when named.time < prices.time + interval 1 day
-                then try_cast(scaled::double * prices.close as decimal(38, 9))
+                then ton_bounded(scaled::double * prices.close)
         end as value_ton
     from (
         select
             moved.*,
             tx_time as time,
             symbol,
-            ton_scaled(amount, decimals) as scaled
+            ton_amount(amount, decimals) as scaled
         from each_move(relation) as moved
         left join query_table(jettons) as jettons
             on moved.jetton = jettons.account and moved.jetton_workchain = jettons.workchain
@@ -345,12 +345,17 @@ create or replace macro with_trace_and_comment(relation, traces, bodies) as tabl
         and held.day = bodies.day
         and not external_in;
 
+-- A price in nanoton; NULL above 10^20, more than there are: a contract can name any, and sums of such
+-- prices would overflow.
+create or replace macro nft_price(nano) as
+    try_cast(nano as decimal(20, 0))::decimal(38, 0);
+
 -- The part of a price that a contract pays out, by the names of two fields of its terms.
 create or replace macro nft_share(price, terms, factor, base) as
-    try_cast(
-        price::hugeint * (terms ->> factor)::hugeint
-        // nullif((terms ->> base)::hugeint, 0) as decimal(38, 0)
-    );
+    (
+        price::hugeint * try_cast(terms ->> factor as uinteger)
+        // nullif(try_cast(terms ->> base as uinteger), 0)
+    )::decimal(38, 0);
 
 -- The standard address at a path of a decoded body; NULL if there is none.
 create or replace macro body_address(decoded, path) as
