@@ -22,15 +22,13 @@ from tonlake.api.v2.value import (
 )
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.tree import ORDINARY, CellTree
-from tonlake.ingest.derive.body.codec import read_words
+from tonlake.ingest.derive.body.codec import ENCRYPTED_OPCODE, TEXT_OPCODE, read_words
 from tonlake.ingest.errors import BocError
 from tonlake.lake.index.segment.declared import Record
 from tonlake.queries.reader import Reader
 
 RenderMessage = Callable[[Mapping[str, Any]], dict[str, Any]]
 
-TEXT_OPCODE = 0
-ENCRYPTED_OPCODE = 0x2167DA4B
 _OPCODE_BITS = 32
 _TEXT_TAGS = {TEXT_OPCODE: "msg.dataText", ENCRYPTED_OPCODE: "msg.dataEncryptedText"}
 

@@ -16,7 +16,15 @@ from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_depth_first
-from tonlake.ingest.derive.body.codec import STD, Work, load_snake, read_utf8
+from tonlake.ingest.derive.body.codec import (
+    ENCRYPTED_OPCODE,
+    STD,
+    TEXT_OPCODE,
+    Work,
+    load_snake,
+    read_utf8,
+    read_words,
+)
 from tonlake.ingest.derive.body.scheme import ADDRESS, load_scheme
 from tonlake.ingest.errors import BocError, BodyError, DecodeError
 
@@ -25,7 +33,6 @@ Reader = Callable[[CellSlice], dict[str, Any]]
 Fields = dict[str, Any]
 
 OPCODE_BITS = 32
-TEXT, ENCRYPTED_TEXT = 0x00000000, 0x2167DA4B
 
 
 class SentMessage(NamedTuple):
@@ -100,10 +107,14 @@ def load_payload(source: CellSlice) -> CellSlice:
     return source
 
 
-def read_encrypted(source: CellSlice) -> Fields:
+def load_comment(source: CellSlice) -> str:
+    """Read the UTF-8 text of a comment."""
+    return read_utf8(read_words(source))
+
+
+def load_encrypted(source: CellSlice) -> str:
     """Read an encrypted comment: its bytes in base64."""
-    data = load_snake(source, Work(source.tree, {}))
-    return {"comment": encode_bytes(data), "encrypted": True}
+    return encode_bytes(read_words(source))
 
 
 def read_query(source: CellSlice) -> Fields:
@@ -171,13 +182,12 @@ def _read_transfer(source: CellSlice) -> Fields:
 def _read_forward_payload(payload: CellSlice) -> Fields:
     """Read the forward payload of a jetton transfer; an unknown layout is returned as a cell."""
     opcode = payload.load_uint(OPCODE_BITS) if payload.bits_left >= OPCODE_BITS else None
-    if opcode == TEXT:
-        return {"payload_sum_type": "TextComment", "comment": load_text(payload)}
-    if opcode == ENCRYPTED_TEXT:
-        comment = read_encrypted(payload)["comment"]
+    if opcode == TEXT_OPCODE:
+        return {"payload_sum_type": "TextComment", "comment": load_comment(payload)}
+    if opcode == ENCRYPTED_OPCODE:
         return {
             "payload_sum_type": "EncryptedTextComment",
-            "comment": comment,
+            "comment": load_encrypted(payload),
             "encrypted_comment": True,
         }
     if opcode == STONFI_SWAP:
@@ -233,18 +243,24 @@ def _read_vesting_send(source: CellSlice) -> Fields:
     fields = read_query(source) | {"send_mode": source.load_uint(8)}
     message = read_message(source.tree.slice(source.load_ref()))
     body = message.body.copy()
-    is_text = body.bits_left >= OPCODE_BITS and body.load_uint(OPCODE_BITS) == TEXT
+    is_text = body.bits_left >= OPCODE_BITS and body.load_uint(OPCODE_BITS) == TEXT_OPCODE
     return fields | {
         "destination": message.destination,
         "value": message.value,
         "message_body": encode_rest(message.body),
-        "comment": load_text(body) if is_text else "",
+        "comment": load_comment(body) if is_text else "",
     }
 
 
 _KINDS: dict[int, tuple[str, Reader]] = {
-    TEXT: ("ton_transfer", lambda source: {"comment": load_text(source), "encrypted": False}),
-    ENCRYPTED_TEXT: ("ton_transfer", read_encrypted),
+    TEXT_OPCODE: (
+        "ton_transfer",
+        lambda source: {"comment": load_comment(source), "encrypted": False},
+    ),
+    ENCRYPTED_OPCODE: (
+        "ton_transfer",
+        lambda source: {"comment": load_encrypted(source), "encrypted": True},
+    ),
     0x0F8A7EA5: ("jetton_transfer", _read_transfer),
     0x595F07BC: (
         "jetton_burn",

@@ -12,12 +12,7 @@ from contextlib import suppress
 
 from tonlake.ingest.decode.block.message import MessageDecoder
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.derive.action.body import (
-    ENCRYPTED_OPCODE,
-    OPCODE_BITS,
-    TEXT_OPCODE,
-    read_comment,
-)
+from tonlake.ingest.derive.action.body import OPCODE_BITS, read_comment
 from tonlake.ingest.derive.action.interface import Interfaces, show_address
 from tonlake.ingest.derive.action.model import Message, Node, Trace, Transaction
 from tonlake.ingest.derive.action.pattern import NEW_BOUNCE_OPCODE, UNREADABLE
@@ -34,6 +29,7 @@ from tonlake.ingest.derive.action.rule import (
     Block,
     Columns,
 )
+from tonlake.ingest.derive.body.codec import ENCRYPTED_OPCODE, TEXT_OPCODE
 from tonlake.ingest.errors import ActionUnreadable, IngestError
 
 _TRANSFER_OPCODES = {None, TEXT_OPCODE, ENCRYPTED_OPCODE}

@@ -10,11 +10,9 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import ORDINARY
 from tonlake.ingest.decode.cell.writer import serialize_depth_first
-from tonlake.ingest.derive.body.codec import read_words
+from tonlake.ingest.derive.body.codec import ENCRYPTED_OPCODE, TEXT_OPCODE, read_words
 from tonlake.ingest.errors import ActionUnreadable, BocError
 
-TEXT_OPCODE = 0
-ENCRYPTED_OPCODE = 0x2167DA4B
 OPCODE_BITS = 32
 _NONE, _EXTERN, _STD, _VAR = range(4)
 

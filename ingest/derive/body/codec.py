@@ -361,6 +361,9 @@ class Address(Codec):
 
 _TEXT_LENGTH_BITS = 8
 
+TEXT_OPCODE, ENCRYPTED_OPCODE = 0x00000000, 0x2167DA4B
+"""Opcodes of comments, whose words follow."""
+
 
 def load_snake(source: CellSlice, work: Work) -> bytes:
     """Read the bytes to the end of the cell, then of its only child, and so on."""
@@ -420,6 +423,16 @@ class SnakeBytes(Codec):
     def load(self, source: CellSlice, work: Work) -> str:
         """Read uppercase hexadecimal text."""
         return f'"{load_snake(source, work).hex().upper()}"'
+
+
+class CommentBytes(SnakeBytes):
+    """Bytes of an encrypted comment, which take the whole cell."""
+
+    def load(self, source: CellSlice, work: Work) -> str:
+        """Read uppercase hexadecimal text."""
+        data = read_words(source, work)
+        source.end()
+        return f'"{data.hex().upper()}"'
 
 
 class ShortText(Codec):

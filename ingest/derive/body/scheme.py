@@ -62,6 +62,7 @@ _SIMPLE: dict[str, codecs.Codec] = {
     "MsgAddress": ADDRESS,
     "SnakeText": codecs.SnakeText(),
     "CommentText": codecs.CommentText(),
+    "CommentBytes": codecs.CommentBytes(),
     "SnakeBytes": codecs.SnakeBytes(),
     "ShortText": codecs.ShortText(),
     "Text": codecs.ChunkedText(),

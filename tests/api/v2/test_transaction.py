@@ -16,15 +16,9 @@ from tests.api.v2.conftest import Asker
 from tests.api.v3.conftest import to_base64
 from tests.conftest import Facts
 from tonlake.api.errors import NotDerived
-from tonlake.api.v2.transaction import (
-    ENCRYPTED_OPCODE,
-    Page,
-    cut_page,
-    read_bags,
-    render_message,
-    render_message_std,
-)
+from tonlake.api.v2.transaction import Page, cut_page, read_bags, render_message, render_message_std
 from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.derive.body.codec import ENCRYPTED_OPCODE
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.segment.declared import Record
 from tonlake.lake.log.snapshot import open_snapshot

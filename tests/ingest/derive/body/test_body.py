@@ -1,7 +1,7 @@
 """Decoded bodies: against recorded responses, and for garbage."""
 
 import gc
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,21 @@ from tests.ingest.derive.body.recordings import (
     without_address_kind,
 )
 from tonlake.api.v2.transaction import read_text
+from tonlake.api.v3.resource.order import read_body as read_order_body
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.action.body import Body, read_comment
 from tonlake.ingest.derive.body.body import Decoded, decode_body, decode_message_body, name_opcode
-from tonlake.ingest.derive.body.codec import MAX_PAYLOADS, Object, Value
+from tonlake.ingest.derive.body.codec import (
+    ENCRYPTED_OPCODE,
+    MAX_PAYLOADS,
+    TEXT_OPCODE,
+    Object,
+    Value,
+)
 from tonlake.ingest.derive.body.function import MAX_LEVELS
 from tonlake.ingest.derive.body.scheme import load_scheme
 from tonlake.ingest.errors import BocError
@@ -340,7 +349,17 @@ def test_bytes_that_are_no_text_are_no_comment() -> None:
 
 
 @pytest.mark.parametrize("odd", [0, 3])
-def test_a_comment_is_what_wallets_show(odd: int) -> None:
+@pytest.mark.parametrize(
+    ("opcode", "shown"),
+    [
+        (TEXT_OPCODE, {"@type": "text_comment", "text": "Hello"}),
+        (
+            ENCRYPTED_OPCODE,
+            {"@type": "encrypted_text_comment", "cipher_text": b"Hello".hex().upper()},
+        ),
+    ],
+)
+def test_a_comment_is_what_wallets_show(odd: int, opcode: int, shown: dict[str, str]) -> None:
     """Whole bytes of the first children; other references, odd bits and empty cells add nothing."""
     tree = CellBuilder().tree
     other = CellBuilder(tree).store_uint(9, 8).end()
@@ -348,11 +367,16 @@ def test_a_comment_is_what_wallets_show(odd: int) -> None:
     middle = (
         CellBuilder(tree).store_bytes(b"He").store_uint(0, odd).store_ref(last).store_ref(other)
     )
-    root = CellBuilder(tree).store_uint(0, 32).store_ref(middle.end()).store_ref(other).end()
-    assert show(tree, root) == ("text_comment", {"@type": "text_comment", "text": "Hello"})
+    root = CellBuilder(tree).store_uint(opcode, 32).store_ref(middle.end()).store_ref(other).end()
+    assert show(tree, root) == (shown["@type"], shown)
     words = read_text(parse_boc(serialize_boc(tree, [root])))
     assert words is not None
     assert words.text == b"Hello"
+    is_encrypted = opcode == ENCRYPTED_OPCODE
+    comment = b64encode(b"Hello").decode() if is_encrypted else "Hello"
+    assert read_comment(Body(tree, root)) == (comment, is_encrypted)
+    fields = {"comment": comment, "encrypted": is_encrypted}
+    assert read_order_body(CellSlice(tree, root)) == ("ton_transfer", fields)
 
 
 def test_an_exotic_body_is_not_decoded() -> None:
