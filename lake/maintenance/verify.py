@@ -23,6 +23,7 @@ from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.envelope import read_body
+from tonlake.lake.log.place import list_stored
 from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.snapshot import Lease
 from tonlake.lake.log.state import (
@@ -89,6 +90,7 @@ def _verify_files(
     broken = {error.file for error in found}
     counted = (file for file in (*state.files, *own) if file.path not in broken)
     damage += _verify_rows(lake_dir, counted)
+    damage += _verify_packs(lake_dir, state.files)
     damage += [Damage(file, reason) for file, reason in find_changed(lake_dir)]
     if not damage:  # what cannot be read has nothing to be compared with
         damage += [Damage(file, reason) for file, reason in find_differences(lake_dir)]
@@ -194,6 +196,15 @@ def _list_own(lake_dir: Path, damage: list[Damage]) -> list[DataFile]:
             with _noting(damage):
                 files += list_own_files([(table, read_own_state(lake_dir, table.name))])
     return files
+
+
+def _verify_packs(lake_dir: Path, files: Iterable[DataFile]) -> Iterator[Damage]:
+    """Yield packs that are longer than committed; what is within was checked file by file."""
+    for pack in list_stored(file for file in files if file.pack):
+        with suppress(OSError):  # reported with its files
+            size = (lake_dir / pack.path).stat().st_size
+            if size > pack.bytes:
+                yield Damage(pack.path, f"it has {size} bytes instead of {pack.bytes}")
 
 
 def _verify_rows(lake_dir: Path, files: Iterable[DataFile]) -> list[Damage]:

@@ -21,7 +21,7 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LogReader, read_state
 from tonlake.lake.maintenance import compact
 from tonlake.lake.maintenance.orphan import sweep_orphans
-from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.maintenance.verify import Damage, verify_lake
 from tonlake.lake.settings import LakeSettings
 from tonlake.lake.storage.storage import open_storage
 
@@ -97,6 +97,14 @@ def test_damage_in_a_pack_is_that_of_one_table(packed: Path) -> None:
         read_rows(packed, file)
     pack.write_bytes(pack.read_bytes()[: file.offset])
     assert f"it has 0 bytes instead of {file.bytes}" in str(open_snapshot(packed).damaged)
+
+
+def test_bytes_after_a_pack_are_reported(packed: Path) -> None:
+    pack = packed / list_packs(packed)[0]
+    whole = pack.read_bytes()
+    pack.write_bytes(whole + b"more")
+    reason = f"it has {len(whole) + 4} bytes instead of {len(whole)}"
+    assert verify_lake(packed).damage == [Damage(list_packs(packed)[0], reason)]
 
 
 def test_a_pack_stays_while_rows_of_it_are_live(packed: Path) -> None:
