@@ -90,7 +90,10 @@ _HASH_PAGES = {
     "trace_id": "/trace/",
     "trace": "/trace/",
 }
-"""Pages by column name; other hashes link to the search."""
+"""Pages by column name; other hashes link to the search, but those that it never finds."""
+_NEVER_FOUND = re.compile(
+    r".*(code|data|body|state|library|frozen|list)_hash\w*|public_key|rand_seed|created_by"
+)
 
 
 class ShownCell(msgspec.Struct, frozen=True):
@@ -121,7 +124,7 @@ def write_value(value: Any) -> str | None:  # noqa: ANN401 - any JSON
 
 def find_page(name: str, value: object, row: dict[str, Any]) -> str | None:
     """Return the page about a hash, an address, or an id with the workchain of its row; or None."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or _NEVER_FOUND.fullmatch(name):
         return None
     if _ADDRESS.fullmatch(value):
         return _link_address(value)

@@ -110,6 +110,10 @@ RAW = "-1:" + "3" * 64
         ("trace_id", HEX, {}, f"/trace/{HEX}"),
         ("msg_hash", HEX, {}, f"/search?q={HEX}"),
         ("code", "A" * 42 + "/=", {}, f"/search?q={'A' * 42}%2F%3D"),
+        *(
+            (name, HEX, {}, None)
+            for name in ("code_hash", "account_state_hash_after", "public_key")
+        ),
         *(("any", value, {}, None) for value in (None, 5, True, "word", HEX[1:], [HEX])),
     ],
 )
