@@ -7,7 +7,8 @@ client are read as well. A damaged seqno of the shard client that is too small w
 make a follower undo them, so its block is compared with the archive's.
 """
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tonlake.ingest.blocks import (
@@ -127,6 +128,18 @@ SHARDS_BEHIND_LIMIT = 32
 """By how many blocks the masterchain may be ahead of the shards, as seen in killed nodes."""
 
 
+@contextmanager
+def _naming_remedy(db_dir: Path) -> Iterator[None]:
+    """Add to the error of a damaged store how the blocks can be read without it."""
+    try:
+        yield
+    except SourceError as error:
+        raise SourceError(
+            f"{error}; without it the archive's packages can be read alone:"
+            f" tonlake ingest --packs {db_dir / PACKAGES_FOLDER}"
+        ) from error
+
+
 class NodeSource:
     """The blocks of a node's database folder, opened read-only; follows a running node."""
 
@@ -134,12 +147,15 @@ class NodeSource:
         self.db_dir = db_dir
         self._scratch = Scratch()
         try:
-            self._state = FollowedStore(db_dir / STATE_FOLDER, STATE_FOLDER, self._scratch)
-            check_version(self._state)
-            self._client = ShardClient(self._state)
-            store = FollowedStore(db_dir / INDEX_FOLDER, INDEX_FOLDER, self._scratch)
+            with _naming_remedy(db_dir):
+                self._state = FollowedStore(db_dir / STATE_FOLDER, STATE_FOLDER, self._scratch)
+                check_version(self._state)
+                self._client = ShardClient(self._state)
+                index = GlobalIndex(
+                    FollowedStore(db_dir / INDEX_FOLDER, INDEX_FOLDER, self._scratch)
+                )
             slices = SliceCache(db_dir, self._scratch, open_indexes)
-            self._archive = Archive(db_dir, GlobalIndex(store), slices, proofs=proofs)
+            self._archive = Archive(db_dir, index, slices, proofs=proofs)
             self._recent = RecentBlocks(db_dir, self._scratch, self._archive, proofs=proofs)
         except SourceError:
             self._scratch.close()

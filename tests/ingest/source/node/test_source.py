@@ -320,7 +320,8 @@ def test_a_folder_that_is_no_node_is_refused(copied: Path, name: str) -> None:
     ):
         open_node(copied)
     (copied / name).mkdir()
-    with pytest.raises(SourceError, match=f"{name}: no readable RocksDB"):
+    remedy = f"tonlake ingest --packs {copied}/archive/packages$"
+    with pytest.raises(SourceError, match=f"^{name}: no readable RocksDB: .*; .* {remedy}"):
         open_node(copied)
 
 
