@@ -25,9 +25,8 @@ from nacl.signing import VerifyKey
 from tonlake.ingest.blocks import BlockId, RawBlock
 from tonlake.ingest.decode.block.header import (
     check_tag,
+    read_info_end,
     read_mc_extra,
-    read_own_info,
-    read_parts,
     read_shard_ident,
 )
 from tonlake.ingest.decode.block.state import read_config, read_state
@@ -174,8 +173,8 @@ def check_proof(proof: bytes, block_id: BlockId) -> SignatureSet | None:
     if found_set.vote is not None:
         found_set.vote.check(block_id)
     tree.roots = [block]
-    info, _rest = read_own_info(tree, read_parts(tree).info)
-    own = info["validator_list_hash_short"] & 0xFFFFFFFF, info["gen_catchain_seqno"]
+    info = read_info_end(tree)
+    own = info.validator_list_hash_short & 0xFFFFFFFF, info.gen_catchain_seqno
     if own != (found_set.validator_list_hash_short, found_set.catchain_seqno):
         raise DecodeError("the signatures belong to another validator set than the block's")
     return found_set
@@ -350,6 +349,10 @@ _VALIDATORS, _VALIDATORS_EXT = 0x11, 0x12
 _VALIDATOR_TAGS, _PUBLIC_KEY_TAG = (0x53, 0x73), 0x8E81278A
 
 
+VALIDATORS_KEPT = 4_096
+"""Public keys whose ids are kept: a few sets of validators, of which all blocks are signed."""
+
+
 class ProofInvalid(Exception):
     """Signatures, or a link between blocks, prove nothing; the message says why."""
 
@@ -359,6 +362,12 @@ class Validator(NamedTuple):
 
     key: bytes
     weight: int
+
+
+@lru_cache(VALIDATORS_KEPT)
+def _name_key(key: bytes) -> bytes:
+    """Return the short id of a public key."""
+    return hashlib.sha256(KEY_TAG + key).digest()
 
 
 def check_signatures(
@@ -371,7 +380,7 @@ def check_signatures(
 
     ``vote`` is what they signed in Simplex consensus; without it, they signed the block's id.
     """
-    by_id = {hashlib.sha256(KEY_TAG + one.key).digest(): one for one in validators}
+    by_id = {_name_key(one.key): one for one in validators}
     total = sum(one.weight for one in by_id.values())
     message = SIGNED_TAG + target.root_hash + target.file_hash
     if vote is not None:

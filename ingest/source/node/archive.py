@@ -73,17 +73,16 @@ def read_block(
         if place is None:
             reason = "the index has a handle, but no offset for the block's data"
             raise BlockNeverHad(reason, block=block_id, file=opened.store.name)
-        block = RawBlock(block_id, read_block_entry(place, block_id, check_file=check_file))
+        data, proof = read_block_entry(place, block_id, check_file=check_file), None
         place = opened.locate_proof(block_id, mc_seqno) if with_proof else None
-        if place is None:
-            return block
-        proof = read_proof_entry(place, block_id)
-        if block_id.workchain != MASTERCHAIN:
-            try:
-                check_proof(proof, block_id)
-            except (BocError, DecodeError) as error:
-                raise _flaw_of_proof(place, error) from error
-        return msgspec.structs.replace(block, proof=proof)
+        if place is not None:
+            proof = read_proof_entry(place, block_id)
+            if block_id.workchain != MASTERCHAIN:
+                try:
+                    check_proof(proof, block_id)
+                except (BocError, DecodeError) as error:
+                    raise _flaw_of_proof(place, error) from error
+        return RawBlock(block_id, data, proof)
 
 
 def check_signed(opened: Slice, block: RawBlock, signers: Signers, key_seqno: int) -> bool:
@@ -158,6 +157,10 @@ class TopsCache(dict[int, Tops]):
             while len(self) > TOPS_KEPT:
                 del self[next(iter(self))]
         return self[mc_seqno]
+
+    def list_known(self, mc_seqno: int) -> AbstractSet[BlockId]:
+        """Return the shard tops of a masterchain block, none if it was not read recently."""
+        return self[mc_seqno].committed_by.keys() if mc_seqno in self else frozenset()
 
 
 def read_tops(data: bytes, mc_seqno: int, *, with_extra: bool = False) -> Tops:
@@ -288,8 +291,11 @@ class Archive:
         opened, mc_block = self._read_mc_block(mc_seqno)
         tops = self._read_tops(mc_block)
         absent, earlier = list[BlockId](), list[BlockId]()
+        before = self._tops.list_known(mc_seqno - 1)
 
         def find_prev(block_id: BlockId) -> tuple[BlockId, ...] | None:
+            if block_id in before and block_id not in tops.new:
+                return None
             handle = opened.find_handle(block_id)
             if handle is None or handle.masterchain_ref is None:
                 absent.append(block_id)

@@ -18,6 +18,8 @@ import struct
 from collections import OrderedDict
 from collections.abc import Iterator
 from enum import IntEnum
+from functools import cache, reduce
+from operator import or_
 from pathlib import Path
 
 import msgspec
@@ -47,12 +49,19 @@ class HandleFlag(IntEnum):
 
 
 _PREV = (HandleFlag.PREV_LEFT, HandleFlag.PREV_RIGHT)
-_SKIPPED = (
-    (HandleFlag.NEXT_LEFT, tl.BLOCK_ID_BYTES),
-    (HandleFlag.NEXT_RIGHT, tl.BLOCK_ID_BYTES),
-    (HandleFlag.LT_KNOWN, 8),
+_BLOCK_ID = "iqi32s32s"
+_FIELDS = (
+    *((flag, _BLOCK_ID) for flag in _PREV),
+    (HandleFlag.NEXT_LEFT, f"{tl.BLOCK_ID_BYTES}x"),
+    (HandleFlag.NEXT_RIGHT, f"{tl.BLOCK_ID_BYTES}x"),
+    (HandleFlag.LT_KNOWN, "8x"),
+    (HandleFlag.TIME_KNOWN, "I"),
+    (HandleFlag.STATE_HASH_KNOWN, "32x"),
+    (HandleFlag.MASTERCHAIN_REF_KNOWN, "I"),
 )
-"""Sizes of fields that are not used, between ``prev`` and ``unixtime``."""
+"""The fields after the flags, in order; those that are not used are skipped."""
+_SIZED = reduce(or_, (flag for flag, _ in _FIELDS))
+_ID_AT, _FLAGS_AT = slice(4, 84), slice(84, 88)
 
 
 class BlockHandle(msgspec.Struct, frozen=True):
@@ -87,20 +96,32 @@ def pack_handle_prefix(workchain: int, shard: int, seqno: int) -> bytes:
     return pack_handle_key(BlockId(workchain, shard, seqno, b"", b""))[:20]
 
 
+@cache
+def _choose_form(flags: int) -> struct.Struct:
+    """Return the form of a ``db.block.info`` with these flags."""
+    fields = [form for flag, form in _FIELDS if flag & flags]
+    return struct.Struct(f"<I{_BLOCK_ID}I{''.join(fields)}")
+
+
 def read_handle(data: bytes, what: str) -> BlockHandle:
-    """Read a boxed ``db.block.info``; ``what`` names the value in errors."""
-    reader = tl.TlReader(data, what, tl.BLOCK_INFO)
-    block_id, flags = reader.read_block_id(), reader.read_uint()
-    before = tuple([reader.read_block_id() for flag in _PREV if flag & flags])
-    reader.read_bytes(sum([size for flag, size in _SKIPPED if flag & flags]))
-    unixtime = reader.read_uint() if flags & HandleFlag.TIME_KNOWN else None
-    if flags & HandleFlag.STATE_HASH_KNOWN:
-        reader.read_bytes(32)
-    committed_by = reader.read_uint() if flags & HandleFlag.MASTERCHAIN_REF_KNOWN else None
-    reader.expect_end()
-    is_master = block_id.workchain == MASTERCHAIN
+    """Read a boxed ``db.block.info``; ``what`` names the store in errors."""
+    flags = int.from_bytes(data[_FLAGS_AT], "little")
+    form = _choose_form(flags & _SIZED)
+    if len(data) != form.size:
+        flaw = "ends too early" if len(data) < form.size else "has bytes left over"
+        raise SourceError(f"{what}: a handle of {len(data)} bytes {flaw}")
+    constructor, workchain, shard, seqno, root_hash, file_hash, _, *fields = form.unpack(data)
+    if constructor != tl.BLOCK_INFO:
+        raise SourceError(f"{what}: a handle with the constructor {constructor:08x}")
+    count = sum([flags & flag != 0 for flag in _PREV])
+    is_master = workchain == MASTERCHAIN
+    committed_by = fields[-1] if flags & HandleFlag.MASTERCHAIN_REF_KNOWN else None
     return BlockHandle(
-        block_id, flags, before, unixtime, block_id.seqno if is_master else committed_by
+        BlockId(workchain, shard, seqno, root_hash, file_hash),
+        flags,
+        tuple([BlockId(*fields[at : at + 5]) for at in range(0, 5 * count, 5)]),
+        fields[5 * count] if flags & HandleFlag.TIME_KNOWN else None,
+        seqno if is_master else committed_by,
     )
 
 
@@ -161,16 +182,14 @@ class Slice:
 
     def find_handle(self, block_id: BlockId) -> BlockHandle | None:
         """Return the handle of a block; None if this slice has none."""
-        value = self.store.get(pack_handle_key(block_id))
-        return None if value is None else self._read_handle(block_id, value)
+        key = pack_handle_key(block_id)
+        value = self.store.get(key)
+        return None if value is None else self._read_handle(key, value)
 
     def find_root_handle(self, workchain: int, seqno: int) -> BlockHandle | None:
         """Return the handle of a masterchain block or zero state, one that was archived if any."""
         prefix = pack_handle_prefix(workchain, MASTERCHAIN_SHARD, seqno)
-        handles = [
-            self._read_handle(unpack_handle_key(key, self.store.name), value)
-            for key, value in self.store.scan(prefix)
-        ]
+        handles = [self._read_handle(key, value) for key, value in self.store.scan(prefix)]
         archived = [one for one in handles if one.flags & HandleFlag.ARCHIVED] or handles
         return archived[0] if archived else None
 
@@ -230,10 +249,11 @@ class Slice:
             found = self._found[key] = EntryPlace(self.db_dir / name, name, 0, bound or 0)
         return found
 
-    def _read_handle(self, block_id: BlockId, value: bytes) -> BlockHandle:
-        what = f"{self.store.name}: {block_id}"
-        handle = read_handle(value, what)
-        if handle.id != block_id:
+    def _read_handle(self, key: bytes, value: bytes) -> BlockHandle:
+        handle = read_handle(value, self.store.name)
+        if key != HANDLE_PREFIX + value[_ID_AT]:
+            block_id = unpack_handle_key(key, self.store.name)
+            what = f"{self.store.name}: {block_id}"
             raise SourceError(f"{what}: its handle belongs to another block, {handle.id}")
         return handle
 
