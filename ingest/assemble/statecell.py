@@ -34,7 +34,7 @@ from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.file.datafile import write_changes
-from tonlake.lake.file.rows import iter_tuples, keep_rows, make_rows, read_rows
+from tonlake.lake.file.rows import iter_tuples, keep_rows, list_values, make_rows, read_rows
 from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.index.builder.plan import range_of
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock
@@ -261,12 +261,14 @@ class CurrencyRegistry:
         A dictionary whose cells predate the lake's first block stays NULL beside its hash.
         """
         states = tables["account_states"]
-        left_open = pc.and_(pc.is_valid(states[_HASH]), pc.is_null(states[_TEXT]))
-        hashes = states[_HASH].filter(left_open).to_pylist()
-        if not hashes:
-            return states
+        held = states.select((_HASH, _TEXT)).filter(pc.is_valid(states[_HASH]))
         if len(self._texts) > TEXTS_KEPT:
             self._texts.clear()
+        shown = held.filter(pc.is_valid(held[_TEXT]))
+        self._texts |= dict(iter_tuples(shown, (_HASH, _TEXT)))
+        hashes = list_values(held[_HASH].filter(pc.is_null(held[_TEXT])))
+        if not hashes:
+            return states
         unknown = {root for root in hashes if self._texts.get(root) is None}
         # Cells that were not in the lake before can only come with this commit.
         absent = unknown & self._texts.keys()

@@ -281,13 +281,13 @@ def _number(tree: CellTree, roots: Sequence[int]) -> tuple[list[int], dict[int, 
 
 def copy_part(tree: CellTree, root: int) -> bytes:
     """Return a bag of a cell and its descendants in the order of the parsed bag, duplicates too."""
-    seen = {root}
-    todo = [root]
-    while todo:
-        fresh = [child for child in tree.links[todo.pop()] if child not in seen]
-        seen.update(fresh)
-        todo += fresh
-    order = sorted(seen)  # in a bag parents come before children
+    links, seen, order = tree.links, {root}, [root]
+    for cell in order:
+        for child in links[cell]:
+            if child not in seen:
+                seen.add(child)
+                order.append(child)
+    order.sort()  # in a bag parents come before children
     return _write_ordered(tree, [root], order, {cell: at for at, cell in enumerate(order)})
 
 
