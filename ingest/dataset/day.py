@@ -8,16 +8,17 @@ or wrong is a hole, and the reason names the row.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, date, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.batch import DAY_S
 from tonlake.ingest.blocks import McBundle, McHead, ZeroState
@@ -32,7 +33,7 @@ from tonlake.ingest.decode.rows import Row, make_table
 from tonlake.ingest.errors import BlockNeverHad, BocError, DecodeError, SourceError
 from tonlake.ingest.span import Span
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.file.rows import iter_dicts
+from tonlake.lake.file.rows import iter_dicts, iter_tuples, keep_rows, without_collector
 from tonlake.lake.log.disk import TEMPORARY_PREFIX
 from tonlake.lake.log.state import LOG_FOLDER, REPORTED_KIND
 from tonlake.lake.schema import (
@@ -51,26 +52,29 @@ from tonlake.lake.settings import LakeSettings
 if TYPE_CHECKING:
     from tonlake.ingest.dataset.pipeline import Tops
 
-CONFIG_ACCOUNT = (MASTERCHAIN, bytes([0x55]) * 32)
+_CONFIG_ACCOUNT = {"workchain": MASTERCHAIN, "account": pa.scalar(bytes([0x55]) * 32, pa.binary())}
 """The configuration contract of every network."""
 
 _HASHED = (("body_hash", "body"), ("init_state_hash", "init_state"))
 _CHECKED = ("mc_seqno", "msg_hash", *_HASHED[0], *_HASHED[1])
-_NORMALIZED = ("kind", "mc_seqno", "body", "destination_workchain", "destination")
+_NORMALIZED = ("mc_seqno", "body", "body_hash", "destination_workchain", "destination")
+_OF_CELLS = ("mc_seqno", "account", "code_hash", "code_boc", "data_hash", "data_boc")
+_OF_PARAMS = ("mc_seqno", "utime", "data_boc")
+_BAGS_KEPT = 1_024
 
 
-def check_messages(rows: Iterable[Mapping[str, Any]]) -> dict[int, str]:
+def check_messages(messages: pa.Table) -> dict[int, str]:
     """Return what is wrong with messages by masterchain block: the first of each."""
     found: dict[int, str] = {}
-    for row in rows:
-        for hash_name, name in _HASHED:
-            flaw = None if row[name] is None else _find_flaw(row[name], row[hash_name])
-            if flaw is not None and row["mc_seqno"] not in found:
-                what = f"message {row['msg_hash'].hex()}: its {name}"
-                found[row["mc_seqno"]] = f"{what} {flaw}"
+    for mc_seqno, msg_hash, *parts in iter_tuples(messages, _CHECKED):
+        for (_, name), expected, bag in zip(_HASHED, parts[::2], parts[1::2], strict=True):
+            flaw = None if bag is None else _find_flaw(bag, expected)
+            if flaw is not None and mc_seqno not in found:
+                found[mc_seqno] = f"message {msg_hash.hex()}: its {name} {flaw}"
     return found
 
 
+@lru_cache(_BAGS_KEPT)  # most messages come twice: where they are sent and received
 def _find_flaw(bag: bytes, expected: bytes | None) -> str | None:
     found = hash_root(bag)
     if found is None:
@@ -82,37 +86,42 @@ def _find_flaw(bag: bytes, expected: bytes | None) -> str | None:
     return None if found == expected else f"has the hash {found.hex()}, not that of its row"
 
 
-def _list_cells(row: Mapping[str, Any], known: set[bytes]) -> list[Row]:
-    """Return the cells of an account's code and data; add their roots to ``known``."""
+def _list_cells(
+    mc_seqno: int, account: bytes, parts: Sequence[Any], known: dict[bytes, int]
+) -> list[Row]:
+    """Return the cells of an account's code and data that are not ``known`` as early; add them."""
     found: list[Row] = []
-    for name in ("code", "data"):
-        expected, bag = row[f"{name}_hash"], row[f"{name}_boc"]
-        if bag is None or expected in known:
+    for name, expected, bag in zip(("code", "data"), parts[::2], parts[1::2], strict=True):
+        if bag is None or known.get(expected, mc_seqno + 1) <= mc_seqno:
             continue
         flaw = _find_flaw(bag, expected)
         if flaw is not None:
-            raise DecodeError(f"account {row['account'].hex()}: its {name} {flaw}")
+            raise DecodeError(f"account {account.hex()}: its {name} {flaw}")
         tree = parse_boc(bag)
         cells = range(tree.count)
         tree.hash_all(cells)
-        found += [(tree.hash(cell), row["mc_seqno"], *pack_cell(tree, cell)) for cell in cells]
-        known.add(expected)
+        for cell in cells:
+            cell_hash = tree.hash(cell)
+            if known.get(cell_hash, mc_seqno + 1) > mc_seqno:
+                known[cell_hash] = mc_seqno
+                found.append((cell_hash, mc_seqno, *pack_cell(tree, cell)))
     return found
 
 
 def list_params(
-    states: Iterable[Mapping[str, Any]], key_blocks: Collection[int], *, is_known: bool
+    states: pa.Table, key_blocks: Collection[int], flaws: Collection[int], *, is_known: bool
 ) -> list[Row]:
     """Return rows of ``config_params``: of key blocks, the zero state and, if new, the first."""
     found: list[Row] = []
-    for row in states:
-        if (row["workchain"], row["account"]) != CONFIG_ACCOUNT or row["data_boc"] is None:
+    is_config = [pc.equal(states[name], value) for name, value in _CONFIG_ACCOUNT.items()]
+    rows = keep_rows(states.select(_OF_PARAMS), pc.and_(*is_config))
+    for mc_seqno, utime, data in iter_tuples(rows, _OF_PARAMS):
+        if data is None or max(mc_seqno, 1) in flaws:
             continue
-        mc_seqno = row["mc_seqno"]
         if not mc_seqno or mc_seqno in key_blocks or not (is_known or found):
-            tree = parse_boc(row["data_boc"])
+            tree = parse_boc(data)
             root = tree.links[tree.roots[0]][0]
-            found += read_params(tree, root, mc_seqno, row["utime"])
+            found += read_params(tree, root, mc_seqno, utime)
     return found
 
 
@@ -261,9 +270,10 @@ class Day:
             _read_statement(f"rows/{table}"), params=bounds
         ).to_arrow_table()
 
+    @without_collector()
     def _read_chunk(self, span: Span, tops: Tops) -> list[Piece | Hole]:
         messages = self._fetch(MESSAGES.name, span)
-        flaws = check_messages(iter_dicts(messages.select(_CHECKED))) | self._flaws
+        flaws = check_messages(messages) | self._flaws
         blocks, shards = self._follow_chain(span, tops, flaws)
         # The zero state comes with block 1.
         states = self._fetch(ACCOUNT_STATES.name, Span(span.first - (span.first == 1), span.last))
@@ -281,8 +291,7 @@ class Day:
         return list(self._cut(span, tables, flaws))
 
     def _read_params(self, states: pa.Table, flaws: dict[int, str]) -> list[Row]:
-        rows = [row for row in iter_dicts(states) if max(row["mc_seqno"], 1) not in flaws]
-        found = list_params(rows, self._key_blocks, is_known=self.knows_config)
+        found = list_params(states, self._key_blocks, flaws, is_known=self.knows_config)
         self.knows_config = self.knows_config or bool(found)
         return found
 
@@ -343,39 +352,40 @@ class Day:
 
 def _read_cells(states: pa.Table, flaws: dict[int, str]) -> list[Row]:
     """Return the cells of account states; add to ``flaws`` what is wrong with them."""
-    rows = list(iter_dicts(states))
+    rows = list(iter_tuples(states, _OF_CELLS))
     known = -1
     found: list[Row] = []
     while len(flaws) != known:  # cells of a block with a flaw are left out, and may be in others
-        known, roots, found = len(flaws), set[bytes](), []
-        for row in rows:
-            mc_seqno = max(row["mc_seqno"], 1)
-            if mc_seqno in flaws:
+        known, roots, found = len(flaws), dict[bytes, int](), []
+        for mc_seqno, account, *parts in rows:
+            block = max(mc_seqno, 1)
+            if block in flaws:
                 continue
             try:
-                found += _list_cells(row, roots)
+                found += _list_cells(mc_seqno, account, parts, roots)
             except DecodeError as error:
-                flaws[mc_seqno] = str(error)
+                flaws[block] = str(error)
     return found
 
 
-def _normalize(row: Mapping[str, Any]) -> bytes:
-    tree = parse_boc(row["body"])
-    root = tree.roots[0]
+def _normalize(body: bytes, body_hash: bytes, workchain: int, account: bytes) -> bytes:
+    tree = parse_boc(body)
     # addr_std$10 without anycast: 100, workchain, account.
-    head = 0b100 << 8 | row["destination_workchain"] & 0xFF
-    address = head << 256 | int.from_bytes(row["destination"], "big")
-    return normalize(address, 267, tree.depth(root), tree.hash(root))
+    head = 0b100 << 8 | workchain & 0xFF
+    address = head << 256 | int.from_bytes(account, "big")
+    return normalize(address, 267, tree.depth(tree.roots[0]), body_hash)
 
 
-def _add_normal_forms(messages: pa.Table, flaws: dict[int, str]) -> pa.Table:
+def _add_normal_forms(messages: pa.Table, flaws: Collection[int]) -> pa.Table:
+    """Add ``hash_norm`` of external messages; their bodies have the hashes of their rows."""
+    has_form = pc.and_(pc.equal(messages["kind"], "ext_in"), pc.is_valid(messages["body"]))
     hashes = [
-        _normalize(row)
-        if row["kind"] == "ext_in" and row["body"] is not None and row["mc_seqno"] not in flaws
-        else None
-        for row in iter_dicts(messages.select(_NORMALIZED))
+        None if mc_seqno in flaws else _normalize(*parts)
+        for mc_seqno, *parts in iter_tuples(messages.filter(has_form), _NORMALIZED)
     ]
-    return messages.append_column("hash_norm", pa.array(hashes, pa.binary(32)))
+    nothing, kind = pa.nulls(messages.num_rows, pa.binary()), pa.binary(32)
+    forms = pc.replace_with_mask(nothing, has_form.combine_chunks(), pa.array(hashes, pa.binary()))
+    return messages.append_column("hash_norm", forms.cast(kind))
 
 
 def _fit(rows: pa.Table, table: Table) -> pa.Table:

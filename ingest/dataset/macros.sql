@@ -1,7 +1,7 @@
 -- Texts of the data set: hashes are base64, addresses are WORKCHAIN:HEX. Another text becomes NULL,
 -- which is a flaw of its row.
 create or replace macro hash_of(text) as
-    case when length(text) = 44 and text[43] <> '=' then try(from_base64(text)) end;
+    case when strlen(text) = 44 and not suffix(text, '==') then try(from_base64(text)) end;
 create or replace macro workchain_of(text) as try_cast(split_part(text, ':', 1) as integer);
 create or replace macro account_of(text) as
     case when length(text) - strpos(text, ':') = 64 then try(unhex(split_part(text, ':', 2))) end;

@@ -72,7 +72,7 @@ class Tops:
         try:
             for block in sorted(blocks, key=itemgetter("seqno")):
                 known = {**block, **self._replace(block)}
-                rows.append(tuple(known.get(name) for name in BLOCKS.names))
+                rows.append(tuple(map(known.get, BLOCKS.names)))
         except ValueError:
             self._tops.clear()
             raise
