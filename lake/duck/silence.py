@@ -99,8 +99,11 @@ def _list_sides(node: Node) -> list[Node]:
         return node.get("children") or [node[name] for name in _SIDES if name in node]
     if node.get("comparison_type") in _EQUALITIES:  # in, = any: a query, or a list
         query = node["subquery"]["node"]
-        firsts = [row[0] for row in _list_rows(query)]
-        return [node["child"], *(firsts or query.get("select_list", []))]
+        firsts = [row[0] for row in _list_rows(query)] or query.get("select_list", [])
+        if firsts and firsts[0].get("class") == "STAR":  # in (from names)
+            name = query["from_table"].get("table_name", "")
+            firsts = [{"class": "COLUMN_REF", "column_names": [name, "*"]}]
+        return [node["child"], *firsts]
     name = node.get("function_name")
     sides = [argument["expression"] for argument in node.get("arguments") or ()]
     is_prefix = name in _PREFIXED and sides[0].get("column_names")
@@ -109,6 +112,8 @@ def _list_sides(node: Node) -> list[Node]:
 
 def _list_rows(query: Node) -> list[list[Node]]:
     """Return the rows that a query consists of, if it reads no table."""
+    if query.get("children"):  # a union
+        return [row for part in query["children"] for row in _list_rows(part)]
     source = query.get("from_table") or {}
     if source.get("type") == "EXPRESSION_LIST":
         rows: list[list[Node]] = source["values"]
@@ -147,10 +152,10 @@ class _Scope:
         for alias, columns, query in _list_named(nodes):
             named.add(alias)
             names += map(str.lower, columns)
-            for row in _list_rows(query):
-                given = columns or [cell["alias"] for cell in row]
-                for name, cell in zip(given, row, strict=False):
-                    self._listed.setdefault((alias, name.lower()), []).append(cell)
+            rows = _list_rows(query)
+            given = columns or [cell["alias"] for row in rows[:1] for cell in row]
+            for name, cell in [pair for row in rows for pair in zip(given, row, strict=False)]:
+                self._listed.setdefault((alias, name.lower()), []).append(cell)
         for node in nodes:
             if node.get("type") in _RELATIONS:
                 name = _name_relation(node)
@@ -183,7 +188,8 @@ class _Scope:
         *qualifier, name = map(str.lower, node["column_names"])
         if qualifier:
             alias = self._read.get(qualifier[-1], qualifier[-1])
-            return self._listed.get((alias, name), [])
+            cells = [each for key, each in self._listed.items() if key[0] == alias]
+            return self._listed.get((alias, name), cells[0] if cells and name == "*" else [])
         found = [cells for (_alias, each), cells in self._listed.items() if each == name]
         return found[0] if self._names[name] == 1 and found else []
 

@@ -81,6 +81,8 @@ def connection(snapshot: Snapshot) -> Iterator[DuckDBPyConnection]:
         (f"from v_transfers natural join (values ('{FRIENDLY}')) t(sender)", f"'{RAW}'"),
         (f"with w(a) as (values ('{FRIENDLY}')) from v_transfers, w where sender = a", f"'{RAW}'"),
         ("with w(a) as (values ($who)) from v_swaps where pool in (select a from w)", f"'{RAW}'"),
+        ("with w as (values ('0:AB'), ($who)) from v_swaps where pool in (table w)", "not '0:AB'"),
+        ("with w as (select '' as a union all select $who) from v_swaps, w where pool = a", "raw"),
         ("from messages m join (values ('internal')) t(kind) on t.kind = m.kind", "one of int,"),
     ],
 )
