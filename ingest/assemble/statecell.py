@@ -66,14 +66,18 @@ class LakeCache(Generic[Key, Value]):
         table: str,
         ask: Ask[Key, Value],
         *,
+        statement: str,
         most: int,
         lasts: bool = False,
     ) -> None:
-        """Start empty; with ``lasts`` new blocks add values but never change them, like cells."""
+        """Start empty; ``ask`` executes ``statement``, or one of the same views and macros.
+
+        With ``lasts`` new blocks add values but never change them, like cells.
+        """
         self._lake_dir = lake_dir
         self._settings = settings
         self._table = table
-        self._ask = ask
+        self._ask, self._statement = ask, statement
         self._most = most
         self._lasts = lasts
         self._asked: dict[Key, Value | None] = {}
@@ -158,8 +162,12 @@ class LakeCache(Generic[Key, Value]):
         """Return a connection to the lake as of its opening; later rows are in ``_recent``."""
         if self._connection is None:
             self._settle()
-            snapshot = Snapshot(self._lake_dir, state)
-            self._connection = connect(snapshot, self._settings, tables=[self._table])
+            self._connection = connect(
+                Snapshot(self._lake_dir, state),
+                self._settings,
+                tables=[self._table],
+                statement=self._statement,
+            )
         return self._connection
 
     def _forget_oldest(self) -> None:
@@ -188,7 +196,10 @@ class CellFinder:
         self._most = most = settings.ingest.cached_rows
         self._log = log or LogReader(lake_dir)
         self._memory = LakeCache(
-            lake_dir, settings.lake, STATE_CELLS.name, _find_in_lake, most=most, lasts=True
+            *(lake_dir, settings.lake, STATE_CELLS.name, _find_in_lake),
+            statement=_CELLS,
+            most=most,
+            lasts=True,
         )
         self._fresh_rows: pa.Table | None = None
         self._fresh: Cells = {}
@@ -231,11 +242,11 @@ class CellFinder:
         return {each: known[each] for each in keys if each in known}
 
 
+_CELLS = "select hash, cell, refs from state_cell_copies where hash in (select unnest($hashes))"
+
+
 def _find_in_lake(connection: duckdb.DuckDBPyConnection, keys: set[bytes]) -> Cells:
-    rows = connection.execute(
-        "select hash, cell, refs from state_cell_copies where hash in (select unnest($hashes))",
-        {"hashes": sorted(keys)},
-    )
+    rows = connection.execute(_CELLS, {"hashes": sorted(keys)})
     return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
 
 
@@ -328,6 +339,11 @@ def _read_text(root: bytes, cells: Cells) -> str | None:
 _KEY_BITS = 256
 _WORKCHAIN = pa.scalar(MASTERCHAIN, pa.int32())
 
+_PUBLISHED = """
+select hash, publishers from libraries where mc_seqno < $before
+qualify row_number() over (partition by hash order by mc_seqno desc) = 1 and present
+"""
+
 Publishers = dict[bytes, set[bytes]]
 """Accounts that publish a library, by library hash."""
 
@@ -363,13 +379,9 @@ class LibraryRegistry:
             snapshot = open_snapshot(self._lake_dir, check_digests=False)
         except LakeNotFound:
             return {}
-        with connect(snapshot, self._settings, tables=["libraries"]) as connection:
-            rows = connection.execute(
-                "select hash, publishers from libraries where mc_seqno < $before "
-                "qualify row_number() over (partition by hash order by mc_seqno desc) = 1 "
-                "and present",
-                {"before": before},
-            ).fetchall()
+        settings, names = self._settings, [LIBRARIES.name]
+        with connect(snapshot, settings, tables=names, statement=_PUBLISHED) as connection:
+            rows = connection.execute(_PUBLISHED, {"before": before}).fetchall()
         return {library: set(publishers) for library, publishers in rows}
 
     def _list_states(

@@ -66,11 +66,12 @@ class KnownLake:
         self._lake_dir = lake_dir
         self._most = most = settings.ingest.cached_rows
         self._newest = _NewestCache(lake_dir, settings.lake, most)
+        lake = lake_dir, settings.lake, ACCOUNT_STATES.name
         self._earlier = LakeCache[tuple[Address, int], AccountState](
-            lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_earlier, most=most
+            *lake, _ask_earlier, statement=_NEWEST, most=most
         )
         self._first = LakeCache[tuple[Address, int], tuple[AccountState, ...]](
-            lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_first, most=most
+            *lake, _ask_first, statement=_FIRST, most=most
         )
 
     def close(self) -> None:
@@ -131,7 +132,8 @@ class _NewestCache(LakeCache[Address, AccountState]):
     """
 
     def __init__(self, lake_dir: Path, settings: LakeSettings, most: int) -> None:
-        super().__init__(lake_dir, settings, ACCOUNT_STATES.name, _ask_newest, most=most)
+        lake = lake_dir, settings, ACCOUNT_STATES.name
+        super().__init__(*lake, _ask_newest, statement=_NEWEST, most=most)
         self._indexed = NewestStates(lake_dir)
         self._few = min(most, _FEW_ROWS)
         self._loose: LogState | None = None

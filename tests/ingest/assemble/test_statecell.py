@@ -3,6 +3,7 @@
 import random
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from duckdb import DuckDBPyConnection
@@ -20,13 +21,19 @@ Newest = dict[bytes, int]
 SETTINGS = compose(lake={"compact_commits": 2})
 
 
+NEWEST = """
+select account, max(mc_seqno) from account_states
+where account in (select unnest($accounts)) group by account
+"""
+
+
 def ask_newest(connection: DuckDBPyConnection, wanted: set[bytes]) -> Newest:
-    rows = connection.execute(
-        "select account, max(mc_seqno) from account_states"
-        " where account in (select unnest($accounts)) group by account",
-        {"accounts": sorted(wanted)},
-    ).fetchall()
-    return dict(rows)
+    return dict(connection.execute(NEWEST, {"accounts": sorted(wanted)}).fetchall())
+
+
+def remember(lake: Path, ask: Any, *, most: int, lasts: bool = False) -> LakeCache[bytes, int]:
+    where = lake, SETTINGS.lake, "account_states"
+    return LakeCache(*where, ask, statement=NEWEST, most=most, lasts=lasts)
 
 
 class Asked:
@@ -51,9 +58,7 @@ def test_it_equals_the_lake(tmp_path: Path, most: int) -> None:
     accounts = [account for _workchain, account in chain.accounts]
     log = LogReader(tmp_path)
     last = 0
-    with closing(
-        LakeCache(tmp_path, SETTINGS.lake, "account_states", ask_newest, most=most)
-    ) as memory:
+    with closing(remember(tmp_path, ask_newest, most=most)) as memory:
         assert memory.find(set(accounts), LogState()) == {}
         for _ in range(16):
             what = dice.choice(["own", "own", "own", "other", "compact", "undo"])
@@ -89,7 +94,7 @@ def test_a_lake_that_only_this_one_adds_to_is_asked_once(tmp_path: Path) -> None
     commit_chain(tmp_path, chain, 1, 3)
     accounts = {account for _workchain, account in chain.accounts}
     log = LogReader(tmp_path)
-    with closing(LakeCache(tmp_path, SETTINGS.lake, "account_states", asked, most=10)) as memory:
+    with closing(remember(tmp_path, asked, most=10)) as memory:
         first = memory.find(accounts, log.read())
         assert memory.find(accounts, log.read()) == first
         assert memory.find(accounts | {bytes(32)}, log.read()) == first
@@ -101,7 +106,7 @@ def test_values_that_last_are_asked_once_whoever_commits(tmp_path: Path) -> None
     chain, asked = Chain(1, accounts=4), Asked()
     accounts = {account for _workchain, account in chain.accounts}
     log = LogReader(tmp_path)
-    memory = LakeCache(tmp_path, SETTINGS.lake, "account_states", asked, most=10, lasts=True)
+    memory = remember(tmp_path, asked, most=10, lasts=True)
     commit_chain(tmp_path, chain, 1, 3)
     with closing(memory):
         first = memory.find(accounts, log.read())

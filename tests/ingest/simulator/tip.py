@@ -8,6 +8,9 @@ follower runs in a process and its maintenance beside it, as always; at random m
 or both are killed, or the node goes back and grows other blocks. Figures are printed as JSON for
 each tenth of the run; the exit code is 1 if the last one is out of bounds, or the rows are not
 those of one bulk ingest.
+
+The speed of a machine may change within minutes, so the cost of a block is judged in units of other
+work of the same process, which is always the same: ingesting the first blocks of another node.
 """
 
 import argparse
@@ -23,7 +26,7 @@ from collections import Counter
 from contextlib import closing, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
 from tests.bench.clock import cpu_clock_of
@@ -35,8 +38,11 @@ from tests.ingest.simulator.report import compare_with_node, read_own_mib
 from tests.ingest.simulator.service import list_children
 from tests.made.chain import REMEMBERED_MC_BLOCKS, Chain
 from tests.patience import compose
+from tonlake.api.settings import Settings
 from tonlake.ingest.run.follow import Follower
+from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
 from tonlake.lake.log.state import LogReader
 from tonlake.lake.maintenance.verify import verify_lake
 
@@ -44,6 +50,9 @@ MAX_FILES, MAX_ENTRIES, MAX_OPEN_MS, MAX_STATUS_MS, MAX_GROWTH = 6_000, 3_000, 3
 CACHED_ROWS = 2_000
 READING_MIB = 32
 """What Arrow's threads take for some blocks after they read a merged file."""
+
+REFERENCE_MC_BLOCKS, REFERENCES = 4, 20
+"""Blocks of the work that costs are compared with, and how often it is done in a part."""
 
 PARTS = 10
 SLICE_MC_BLOCKS = 2_000
@@ -69,14 +78,23 @@ def beside_s() -> float:
     return used.ru_utime + used.ru_stime + live_s
 
 
-def follow(calls: Connection, db_dir: Path, lake: Path) -> None:
+def measure_reference(folder: Path, settings: Settings) -> float:
+    """Return the CPU seconds to ingest all blocks of the node in ``folder`` into a new lake."""
+    shutil.rmtree(folder / "lake", ignore_errors=True)
+    began_s = time.process_time()
+    with closing(open_node(folder / "db")) as source:
+        ingest(source, folder / "lake", Span(1, REFERENCE_MC_BLOCKS), settings)
+    return time.process_time() - began_s
+
+
+def follow(calls: Connection, db_dir: Path, lake: Path, reference: Path) -> None:
     """Run a follower: for each block of the node, follow until it is in the lake."""
     notes: list[str] = []
     settings = compose(lake=LAKE, follow={"shorter_ms": 0}, ingest={"cached_rows": CACHED_ROWS})
     follower = Follower(lambda: open_node(db_dir), lake, settings, notify=notes.append)
     log = LogReader(lake)
     with closing(follower):
-        while last := calls.recv():
+        for last, compares in iter(calls.recv, None):
             began_s = time.process_time()
             for _ in range(MAX_STEPS):
                 follower.step()
@@ -84,9 +102,9 @@ def follow(calls: Connection, db_dir: Path, lake: Path) -> None:
                     break
             else:
                 notes.append(f"does not reach {last}: {log.read().ranges}")
-            calls.send(
-                (time.process_time() - began_s, beside_s(), read_own_mib(os.getpid()), notes)
-            )
+            spent_s, own_mib = time.process_time() - began_s, read_own_mib(os.getpid())
+            reference_s = measure_reference(reference, settings) if compares else None
+            calls.send((spent_s, reference_s, beside_s(), own_mib, notes))
             notes.clear()
 
 
@@ -98,7 +116,12 @@ class Tip:
         shutil.rmtree(folder, ignore_errors=True)
         self.lake = folder / "lake"
         self.lake.mkdir(parents=True)
-        self._chain = Chain(DemoMoulds(folder), VARIED, options.shard_blocks, options.shards)
+        made = DemoMoulds(folder), VARIED, options.shard_blocks, options.shards
+        self._chain, self._reference = Chain(*made), folder / "reference"
+        with closing(SimulatedNode(self._reference / "db")) as other:
+            first = Chain(*made)
+            for _ in range(REFERENCE_MC_BLOCKS):
+                other.write(first.grow())
         slices = tuple(range(0, options.blocks, SLICE_MC_BLOCKS))
         self.node = SimulatedNode(folder / "db", slices=slices)
         self._write()
@@ -116,26 +139,31 @@ class Tip:
         return {at * step + self._dice.randrange(step) for at in range(count)}
 
     def _start(self) -> None:
-        self._process, self._calls = start(follow, self.node.db_dir, self.lake)
+        self._process, self._calls = start(follow, self.node.db_dir, self.lake, self._reference)
         self._beside_s = 0.0
 
     def follow(self, blocks: int) -> Figures:
         """Write and follow blocks one by one; return what they cost and what there is now."""
         self._spent_s = dict.fromkeys(("follower", "maintenance"), 0.0)
         self._own_mib: list[float] = []
-        for _ in range(blocks):
+        self._reference_s: list[float] = []
+        for at in range(blocks):
             if self._done in self._backs:
                 self._go_back()
             self._write()
-            self._calls.send(self.node.last)
+            self._calls.send((self.node.last, at % max(1, blocks // REFERENCES) == 0))
             if self._done in self._kills:
                 self._kill()
             self._receive()
             self._done += 1
         opened = [open_lake(self.lake).open_ms for _ in range(3)]
+        cpu_ms = sum(self._spent_s.values()) * 1000 / blocks
+        reference_ms = mean(self._reference_s) * 1000
         return {
             "mc_blocks": self.node.last,
-            "cpu_ms_a_block": sum(self._spent_s.values()) * 1000 / blocks,
+            "cpu_ms_a_block": cpu_ms,
+            "reference_ms": reference_ms,
+            "cpu_of_reference": cpu_ms / reference_ms,
             "of_it_maintenance": self._spent_s["maintenance"] * 1000 / blocks,
             "files": sum(path.is_file() for path in self.lake.rglob("*")),
             "log_entries": sum(1 for _ in (self.lake / "_log").iterdir()),
@@ -157,7 +185,7 @@ class Tip:
         self._chain.go_back(after)
         self.happened["roll-backs"] += 1
         if self._dice.random() < 0.5:
-            self._calls.send(after)
+            self._calls.send((after, False))
             self._receive()
 
     def _kill(self) -> None:
@@ -173,11 +201,12 @@ class Tip:
         if follower in victims:
             self._process.join()
             self._start()
-            self._calls.send(self.node.last)
+            self._calls.send((self.node.last, True))
 
     def _receive(self) -> None:
         """Wait until the follower has what the node has."""
-        spent_s, beside_s, own_mib, notes = self._calls.recv()
+        spent_s, reference_s, beside_s, own_mib, notes = self._calls.recv()
+        self._reference_s += [] if reference_s is None else [reference_s]
         self._spent_s["follower"] += spent_s
         self._spent_s["maintenance"] += max(0.0, beside_s - self._beside_s)
         self._beside_s = max(self._beside_s, beside_s)
@@ -186,7 +215,7 @@ class Tip:
 
     def close(self) -> None:
         with suppress(BrokenPipeError):
-            self._calls.send(0)
+            self._calls.send(None)
         self._process.join()
         self.node.close()
 
@@ -199,12 +228,12 @@ def judge(parts: list[Figures]) -> list[str]:
         "log_entries": MAX_ENTRIES,
         "open_ms": MAX_OPEN_MS,
         "status_ms": MAX_STATUS_MS,
-        "cpu_ms_a_block": MAX_GROWTH * parts[1]["cpu_ms_a_block"],
+        "cpu_of_reference": MAX_GROWTH * parts[1]["cpu_of_reference"],
         "follower_mib": MAX_GROWTH * parts[1]["follower_mib"],
         "follower_most_mib": MAX_GROWTH * parts[1]["follower_most_mib"] + READING_MIB,
     }
     return [
-        f"{name}: {last[name]:.1f}, limit {limit:.1f}"
+        f"{name}: {last[name]:.3g}, limit {limit:.3g}"
         for name, limit in most.items()
         if last[name] > limit
     ]
