@@ -25,7 +25,7 @@ def test_the_lake_ends_up_as_if_nothing_had_happened(
     assert sum(faulty["answers_compared"].values()) > 0
 
 
-def test_a_long_chain_costs_the_same_at_its_end(
+def test_what_a_long_chain_takes_stays_small(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert tip.main([str(tmp_path / "run"), "--blocks", "200"]) == 0
