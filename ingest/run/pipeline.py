@@ -50,7 +50,7 @@ from tonlake.lake.commit.commit import Network, commit_range
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.index.builder.plan import choose_rows, list_due
 from tonlake.lake.index.builder.rebuild import (
-    MAX_ROWS,
+    SEGMENT_ROWS,
     build_segment,
     commit_segments,
     order_segment,
@@ -92,7 +92,7 @@ class Indexing:
 
     def advance(self) -> None:
         """Start building the segments that are due, after committing those started before."""
-        due = list_due(self._log.read(), self._ahead, MAX_ROWS, self._easy_rows)
+        due = list_due(self._log.read(), self._ahead, SEGMENT_ROWS, self._easy_rows)
         if not due:
             return
         self._name()
@@ -106,7 +106,7 @@ class Indexing:
         """Commit the segments started before, and index the remaining blocks."""
         self._name()
         before = sum(each.rows for each in self._log.find().segments)
-        rows = choose_rows(before, MAX_ROWS, self._easy_rows)
+        rows = choose_rows(before, SEGMENT_ROWS, self._easy_rows)
         rebuild_index(self._lake_dir, max_rows=rows, run=self._spread.map)
 
     def _name(self) -> None:

@@ -49,7 +49,7 @@ from tonlake.lake.settings import LakeSettings
 _Columns = Sequence[str] | None
 
 
-AT_ONCE = 32
+RECORDS_AT_ONCE = 32
 """Records that live at once: few enough that the garbage collector does not run over them."""
 
 _BEFORE, _HASH_BEFORE = map(RECORD_COLUMNS.index, ("before", "account_state_hash_before"))
@@ -222,8 +222,8 @@ class Segments:
         for at, hit in enumerate(hits):
             by_segment.setdefault(hit.segment, []).append(at)
         for segment, listed in by_segment.items():
-            for start in range(0, len(listed), AT_ONCE):
-                places = listed[start : start + AT_ONCE]
+            for start in range(0, len(listed), RECORDS_AT_ONCE):
+                places = listed[start : start + RECORDS_AT_ONCE]
                 rows = [hits[at].row for at in places]
                 lists = segment.transactions.read_lists(rows)
                 if len(self.segments) > 1:

@@ -46,10 +46,10 @@ def list_addresses(struct: Callable[..., Any], rows: Iterable[Row]) -> set[Addre
 def find_addresses(shown: object) -> set[Address]:
     """Return every raw address in a response."""
     text = msgspec.json.encode(shown).decode()
-    return {parse_address(each) for each in _RAW_ADDRESS.findall(text)}
+    return {parse_address(each) for each in QUOTED_ADDRESS.findall(text)}
 
 
-_RAW_ADDRESS = re.compile(r'"(-?[0-9]{1,10}:[0-9A-F]{64})"')
+QUOTED_ADDRESS = re.compile(r'"(-?[0-9]{1,10}:[0-9A-F]{64})"')
 
 
 @cache

@@ -23,7 +23,7 @@ from tonlake.api.request.call import (
 )
 from tonlake.api.text.encoding import Address, name_ranges, parse_address, render_raw
 from tonlake.api.v3.page.history import warn_of_unanswered
-from tonlake.api.v3.page.listed import describe, write_description
+from tonlake.api.v3.page.listed import QUOTED_ADDRESS, describe, write_description
 from tonlake.api.v3.page.operation import SpanPage, check_mc_seqno, operation
 from tonlake.api.v3.page.trace_page import TracePage, answer_page, write_page
 from tonlake.api.v3.page.transaction_page import answer_transactions
@@ -52,7 +52,6 @@ Show = Callable[
 
 _PART = r"([0-9]{1,19}):([0-9a-f]{64})"
 _TYPE_NAME = re.compile(r"[A-Za-z0-9_.]+")
-_IN_DETAILS = re.compile(r'"(-?[0-9]{1,10}:[0-9A-F]{64})"')
 _ADDRESS_COLUMNS = (
     *("source", "source_secondary", "destination", "destination_secondary"),
     *("asset", "asset_secondary", "asset2", "asset2_secondary"),
@@ -211,7 +210,7 @@ def list_addresses(rows: Iterable[Row]) -> set[Address]:
     """Return the addresses in actions."""
     texts: set[str | None] = set()
     for row in rows:
-        texts.update(row["accounts"], _IN_DETAILS.findall(row["details"] or ""))
+        texts.update(row["accounts"], QUOTED_ADDRESS.findall(row["details"] or ""))
         texts.update(row[name] for name in _ADDRESS_COLUMNS)
     found = set()
     for text in texts:

@@ -26,7 +26,7 @@ from tonlake.lake.index.segment.segment import SegmentTable
 Sales = dict[AccountId, Row]
 """Sales by the account of the contract."""
 
-MAX_ROWS = 1000
+MAX_ALONE = 1000
 """Most rows read one by one; SQL answers if more are needed."""
 
 
@@ -46,20 +46,20 @@ def pair_accounts(parameters: Mapping[str, Any], column: str) -> set[AccountId]:
     return set(pairs)
 
 
-def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
+def _find_page(name: str, index: Index, asked: Mapping[str, Any]) -> list[Row]:
     tables = index.current.tables(name)
-    columns = (column for column in INDEXED[name].hashes if f"{column}s" in bound)
-    listed = {column: pair_accounts(bound, column) for column in columns}
+    columns = (column for column in INDEXED[name].hashes if f"{column}s" in asked)
+    listed = {column: pair_accounts(asked, column) for column in columns}
     filters = {column: addresses for column, addresses in listed.items() if addresses}
-    sales = _find_sales(index, filters, bound) if bound.get("include_on_sale") else {}
-    rows = _read_history(tables, filters, sales, bound["mc_seqno"])
-    found = _read_states(rows, bound["mc_seqno"])
-    if filters or any(bound.get(each) not in _NONE for each in _FURTHER):
-        found = [row for row in found if _passes(row, filters, sales, bound)]
+    sales = _find_sales(index, filters, asked) if asked.get("include_on_sale") else {}
+    rows = _read_history(tables, filters, sales, asked["mc_seqno"])
+    found = _read_states(rows, asked["mc_seqno"])
+    if filters or any(asked.get(each) not in _NONE for each in _FURTHER):
+        found = [row for row in found if _passes(row, filters, sales, asked)]
     found.sort(key=_ACCOUNT)
-    for key, backwards in reversed(ORDERS[name](sales, bound)):
+    for key, backwards in reversed(ORDERS[name](sales, asked)):
         found.sort(key=key, reverse=backwards)
-    return found[bound["offset"] :][: bound["limit"]]
+    return found[asked["offset"] :][: asked["limit"]]
 
 
 _FURTHER = ("indexes", "exclude_zero", "domain", "members", "owners")
@@ -70,7 +70,7 @@ _NONE: tuple[Any, ...] = (None, False, [])
 
 
 def _find_sales(
-    index: Index, filters: Mapping[str, set[AccountId]], bound: Mapping[str, Any]
+    index: Index, filters: Mapping[str, set[AccountId]], asked: Mapping[str, Any]
 ) -> Sales:
     """Return the sales of the requested owners, except items that sell themselves (telemint)."""
     tables, owners = index.current.tables("nft_sales"), filters.get("owner", set())
@@ -78,7 +78,7 @@ def _find_sales(
     places = _find_places(tables, "nft_owner", owners)
     accounts = set(map(_ACCOUNT, _read_rows(places, "nft_owner", owners, known)))
     rows = _read_rows(_find_places(tables, "account", accounts), "account", accounts, known)
-    states = _read_states((row for row in rows if row["kind"] != "telemint"), bound["mc_seqno"])
+    states = _read_states((row for row in rows if row["kind"] != "telemint"), asked["mc_seqno"])
     seller = address_of("nft_owner")
     return {_ACCOUNT(row): row for row in states if seller(row) in owners}
 
@@ -91,7 +91,7 @@ def _read_history(
 ) -> list[Row]:
     """Return rows of the accounts that may match: all, or only both ends of long histories."""
     if not filters:
-        if sum(table.count for table in tables) > MAX_ROWS:
+        if sum(table.count for table in tables) > MAX_ALONE:
             raise Declined
         return [row for table in tables for row in table.read(range(table.count))]
     places = {column: _find_places(tables, column, filters[column]) for column in filters}
@@ -113,7 +113,7 @@ def _read_ends(
     tables: Sequence[SegmentTable], accounts: Collection[AccountId], mc_seqno: int | None
 ) -> list[Row]:
     """Return the first row of each account, and the last one up to a block."""
-    if len(accounts) > MAX_ROWS:
+    if len(accounts) > MAX_ALONE:
         raise Declined
     first = (islice(_iter_rows(tables, each), 1) for each in accounts)
     last = (islice(_iter_rows(tables, each, mc_seqno, newest_first=True), 1) for each in accounts)
@@ -163,7 +163,7 @@ def _read_rows(
     known: dict[_Place, Row],
 ) -> list[Row]:
     """Return the rows with one of the addresses in a column; ``known`` caches rows."""
-    if len(places) > MAX_ROWS:
+    if len(places) > MAX_ALONE:
         raise Declined
     for table, number in places:
         if (table, number) not in known:
@@ -190,17 +190,17 @@ def _read_states(rows: Iterable[Any], mc_seqno: int | None) -> list[Row]:
 
 
 def _passes(
-    row: Row, filters: Mapping[str, set[AccountId]], sales: Sales, bound: Mapping[str, Any]
+    row: Row, filters: Mapping[str, set[AccountId]], sales: Sales, asked: Mapping[str, Any]
 ) -> bool:
-    if bound.get("indexes") and row["item_index"] not in bound["indexes"]:
+    if asked.get("indexes") and row["item_index"] not in asked["indexes"]:
         return False
-    if bound.get("exclude_zero") and row["balance"] <= 0:
+    if asked.get("exclude_zero") and row["balance"] <= 0:
         return False
-    if bound.get("domain") is not None and row["domain"] != bound["domain"]:
+    if asked.get("domain") is not None and row["domain"] != asked["domain"]:
         return False
-    if bound.get("members") and not _has_any(bound["members"], row["signers"], row["proposers"]):
+    if asked.get("members") and not _has_any(asked["members"], row["signers"], row["proposers"]):
         return False
-    if bound.get("owners") and "whitelist" in row and not _is_vested(row, bound):
+    if asked.get("owners") and "whitelist" in row and not _is_vested(row, asked):
         return False
     return all(
         address_of(column)(row) in addresses
@@ -214,11 +214,11 @@ def _has_any(addresses: Iterable[str], *lists: Iterable[str] | None) -> bool:
     return any(not wanted.isdisjoint(listed or ()) for listed in lists)
 
 
-def _is_vested(row: Row, bound: Mapping[str, Any]) -> bool:
+def _is_vested(row: Row, asked: Mapping[str, Any]) -> bool:
     """Whether a vesting wallet names one of the addresses."""
-    owners = pair_accounts(bound, "owner")
+    owners = pair_accounts(asked, "owner")
     ends = (_OWNER(row), address_of("sender")(row))
-    return not owners.isdisjoint(ends) or _has_any(bound["listed"], row["whitelist"])
+    return not owners.isdisjoint(ends) or _has_any(asked["listed"], row["whitelist"])
 
 
 def _find_sale(item: Row, sales: Sales) -> Row | None:
@@ -234,27 +234,27 @@ Order = list[tuple["Callable[[Row], Any]", bool]]
 _FIRST, _BALANCE = itemgetter("first_lt"), itemgetter("balance")
 
 
-def _by_appearance(_sales: Sales, _bound: Mapping[str, Any]) -> Order:
+def _by_appearance(_sales: Sales, _asked: Mapping[str, Any]) -> Order:
     return [(_FIRST, False)]
 
 
-def _by_age(_sales: Sales, bound: Mapping[str, Any]) -> Order:
-    descending = bound["descending"]
+def _by_age(_sales: Sales, asked: Mapping[str, Any]) -> Order:
+    descending = asked["descending"]
     return [(_FIRST, descending), (_ACCOUNT, descending)]
 
 
-def _order_wallets(_sales: Sales, bound: Mapping[str, Any]) -> Order:
+def _order_wallets(_sales: Sales, asked: Mapping[str, Any]) -> Order:
     order: Order = []
-    if bound["by_owner"]:
+    if asked["by_owner"]:
         order.append((lambda row: _null_last(*_OWNER(row)), False))
-    if bound["by_balance"]:
-        order.append((_BALANCE, bound["descending"]))
-    if not bound["by_account"]:
+    if asked["by_balance"]:
+        order.append((_BALANCE, asked["descending"]))
+    if not asked["by_account"]:
         order.append((_FIRST, False))
     return order
 
 
-def _order_items(sales: Sales, bound: Mapping[str, Any]) -> Order:
+def _order_items(sales: Sales, asked: Mapping[str, Any]) -> Order:
     def own(row: Row) -> tuple[Any, ...]:
         sale = _find_sale(row, sales)
         return _null_last(*(_OWNER(row) if sale is None else address_of("nft_owner")(sale)))
@@ -264,13 +264,13 @@ def _order_items(sales: Sales, bound: Mapping[str, Any]) -> Order:
         return *_null_last(*address_of("collection")(row)), len(index), index
 
     order: Order = []
-    if bound["by_lt"]:
+    if asked["by_lt"]:
         order.append((itemgetter("lt"), True))
-    if bound["by_owner"]:
+    if asked["by_owner"]:
         order.append((own, False))
-    if bound["by_owner"] or bound["by_collection"]:
+    if asked["by_owner"] or asked["by_collection"]:
         order.append((place, False))
-    if bound["by_first"]:
+    if asked["by_first"]:
         order.append((_FIRST, False))
     return order
 
@@ -284,7 +284,7 @@ ORDERS: dict[str, Callable[[Sales, Mapping[str, Any]], Order]] = {
     "jetton_wallets": _order_wallets,
     "nft_collections": _by_appearance,
     "nft_items": _order_items,
-    "nft_sales": lambda _sales, _bound: [],
+    "nft_sales": lambda _sales, _asked: [],
     "dns_records": lambda *_: [(lambda row: (len(row["domain"]), row["domain"]), False)],
     "multisig_wallets": _by_age,
     "multisig_orders": _by_age,
@@ -369,12 +369,12 @@ def _list_rows(table: SegmentTable, filters: Sequence[_Filter]) -> list[Sequence
     ]
 
 
-def _list_filters(name: str, bound: Mapping[str, Any]) -> list[_Filter]:
+def _list_filters(name: str, asked: Mapping[str, Any]) -> list[_Filter]:
     filters = []
     for prefix, columns in COLUMNS[name].items():
-        if addresses := pair_accounts(bound, prefix):
-            asked = (each for each in columns if bound.get(_DIRECTIONS.get(each, ""), True))
-            filters.append(_Filter(tuple(asked), addresses))
+        if addresses := pair_accounts(asked, prefix):
+            chosen = (each for each in columns if asked.get(_DIRECTIONS.get(each, ""), True))
+            filters.append(_Filter(tuple(chosen), addresses))
     return filters
 
 
@@ -382,12 +382,12 @@ def _passes_transfer(
     row: Any,  # noqa: ANN401 - a row
     name: str,
     filters: Sequence[_Filter],
-    bound: Mapping[str, Any],
+    asked: Mapping[str, Any],
 ) -> bool:
     return (
         (name != "jetton_transfers" or not row["aborted"])
-        and is_within(row["now"], bound["start_utime"], bound["end_utime"])
-        and is_within(row["lt"], bound["start_lt"], bound["end_lt"])
+        and is_within(row["now"], asked["start_utime"], asked["end_utime"])
+        and is_within(row["lt"], asked["start_lt"], asked["end_lt"])
         and all(
             any(address_of(each)(row) in one.addresses for each in one.columns) for one in filters
         )

@@ -53,7 +53,7 @@ def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
         return found[asked["offset"] :][: asked["limit"]]
     walks = [(segment, _walk(segment, asked)) for segment in segments.segments]
     return cut_walk(
-        _unite(merge_walks(walks, descending=descending)),
+        _without_repeats(merge_walks(walks, descending=descending)),
         read := partial(_read_places, segments, asked),
         partial(list.sort, key=order, reverse=descending),
         asked,
@@ -119,7 +119,9 @@ def _make_check(segment: Segment, asked: Mapping[str, Any]) -> Callable[[int], b
     return check
 
 
-def _unite(places: Iterator[tuple[Any, Segment, int]]) -> Iterator[tuple[Any, Segment, int]]:
+def _without_repeats(
+    places: Iterator[tuple[Any, Segment, int]],
+) -> Iterator[tuple[Any, Segment, int]]:
     """Yield one place of each message, of those that follow each other."""
     last = None
     for place in places:

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from tonlake.lake.file.rows import Row
-from tonlake.lake.index.index import AT_ONCE, Index, Segments
+from tonlake.lake.index.index import RECORDS_AT_ONCE, Index, Segments
 from tonlake.lake.index.page import Declined, Hit, bound, cut_account_page, cut_hits, order_ties
 from tonlake.lake.index.segment.declared import Record
 from tonlake.lake.index.segment.segment import Segment
@@ -61,7 +61,7 @@ Block = tuple[int, int, int]
 MAX_OF_BLOCKS = 5_000
 """Most transactions of masterchain blocks read to find those of one block."""
 
-MAX_WALKED = 20_000
+MAX_OF_RANGE = 20_000
 """Most transactions walked for a page of a range; deeper pages are left to SQL."""
 
 _PAGE = ("descending", "limit", "offset", "by_time")
@@ -130,7 +130,7 @@ _Found = tuple[tuple[int, int], Hit]
 def _cut_walks(index: Index, asked: Mapping[str, Any], walk: Any) -> list[Hit]:  # noqa: ANN401
     """Return a page of transactions, walked in order in each segment; ties by account."""
     descending, most = asked["descending"], asked["offset"] + asked["limit"]
-    if most > MAX_WALKED:
+    if most > MAX_OF_RANGE:
         raise Declined
     walks = [walk(segment, asked) for segment in index.segments.segments]
     found = merge(*walks, key=itemgetter(0), reverse=descending)
@@ -164,7 +164,7 @@ def _walk_range(segment: Segment, asked: Mapping[str, Any]) -> Iterator[_Found]:
     for at in reversed(blocks) if descending else blocks:
         rows = transactions.rows_of_block(at)
         walked += len(rows)
-        if walked > MAX_WALKED:
+        if walked > MAX_OF_RANGE:
             raise Declined
         for row in rows:
             now, lt = times[row], lts[row]
@@ -230,8 +230,8 @@ class Records:
         return len(self._hits)
 
     def __iter__(self) -> Iterator[Record]:
-        for start in range(0, len(self._hits), AT_ONCE):
-            yield from self._segments.read_records(self._hits[start : start + AT_ONCE])
+        for start in range(0, len(self._hits), RECORDS_AT_ONCE):
+            yield from self._segments.read_records(self._hits[start : start + RECORDS_AT_ONCE])
 
     def write(self, write: Callable[[list[list[Any]], memoryview], list[T]]) -> list[T]:
         """Return what a function writes of each record.

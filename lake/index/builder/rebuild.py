@@ -30,7 +30,7 @@ from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.snapshot import Lease
 from tonlake.lake.log.state import SEGMENT_FOLDER, Commit, DataFile, LogReader, LogState
 
-MAX_ROWS = 200_000
+SEGMENT_ROWS = 200_000
 """Default number of transactions at which a segment ends, with the commit that reaches it. All of
 its rows are in memory while it is built; a key lookup takes about 1 µs per segment."""
 
@@ -41,7 +41,7 @@ Run = Callable[[Callable[[Source], DataFile], Iterable[Source]], Iterable[DataFi
 def rebuild_index(
     lake_dir: Path,
     *,
-    max_rows: int = MAX_ROWS,
+    max_rows: int = SEGMENT_ROWS,
     everything: bool = False,
     run: Run = map,
     read: Read = read_rows,
@@ -84,7 +84,7 @@ def commit_segments(log: LogReader, state: LogState, made: Sequence[DataFile]) -
 def make_segments(
     lake_dir: Path,
     state: LogState,
-    max_rows: int = MAX_ROWS,
+    max_rows: int = SEGMENT_ROWS,
     *,
     everything: bool = False,
     run: Run = map,

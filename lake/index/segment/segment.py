@@ -123,7 +123,7 @@ class SegmentTable:
 
     def __init__(self, file: SegmentFile, table: Indexed, rows: SegmentRows) -> None:
         """Take the arrays of an open segment."""
-        self.name, self._rows = table.name, rows
+        self._rows = rows
         self._ends, self._start = file.rows(f"{table.name}.rows")
         self.numbers = {name: file.numbers(f"{table.name}.{name}") for name in table.numbers}
         lengths = [len(self._ends) - 1, *map(len, self.numbers.values())]
@@ -276,7 +276,7 @@ class Segment:
 
     def __init__(self, file: SegmentFile) -> None:
         """Take an open file; a lacking array raises LakeCorrupt when it is first used."""
-        self._file, self.name = file, file.name
+        self._file = file
         self.first_mc_seqno, self.last_mc_seqno = file.mc_range
         self.rows = SegmentRows(file)
         self.accounts = SegmentAccounts(file, self.rows)
