@@ -31,7 +31,8 @@ _INFO_TAG = 0x9BC7A987
 _EXTRA_TAG = 0x4A33F6FD
 _GLOBAL_VERSION_TAG = 0xC4
 _HAS_GEN_SOFTWARE = 1
-_INFO_START, _INFO_END, _SHARD_IDENT_BITS = Struct(">IBBII"), Struct(">IQQi3I"), 104
+_SHARD_IDENT, _PREFIX_LENGTH_BITS = Struct(">BiQ"), 6
+_INFO_START, _INFO_END = Struct(">IBBII"), Struct(">IQQi3I")
 """BlockInfo after its tag, and after its shard."""
 _INFO_START_NAMES = ("version", "bits", "flags", "seqno", "vert_seqno")
 _INFO_BITS = (
@@ -124,12 +125,18 @@ def check_tag(cell: CellSlice, bits: int, tag: int, what: str) -> None:
 
 def read_shard_ident(cell: CellSlice) -> tuple[int, int]:
     """Read a ShardIdent; return the workchain and the shard id, signed 64-bit."""
-    check_tag(cell, 2, 0, "shard ident")
-    prefix_bits = cell.load_uint(6)
-    workchain, prefix = cell.load_int(32), cell.load_uint(64)
-    if prefix_bits > SHARD_PREFIX_MAX_BITS:
-        raise DecodeError(f"shard ident: prefix of {prefix_bits} bits; at most 60 are allowed")
-    return workchain, sign_shard(prefix | 1 << (63 - prefix_bits))
+    head, workchain, prefix = _SHARD_IDENT.unpack(cell.load_bytes(_SHARD_IDENT.size))
+    return workchain, make_shard(head, prefix)
+
+
+def make_shard(head: int, prefix: int) -> int:
+    """Return the shard id of a ShardIdent; ``head`` has its tag, 00, and the bits of its prefix."""
+    tag = head >> _PREFIX_LENGTH_BITS
+    if tag:
+        raise DecodeError(f"shard ident: constructor tag {tag:x} instead of 0")
+    if head > SHARD_PREFIX_MAX_BITS:
+        raise DecodeError(f"shard ident: prefix of {head} bits; at most 60 are allowed")
+    return sign_shard(prefix | 1 << (63 - head))
 
 
 def sign_shard(shard: int) -> int:
@@ -185,7 +192,7 @@ def read_info_end(tree: CellTree) -> InfoEnd:
     """Read these fields of the block that is the first root of ``tree``, and nothing before."""
     info = tree.slice(read_parts(tree).info)
     check_tag(info, 32, _INFO_TAG, "block info")
-    info.skip(8 * _INFO_START.size + _SHARD_IDENT_BITS)
+    info.skip(8 * (_INFO_START.size + _SHARD_IDENT.size))
     return InfoEnd._make(_INFO_END.unpack(info.load_bytes(_INFO_END.size)))
 
 
@@ -230,6 +237,8 @@ def _read_new_hash(tree: CellTree, cell: int) -> bytes:
 
 _MC_EXTRA_TAG = 0xCCA5
 _SHARD_DESCR_TAGS = (0xB, 0xA)
+_SHARD_DESCR = Struct(">IIQQ32s32s17xI")
+"""ShardDescr after its tag, without flags, next catchain, validator shard and min_ref_mc_seqno."""
 _ROOT_SHARD = 1 << 63
 
 
@@ -327,9 +336,8 @@ def _read_shard_descr(workchain: int, shard: int, leaf: CellSlice) -> ShardTop:
     tag = leaf.load_uint(4)
     if tag not in _SHARD_DESCR_TAGS:
         raise DecodeError(f"shard descr: constructor tag {tag:x} instead of a or b")
-    seqno, reg_mc_seqno = leaf.load_uint(32), leaf.load_uint(32)
-    start_lt, end_lt = leaf.load_uint(64), leaf.load_uint(64)
-    root_hash, file_hash = leaf.load_bytes(32), leaf.load_bytes(32)
-    leaf.skip(8 + 32 + 64 + 32)  # flags, next catchain, validator shard, min_ref_mc_seqno
+    seqno, reg_mc_seqno, start_lt, end_lt, root_hash, file_hash, gen_utime = _SHARD_DESCR.unpack(
+        leaf.load_bytes(_SHARD_DESCR.size)
+    )
     names = (workchain, sign_shard(shard), seqno, reg_mc_seqno)
-    return ShardTop(*names, root_hash, file_hash, start_lt, end_lt, leaf.load_uint(32))
+    return ShardTop(*names, root_hash, file_hash, start_lt, end_lt, gen_utime)

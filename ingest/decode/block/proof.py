@@ -16,6 +16,7 @@ import binascii
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from struct import Struct
 from typing import NamedTuple
 
 import msgspec
@@ -23,12 +24,7 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
 from tonlake.ingest.blocks import BlockId, RawBlock
-from tonlake.ingest.decode.block.header import (
-    check_tag,
-    read_info_end,
-    read_mc_extra,
-    read_shard_ident,
-)
+from tonlake.ingest.decode.block.header import check_tag, make_shard, read_info_end, read_mc_extra
 from tonlake.ingest.decode.block.state import read_config, read_state
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft_cell
@@ -123,7 +119,9 @@ def read_snake(tree: CellTree, cell: int) -> bytes:
 
 
 _PROOF_TAG, _SIGNATURES_TAG, _SIMPLEX_TAG, _ED25519_TAG = 0xC3, 0x11, 0x12, 0x5
-_SHARD_IDENT_BITS, _SHARD_MASK = 104, (1 << 64) - 1
+_SHARD_MASK = (1 << 64) - 1
+_PROOF_HEAD, _SET_HEAD = Struct(">BBiQI32s32s"), Struct(">BIIIQ")
+"""A BlockProof up to its root, and BlockSignatures up to the first signature."""
 _KEY_BITS = 16
 SHAPES_KEPT = 64
 _PAIR_BITS = 256 + 4 + 512
@@ -193,11 +191,11 @@ def read_signatures(proof: bytes) -> SignatureSet:
 
 def _read_signature_set(tree: CellTree, cell: int) -> SignatureSet:
     start = tree.slice(cell)
-    tag = start.load_uint(8)
+    head = _SET_HEAD.unpack(start.load_bytes(_SET_HEAD.size))
+    tag, list_hash, catchain_seqno, count, weight = head
     if tag not in (_SIGNATURES_TAG, _SIMPLEX_TAG):
         raise DecodeError(f"the signatures of the block have the unknown form {tag:02x}")
-    list_hash, catchain_seqno = start.load_uint(32), start.load_uint(32)
-    count, weight, root = start.load_uint(32), start.load_uint(64), start.load_maybe_ref()
+    root = start.load_maybe_ref()
     vote = _read_vote(tree, start) if tag == _SIMPLEX_TAG else None
     _expect_end(start, "the set of signatures")
     pairs = [] if root is None else list(iter_hashmap(tree, root, _KEY_BITS))
@@ -331,15 +329,13 @@ def _open_proof(tree: CellTree) -> CellSlice:
 
 def _read_block_id(start: CellSlice) -> BlockId:
     """Read the tag and ``proof_for`` of a BlockProof."""
-    if start.load_uint(8) != _PROOF_TAG:
+    tag, head, workchain, prefix, *named = _PROOF_HEAD.unpack(start.load_bytes(_PROOF_HEAD.size))
+    if tag != _PROOF_TAG:
         raise DecodeError("the bag is not a proof of a block")
-    prefix = start.peek_uint(_SHARD_IDENT_BITS) & _SHARD_MASK
-    workchain, shard = read_shard_ident(start)
+    shard = make_shard(head, prefix)
     if prefix != shard & shard - 1 & _SHARD_MASK:
         raise DecodeError("the shard of the proof has bits after its prefix")
-    return BlockId(
-        workchain, shard, start.load_uint(32), start.load_bytes(32), start.load_bytes(32)
-    )
+    return BlockId(workchain, shard, *named)
 
 
 SIGNED_TAG, KEY_TAG = bytes.fromhex("706e0bc5"), bytes.fromhex("c6b41348")
