@@ -51,6 +51,16 @@ _PATTERNS = ("opcode", "shard")
 """Numbers that others write without a sign."""
 _NAMES = ("decoded_opcode", "opcode_name", "names", "interfaces")
 _NAME = re.compile("[a-z0-9_ ]*")
+_WRITTEN = {
+    "hex": ("upper-case digits", "[0-9A-F]*"),
+    "lower": ("lower case", "[^A-Z]*"),
+    "upper": ("upper case", "[^a-z]*"),
+    "ton_address": ("0: and 64 upper-case digits", "[-0-9A-F:]*"),
+    "ton_friendly": ("the bounceable form, EQ or Ef and more, with - and _", "(E[-0-9A-Za-z_]*)?"),
+    "ton_opcode": ("0x and lower-case digits", "(0(x[0-9a-f]*)?)?"),
+}
+"""What functions write, and the pattern of its beginnings; other arguments are not known."""
+_MOST_KNOWN = 2
 _MOST_LISTED = 22
 _WORD = re.compile(r"\w+")
 _HEX_DIGITS, _BASE64_DIGITS = 64, (43, 44)
@@ -75,6 +85,8 @@ def check_literals(
             columns = [column for column in columns if column.type == "texts"]
         values = [value for side in sides for value in _read_values(side, parameters)]
         listed = [each for side in sides for each in scope.list_values(side)]
+        for side in sides:
+            _check_written(side, values, node)
         for column in columns:
             joined = [value for each in listed for value in _read_values(each, parameters)]
             has_some = any(value in column.values for value in joined)
@@ -93,6 +105,18 @@ def _check_values(column: Column, values: list[str | int], node: Node) -> None:
             _check(column, value)
 
 
+def _check_written(side: Node, values: list[str | int], node: Node) -> None:
+    """Refuse a text that a function never writes, or with which nothing that it writes begins."""
+    name, operation = side.get("function_name"), node.get("function_name")
+    if name not in _WRITTEN or len(side["arguments"]) > _MOST_KNOWN or operation in _LIST_HAS:
+        return
+    form, pattern = _WRITTEN[name]
+    for value in () if node.get("type") in _ORDERS else values:
+        beginning = _WILDCARD.split(str(value))[0] if operation in _PREFIXED else str(value)
+        if not re.fullmatch(pattern, beginning, re.DOTALL):
+            raise QueryError(f"{name}() writes {form}, never {value!r}")
+
+
 def _list_sides(node: Node) -> list[Node]:
     """Return the expressions that a comparison compares; none for any other expression."""
     if node.get("type") in _EQUALITIES | _ORDERS:
@@ -106,7 +130,8 @@ def _list_sides(node: Node) -> list[Node]:
         return [node["child"], *firsts]
     name = node.get("function_name")
     sides = [argument["expression"] for argument in node.get("arguments") or ()]
-    is_prefix = name in _PREFIXED and sides[0].get("column_names")
+    first = sides[0] if name in _PREFIXED else {}
+    is_prefix = first.get("column_names") or first.get("function_name") in _WRITTEN
     return sides if name in _LIST_HAS or is_prefix else []
 
 

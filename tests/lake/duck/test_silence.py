@@ -83,6 +83,12 @@ def connection(snapshot: Snapshot) -> Iterator[DuckDBPyConnection]:
         ("with w(a) as (values ($who)) from v_swaps where pool in (select a from w)", f"'{RAW}'"),
         ("with w as (values ('0:AB'), ($who)) from v_swaps where pool in (table w)", "not '0:AB'"),
         ("with w as (select '' as a union all select $who) from v_swaps, w where pool = a", "raw"),
+        ("from transactions where hex(hash) = 'ab'", "hex() writes upper-case digits, never 'ab'"),
+        ("from transactions where hex(hash) like 'ab%'", "hex() writes upper-case digits"),
+        ("from v_comments where lower(comment) in ('a', 'B')", "lower() writes lower case"),
+        ("from messages where ton_opcode(opcode) = '0xD53276DB'", "0x and lower-case digits"),
+        ("from wallets where ton_friendly(workchain, account) = 'UQ'", "EQ or Ef and more"),
+        ("from wallets where ton_address(workchain, account) = $who", "ton_address() writes 0:"),
         ("from messages m join (values ('internal')) t(kind) on t.kind = m.kind", "one of int,"),
     ],
 )
@@ -119,6 +125,9 @@ def test_what_no_row_can_equal_is_refused_with_the_cure(
         "from messages m join (values ('int', 1), ('old', 2)) t(kind, n) using (kind)",
         "from transactions where lt between 0 and 18446744073709551615",
         "from actions where type in ('jetton_transfer', 'extra_currency_transfer')",
+        "from blocks where hex(root_hash) = 'AB' or hex(root_hash) like '%ab' or hex(seqno) > 'a'",
+        "from wallets where contains(lower(kind), 'V') or lower(hex(account)) like 'ab%'",
+        "from wallets where ton_friendly(0, account, bounceable := false) = 'UQ'",
     ],
 )
 def test_other_comparisons_are_not(
