@@ -26,8 +26,8 @@ from tonlake.lake.index.segment.segment import SegmentTable
 Sales = dict[AccountId, Row]
 """Sales by the account of the contract."""
 
-MAX_ALONE = 1000
-"""Most rows read one by one; SQL answers if more are needed."""
+MAX_ROWS = 1000
+"""Most rows read for the filter on an address; SQL answers if more are needed."""
 
 
 @cache
@@ -74,10 +74,9 @@ def _find_sales(
 ) -> Sales:
     """Return the sales of the requested owners, except items that sell themselves (telemint)."""
     tables, owners = index.current.tables("nft_sales"), filters.get("owner", set())
-    known: dict[_Place, Row] = {}
-    places = _find_places(tables, "nft_owner", owners)
-    accounts = set(map(_ACCOUNT, _read_rows(places, "nft_owner", owners, known)))
-    rows = _read_rows(_find_places(tables, "account", accounts), "account", accounts, known)
+    found = _find_rows(tables, "nft_owner", owners)
+    accounts = set(map(_ACCOUNT, _read_rows(found, "nft_owner", owners)))
+    rows = _read_rows(_find_rows(tables, "account", accounts), "account", accounts)
     states = _read_states((row for row in rows if row["kind"] != "telemint"), asked["mc_seqno"])
     seller = address_of("nft_owner")
     return {_ACCOUNT(row): row for row in states if seller(row) in owners}
@@ -91,29 +90,27 @@ def _read_history(
 ) -> list[Row]:
     """Return rows of the accounts that may match: all, or only both ends of long histories."""
     if not filters:
-        if sum(table.count for table in tables) > MAX_ALONE:
+        if sum(table.count for table in tables) > MAX_ROWS:
             raise Declined
         return [row for table in tables for row in table.read(range(table.count))]
-    places = {column: _find_places(tables, column, filters[column]) for column in filters}
-    column = min(places, key=lambda column: len(places[column]))
-    known: dict[_Place, Row] = {}
-    found, accounts = places[column], filters[column]
+    listed = {column: _find_rows(tables, column, filters[column]) for column in filters}
+    column = min(listed, key=lambda column: _count(listed[column]))
+    found, accounts = listed[column], filters[column]
     if column != "account":
-        rows = _read_rows(found, column, accounts, known)
-        accounts = set(map(_ACCOUNT, rows))
+        accounts = set(map(_ACCOUNT, _read_rows(found, column, accounts)))
         if column == "owner":
             accounts |= {address_of("nft")(sale) for sale in sales.values() if sale["nft"]}
-        found = _find_places(tables, "account", accounts)
-    if len(found) > 2 * len(accounts):
+        found = _find_rows(tables, "account", accounts)
+    if _count(found) > 2 * len(accounts):
         return _read_ends(tables, accounts, mc_seqno)
-    return _read_rows(found, "account", accounts, known)
+    return _read_rows(found, "account", accounts)
 
 
 def _read_ends(
     tables: Sequence[SegmentTable], accounts: Collection[AccountId], mc_seqno: int | None
 ) -> list[Row]:
     """Return the first row of each account, and the last one up to a block."""
-    if len(accounts) > MAX_ALONE:
+    if len(accounts) > MAX_ROWS:
         raise Declined
     first = (islice(_iter_rows(tables, each), 1) for each in accounts)
     last = (islice(_iter_rows(tables, each, mc_seqno, newest_first=True), 1) for each in accounts)
@@ -140,36 +137,30 @@ def _iter_rows(
                 yield row
 
 
-_Place = tuple["SegmentTable", int]
-"""A table of a segment, and the number of a row in it."""
+_Found = list[tuple["SegmentTable", Collection[int]]]
+"""Tables of segments, each with the numbers of rows in it."""
 
 
-def _find_places(
+def _find_rows(
     tables: Sequence[SegmentTable], column: str, addresses: Iterable[AccountId]
-) -> list[_Place]:
+) -> _Found:
     """Return rows with one of the addresses in a column, one per account at least, and others."""
     hashes = list({account for _, account in addresses})
-    return [
-        (table, number)
-        for table in tables
-        for number in dict.fromkeys(chain.from_iterable(map(table.postings[column].find, hashes)))
-    ]
+    finds = [(table, map(table.postings[column].find, hashes)) for table in tables]
+    return [(table, dict.fromkeys(chain.from_iterable(lists))) for table, lists in finds]
 
 
-def _read_rows(
-    places: Sequence[_Place],
-    column: str,
-    addresses: Collection[AccountId],
-    known: dict[_Place, Row],
-) -> list[Row]:
-    """Return the rows with one of the addresses in a column; ``known`` caches rows."""
-    if len(places) > MAX_ALONE:
+def _count(found: _Found) -> int:
+    return sum(len(numbers) for _, numbers in found)
+
+
+def _read_rows(found: _Found, column: str, addresses: Collection[AccountId]) -> list[Row]:
+    """Return the rows with one of the addresses in a column."""
+    if _count(found) > MAX_ROWS:
         raise Declined
-    for table, number in places:
-        if (table, number) not in known:
-            (known[table, number],) = table.read([number])
     address = address_of(column)
-    return [row for row in map(known.__getitem__, places) if address(row) in addresses]
+    rows = (row for table, numbers in found for row in table.read(numbers))
+    return [row for row in rows if address(row) in addresses]
 
 
 def _read_states(rows: Iterable[Any], mc_seqno: int | None) -> list[Row]:
