@@ -41,6 +41,9 @@ _MAX_COUNTED = 4_096
 R = TypeVar("R")
 T = TypeVar("T")
 
+Place = tuple[Any, T, int]
+"""A row of a walk: its moment, the table or the segment that has it, and its number there."""
+
 
 def walk(
     table: SegmentTable,
@@ -50,9 +53,10 @@ def walk(
     *,
     descending: bool,
 ) -> Iterator[tuple[int, int]]:
-    """Yield moment and number of the rows that all lists, which ascend, have; ties in any order.
+    """Yield moment and number of the rows in all of the lists, which ascend, in order.
 
     ``moment`` is the first column by which rows are sorted, or another order; ``span`` its bounds.
+    Rows of lists that are sorted by another order have their ties in any order.
     """
     moments, order = table.numbers[moment], table.orders.get(moment)
     rows: Sequence[int] = range(table.count) if order is None else order
@@ -83,26 +87,26 @@ def has_row(lists: Iterable[Sequence[int]], row: int) -> bool:
 
 def merge_walks(
     walks: Sequence[tuple[T, Iterator[tuple[Any, int]]]], *, descending: bool
-) -> Iterator[tuple[Any, T, int]]:
-    """Yield the rows of several walks by moment, each with what it is of."""
+) -> Iterator[Place[T]]:
+    """Yield the rows of the walks of several tables or segments, by moment."""
     named = [_name(owner, rows) for owner, rows in walks]
     if len(named) == 1:
         return named[0]
     return merge(*named, key=itemgetter(0), reverse=descending)
 
 
-def _name(owner: T, rows: Iterator[tuple[Any, int]]) -> Iterator[tuple[Any, T, int]]:
+def _name(owner: T, rows: Iterator[tuple[Any, int]]) -> Iterator[Place[T]]:
     return ((moment, owner, row) for moment, row in rows)
 
 
 def cut_walk(
-    places: Iterator[tuple[Any, T, int]],
-    read: Callable[[list[tuple[Any, T, int]]], list[Any]],
+    places: Iterator[Place[T]],
+    read: Callable[[list[Place[T]]], list[Any]],
     sort: Callable[[list[Any]], None],
     asked: Mapping[str, Any],
     *,
     further: Sequence[Any] = (),
-    count: Callable[[list[tuple[Any, T, int]]], int] | None = None,
+    count: Callable[[list[Place[T]]], int] | None = None,
 ) -> list[Any]:
     """Return the page of the rows that ``read`` finds at places, and of ``further`` ones.
 
@@ -120,12 +124,12 @@ def cut_walk(
 
 
 def _skip(
-    places: Iterator[tuple[Any, T, int]],
+    places: Iterator[Place[T]],
     most: int,
-    count: Callable[[list[tuple[Any, T, int]]], int],
-) -> tuple[int, Iterator[tuple[Any, T, int]]]:
+    count: Callable[[list[Place[T]]], int],
+) -> tuple[int, Iterator[Place[T]]]:
     """Return the number of rows skipped, all those of a moment or none, and the other places."""
-    skipped, walked, chunk = 0, 0, list[tuple[Any, T, int]]()
+    skipped, walked, chunk = 0, 0, list[Place[T]]()
     while skipped < most:
         size = min(max(_MIN_READ, most - skipped), _MAX_COUNTED)
         chunk += islice(places, max(0, size + 1 - len(chunk)))
@@ -144,8 +148,8 @@ def _skip(
 
 
 def read_first(
-    places: Iterator[tuple[Any, T, int]],
-    read: Callable[[list[tuple[Any, T, int]]], list[Any]],
+    places: Iterator[Place[T]],
+    read: Callable[[list[Place[T]]], list[Any]],
     most: int,
 ) -> list[Any]:
     """Return what ``read`` finds at the first ``most`` places, and those of the last moment."""
@@ -167,14 +171,14 @@ def read_first(
 
 
 def group_places(places: Iterable[tuple[Any, T, R]]) -> dict[T, list[R]]:
-    """Return the rows at places by what they are of."""
+    """Return the rows at places by their tables or segments."""
     found: dict[T, list[R]] = {}
     for _, owner, row in places:
         found.setdefault(owner, []).append(row)
     return found
 
 
-def read_rows(places: Iterable[tuple[int, SegmentTable, int]]) -> list[Any]:
+def read_rows(places: Iterable[Place[SegmentTable]]) -> list[Any]:
     """Return the rows of tables at places, unordered."""
     return [row for table, rows in group_places(places).items() for row in table.read(rows)]
 

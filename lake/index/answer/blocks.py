@@ -8,6 +8,7 @@ from typing import Any
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.index.index import Index
 from tonlake.lake.index.page import (
+    Place,
     bound,
     cut_walk,
     group_places,
@@ -61,7 +62,7 @@ def _sort_blocks(rows: list[Any], *, descending: bool) -> None:
     rows.sort(key=itemgetter("gen_utime", "start_lt"), reverse=descending)
 
 
-def _count_equal(exact: Mapping[str, Any], places: list[tuple[Any, SegmentTable, int]]) -> int:
+def _count_equal(exact: Mapping[str, Any], places: list[Place[SegmentTable]]) -> int:
     """Return how many blocks at places have exact values, of which none is a hash."""
     wanted = [*exact.values()]
     grouped = group_places(places).items()

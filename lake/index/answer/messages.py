@@ -15,6 +15,7 @@ from tonlake.lake.index.page import (
     MAX_READ,
     Declined,
     Hit,
+    Place,
     bound,
     cut_hits,
     cut_walk,
@@ -61,7 +62,7 @@ def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     )
 
 
-_Places = list[tuple[Any, Segment, int]]
+_Places = list[Place[Segment]]
 
 
 def _read_places(segments: Segments, asked: Mapping[str, Any], places: _Places) -> list[Any]:
@@ -120,8 +121,8 @@ def _make_check(segment: Segment, asked: Mapping[str, Any]) -> Callable[[int], b
 
 
 def _without_repeats(
-    places: Iterator[tuple[Any, Segment, int]],
-) -> Iterator[tuple[Any, Segment, int]]:
+    places: Iterator[Place[Segment]],
+) -> Iterator[Place[Segment]]:
     """Yield one place of each message, of those that follow each other."""
     last = None
     for place in places:

@@ -16,6 +16,7 @@ from tonlake.lake.index.page import (
     Hit,
     Listed,
     Member,
+    Place,
     bound,
     cut_walk,
     has_other_bounds,
@@ -271,9 +272,7 @@ def _read_keys(
     return [row for table, rows in found for row in table.read(rows)]
 
 
-def _cut_first(
-    places: Iterator[tuple[int, SegmentTable, int]], asked: Mapping[str, Any]
-) -> list[Any]:
+def _cut_first(places: Iterator[Place[SegmentTable]], asked: Mapping[str, Any]) -> list[Any]:
     """Return the page of the rows at places, which are by moment."""
     fits = _make_filter(asked)
     return cut_walk(
