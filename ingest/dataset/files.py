@@ -76,28 +76,22 @@ TIMES = {
 }
 """The column whose UTC day names the folder of a row."""
 
-_KINDS: dict[str, Callable[[pa.DataType], bool]] = {
-    "int": lambda kind: pa.types.is_integer(kind) or pa.types.is_decimal(kind),
-    "bool": pa.types.is_boolean,
-    "text": lambda kind: (
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_string_view(kind)
-        or _is_bytes(kind)
-    ),
-    "bytes": lambda kind: _is_bytes(kind) or pa.types.is_fixed_size_binary(kind),
+_BYTES = (
+    *(pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view),
+    pa.types.is_fixed_size_binary,
+)
+_KINDS: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
+    "int": (pa.types.is_integer, pa.types.is_decimal),
+    "bool": (pa.types.is_boolean,),
+    "text": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, *_BYTES),
+    "bytes": _BYTES,
 }
 """Types with the values of a kind; a text can be stored as bytes, if it is UTF-8."""
 
 
-def _is_bytes(kind: pa.DataType) -> bool:
-    checks = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
-    return any(is_such(kind) for is_such in checks)
-
-
 def _is_of_kind(found: pa.DataType, kind: str) -> bool:
     found = found.value_type if pa.types.is_dictionary(found) else found
-    return _KINDS[kind](found) or pa.types.is_null(found)
+    return any(is_such(found) for is_such in (pa.types.is_null, *_KINDS[kind]))
 
 
 def check_columns(file: str, table: str, found: pa.Schema) -> None:
