@@ -16,6 +16,7 @@ from tonlake.lake.duck.answer import ask, naming_the_fault
 from tonlake.lake.duck.connection import choose_views, find_damage_behind, list_tables
 from tonlake.lake.duck.limit import WATCH, count_work, ended_by_interrupt
 from tonlake.lake.duck.remote import Views
+from tonlake.lake.duck.silence import check_literals
 from tonlake.lake.errors import QueryError as QueryRefused
 from tonlake.lake.index.answer import ANSWERS, find_answer
 from tonlake.lake.index.index import Index
@@ -213,12 +214,13 @@ class Reader:
         if query is None:
             raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
         bound = bind_parameters(query, parameters)
+
+        def fetch() -> pa.Table:
+            check_literals(self._connection, query.sql, bound)
+            return self._connection.sql(query.sql, params=bound or None).to_arrow_table()
+
         try:
-            return self._run(
-                query,
-                bound,
-                lambda: self._connection.sql(query.sql, params=bound or None).to_arrow_table(),
-            )
+            return self._run(query, bound, fetch)
         except duckdb.Error as error:
             raise ParameterMismatch(f"query {name} with these parameters: {error}") from error
 

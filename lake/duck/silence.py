@@ -34,6 +34,8 @@ _ORDERS = {"COMPARE_BETWEEN", "COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO"}
 _ORDERS |= {"COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO"}
 _SIDES = ("left", "right", "input", "lower", "upper")
 _LISTS, _LIST_HAS = ("list_value", "unnest"), ("contains", "list_contains", "list_has")
+_EQUAL_OR_ANY = "equal_or_any"
+"""The macro of named queries for a parameter that may be missing."""
 _PREFIXED = ("~~", "starts_with", "prefix", "^@")
 _TEXT_TYPES = ("varchar", "text", "string")
 _RELATIONS = ("BASE_TABLE", "TABLE_FUNCTION")
@@ -132,7 +134,7 @@ def _list_sides(node: Node) -> list[Node]:
     sides = [argument["expression"] for argument in node.get("arguments") or ()]
     first = sides[0] if name in _PREFIXED else {}
     is_prefix = first.get("column_names") or first.get("function_name") in _WRITTEN
-    return sides if name in _LIST_HAS or is_prefix else []
+    return sides if name in _LIST_HAS or name == _EQUAL_OR_ANY or is_prefix else []
 
 
 def _list_rows(query: Node) -> list[list[Node]]:

@@ -10,6 +10,7 @@ from tests.api.explorer.market import DAY, HOUR, TRADES, build_scene
 from tests.api.v3.scene import make_raw
 from tests.patience import patient
 from tonlake.api.request.snapshot import SnapshotHolder
+from tonlake.lake.errors import QueryError
 from tonlake.queries.errors import ParameterMismatch, QueryMalformed
 from tonlake.queries.loader import EVERYDAY, Query, find_query, load_queries, parse_query
 from tonlake.queries.parameter import read_parameters
@@ -32,6 +33,12 @@ def test_a_question_runs_with_its_defaults(reader: Reader, question: Query) -> N
     if question.chart is not None:
         drawn = {question.chart.x, *question.chart.y, question.chart.by or question.chart.x}
         assert drawn <= set(asked.column_names)
+
+
+def test_a_value_that_no_row_has_is_refused(reader: Reader) -> None:
+    with pytest.raises(QueryError, match="never 'STONFI'"):
+        reader.table("everyday/dex_volume", dex="STONFI")
+    assert not reader.table("everyday/dex_volume", dex="coffee").num_rows
 
 
 @pytest.mark.parametrize("chart", ["pie x=date y=n", "line x=date", "line y=n x=date", "bar x=a"])
