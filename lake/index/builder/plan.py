@@ -122,8 +122,11 @@ _MAX_SEGMENTS = 32
 """A segment always has at least the number of earlier transactions divided by this, so the number
 of segments grows with the logarithm of a long chain."""
 
-_GROWTH = 4
-"""A segment is merged with the previous one, unless that has this many times its rows."""
+_GROWTH = 1.5
+"""A segment is merged with the previous one, unless that has this many times its rows.
+
+After 10,000 and 190,000 small commits, indexed 64 at a time, each row was written 3.7 and 5.1
+times, and there were 4 and 9 segments; with 4 instead, 7 and 8.7 times, for 2 and 7 segments."""
 
 
 def plan_missing(
