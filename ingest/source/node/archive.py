@@ -215,6 +215,8 @@ class Archive:
         self.index = index
         self.slices = slices
         self._tops = TopsCache()
+        self._mc_block: RawBlock | None = None
+        """The masterchain block read last."""
         self._read_tops = partial(self._tops.read, with_extra=proofs)
         self.signers = Signers(self._read_key_block)
 
@@ -226,6 +228,7 @@ class Archive:
         self.index.refresh()
         self.slices.refresh()
         self._tops.clear()
+        self._mc_block = None
 
     def close(self) -> None:
         """Close every store."""
@@ -412,11 +415,14 @@ class Archive:
     def _read_mc_block(self, mc_seqno: int) -> tuple[Slice, RawBlock]:
         block = name_mc_block(mc_seqno)
         opened = self._open_slice(mc_seqno)
+        if self._mc_block is not None and self._mc_block.id.seqno == mc_seqno:
+            return opened, self._mc_block
         with naming_corrupt(block):
             handle = opened.find_root_handle(MASTERCHAIN, mc_seqno)
         if handle is None:
             raise BlockNeverHad("the index has no such block", block=block, file=opened.store.name)
-        return opened, self._read_block(opened, handle.id, mc_seqno)
+        self._mc_block = self._read_block(opened, handle.id, mc_seqno)
+        return opened, self._mc_block
 
     def _read_key_block(self, key_seqno: int) -> RawBlock | None:
         """Return a key block, the zero state for 0; None if the node does not have it."""

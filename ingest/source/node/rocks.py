@@ -309,7 +309,8 @@ class FollowedStore(Store):
             if self._seen is None or self._seen.shape != before.shape:
                 self.close()
             try:
-                self._link_manifest(before.manifest)
+                if self._seen is None:
+                    self._link_manifest(before.manifest)
                 if self._db is None:
                     self._open_followed()
                 with self._named_errors():
