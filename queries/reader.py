@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from tonlake.lake.duck.answer import ask, naming_the_fault
-from tonlake.lake.duck.connection import choose_views, find_damage_behind, list_tables
+from tonlake.lake.duck.connection import choose_views, find_damage_behind, list_tables, list_views
 from tonlake.lake.duck.limit import WATCH, count_work, ended_by_interrupt
 from tonlake.lake.duck.remote import Views
 from tonlake.lake.duck.silence import check_literals
@@ -181,7 +181,7 @@ class Reader:
 
     def _provide(self, statement: str) -> None:
         if not isinstance(self._database, duckdb.DuckDBPyConnection):
-            self._database.provide(statement)
+            self._database.provide(statement, self._connection)
 
     def rows(self, name: str, **parameters: object) -> list[Row]:
         """Run one query by the index, or else by its SQL.
@@ -226,10 +226,11 @@ class Reader:
 
     def ask(self, statement: str, parameters: Mapping[str, object]) -> pa.Table:
         """Run a user's statement, which only reads; raises QueryError of the lake, LakeCorrupt."""
-        views = " ".join(choose_views(statement))
+        chosen = choose_views(statement)
+        views = " ".join(chosen)
         try:
             with naming_the_fault(self.snapshot):
-                self._provide(views)
+                self._provide(statement if chosen == list_views(statement) else views)
                 found = ask(self._connection, self.snapshot, statement, parameters).read_all()
         except QueryRefused:
             self._check_files(views, failed=True)

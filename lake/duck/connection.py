@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from tonlake.lake.duck.engine import DEFAULTS, begin_database, lock_database
 from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.own import add_own_views, own_folder
+from tonlake.lake.duck.part import VIEWS_IN_PARTS, cut_parts, list_unread
 from tonlake.lake.duck.statement import join_scripts, name_root, quote, quote_name
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import PARTITION, PackedRows, load_from
@@ -158,7 +159,8 @@ def connect(
     connection.execute(render_macros(settings, needs_catalogue(statement), views))
     connection.execute(join_scripts([f"create schema {_PACKED}"]))
     add_packed(connection, PackedRows(load_from(snapshot.lake_dir)), chosen, views, _PACKED)
-    for script in render_views(root, chosen, views):
+    unread = _list_unread(connection, statement, views)
+    for script in render_views(root, chosen, views, unread=unread):
         connection.execute(script)
     connection.commit()
     if tables is None:
@@ -167,6 +169,15 @@ def connect(
     folders = [*(f"{root}/{name}/" for name in chosen), own_folder(snapshot.lake_dir)]
     lock_database(connection, *folders)
     return connection
+
+
+def _list_unread(
+    connection: DuckDBPyConnection, statement: str | None, views: Collection[str]
+) -> tuple[str, ...]:
+    """Return the parts of views that a statement does not read; none if other views may."""
+    if any(not VIEWS_IN_PARTS.isdisjoint(read_bases(view)) for view in views):
+        return ()
+    return list_unread(connection, statement, views)
 
 
 def add_packed(
@@ -223,8 +234,11 @@ def render_views(
     views: Iterable[str],
     bound: int | None = None,
     schema: str = _PACKED,
+    unread: Collection[str] = (),
 ) -> Iterator[str]:
     """Yield scripts that create ``views``, in order, of ``tables``, up to block ``bound``, if any.
+
+    Parts ``unread`` are left out.
 
     DuckDB reads the names of all files, and the text, of a view when it is created, and again for
     each view over it. So a macro returns a view's files: one until all views exist, then all, in a
@@ -252,7 +266,7 @@ def render_views(
         if view in stand_ins:
             texts.append(f"drop table {quote_name(view)};\n")
         if view in VIEWS:
-            texts.append(read_sql(view))
+            texts.append(cut_parts(read_sql(view), unread))
         else:
             rows = render_rows(known[view], tables[known[view].name], keep_paths, bound, schema)
             texts.append(f"create or replace view {quote_name(view)} as\n{rows};\n")
@@ -403,9 +417,14 @@ class Engine:
             connection.execute(join_scripts([f"create schema {quote_name(schema)}"]))
 
     def make_views(
-        self, maker: DuckDBPyConnection, schema: str, snapshot: Snapshot, views: list[str]
+        self,
+        maker: DuckDBPyConnection,
+        schema: str,
+        snapshot: Snapshot,
+        views: list[str],
+        unread: Collection[str],
     ) -> None:
-        """Create views of a snapshot in its schema, and note which files they read."""
+        """Create views of a snapshot in a schema, and note which files they read."""
         sound = snapshot.sound_files()
         for table in (VIEWED_TABLES[view].name for view in views if view in VIEWED_TABLES):
             known = self._known.setdefault(table, set())
@@ -413,7 +432,7 @@ class Engine:
         maker.begin()
         try:
             add_packed(maker, self._packed, sound, views, schema)
-            for script in render_views(self._root, sound, views, snapshot.bound, schema):
+            for script in render_views(self._root, sound, views, snapshot.bound, schema, unread):
                 maker.execute(script)
         except Exception:
             maker.rollback()
@@ -433,12 +452,22 @@ class SnapshotViews:
     """The views of one snapshot, shared by all of its readers."""
 
     def __init__(
-        self, engine: Engine, snapshot: Snapshot, schema: str, asked_s: dict[str, float]
+        self,
+        engine: Engine,
+        snapshot: Snapshot,
+        schema: str,
+        asked_s: dict[str, float],
+        unread: tuple[str, ...] = (),
     ) -> None:
-        """Create no view yet; ``asked_s`` notes when each was asked for last, of any snapshot."""
+        """Create no view yet; ``asked_s`` notes when each was asked for last, of any snapshot.
+
+        The views have no parts ``unread``.
+        """
+        self._unread = unread
+        self._shorter: dict[tuple[str, ...], SnapshotViews] = {}
         self._engine = engine
         self._snapshot = snapshot
-        self._schema = schema
+        self.schema = schema
         self._asked_s = asked_s
         self._lock = threading.Lock()
         self._maker: duckdb.DuckDBPyConnection | None = None
@@ -452,15 +481,36 @@ class SnapshotViews:
         except IndexError:
             with self._lock:
                 self._begin()
-            cursor = self._engine.cursor(self._schema)
+            cursor = self._engine.cursor(self.schema)
         weakref.finalize(reader, self._idle.append, cursor).atexit = False
         return cursor
 
-    def provide(self, statement: str) -> None:
-        """Create the views that a statement names, and those they read, of sound tables."""
+    def provide(self, statement: str, cursor: DuckDBPyConnection | None = None) -> None:
+        """Create the views that a statement names, and those they read, of sound tables.
+
+        ``cursor``, on which only this statement runs next, finds them without the parts that it
+        does not read.
+        """
         views = list_views(statement)
         self._asked_s.update(dict.fromkeys(views, time.monotonic()))
-        self._make(views)
+        if cursor is None or VIEWS_IN_PARTS.isdisjoint(views):
+            self._make(views)
+            return
+        unread = _list_unread(cursor, statement, views)
+        shorter = self._leave_out(unread) if unread else self
+        shorter._make(views)
+        path = f"{shorter.schema},{self.schema},main"
+        cursor.execute(join_scripts([f"set search_path = {quote(path)}"]))
+
+    def _leave_out(self, unread: tuple[str, ...]) -> SnapshotViews:
+        """Return the views of the snapshot without some parts, in a schema of their own."""
+        with self._lock:
+            if unread not in self._shorter:
+                schema = "_".join((self.schema, "without", *unread))
+                self._shorter[unread] = SnapshotViews(
+                    self._engine, self._snapshot, schema, self._asked_s, unread
+                )
+            return self._shorter[unread]
 
     def provide_ahead(self, since_s: float) -> None:
         """Create the views that readers of this or earlier snapshots asked for since then."""
@@ -473,14 +523,14 @@ class SnapshotViews:
         with self._lock:
             maker = self._begin()
             lacking = [view for view in views if view not in self._made]
-            self._engine.make_views(maker, self._schema, self._snapshot, lacking)
+            self._engine.make_views(maker, self.schema, self._snapshot, lacking, self._unread)
             self._made.update(lacking)
 
     def _begin(self) -> duckdb.DuckDBPyConnection:
         if self._maker is None:
-            self._engine.make_schema(self._schema)
-            weakref.finalize(self, self._engine.released.append, self._schema).atexit = False
-            self._maker = self._engine.cursor(self._schema)
+            self._engine.make_schema(self.schema)
+            weakref.finalize(self, self._engine.released.append, self.schema).atexit = False
+            self._maker = self._engine.cursor(self.schema)
         return self._maker
 
 

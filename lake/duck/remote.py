@@ -112,7 +112,7 @@ class RemoteViews:
         weakref.finalize(reader, self._idle.append, cursor).atexit = False
         return cursor
 
-    def provide(self, statement: str) -> None:
+    def provide(self, statement: str, cursor: DuckDBPyConnection | None = None) -> None:
         """Do nothing: all views exist."""
 
 

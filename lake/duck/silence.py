@@ -12,12 +12,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from tonlake.lake.account import normalize_address, read_shard
 from tonlake.lake.duck.connection import ALL_VIEWS, VIEWED_TABLES, list_views, read_bases
+from tonlake.lake.duck.tree import RELATIONS, Node, list_nodes
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.column import Column
@@ -25,8 +24,6 @@ from tonlake.lake.schema.view import VIEWS
 
 if TYPE_CHECKING:
     import duckdb
-
-Node = dict[str, Any]
 
 _EQUALITIES = {"COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_IN", "COMPARE_NOT_IN"}
 _EQUALITIES |= {"COMPARE_DISTINCT_FROM", "COMPARE_NOT_DISTINCT_FROM"}
@@ -38,11 +35,8 @@ _EQUAL_OR_ANY = "equal_or_any"
 """The macro of named queries for a parameter that may be missing."""
 _PREFIXED = ("~~", "starts_with", "prefix", "^@")
 _TEXT_TYPES = ("varchar", "text", "string")
-_RELATIONS = ("BASE_TABLE", "TABLE_FUNCTION")
 _ROWS_OF_A_TABLE = ("latest", "as_of", "states_as_of")
 """Macros whose first argument names the table."""
-_PARSED = "select json_serialize_sql($query::varchar)"
-_EXPLAIN = re.compile(r"\s*explain\s+(analyze\s+)?", re.IGNORECASE)
 _WILDCARD = re.compile("[%_]")
 _RAW_BEGINNING = re.compile("-?[0-9]*|-?[0-9]+:[0-9A-F]{0,64}")
 _SHARD_DIGITS = re.compile("[0-9a-fA-F]{16}")
@@ -76,9 +70,7 @@ def check_literals(
     """Raise QueryError if a column, by its own name, is compared with a value it never holds."""
     if "'" not in query and not parameters and not _LARGE.search(query):
         return
-    statement = _EXPLAIN.sub("", query, count=1) if _EXPLAIN.match(query) else query
-    (parsed,) = connection.execute(_PARSED, {"query": statement}).fetchall()[0]
-    nodes = list(_walk(msgspec.json.decode(parsed)))
+    nodes = list_nodes(connection, query)
     scope = _Scope(nodes)
     for node in nodes + scope.list_joins(nodes):
         sides = _list_sides(node)
@@ -157,17 +149,6 @@ def _list_named(nodes: list[Node]) -> Iterator[tuple[str, list[str], Node]]:
             yield node["alias"].lower(), node["column_name_alias"], node["subquery"]["node"]
 
 
-def _walk(root: object) -> Iterator[Node]:
-    todo = [root]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, dict):
-            yield node
-            todo += node.values()
-        elif isinstance(node, list):
-            todo += node
-
-
 class _Scope:
     """The tables and views that a statement reads, by their names in it."""
 
@@ -184,7 +165,7 @@ class _Scope:
             for name, cell in [pair for row in rows for pair in zip(given, row, strict=False)]:
                 self._listed.setdefault((alias, name.lower()), []).append(cell)
         for node in nodes:
-            if node.get("type") in _RELATIONS:
+            if node.get("type") in RELATIONS:
                 name = _name_relation(node)
                 self._read[node["alias"].lower() or name] = name
                 names += map(str.lower, node["column_name_alias"])

@@ -19,17 +19,22 @@ with moved as not materialized (
         aborted,
         transfers.tx_time,
         transfers.tx_hash,
-        body_hash,
+        body_comment(decoded_opcode, decoded) as comment, -- part: body
         transfers.mc_seqno,
         transfers.day
     from each_move('jetton_transfers') as transfers
-    left join messages as received
+    left join messages as received -- part: body
         on transfers.account = received.tx_account
         and transfers.lt = received.tx_lt
         and transfers.workchain = received.tx_workchain
         and transfers.mc_seqno = received.mc_seqno
         and transfers.day = received.day
         and received.direction = 'in'
+    left join message_bodies as bodies -- part: body
+        on received.body_hash = bodies.body_hash
+        and received.mc_seqno = bodies.mc_seqno
+        and received.day = bodies.day
+        and not external_in
     union all by name
     select
         'mint' as kind,
@@ -42,10 +47,13 @@ with moved as not materialized (
         received.tx_lt,
         wallets.workchain,
         wallets.account,
+        try_cast(decoded ->> '$.amount.value' as decimal(38, 0)) as amount,
+        try_cast(decoded ->> '$.forward_ton_amount.value' as decimal(38, 0)) as forward_ton_amount,
+        try_cast(decoded ->> '$.query_id' as decimal(38, 0)) as query_id,
         coalesce(aborted, false) as aborted,
         received.tx_time,
         received.tx_hash,
-        body_hash,
+        body_comment(decoded_opcode, decoded) as comment, -- part: body
         received.mc_seqno,
         received.day
     from each_message('messages') as received
@@ -62,24 +70,37 @@ with moved as not materialized (
         and received.tx_workchain = transactions.workchain
         and received.mc_seqno = transactions.mc_seqno
         and received.day = transactions.day
+    join message_bodies as bodies
+        on received.body_hash = bodies.body_hash
+        and received.mc_seqno = bodies.mc_seqno
+        and received.day = bodies.day
+        and not external_in
     -- 178d4519, internal transfer of TEP-74, which the master itself sends to mint.
-    where received.direction = 'in' and received.kind = 'int' and received.opcode = 395134233
+    where
+        received.direction = 'in'
+        and received.kind = 'int'
+        and received.opcode = 395134233
+        and decoded_opcode = 'jetton_internal_transfer'
 ),
 traced as not materialized (
     select
-        * replace (
-            coalesce(amount, try_cast(decoded ->> '$.amount.value' as decimal(38, 0))) as amount,
-            coalesce(
-                forward_ton_amount,
-                try_cast(decoded ->> '$.forward_ton_amount.value' as decimal(38, 0))
-            ) as forward_ton_amount,
-            coalesce(query_id, try_cast(decoded ->> '$.query_id' as decimal(38, 0))) as query_id
-        )
-    from with_trace_and_comment('moved', 'transaction_traces', 'message_bodies')
-    where kind = 'transfer' or decoded_opcode = 'jetton_internal_transfer'
+        moved.*,
+        trace_id, -- part: trace
+    from each_row('moved') as moved
+    left join transaction_traces as traced -- part: trace
+        on moved.tx_account = traced.account
+        and moved.tx_lt = traced.lt
+        and moved.tx_workchain = traced.workchain
+        and moved.mc_seqno = traced.mc_seqno
+        and moved.day = traced.day
+),
+prices as not materialized (
+    from no_prices()
+    union all by name -- part: price
+        from dex_prices
 ),
 valued as not materialized (
-    from valued_jettons('traced', 'v_jettons', 'dex_prices')
+    from valued_jettons('traced', 'v_jettons', 'prices')
 )
 select
     time,
@@ -99,8 +120,8 @@ select
     symbol,
     scaled as amount,
     amount as amount_units,
-    value_ton,
-    comment,
+    value_ton, -- part: price
+    comment, -- part: body
     ton_amount(forward_ton_amount, 9) as forward_amount,
     ton_address(workchain, account) as jetton_wallet,
     workchain as jetton_wallet_workchain,
@@ -108,7 +129,7 @@ select
     query_id,
     tx_hash,
     tx_lt as lt,
-    trace_id,
+    trace_id, -- part: trace
     mc_seqno,
     day
 from with_ends('valued');

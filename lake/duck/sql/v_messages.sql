@@ -11,7 +11,7 @@ select
     msg_hash,
     tx_hash,
     tx_lt,
-    trace_id,
+    trace_id, -- part: trace
     sender,
     sender_workchain,
     sender_id,
@@ -26,22 +26,23 @@ select
     bounced,
     direction = 'in' or kind = 'ext_out' as delivered,
     opcode,
-    bodies.decoded_opcode as opcode_name,
-    case when kind <> 'ext_in' then body_comment(bodies.decoded_opcode, bodies.decoded) end as comment,
-    bodies.decoded as body,
+    bodies.decoded_opcode as opcode_name, -- part: body
+    case when kind <> 'ext_in' then body_comment(bodies.decoded_opcode, bodies.decoded) end as comment, -- part: body
+    bodies.decoded as body, -- part: body
     messages.body_hash,
     created_lt,
     messages.mc_seqno,
     messages.day
 from each_message('moved') as messages
-left join transaction_traces as traced
+left join transaction_traces as traced -- part: trace
     on messages.tx_account = traced.account
     and messages.tx_lt = traced.lt
     and messages.tx_workchain = traced.workchain
     and messages.mc_seqno = traced.mc_seqno
     and messages.day = traced.day
-left join message_bodies as bodies
+left join message_bodies as bodies -- part: body
     on messages.body_hash = bodies.body_hash
     and messages.mc_seqno = bodies.mc_seqno
     and messages.day = bodies.day
-    and (messages.kind = 'ext_in') = bodies.external_in;
+    and (messages.kind = 'ext_in') = bodies.external_in
+;

@@ -4,7 +4,9 @@ with jettons as not materialized (
     from v_jettons
 ),
 hourly as not materialized (
-    from dex_prices
+    from no_prices()
+    union all by name -- part: price
+        from dex_prices
 ),
 orders as not materialized (
     -- What a pool received: swap of STON.fi (25938561, 6664de2a), DeDust (61ee542d), TONCO (a7fb58f8)
@@ -62,10 +64,10 @@ swapped as not materialized (
 named as (
     select
         swaps.* exclude (pool),
-        coalesce(first_order.pool, swaps.pool) as pool,
-        first_order.tx_hash,
-        first_order.query_id,
-        first_order.referral,
+        coalesce(first_order.pool, swaps.pool) as pool, -- part: order
+        first_order.tx_hash, -- part: order
+        first_order.query_id, -- part: order
+        first_order.referral, -- part: order
         asset_in is null or labels_in.category is not distinct from 'wrapped_ton' as ton_in,
         asset_out is null or labels_out.category is not distinct from 'wrapped_ton' as ton_out,
         coalesce(jettons_in.symbol, case when ton_in then 'TON' end) as symbol_in,
@@ -73,7 +75,7 @@ named as (
         case when ton_in then 9 else jettons_in.decimals end as decimals_in,
         case when ton_out then 9 else jettons_out.decimals end as decimals_out
     from swapped as swaps
-    left join begun
+    left join begun -- part: order
         on swaps.trace_id = begun.trace_id
         and swaps.action_id = begun.action_id
         and swaps.mc_seqno = begun.mc_seqno
@@ -106,10 +108,10 @@ select
     valued.time,
     dex,
     success,
-    pool,
-    ton_raw_workchain(pool) as pool_workchain,
-    ton_raw_account(pool) as pool_id,
-    pools.label as pool_label,
+    pool, -- part: order
+    ton_raw_workchain(pool) as pool_workchain, -- part: order
+    ton_raw_account(pool) as pool_id, -- part: order
+    pools.label as pool_label, -- part: order
     sender,
     ton_raw_workchain(sender) as sender_workchain,
     ton_raw_account(sender) as sender_id,
@@ -126,23 +128,22 @@ select
     symbol_out,
     scaled_out as amount_out,
     amount_out as amount_out_units,
-    value_ton,
-    case
-        when valued.time < dollars.time + interval 1 day
-            then ton_bounded(value_ton::double * dollars.usd)
-    end as value_usd,
+    value_ton, -- part: price
+    case when valued.time < dollars.time + interval 1 day -- part: usd
+        then ton_bounded(value_ton::double * dollars.usd) end as value_usd,
     hops,
-    tx_hash,
-    query_id,
-    referral,
-    ton_raw_workchain(referral) as referral_workchain,
-    ton_raw_account(referral) as referral_id,
+    tx_hash, -- part: order
+    query_id, -- part: order
+    referral, -- part: order
+    ton_raw_workchain(referral) as referral_workchain, -- part: order
+    ton_raw_account(referral) as referral_id, -- part: order
     trace_id,
     action_id,
     end_lt as lt,
     mc_seqno,
     day
 from valued
-asof left join coin_prices('hourly') as dollars on valued.time >= dollars.time
-left join labels as senders on sender = senders.address
-left join labels as pools on pool = pools.address;
+asof left join coin_prices('hourly') as dollars -- part: usd
+    on valued.time >= dollars.time
+left join labels as pools on pool = pools.address -- part: order
+left join labels as senders on sender = senders.address;

@@ -3,7 +3,7 @@ select
     transactions.time,
     transactions.hash as tx_hash,
     transactions.lt,
-    trace_id,
+    trace_id, -- part: known
     ton_address(transactions.workchain, transactions.account) as address,
     transactions.workchain,
     transactions.account,
@@ -32,15 +32,15 @@ select
     outmsg_cnt as out_messages,
     in_msg_hash,
     prev_trans_hash as prev_tx_hash,
-    ton_coins(known.balance)::decimal(38, 9) as balance_after,
-    known.balance as balance_after_units,
-    known.code_hash as code_hash_after,
+    ton_coins(known.balance)::decimal(38, 9) as balance_after, -- part: known
+    known.balance as balance_after_units, -- part: known
+    known.code_hash as code_hash_after, -- part: known
     transactions.mc_seqno,
     transactions.day
 from each_move('transactions') as transactions
 -- Grouped by keys of both sides, whose filters prune it too: DuckDB leaves out one such join, if no
 -- column of it is asked for. Tables without the time are joined to it here for a filter on time.
-left join (
+left join ( -- part: known
     select
         held.hash,
         held.lt,
@@ -66,7 +66,7 @@ left join (
         and held.mc_seqno = states.mc_seqno
         and held.day = states.day
     group by all
-) as known
+) as known -- part: known
     on transactions.hash = known.hash
     and transactions.lt = known.lt
     and transactions.account = known.account

@@ -1,16 +1,46 @@
 create or replace view v_transfers as
-with tokens as not materialized (
+with prices as not materialized (
+    from no_prices()
+    union all by name -- part: price
+        from dex_prices
+),
+tokens as not materialized (
     from moved_tokens(
-        'jetton_transfers', 'nft_transfers', 'v_jettons', 'dex_prices', 'latest_nft_collections'
+        'jetton_transfers', 'nft_transfers', 'v_jettons', 'prices', 'latest_nft_collections'
     )
 ),
 moved as not materialized (
     from moved_coins('messages')
     union all by name
-    from with_body('tokens', 'messages')
+    select
+        tokens.*,
+        received.body_hash, -- part: body
+    from each_row('tokens') as tokens
+    left join messages as received -- part: body
+        on tokens.tx_account = received.tx_account
+        and tokens.tx_lt = received.tx_lt
+        and tokens.tx_workchain = received.tx_workchain
+        and tokens.mc_seqno = received.mc_seqno
+        and tokens.day = received.day
+        and received.direction = 'in'
 ),
 traced as not materialized (
-    from with_trace_and_comment('moved', 'transaction_traces', 'message_bodies')
+    select
+        moved.*,
+        trace_id, -- part: trace
+        body_comment(decoded_opcode, decoded) as comment, -- part: body
+    from each_row('moved') as moved
+    left join transaction_traces as traced -- part: trace
+        on moved.tx_account = traced.account
+        and moved.tx_lt = traced.lt
+        and moved.tx_workchain = traced.workchain
+        and moved.mc_seqno = traced.mc_seqno
+        and moved.day = traced.day
+    left join message_bodies as bodies -- part: body
+        on moved.body_hash = bodies.body_hash
+        and moved.mc_seqno = bodies.mc_seqno
+        and moved.day = bodies.day
+        and not external_in
 )
 select
     time,
@@ -29,11 +59,11 @@ select
     symbol,
     amount,
     amount_units,
-    value_ton,
-    comment,
+    value_ton, -- part: price
+    comment, -- part: body
     tx_hash,
     tx_lt as lt,
-    trace_id,
+    trace_id, -- part: trace
     mc_seqno,
     day
 from with_ends('traced');

@@ -153,6 +153,17 @@ create or replace macro balances_of(states, wallets, jettons) as table
     left join labels
         on wallets.owner = labels.account and owner_workchain = labels.workchain;
 
+-- The columns of `dex_prices` that others read, without rows.
+create or replace macro no_prices() as table
+    select
+        null::timestamp as time,
+        null::varchar as address,
+        null::integer as workchain,
+        null::blob as account,
+        null::double as close,
+        null::double as volume_ton
+    where false;
+
 -- Movements of jettons with their symbol, and their amount in whole jettons and in TON; the relations
 -- have the columns of `jetton_transfers`, and are `v_jettons` and `dex_prices`.
 create or replace macro valued_jettons(relation, jettons, price_list) as table

@@ -1,0 +1,105 @@
+"""Leaves out of views the joins that a statement does not need.
+
+DuckDB runs a left join even if no column of it is read, as it cannot know that rows of the other
+table are unique by their keys. In the SQL of a view, a line that ends with ``-- part: <name>``, and
+the lines below that are indented deeper, belong to a part, which has the columns of ``PARTS``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from tonlake.lake.duck.tree import RELATIONS, list_nodes
+from tonlake.lake.file.rows import PARTITION
+from tonlake.lake.schema import TABLES
+from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
+
+if TYPE_CHECKING:
+    import duckdb
+
+PARTS = {
+    "trace": frozenset({"trace_id"}),
+    "body": frozenset({"opcode_name", "comment", "body"}),
+    "known": frozenset({"trace_id", "balance_after", "balance_after_units", "code_hash_after"}),
+    "price": frozenset({"value_ton", "value_usd"}),
+    "usd": frozenset({"value_usd"}),
+    "order": frozenset(
+        {"pool", "pool_workchain", "pool_id", "pool_label", "tx_hash", "query_id", "referral"}
+        | {"referral_workchain", "referral_id"}
+    ),
+}
+"""Columns of each part, in any view."""
+
+VIEWS_IN_PARTS = frozenset(
+    {"v_messages", "v_transactions", "v_transfers", "v_jetton_transfers", "v_swaps"}
+)
+
+_PART = re.compile(r"^( *)[^ \n].* -- part: (\w+)\n(?:\1 +.*\n)*", re.MULTILINE)
+_WORD = re.compile(r"\w+")
+
+
+def cut_parts(sql: str, unread: Collection[str]) -> str:
+    """Return the SQL of a view without some of its parts."""
+    if not unread:
+        return sql
+    return _PART.sub(lambda part: "" if part[2] in unread else part[0], sql)
+
+
+def list_unread(
+    connection: duckdb.DuckDBPyConnection, statement: str | None, views: Iterable[str]
+) -> tuple[str, ...]:
+    """Return the parts of which a statement reads no column, for sure."""
+    if statement is None or VIEWS_IN_PARTS.isdisjoint(views):
+        return ()
+    words = set(_WORD.findall(statement.lower()))
+    unread = tuple(part for part, columns in PARTS.items() if columns.isdisjoint(words))
+    return unread if unread and _names_each_column(connection, statement) else ()
+
+
+@cache
+def _list_columns() -> frozenset[str]:
+    columns = [column for table in TABLES.values() for column in table.shown]
+    columns += [column for view in (*VIEWS.values(), *REFERENCE_TABLES) for column in view.columns]
+    return frozenset({PARTITION, *(column.name for column in columns)})
+
+
+def _names_each_column(connection: duckdb.DuckDBPyConnection, statement: str) -> bool:
+    """Whether a statement is a query without stars, rows as values, and names that are unknown.
+
+    An unknown name, such as a misspelt one, reads all parts, so that DuckDB suggests the nearest.
+    """
+    nodes = list_nodes(connection, statement)
+    relations = {
+        str(node[key]).lower()
+        for node in nodes
+        if node.get("type") in (*RELATIONS, "SUBQUERY", "JOIN")
+        for key in ("alias", "table_name")
+        if node.get(key)
+    }
+    made = {node["alias"].lower() for node in nodes if "class" in node and node.get("alias")}
+    return not any(
+        node.get("error")
+        or node.get("class") == "STAR"
+        or node.get("type") == "PIVOT"
+        or node.get("ref_type") in ("NATURAL", "POSITIONAL")
+        or _names_relation(node)
+        or _is_unknown(node, relations, made)
+        for node in nodes
+    )
+
+
+def _names_relation(node: dict[str, object]) -> bool:
+    """Whether a node is a text that names a view, for a macro that reads it."""
+    value = node.get("literal")
+    return isinstance(value, dict) and str(value.get("text")).lower() in VIEWS_IN_PARTS
+
+
+def _is_unknown(node: dict[str, object], relations: set[str], made: set[str]) -> bool:
+    names = node.get("column_names")
+    if node.get("class") != "COLUMN_REF" or not isinstance(names, list):
+        return False
+    last = names[-1].lower()
+    return last in relations or not (last in _list_columns() or last in made)

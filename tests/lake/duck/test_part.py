@@ -1,0 +1,104 @@
+"""Views without the parts that a statement does not read give the same answers."""
+
+from itertools import combinations
+from pathlib import Path
+
+import duckdb
+import pytest
+from duckdb import DuckDBPyConnection
+
+import tonlake
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.duck.part import PARTS, VIEWS_IN_PARTS, list_unread
+from tonlake.lake.errors import QueryError
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.schema.view import VIEWS
+
+
+@pytest.fixture(scope="module")
+def snapshot(demo_lake: Path) -> Snapshot:
+    return open_snapshot(demo_lake)
+
+
+@pytest.fixture(scope="module")
+def lake(snapshot: Snapshot) -> DuckDBPyConnection:
+    return connect(snapshot)
+
+
+READING_ALL = """
+from v_messages
+select * from v_messages
+select v.* from v_messages as v
+select v from v_messages as v
+select count(v_messages) from v_messages
+select columns('k.*') from v_messages
+select kind from v_messages order by all
+select x.kind from (from v_messages) as x
+select kind from v_messages natural join messages
+with m as (from v_messages) select m from m
+summarize v_messages
+pivot v_messages on kind using count(tx_lt)
+from (pivot v_messages on kind in ('int') using count(tx_lt))
+select kind from each_message('v_messages')
+select msg_hash, opcode_nam from v_messages
+select trace_id, comment, value_usd, balance_after, pool from v_messages
+select kind from messages
+"""
+
+
+@pytest.mark.parametrize("statement", READING_ALL.strip().splitlines())
+def test_what_may_read_every_column_reads_whole_views(statement: str) -> None:
+    views = VIEWS_IN_PARTS if "v_" in statement else ()
+    assert list_unread(duckdb.connect(), statement, views) == ()
+
+
+@pytest.mark.parametrize(
+    ("statement", "unread"),
+    [
+        ("select count(*), sum(amount) / 2 from v_messages", set(PARTS)),
+        ("from v_messages select kind, count(*) group by all", set(PARTS)),
+        ("explain analyze select m.amount * 2 as n from v_messages m order by n", set(PARTS)),
+        ("select day from v_messages where Comment = 'hi'", set(PARTS) - {"body"}),
+        ("select kind from v_messages where trace_id = $id", set(PARTS) - {"trace", "known"}),
+    ],
+)
+def test_parts_whose_columns_are_not_named_are_unread(statement: str, unread: set[str]) -> None:
+    assert set(list_unread(duckdb.connect(), statement, ["v_messages"])) == unread
+
+
+CUTS = [cut for size in (1, len(PARTS)) for cut in combinations(PARTS, size)]
+
+
+@pytest.mark.parametrize("cut", CUTS, ids="-".join)
+@pytest.mark.parametrize("view", sorted(VIEWS_IN_PARTS))
+def test_the_other_columns_are_the_same(
+    snapshot: Snapshot, lake: DuckDBPyConnection, view: str, cut: tuple[str, ...]
+) -> None:
+    gone = {name for part in cut for name in PARTS[part]}
+    names = [column.name for column in VIEWS[view].columns if column.name not in gone]
+    read = [name for part, columns in PARTS.items() if part not in cut for name in columns]
+    # Names in a comment count as read.
+    statement = f"select {', '.join(names)} from {view} order by {', '.join(names)} -- {read}"  # noqa: S608 - ours
+    shorter = connect(snapshot, statement=statement)
+    assert shorter.execute(statement).fetchall() == lake.execute(statement).fetchall()
+    known = set(shorter.sql(f"from {view}").columns)
+    assert known <= {column.name for column in VIEWS[view].columns}
+    assert known >= {*names}
+
+
+def test_statements_take_turns_on_one_lake(demo_lake: Path, lake: DuckDBPyConnection) -> None:
+    shared = tonlake.open(demo_lake)
+    for statement in (
+        "select count(*), sum(amount) from v_messages",
+        "select * from v_messages order by msg_hash",
+        "select count(trace_id) from v_messages join traces using (trace_id)",
+        "select max(fee), count(*) from v_transactions join blocks using (mc_seqno)",
+        "select sum(tx_count) from blocks",
+        "select date, fees, swaps from v_daily order by date",
+        "select sum(amount_in), count(*) from v_swaps join v_daily on date = time::date",
+        "select comment, count(*) from v_transfers group by all order by 1",
+        "select count(*) from v_transfers",
+    ) * 2:
+        assert shared.sql(statement).fetchall() == lake.execute(statement).fetchall()
+    with pytest.raises(QueryError, match="opcode_name"):
+        shared.sql("select opcode_nam from v_messages")
