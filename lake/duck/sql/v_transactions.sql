@@ -73,5 +73,5 @@ left join ( -- part: known
     and transactions.mc_seqno = known.mc_seqno
     and transactions.day = known.day
     and transactions.time = known.time
-left join labels
+left join label_of('labels') as labels
     on transactions.account = labels.account and transactions.workchain = labels.workchain;

@@ -52,6 +52,16 @@ create or replace macro account_or_busiest(address, relation) as table
         limit 1
     );
 
+-- The label of each account; the relation is `labels`. Grouped: DuckDB leaves out a join with it, if no
+-- label is asked for.
+create or replace macro label_of(relation) as table
+    select
+        workchain,
+        account,
+        any_value(label) as label
+    from query_table(relation)
+    group by workchain, account;
+
 -- The rows of a relation with sender and recipient as text, and with their labels; it has their
 -- workchains and account ids as source_workchain, source, destination_workchain and destination.
 create or replace macro with_ends(relation) as table
@@ -66,9 +76,9 @@ create or replace macro with_ends(relation) as table
         destination as recipient_id,
         recipients.label as recipient_label
     from query_table(relation) as moved
-    left join labels as senders
+    left join label_of('labels') as senders
         on moved.source = senders.account and source_workchain = senders.workchain
-    left join labels as recipients
+    left join label_of('labels') as recipients
         on destination = recipients.account and destination_workchain = recipients.workchain;
 
 -- The text comment of a decoded body, or of the forward payload in it; NULL if there is none, or an
