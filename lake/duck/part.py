@@ -24,6 +24,7 @@ PARTS = {
     "trace": frozenset({"trace_id"}),
     "body": frozenset({"opcode_name", "comment", "body"}),
     "known": frozenset({"trace_id", "balance_after", "balance_after_units", "code_hash_after"}),
+    "label": frozenset({"sender_label", "recipient_label"}),
     "price": frozenset({"value_ton", "value_usd"}),
     "usd": frozenset({"value_usd"}),
     "order": frozenset(

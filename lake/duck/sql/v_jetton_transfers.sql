@@ -101,6 +101,17 @@ prices as not materialized (
 ),
 valued as not materialized (
     from valued_jettons('traced', 'v_jettons', 'prices')
+),
+named as not materialized (
+    select
+        ends.*,
+        senders.label as sender_label, -- part: label
+        recipients.label as recipient_label, -- part: label
+    from with_addresses('valued') as ends
+    left join label_of('labels') as senders -- part: label
+        on sender_id = senders.account and sender_workchain = senders.workchain
+    left join label_of('labels') as recipients -- part: label
+        on recipient_id = recipients.account and recipient_workchain = recipients.workchain
 )
 select
     time,
@@ -109,11 +120,11 @@ select
     sender,
     sender_workchain,
     sender_id,
-    sender_label,
+    sender_label, -- part: label
     recipient,
     recipient_workchain,
     recipient_id,
-    recipient_label,
+    recipient_label, -- part: label
     ton_address(jetton_workchain, jetton) as jetton,
     jetton_workchain,
     jetton as jetton_id,
@@ -132,4 +143,4 @@ select
     trace_id, -- part: trace
     mc_seqno,
     day
-from with_ends('valued');
+from named;

@@ -3,7 +3,15 @@ with ends as not materialized (
     from one_end('messages')
 ),
 moved as not materialized (
-    from with_ends('ends')
+    select
+        ends.*,
+        senders.label as sender_label, -- part: label
+        recipients.label as recipient_label, -- part: label
+    from with_addresses('ends') as ends
+    left join label_of('labels') as senders -- part: label
+        on sender_id = senders.account and sender_workchain = senders.workchain
+    left join label_of('labels') as recipients -- part: label
+        on recipient_id = recipients.account and recipient_workchain = recipients.workchain
 )
 select
     tx_time as time,
@@ -15,11 +23,11 @@ select
     sender,
     sender_workchain,
     sender_id,
-    sender_label,
+    sender_label, -- part: label
     recipient,
     recipient_workchain,
     recipient_id,
-    recipient_label,
+    recipient_label, -- part: label
     ton_coins(value)::decimal(38, 9) as amount,
     value as amount_units,
     value_extra_currencies as extra_currencies,

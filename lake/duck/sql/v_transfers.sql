@@ -41,6 +41,17 @@ traced as not materialized (
         and moved.mc_seqno = bodies.mc_seqno
         and moved.day = bodies.day
         and not external_in
+),
+named as not materialized (
+    select
+        ends.*,
+        senders.label as sender_label, -- part: label
+        recipients.label as recipient_label, -- part: label
+    from with_addresses('traced') as ends
+    left join label_of('labels') as senders -- part: label
+        on sender_id = senders.account and sender_workchain = senders.workchain
+    left join label_of('labels') as recipients -- part: label
+        on recipient_id = recipients.account and recipient_workchain = recipients.workchain
 )
 select
     time,
@@ -48,11 +59,11 @@ select
     sender,
     sender_workchain,
     sender_id,
-    sender_label,
+    sender_label, -- part: label
     recipient,
     recipient_workchain,
     recipient_id,
-    recipient_label,
+    recipient_label, -- part: label
     asset,
     asset_workchain,
     asset_id,
@@ -66,4 +77,4 @@ select
     trace_id, -- part: trace
     mc_seqno,
     day
-from with_ends('traced');
+from named;

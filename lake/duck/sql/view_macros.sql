@@ -62,24 +62,30 @@ create or replace macro label_of(relation) as table
     from query_table(relation)
     group by workchain, account;
 
--- The rows of a relation with sender and recipient as text, and with their labels; it has their
--- workchains and account ids as source_workchain, source, destination_workchain and destination.
-create or replace macro with_ends(relation) as table
+-- The rows of a relation with sender and recipient as text; it has their workchains and account ids as
+-- source_workchain, source, destination_workchain and destination.
+create or replace macro with_addresses(relation) as table
     select
         moved.* exclude (source_workchain, source, destination_workchain, destination),
         ton_address(source_workchain, moved.source) as sender,
         source_workchain as sender_workchain,
         moved.source as sender_id,
-        senders.label as sender_label,
         ton_address(destination_workchain, destination) as recipient,
         destination_workchain as recipient_workchain,
-        destination as recipient_id,
+        destination as recipient_id
+    from query_table(relation) as moved;
+
+-- The same with their labels.
+create or replace macro with_ends(relation) as table
+    select
+        ends.*,
+        senders.label as sender_label,
         recipients.label as recipient_label
-    from query_table(relation) as moved
+    from with_addresses(relation) as ends
     left join label_of('labels') as senders
-        on moved.source = senders.account and source_workchain = senders.workchain
+        on sender_id = senders.account and sender_workchain = senders.workchain
     left join label_of('labels') as recipients
-        on destination = recipients.account and destination_workchain = recipients.workchain;
+        on recipient_id = recipients.account and recipient_workchain = recipients.workchain;
 
 -- The text comment of a decoded body, or of the forward payload in it; NULL if there is none, or an
 -- encrypted one.

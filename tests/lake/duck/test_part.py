@@ -41,7 +41,7 @@ pivot v_messages on kind using count(tx_lt)
 from (pivot v_messages on kind in ('int') using count(tx_lt))
 select kind from each_message('v_messages')
 select msg_hash, opcode_nam from v_messages
-select trace_id, comment, value_usd, balance_after, pool from v_messages
+select trace_id, comment, value_usd, balance_after, pool, sender_label from v_messages
 select kind from messages
 """
 
