@@ -101,7 +101,7 @@ def _make_counter(
 
 
 def _make_check(segment: Segment, asked: Mapping[str, Any]) -> Callable[[int], bool | None]:
-    """Return what tells whether a message is of the accounts asked for; None: it must be read."""
+    """Return a check: is a message of the accounts asked for? None: its row must be read."""
     accounts, wanted = segment.transactions.accounts, []
     for name, end in (("source", "out"), ("destination", "in")):
         if asked[name] is not None:

@@ -1,4 +1,4 @@
-"""Amounts that a stranger chooses fail no statement: a token or a sale can name any."""
+"""Absurd amounts, which any token or sale can name, fail no statement."""
 
 import json
 from collections.abc import Iterator
