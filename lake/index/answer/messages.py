@@ -120,9 +120,7 @@ def _make_check(segment: Segment, asked: Mapping[str, Any]) -> Callable[[int], b
     return check
 
 
-def _without_repeats(
-    places: Iterator[Place[Segment]],
-) -> Iterator[Place[Segment]]:
+def _without_repeats(places: Iterator[Place[Segment]]) -> Iterator[Place[Segment]]:
     """Yield one place of each message, of those that follow each other."""
     last = None
     for place in places:

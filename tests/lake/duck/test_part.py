@@ -11,19 +11,8 @@ import tonlake
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.duck.part import PARTS, VIEWS_IN_PARTS, list_unread
 from tonlake.lake.errors import QueryError
-from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.view import VIEWS
-
-
-@pytest.fixture(scope="module")
-def snapshot(demo_lake: Path) -> Snapshot:
-    return open_snapshot(demo_lake)
-
-
-@pytest.fixture(scope="module")
-def lake(snapshot: Snapshot) -> DuckDBPyConnection:
-    return connect(snapshot)
-
 
 READING_ALL = """
 from v_messages
@@ -72,7 +61,7 @@ CUTS = [cut for size in (1, len(PARTS)) for cut in combinations(PARTS, size)]
 @pytest.mark.parametrize("cut", CUTS, ids="-".join)
 @pytest.mark.parametrize("view", sorted(VIEWS_IN_PARTS))
 def test_the_other_columns_are_the_same(
-    snapshot: Snapshot, lake: DuckDBPyConnection, view: str, cut: tuple[str, ...]
+    snapshot: Snapshot, connection: DuckDBPyConnection, view: str, cut: tuple[str, ...]
 ) -> None:
     gone = {name for part in cut for name in PARTS[part]}
     names = [column.name for column in VIEWS[view].columns if column.name not in gone]
@@ -80,13 +69,13 @@ def test_the_other_columns_are_the_same(
     # Names in a comment count as read.
     statement = f"select {', '.join(names)} from {view} order by {', '.join(names)} -- {read}"  # noqa: S608 - ours
     shorter = connect(snapshot, statement=statement)
-    assert shorter.execute(statement).fetchall() == lake.execute(statement).fetchall()
+    assert shorter.execute(statement).fetchall() == connection.execute(statement).fetchall()
     known = set(shorter.sql(f"from {view}").columns)
     assert known <= {column.name for column in VIEWS[view].columns}
     assert known >= {*names}
 
 
-def test_statements_take_turns_on_one_lake(demo_lake: Path, lake: DuckDBPyConnection) -> None:
+def test_statements_take_turns_on_one_lake(demo_lake: Path, connection: DuckDBPyConnection) -> None:
     shared = tonlake.open(demo_lake)
     for statement in (
         "select count(*), sum(amount) from v_messages",
@@ -99,6 +88,6 @@ def test_statements_take_turns_on_one_lake(demo_lake: Path, lake: DuckDBPyConnec
         "select comment, count(*) from v_transfers group by all order by 1",
         "select count(*) from v_transfers",
     ) * 2:
-        assert shared.sql(statement).fetchall() == lake.execute(statement).fetchall()
+        assert shared.sql(statement).fetchall() == connection.execute(statement).fetchall()
     with pytest.raises(QueryError, match="opcode_name"):
         shared.sql("select opcode_nam from v_messages")

@@ -1,15 +1,12 @@
 """Statements that would find nothing without an error, and lakes that do not know all accounts."""
 
 import re
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from duckdb import DuckDBPyConnection
 
 from tonlake.lake.duck.answer import ask
-from tonlake.lake.duck.connection import connect
 from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
@@ -18,17 +15,6 @@ from tonlake.lake.schema.view import VIEWS, View
 
 RAW = "0:" + "AB" * 32
 FRIENDLY = "EQCrq6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq8Uk"
-
-
-@pytest.fixture(scope="module")
-def snapshot(demo_lake: Path) -> Snapshot:
-    return open_snapshot(demo_lake)
-
-
-@pytest.fixture(scope="module")
-def connection(snapshot: Snapshot) -> Iterator[DuckDBPyConnection]:
-    with closing(connect(snapshot)) as made:
-        yield made
 
 
 @pytest.mark.parametrize(
