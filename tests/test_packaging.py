@@ -1,5 +1,6 @@
 """The Dockerfile, the systemd unit and the one-file binary."""
 
+import ast
 import base64
 import configparser
 import json
@@ -16,6 +17,7 @@ import tomllib
 import venv
 import zipfile
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from itertools import pairwise
 from pathlib import Path
 
@@ -126,6 +128,33 @@ def test_the_lock_covers_every_environment() -> None:
     asked = [one for some in named for one in some if isinstance(one, str)]
     assert {re.split(r"[\[<>=!~; ]", one)[0].lower() for one in asked} <= names
     assert not re.search(r"://|^-", lock, flags=re.MULTILINE)
+
+
+def test_every_imported_package_is_declared() -> None:
+    """What a module imports must not be there only because a tool of developers needs it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"].values()
+    declared = {
+        re.split(r"[\[<>=!~; ]", one)[0].lower()
+        for one in [*project["dependencies"], *(one for some in extras for one in some)]
+    }
+    owners = packages_distributions()
+    missing = set()
+    for package in FOREIGN:
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                for name in _list_imported(node) - sys.stdlib_module_names - {"tonlake"}:
+                    found = {owner.lower().replace("_", "-") for owner in owners.get(name, [name])}
+                    if not found & declared:
+                        missing.add((name, str(path.relative_to(ROOT))))
+    assert missing == set()
+
+
+def _list_imported(node: ast.AST) -> set[str]:
+    """Return the names of the top-level packages that a statement imports."""
+    if isinstance(node, ast.Import):
+        return {alias.name.partition(".")[0] for alias in node.names}
+    return {str(node.module).partition(".")[0]} if isinstance(node, ast.ImportFrom) else set()
 
 
 def test_the_binary_starts_its_processes_as_python_would() -> None:
