@@ -213,7 +213,7 @@ class SegmentAccounts:
 
     def __init__(self, file: SegmentFile, rows: SegmentRows) -> None:
         """Take the arrays of an open segment."""
-        self._keys, self._rows = file.numbers("account.key"), rows
+        self._keys, self.rows = file.numbers("account.key"), rows
         self.workchains = file.numbers("account.workchain")
         self.ids = file.numbers("account.hash")
         """The number of each account's id among the 32-byte values."""
@@ -224,7 +224,7 @@ class SegmentAccounts:
 
     def account_of(self, number: int) -> AccountId:
         """Return an account by its number."""
-        return self.workchains[number], self._rows.hash_of(self.ids[number])
+        return self.workchains[number], self.rows.hash_of(self.ids[number])
 
     def find(self, account: AccountId) -> int | None:
         """Return the number of an account, or None."""
@@ -233,7 +233,7 @@ class SegmentAccounts:
         keys = self._keys
         at = bisect_left(keys, key)
         while at < len(keys) and keys[at] == key:
-            if self.workchains[at] == workchain and self._rows.hash_of(self.ids[at]) == account_id:
+            if self.workchains[at] == workchain and self.rows.hash_of(self.ids[at]) == account_id:
                 return at
             at += 1
         return None
@@ -246,7 +246,7 @@ class SegmentAccounts:
         keys = wanted.view(">u4")[:: HASH_BYTES // KEY_BYTES].astype(np.uint32)
         known, ids, last = np.asarray(self._keys), np.asarray(self.ids), len(self.ids) - 1
         places = np.minimum(known.searchsorted(keys), last)
-        is_it = np.frombuffer(self._rows.values, _VALUE)[ids[places]] == wanted
+        is_it = np.frombuffer(self.rows.values, _VALUE)[ids[places]] == wanted
         is_it &= np.asarray(self.workchains)[places] == [workchain for workchain, _ in accounts]
         may_follow = known[np.minimum(places + 1, last)] == keys
         found = zip(accounts, *(each.tolist() for each in (places, is_it, may_follow)), strict=True)
@@ -293,12 +293,12 @@ class Segment:
     @cached_property
     def transactions(self) -> SegmentTransactions:
         """The transactions."""
-        return SegmentTransactions(self, self._file)
+        return SegmentTransactions(self._file, self.table(TRANSACTIONS.name), self.accounts)
 
     @cached_property
     def messages(self) -> SegmentMessages:
         """The messages."""
-        return SegmentMessages(self, self._file)
+        return SegmentMessages(self._file, self.table(MESSAGES.name), self.transactions)
 
     def newest_states(self, accounts: Sequence[AccountId]) -> dict[AccountId, Any]:
         """Return the newest states of accounts; those without one are left out."""
@@ -338,12 +338,11 @@ class Segment:
 class SegmentTransactions:
     """The transactions of a segment by masterchain block, then logical time and account."""
 
-    def __init__(self, segment: Segment, file: SegmentFile) -> None:
-        """Take the arrays of an open segment."""
-        self._segment, self._rows = segment, segment.rows
-        self.hash_of = segment.rows.hash_of
+    def __init__(self, file: SegmentFile, table: SegmentTable, accounts: SegmentAccounts) -> None:
+        """Take parts of an open segment, not the segment: a circle of objects is freed late."""
+        self._table, self._rows, self._accounts = table, accounts.rows, accounts
+        self.hash_of = accounts.rows.hash_of
         """Returns the hash of a row: those of all transactions come first among the hashes."""
-        self._table = segment.table(TRANSACTIONS.name)
         self.lt, self.now = self._table.numbers["lt"], self._table.numbers["now"]
         self.accounts = file.numbers("transactions.account")
         """The number of each row's account."""
@@ -401,7 +400,7 @@ class SegmentTransactions:
 
     def account_of(self, row: int) -> AccountId:
         """Return the account of a row."""
-        return self._segment.accounts.account_of(self.accounts[row])
+        return self._accounts.account_of(self.accounts[row])
 
     def trace_of(self, row: int) -> bytes | None:
         """Return the trace id of a row; None if unknown."""
@@ -420,7 +419,7 @@ class SegmentTransactions:
         """
         found = list(self._table.read_copies(rows))
         accounts, traces, lts, times = self.accounts, self._traces, self.lt, self.now
-        workchains, ids = self._segment.accounts.workchains, self._segment.accounts.ids
+        workchains, ids = self._accounts.workchains, self._accounts.ids
         seqnos, ends, states = self.block_seqnos, self.block_ends, self._states
         for row, values in zip(rows, found, strict=True):
             lt, now, trace = lts[row], times[row], traces[row]
@@ -472,7 +471,7 @@ class SegmentTransactions:
 
     def read_bags(self, rows: Sequence[int], records: Iterable[Record]) -> list[bytes | None]:
         """Return the bags of cells of rows, whose records are known, in the same order."""
-        place_of, accounts = self._segment.accounts.place_of, self.accounts
+        place_of, accounts = self._accounts.place_of, self.accounts
         return self._bags.read([place_of(accounts[row], row) for row in rows], records)
 
     def read_messages(self, places: Sequence[tuple[int, int, int]]) -> list[list[Any]]:
@@ -480,7 +479,7 @@ class SegmentTransactions:
         rows = dict.fromkeys(row for row, _, _ in places)
         copies = zip(rows, self._table.read_copies(rows), strict=True)
         parts = {row: values[PARTS_AT] for row, values in copies}  # the rest is freed at once
-        ids, accounts, states = self._segment.accounts.ids, self.accounts, self._states
+        ids, accounts, states = self._accounts.ids, self.accounts, self._states
         lines = [_find_line(parts[row], place, own - states[row]) for row, place, own in places]
         lts, times = self.lt, self.now
         for (row, _, _), line in zip(places, lines, strict=True):
@@ -528,9 +527,11 @@ ENDS = ("in", "out")
 class SegmentMessages:
     """The messages of a segment with the transactions at their ends, a row for each consumer."""
 
-    def __init__(self, segment: Segment, file: SegmentFile) -> None:
-        """Take the arrays of an open segment."""
-        self._segment, self.table = segment, segment.table(MESSAGES.name)
+    def __init__(
+        self, file: SegmentFile, table: SegmentTable, transactions: SegmentTransactions
+    ) -> None:
+        """Take parts of an open segment."""
+        self.table, self._transactions = table, transactions
         self.ends = {end: file.numbers(f"messages.{end}") for end in ENDS}
         """The rows of the transactions at each end of messages, counted from 1; 0: none."""
         self._places, self.hashes = file.numbers("messages.place"), file.numbers("messages.hash")
@@ -538,7 +539,7 @@ class SegmentMessages:
 
     def hash_of(self, number: int) -> bytes:
         """Return the hash of a message."""
-        return self._segment.rows.hash_of(self.hashes[number])
+        return self._transactions.hash_of(self.hashes[number])
 
     def is_whole(self, number: int, *, is_only: bool) -> bool:
         """Return whether a message has no ends but those in its row, the sender's before.
@@ -546,7 +547,7 @@ class SegmentMessages:
         ``is_only``: whether no other segment may have some. An external message may be consumed
         more than once; equal hashes are neighbours.
         """
-        ends, hashes, lts = self.ends, self.hashes, self._segment.transactions.lt
+        ends, hashes, lts = self.ends, self.hashes, self._transactions.lt
         consumed, sent = ends["in"][number], ends["out"][number]
         if consumed and sent:
             if lts[sent - 1] >= lts[consumed - 1]:
@@ -580,14 +581,13 @@ class SegmentMessages:
         ``in_tx_hash`` and ``out_tx_hash`` are those of the ends in the segment. With a direction
         they are only of that end, whose transaction is preferred.
         """
-        transactions = self._segment.transactions
         consumed, sent = ([rows[each] for each in numbers] for rows in self.ends.values())
         ends = (sent, consumed) if direction == "out" else (consumed, sent)
         homes = [(first or other) - 1 for first, other in zip(*ends, strict=True)]
         likely, own = ([rows[each] for each in numbers] for rows in (self._places, self.hashes))
         places = zip(homes, likely, own, strict=True)
-        lines = transactions.read_messages(list(places))
-        hash_of, lts = transactions.hash_of, transactions.lt
+        lines = self._transactions.read_messages(list(places))
+        hash_of, lts = self._transactions.hash_of, self._transactions.lt
         for line, home, end, start in zip(lines, homes, consumed, sent, strict=True):
             consumer = hash_of(end - 1) if end and direction != "out" else None
             sender = hash_of(start - 1) if start and direction != "in" else None

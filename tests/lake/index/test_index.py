@@ -1,5 +1,6 @@
 """Blocks newer than all segments are composed in memory, each a few times as the lake grows."""
 
+import weakref
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.lake.chain import Chain, commit_chain
-from tonlake.lake.file.rows import read_rows
+from tonlake.lake.file.rows import read_rows, without_collector
 from tonlake.lake.index import index as opening
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.index.segment.segment import Segment
@@ -44,6 +45,18 @@ def test_a_growing_lake_reads_each_file_once_within_bounds(
     assert set(count_readings(tmp_path / "kept", monkeypatch).values()) == {1}
     monkeypatch.setattr(opening, "_read", opening.KeptRows(0))
     assert max(count_readings(tmp_path / "full", monkeypatch).values()) > 1
+
+
+def test_a_segment_is_freed_with_its_last_reader(tmp_path: Path) -> None:
+    commit_chain(tmp_path, Chain(3, accounts=2), 1, 3)
+    found = open_segments(open_snapshot(tmp_path), LakeSettings())
+    assert found is not None
+    assert not found.find_messages(bytes(32))
+    held = weakref.WeakSet(found.segments)
+    opening._kept.clear()
+    with without_collector():
+        del found
+        assert not held
 
 
 def count_readings(lake: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
