@@ -5,6 +5,7 @@ Values must come from ``values``: only the checks of a cell builder apply.
 
 import json
 from base64 import b64decode
+from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
@@ -102,9 +103,7 @@ def _(codec: Union, value: Any, target: CellBuilder) -> None:
     encode(choice.record, value, target.store_uint(choice.tag, choice.tag_bits))
 
 
-@encode.register
-def _(codec: Use, value: Any, target: CellBuilder) -> None:
-    encode(codec.union, value, target)
+encode.register(Use, lambda codec, *rest: encode(codec.union, *rest))
 
 
 @encode.register
@@ -175,31 +174,14 @@ def store_bits(text: str, bits: int, target: CellBuilder) -> None:
 
 
 @encode.register
-def _(codec: codecs.Bits, value: Any, target: CellBuilder) -> None:
-    store_bits(value, codec.bits, target)
-
-
-@encode.register(codecs.Flag)
-@encode.register(codecs.Unsigned)
-def _(codec: codecs.Sized, value: Any, target: CellBuilder) -> None:
-    target.store_uint(int(value), codec.bits)
-
-
-@encode.register
-def _(codec: codecs.Signed, value: Any, target: CellBuilder) -> None:
-    target.store_int(int(value), codec.bits)
-
-
-@encode.register
 def _(codec: codecs.VarUnsigned, value: Any, target: CellBuilder) -> None:
     target.store_uint(int(value["len"]), codec._length_bits)
     bits = int(value["len"]) * 8
     target.store_uint(int(value["value"]) & (1 << bits) - 1, bits)
 
 
-@encode.register
-def _(codec: codecs.Address, value: Any, target: CellBuilder) -> None:
-    del codec
+def store_address(value: Any, target: CellBuilder) -> None:
+    """Store an address of any of the four constructors."""
     name = value["@type"]
     target.store_uint(ADDRESSES.index(name), 2)
     if name == codecs.EXTERN:
@@ -224,17 +206,6 @@ def store_anycast(value: Any, target: CellBuilder) -> None:
         store_bits(value["value"]["rewrite_pfx"], depth, target.store_uint(depth, 5))
 
 
-@encode.register
-def _(codec: Rest, value: Any, target: CellBuilder) -> None:
-    del codec
-    target.store_slice(target.tree.slice(plant(value, target.tree)))
-
-
-@encode.register
-def _(codec: End, value: Any, target: CellBuilder) -> None:
-    del codec, value, target
-
-
 def plant(value: Any, tree: CellTree) -> int:
     """Build the cell of a value in a tree: a payload, base64 or the empty cell."""
     if value == json.loads(EMPTY_CELL):
@@ -242,19 +213,6 @@ def plant(value: Any, tree: CellTree) -> int:
     if isinstance(value, dict):
         return rebuild(value, tree)
     return graft(tree, parse_boc(b64decode(value)))
-
-
-@encode.register(codecs.CommentText)
-@encode.register(codecs.SnakeText)
-def _(codec: codecs.Codec, value: Any, target: CellBuilder) -> None:
-    del codec
-    store_snake(value.encode(), target)
-
-
-@encode.register
-def _(codec: codecs.SnakeBytes, value: Any, target: CellBuilder) -> None:
-    del codec
-    store_snake(bytes.fromhex(value), target)
 
 
 def store_snake(data: bytes, target: CellBuilder) -> None:
@@ -267,15 +225,13 @@ def store_snake(data: bytes, target: CellBuilder) -> None:
         target.store_ref(child.end())
 
 
-@encode.register
-def _(codec: codecs.ShortText, value: Any, target: CellBuilder) -> None:
-    del codec
+def store_short_text(value: Any, target: CellBuilder) -> None:
+    """Store a text after its length."""
     target.store_uint(int(value["len"]), LENGTH_BITS).store_bytes(value["text"].encode())
 
 
-@encode.register
-def _(codec: codecs.ChunkedText, value: Any, target: CellBuilder) -> None:
-    del codec
+def store_chunked_text(value: Any, target: CellBuilder) -> None:
+    """Store the number of chunks, then the first chunk and its successors."""
     target.store_uint(int(value["chunks"]), LENGTH_BITS)
     if int(value["chunks"]):
         store_chunks(value["text"].encode(), target)
@@ -290,3 +246,21 @@ def store_chunks(data: bytes, target: CellBuilder) -> None:
         child = CellBuilder(target.tree)
         store_chunks(data[room:], child)
         target.store_ref(child.end())
+
+
+SIMPLE: dict[type[codecs.Codec], Callable[[Any, Any, CellBuilder], object]] = {
+    codecs.Bits: lambda codec, value, target: store_bits(value, codec.bits, target),
+    codecs.Flag: lambda codec, value, target: target.store_uint(int(value), codec.bits),
+    codecs.Unsigned: lambda codec, value, target: target.store_uint(int(value), codec.bits),
+    codecs.Signed: lambda codec, value, target: target.store_int(int(value), codec.bits),
+    codecs.Address: lambda _, value, target: store_address(value, target),
+    Rest: lambda _, value, target: target.store_slice(target.tree.slice(plant(value, target.tree))),
+    End: lambda *_: None,
+    codecs.CommentText: lambda _, value, target: store_snake(value.encode(), target),
+    codecs.SnakeText: lambda _, value, target: store_snake(value.encode(), target),
+    codecs.SnakeBytes: lambda _, value, target: store_snake(bytes.fromhex(value), target),
+    codecs.ShortText: lambda _, value, target: store_short_text(value, target),
+    codecs.ChunkedText: lambda _, value, target: store_chunked_text(value, target),
+}
+for _type, _store in SIMPLE.items():
+    encode.register(_type, _store)

@@ -2,6 +2,7 @@
 
 import json
 from base64 import b64encode
+from collections.abc import Callable
 from functools import cache, partial, singledispatch
 from typing import Any, TypeAlias
 
@@ -25,36 +26,14 @@ def values(codec: codecs.Codec, level: int = 0) -> Values:
     raise NotImplementedError(type(codec).__name__, level)
 
 
-@values.register(Record)
-def _(codec: Record, level: int = 0) -> Values:
-    return records(codec, level)
-
-
-@values.register(Union)
-def _(codec: Union, level: int = 0) -> Values:
-    choices = [choice.record for choice in codec.choices]
+def _choices(union: Union, level: int = 0) -> Values:
+    choices = [choice.record for choice in union.choices]
     if level > MAX_LEVELS:
         choices = [min(choices, key=lambda record: len(record.parts))]
     return st.one_of([records(record, level + 1) for record in choices])
 
 
-@values.register(Use)
-def _(codec: Use, level: int = 0) -> Values:
-    return values(codec.union, level)
-
-
-@values.register(composite.Reference)
-def _(codec: composite.Reference, level: int = 0) -> Values:
-    return st.deferred(lambda: values(codec.inner, level + 1))
-
-
-@values.register(composite.Wrapped)
-def _(codec: composite.Wrapped, level: int = 0) -> Values:
-    return values(codec.inner, level).map(lambda value: {composite.CELL_REFERENCE: value})
-
-
-@values.register(composite.Maybe)
-def _(codec: composite.Maybe, level: int = 0) -> Values:
+def _maybe(codec: composite.Maybe, level: int = 0) -> Values:
     nothing: Values = st.just({"@type": codecs.NOTHING})
     if level > MAX_LEVELS:
         return nothing
@@ -62,8 +41,7 @@ def _(codec: composite.Maybe, level: int = 0) -> Values:
     return nothing | inner.map(lambda value: {"@type": codecs.SOMETHING, "value": value})
 
 
-@values.register(composite.Either)
-def _(codec: composite.Either, level: int = 0) -> Values:
+def _either(codec: composite.Either, level: int = 0) -> Values:
     def tag(name: str, value: codecs.Value) -> codecs.Value:
         return {"@type": name, "value": value}
 
@@ -72,94 +50,27 @@ def _(codec: composite.Either, level: int = 0) -> Values:
     )
 
 
-@values.register(composite.Hashmap)
-def _(codec: composite.Hashmap, level: int = 0) -> Values:
-    return edges(codec, level)
-
-
-@values.register(composite.MaybeHashmap)
-def _(codec: composite.MaybeHashmap, level: int = 0) -> Values:
+def _maybe_edges(codec: composite.MaybeHashmap, level: int = 0) -> Values:
     root = values(codec._root, level).map(lambda value: {"@type": composite.ROOT, "root": value})
     return st.just({"@type": composite.EMPTY}) | root
 
 
-@values.register(codecs.Unsigned)
-def _(codec: codecs.Unsigned, level: int = 0) -> Values:
-    del level
-    return st.integers(0, (1 << codec.bits) - 1).map(str)
-
-
-@values.register(codecs.Signed)
-def _(codec: codecs.Signed, level: int = 0) -> Values:
-    del level
+def _signed(codec: codecs.Signed, _level: int = 0) -> Values:
     half = 1 << codec.bits >> 1
     return st.integers(-half, half - 1).map(str)
 
 
-@values.register(codecs.Flag)
-def _(codec: codecs.Codec, level: int = 0) -> Values:
-    del codec, level
-    return st.booleans()
-
-
-@values.register(codecs.Bits)
-def _(codec: codecs.Bits, level: int = 0) -> Values:
-    del level
-    return bits(codec.bits)
-
-
-@values.register(codecs.VarUnsigned)
-def _(codec: codecs.VarUnsigned, level: int = 0) -> Values:
-    del level
+def _var_number(codec: codecs.VarUnsigned, _level: int = 0) -> Values:
     counts = st.integers(0, codec.limit - 1)
     return counts.flatmap(partial(var_number, is_signed=codec.is_signed))
 
 
-@values.register(codecs.Address)
-def _(codec: codecs.Codec, level: int = 0) -> Values:
-    del codec, level
-    return addresses()
+def _short_text(text: str) -> codecs.Value:
+    return {"@type": "telemint_text", "len": str(len(text.encode())), "text": text}
 
 
-@values.register(Rest)
-def _(codec: codecs.Codec, level: int = 0) -> Values:
-    del codec, level
-    return RAW_CELLS
-
-
-@values.register(End)
-def _(codec: codecs.Codec, level: int = 0) -> Values:
-    del codec, level
-    return st.just(json.loads(EMPTY_CELL))
-
-
-@values.register(codecs.CommentText)
-@values.register(codecs.SnakeText)
-def _(codec: codecs.Codec, level: int = 0) -> Values:
-    del codec, level
-    return st.text(max_size=200)
-
-
-@values.register(codecs.SnakeBytes)
-def _(codec: codecs.Codec, level: int = 0) -> Values:
-    del codec, level
-    return st.binary(max_size=300).map(lambda data: data.hex().upper())
-
-
-@values.register(codecs.ShortText)
-def _(codec: codecs.Codec, level: int = 0) -> Values:
-    del codec, level
-    return st.text(max_size=20).map(
-        lambda text: {"@type": "telemint_text", "len": str(len(text.encode())), "text": text}
-    )
-
-
-@values.register(codecs.ChunkedText)
-def _(codec: codecs.Codec, level: int = 0) -> Values:
-    del codec, level
-    return st.text(max_size=2).map(
-        lambda text: {"@type": "text", "chunks": "1" if text else "0", "text": text}
-    )
+def _chunked_text(text: str) -> codecs.Value:
+    return {"@type": "text", "chunks": "1" if text else "0", "text": text}
 
 
 def records(record: Record, level: int = 0) -> Values:
@@ -176,7 +87,7 @@ def records(record: Record, level: int = 0) -> Values:
     return build()
 
 
-def edges(codec: composite.Hashmap, level: int) -> Values:
+def edges(codec: composite.Hashmap, level: int = 0) -> Values:
     """Dictionaries of one to a few keys, with labels of all three forms."""
 
     @st.composite
@@ -279,3 +190,35 @@ def _raw_cells(draw: st.DrawFn) -> codecs.Value:
 
 
 RAW_CELLS = _raw_cells()
+
+
+def _wrapped(codec: composite.Wrapped, level: int = 0) -> Values:
+    return values(codec.inner, level).map(lambda value: {composite.CELL_REFERENCE: value})
+
+
+OF_CODEC: dict[type[codecs.Codec], Callable[..., Values]] = {
+    Record: records,
+    Union: _choices,
+    Use: lambda codec, level=0: values(codec.union, level),
+    composite.Reference: lambda codec, level=0: st.deferred(lambda: values(codec.inner, level + 1)),
+    composite.Wrapped: _wrapped,
+    composite.Maybe: _maybe,
+    composite.Either: _either,
+    composite.Hashmap: edges,
+    composite.MaybeHashmap: _maybe_edges,
+    codecs.Unsigned: lambda codec, *_: st.integers(0, (1 << codec.bits) - 1).map(str),
+    codecs.Signed: _signed,
+    codecs.Flag: lambda *_: st.booleans(),
+    codecs.Bits: lambda codec, *_: bits(codec.bits),
+    codecs.VarUnsigned: _var_number,
+    codecs.Address: lambda *_: addresses(),
+    Rest: lambda *_: RAW_CELLS,
+    End: lambda *_: st.just(json.loads(EMPTY_CELL)),
+    codecs.CommentText: lambda *_: st.text(max_size=200),
+    codecs.SnakeText: lambda *_: st.text(max_size=200),
+    codecs.SnakeBytes: lambda *_: st.binary(max_size=300).map(lambda data: data.hex().upper()),
+    codecs.ShortText: lambda *_: st.text(max_size=20).map(_short_text),
+    codecs.ChunkedText: lambda *_: st.text(max_size=2).map(_chunked_text),
+}
+for _type, _make in OF_CODEC.items():
+    values.register(_type, _make)
