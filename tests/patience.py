@@ -1,7 +1,4 @@
-"""Settings of services under test, by section; ``patient`` ones suit a slow machine.
-
-Tests of limits set their own limits.
-"""
+"""Settings of services under test, by section; ``patient`` ones suit a slow machine."""
 
 import time
 from collections.abc import Callable

@@ -195,10 +195,7 @@ def _is_type_check(node: ast.AST) -> bool:
 
 
 def _imports(path: Path) -> set[str]:
-    """Return the project modules that a file imports, anywhere in it.
-
-    Modules in one folder may import each other's types for annotations.
-    """
+    """Return the project modules that a file imports; types of the same folder are not counted."""
     blocks = filter(_is_type_check, _parse(path).body)
     typed = {node for block in blocks for node in ast.walk(block)}
     all_found = _names(_walk(path))
@@ -219,10 +216,7 @@ def _names(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def _rooms() -> dict[str, dict[str, set[str]]]:
-    """Return, for each folder, the imports between its members.
-
-    A member is a module or a sub-folder with everything below it.
-    """
+    """Return for each folder the imports between its modules and whole sub-folders."""
     edges: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for name, path in FILES.items():
         for other in _imports(path):

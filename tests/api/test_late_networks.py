@@ -52,10 +52,7 @@ class Network(NamedTuple):
 
 
 def answer(client: TestClient[Any], path: str, body: dict[str, Any] | None) -> Any:
-    """Return status and body; rows of contracts in the order of their text.
-
-    Lists are in the order in which accounts were first seen, which a state does not show.
-    """
+    """Return status and body; contracts, whose order a state does not show, by their text."""
     found = client.post(f"/api/{path}", json=body) if body else client.get(f"/api/{path}")
     content = found.json()
     if isinstance(content, dict):

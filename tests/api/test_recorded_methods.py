@@ -1,8 +1,4 @@
-"""Get-methods of the two reference networks: every call answered by their lite servers.
-
-Here one call of each kind of contract and method, of one network; all calls of both in ``make
-long``.
-"""
+"""Get-methods as the lite servers of two networks answered: one of each kind, all if long."""
 
 import json
 from pathlib import Path

@@ -1,9 +1,4 @@
-"""Bits flipped in a node's packages: the same rows, or an ingest that reports what is missing.
-
-Bits are flipped in block data, in proofs, and in the heads and names of entries, of archive
-packages and of the temporary packages of a node whose archive ends halfway. The ingest writes the
-same lake to the byte, or reports a hole, a stop or an error.
-"""
+"""Bits flipped in a node's packages: the same rows, or an ingest that reports what is missing."""
 
 import os
 import random

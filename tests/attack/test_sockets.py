@@ -124,10 +124,7 @@ def test_silent_sockets_are_closed(server: Server, kind: str) -> None:
 
 
 def test_answers_that_are_not_read_take_bounded_memory(server: Server) -> None:
-    """Each reader is answered before the next one asks: 200 answers of 6 MB, never read.
-
-    It is the order that takes most memory: nearly all are answered, as earlier ones give way.
-    """
+    """Each of 200 readers is answered before the next one asks: this takes most memory."""
     crowd = Crowd(server.port, MANY)
     statuses = []
     for _ in crowd.attack(readers=200):

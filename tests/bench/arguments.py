@@ -1,8 +1,4 @@
-"""Draws arguments for the questions from a lake; the same lake gives the same arguments.
-
-Hashes are random, so the lowest hashes are a fair sample; hot and cold accounts are drawn
-separately.
-"""
+"""Draws arguments for the questions, hot and cold ones; a lake always gives the same arguments."""
 
 import random
 from collections.abc import Callable

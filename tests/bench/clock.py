@@ -25,11 +25,7 @@ def cpu_clock_of(pid: int) -> int:
 
 
 def measure_pace_ms() -> float:
-    """Return the CPU milliseconds of a fixed loop.
-
-    The processors of a virtual machine may run at half speed for minutes without any stolen time in
-    the kernel's counters: all figures double, and this loop shows it.
-    """
+    """Return the CPU milliseconds of a fixed loop, which shows a virtual machine at half speed."""
     began_s = time.process_time()
     for _ in range(_PACE_STEPS):
         pass
@@ -37,10 +33,7 @@ def measure_pace_ms() -> float:
 
 
 class Machine:
-    """How busy the machine's processors have been since creation.
-
-    On a virtual machine the host may run other guests meanwhile, which makes wall times unreliable.
-    """
+    """How busy the machine's processors have been since creation, other guests included."""
 
     def __init__(self) -> None:
         """Start sampling, once a second, until the description is taken."""
@@ -51,10 +44,7 @@ class Machine:
         self._watcher.start()
 
     def describe(self) -> dict[str, float]:
-        """Return the percentages of time used by programs and stolen by the host.
-
-        The stolen share is also given for the worst second: an average hides a pause of seconds.
-        """
+        """Return the shares of programs and of the host, and the host's in the worst second."""
         self._is_over.set()
         self._watcher.join()
         busy, stolen = self._part(self._before, self._read())

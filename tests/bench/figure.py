@@ -58,10 +58,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
     def beside(self, peer: float | None) -> "Figure":
-        """Return the figure with the peer's cost; without a peer there is no target for it.
-
-        Nor is there if our clock stood still: some machines count the CPU of others in steps.
-        """
+        """Return the figure with the peer's cost; no target without it, or if our clock stood."""
         if peer is None or not self.value:
             targets = {name: target for name, target in self.targets.items() if name != "ratio"}
             return msgspec.structs.replace(self, targets=targets)

@@ -1,9 +1,4 @@
-"""Benchmarks version 3 lists: the server's CPU for a page beside PostgreSQL's for its query.
-
-The peer's share is its database time for the rows of the page: the service's main statement, and
-the one that fetches the messages of these rows. The time that service needs to write them as JSON
-is left out.
-"""
+"""Benchmarks version 3 lists: the server's CPU for a page beside PostgreSQL's for its query."""
 
 import time
 from collections.abc import Sequence
@@ -73,11 +68,7 @@ def measure_lists(
 
 
 def _ask_server(address: str, pid: int, question: ListQuestion) -> Cost:
-    """Send one request after the other on one connection.
-
-    Raises:
-        ValueError: a request was refused.
-    """
+    """Send one request after the other on one connection."""
     clock, cost = cpu_clock_of(pid), Cost([], [])
     with closing(HTTPConnection(urlsplit(address).netloc, timeout=60)) as connection:
         # Everything is requested twice: the first time reads the files and row groups.

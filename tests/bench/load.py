@@ -63,11 +63,7 @@ class Memory:
 
 
 def wait_for(lake: Path, seqno: int) -> None:
-    """Wait until the lake has a masterchain block.
-
-    Raises:
-        TimeoutError: it does not come.
-    """
+    """Wait until the lake has a masterchain block."""
     deadline_s = time.monotonic() + START_S
     while time.monotonic() < deadline_s:
         try:

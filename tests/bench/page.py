@@ -73,11 +73,7 @@ def list_pages(draw: Draw) -> list[Page]:
 
 
 def measure_http(lake_dir: Path, draw: Draw, *, seconds: int) -> list[Figure]:
-    """Load every page in turn, with cached responses and with computed ones.
-
-    Version 2 builds cells from rows, and a generated lake's rows form no valid cells: its page is
-    one of the demo node. Returns CPU in the server per request, and requests per second.
-    """
+    """Load every page, cached and computed; return CPU of a request, and requests a second."""
     demo = _ingest_demo(lake_dir.parent)
     again = Settings().http.cache_mib
     figures = []
@@ -141,9 +137,6 @@ def load(url: str, seconds: int) -> tuple[int, float]:
     """Send requests as fast as they are answered; return their number, and the rate per second.
 
     Uses wrk where it is installed; otherwise threads of this process, which load less.
-
-    Raises:
-        ValueError: a request was refused.
     """
     if shutil.which("wrk") is None:
         with ThreadPoolExecutor(CONNECTIONS) as pool:

@@ -1,7 +1,4 @@
-"""Runs a private PostgreSQL server on a unix socket in a scratch folder, not as root.
-
-The kernel stops the server when the benchmark dies, for whatever reason.
-"""
+"""Runs a private PostgreSQL server on a unix socket, not as root; it ends with the benchmark."""
 
 import os
 import pwd
@@ -46,12 +43,7 @@ def find_server() -> Path | None:
 
 @contextmanager
 def running_server(scratch: Path) -> Iterator[str]:
-    """Start a server with an empty database below ``scratch``; yield its connection string.
-
-    Raises:
-        FileNotFoundError: PostgreSQL or setpriv is not installed.
-        RuntimeError: the server ended, or does not answer.
-    """
+    """Start a server with an empty database below ``scratch``; yield its connection string."""
     programs = find_server()
     if programs is None:
         raise FileNotFoundError(

@@ -60,11 +60,7 @@ def run_ingest(
     span: str = ":",
     settings: Mapping[str, str] | None = None,
 ) -> Used:
-    """Ingest a node's folder with the command; settings are environment variables.
-
-    Raises:
-        RuntimeError: the command failed, or left something out.
-    """
+    """Ingest a node's folder with the command; settings are environment variables."""
     arguments = ["--node", str(node), "--lake", str(lake_dir), "--json"]
     arguments += ["--workers", str(workers), f"--range={span}"]
     began_s = time.perf_counter()
@@ -96,10 +92,7 @@ def run_ingest(
 
 
 def _watch(pid: int) -> tuple[dict[int, float], float]:
-    """Return the peak MiB of a process and of its descendants, once it has ended unreaped.
-
-    The peak of all processes together is included.
-    """
+    """Return the peak MiB of a process, its descendants, and all of them, once it ended."""
     peaks: dict[int, float] = {}
     together_mib, looks = 0.0, 0
     while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:

@@ -116,10 +116,7 @@ class Traffic:
         self.outcomes.append(Outcome(due_s, time.monotonic() - due_s, status, path, why, late_s))
 
     async def _send(self, path: str) -> int:
-        """Send a request; retry if its kept connection was closed meanwhile.
-
-        Either side may close a kept connection at any time, so clients retry (RFC 9110, 9.2.2).
-        """
+        """Send a request; retry if its kept connection was closed meanwhile (RFC 9110, 9.2.2)."""
         while True:
             connection = await self._connect()
             was_used = connection.is_used

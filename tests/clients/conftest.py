@@ -21,10 +21,7 @@ def server(demo_lake: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def run_node(server: str) -> Callable[[str, dict[str, Any]], Any]:
-    """Run a script of ``node/`` with a plan and return the JSON it prints.
-
-    The required packages are installed once; tests are skipped without node, npm or its index.
-    """
+    """Run a script of ``node/`` with a plan and return the JSON it prints; skipped without npm."""
     node = provide_packages()
 
     def run(script: str, plan: dict[str, Any]) -> Any:

@@ -16,10 +16,7 @@ _INSTALLED = NODE / "node_modules" / ".package-lock.json"
 
 
 def provide_packages() -> str:
-    """Install the locked packages, unless installed; return the program ``node``.
-
-    The test is skipped without node, npm or its index.
-    """
+    """Install the locked packages once; return the program ``node``. Skipped without npm."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None or npm is None:
         pytest.skip("node and npm are not on this machine")

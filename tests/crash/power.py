@@ -266,17 +266,7 @@ class Shelf:
 def list_losses(
     operations: Iterable[Operation], dice: int = 0, *, begin: int = 1, every: int = 1
 ) -> Iterator[tuple[str, Tree]]:
-    """Yield for every prefix of the operations what may be left of it; the same tree but once.
-
-    Args:
-        operations: What was done.
-        dice: How many random losses to try after each operation.
-        begin: The operation after which the power goes first.
-        every: It goes after one operation in so many.
-
-    Yields:
-        The last mark before the loss, and what is left.
-    """
+    """Yield, for one prefix in ``every`` from ``begin``, the last mark and what may be left."""
     medium = Medium()
     seen: set[int] = set()
     rng = random.Random(dice)  # noqa: S311 - a repeatable choice

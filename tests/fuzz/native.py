@@ -120,10 +120,7 @@ class Run:
     """Pending blocks: accepted ones are compared many blocks at a time."""
 
     def __init__(self, name: str, versions: dict[int, int], *, all_named: bool) -> None:
-        """Take blocks that a masterchain block names (their hash is checked), or all others.
-
-        ``versions`` are those of configurations, by key block, that are known.
-        """
+        """Take blocks that a masterchain block names, or all others; ``versions`` by key block."""
         self.outcomes: Counter[str] = Counter()
         self._name = name
         self._versions = versions

@@ -52,11 +52,7 @@ def prune(
 
 
 def make_update(tree: CellTree, old: int, new: int) -> tuple[int, int]:
-    """Return old and new side of an update as the node makes it.
-
-    Of the new state whatever has children and was in the old state is pruned; of the old state
-    only the ways to such cells are left.
-    """
+    """Return both sides of an update as the node makes it: what changed, and the ways there."""
     before = {tree.hash(cell) for cell, _ in iter_cells(tree, [(old, 0)])}
     after = {tree.hash(cell) for cell, _ in iter_cells(tree, [(new, 0)])}
     reused = {

@@ -29,10 +29,7 @@ class Holdings:
         self._contents = [f'{{"uri":"{number}"}}' for number in range(3)]
 
     def make(self, first: int, last: int) -> dict[str, pa.Table]:
-        """Return rows of all indexed tables: at most one of an account in a block.
-
-        They depend only on the seed and the first block.
-        """
+        """Return rows of all indexed tables, which depend only on the seed and the first block."""
         self.rng.seed(f"{self._seed} {first}")
         return {
             name: pa.Table.from_pylist(

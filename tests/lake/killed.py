@@ -22,13 +22,7 @@ def run_killed(work: Callable[[], object], point: str) -> bool:
 
 
 def run_child(work: Callable[[], object], crash_at: str, delay_ms: float) -> str:
-    """Run work in a child, kill it at the point, and return how it ended.
-
-    Args:
-        work: What to do.
-        crash_at: Point at which the child dies, ``-`` for none.
-        delay_ms: Milliseconds after which it is killed, 0 for never.
-    """
+    """Run work in a child; kill it at a point (``-``: none) or after a delay (0: never)."""
     child = os.fork()
     if child == 0:
         if crash_at != "-":

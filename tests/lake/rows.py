@@ -78,10 +78,7 @@ def make_blocks(first: int, last: int, *, seed: int = 0) -> pa.Table:
 
 
 def commit_rows(lake_dir: Path, first: int, last: int, **options: Any) -> Commit:
-    """Commit random rows of ``first..last``; the day follows from ``first``.
-
-    ``seed``, ``rows`` and ``tables`` (names) select the rows; other options are the commit's.
-    """
+    """Commit random rows of ``first..last``, and of a day that follows from ``first``."""
     names = options.pop("tables", tuple(TABLES))
     made = make_tables(
         first, last, seed=options.pop("seed", 0), rows=options.pop("rows", 20), names=names

@@ -313,10 +313,7 @@ def _add_phases(source: _Source, columns: Columns) -> None:
 
 
 def _make_bags(columns: Columns, messages: pa.Table) -> list[bytes]:
-    """Return what makes up the size of a transaction's bag: hashes, addresses and bodies.
-
-    They begin at the bits of a byte where those of a genuine bag usually do.
-    """
+    """Return what makes up the size of a bag: hashes, addresses and bodies, not at whole bytes."""
     bits = {"account": 4, "prev_trans_hash": 4, "action_list_hash": 7}
     names = (*bits, "account_state_hash_before", "account_state_hash_after")
     moved = (_begin_at(columns[name], bits.get(name, 0)) for name in names)

@@ -77,10 +77,7 @@ def list_starts(tree: CellTree) -> list[int]:
 
 
 def add_index(bag: bytes) -> bytes:
-    """Return a bag of one root with an index of cell ends, as in the blocks of a node.
-
-    TL-B: serialized_boc, has_idx.
-    """
+    """Return a bag of one root with an index of cell ends, as in the blocks of a node."""
     tree = parse_boc(bag)
     starts = list_starts(tree)
     width = bag[_OFFSET_BYTES_AT]
@@ -105,10 +102,7 @@ def find_tops(tree: CellTree) -> list[tuple[int, int]]:
 
 
 def part_top(tree: CellTree, shards: int) -> int:
-    """Return a root with a ShardDescr for each of ``shards``, where there was one.
-
-    They are cells apart from that of the state update, of which only the first may be overwritten.
-    """
+    """Return a root with a ShardDescr for each of ``shards``, in cells of its own alone."""
     custom = read_extra(tree, read_parts(tree)).custom
     hashes = read_mc_extra(tree).shard_hashes
     ((old, at),) = find_tops(tree)

@@ -27,11 +27,7 @@ SERVES = ("tonlake serve", "tonlake demo", "uvx tonlake demo")
 
 
 def read_section(page: str, title: str = "") -> str:
-    """Return a page, or the part of it below a title.
-
-    Raises:
-        Failed: the page has no such title.
-    """
+    """Return a page, or the part of it below a title."""
     text = (ROOT / page).read_text(encoding="utf-8")
     if not title:
         return text
@@ -75,11 +71,7 @@ class Walk:
             self._server = None
 
     def expect(self, line: str, text: str) -> None:
-        """Type a line whose output must contain a text.
-
-        Raises:
-            Failed: it does not.
-        """
+        """Type a line whose output must contain a text."""
         printed = self.type(line)
         if text not in printed:
             raise Failed(f"{line}: {text!r} is not in\n{printed}")

@@ -1,8 +1,4 @@
-"""A newcomer's machine: Debian with Python and curl, and nothing of this checkout.
-
-As root and with debootstrap it is a separate Debian, entered by chroot in its own mount and process
-namespaces. Otherwise it is this machine with an empty home and the system's PATH.
-"""
+"""A newcomer's machine: a chroot of Debian as root, else this machine with an empty home."""
 
 import os
 import shutil
@@ -106,11 +102,7 @@ def open_room(folder: Path) -> Room:
 
 
 def run(room: Room, line: str) -> str:
-    """Type a line and return what it prints.
-
-    Raises:
-        Failed: the exit code was not 0.
-    """
+    """Type a line and return what it prints."""
     done = subprocess.run(
         room.enter(line), capture_output=True, text=True, check=False, timeout=PATIENCE_S
     )

@@ -97,14 +97,7 @@ def test_names_without_a_section_are_unique() -> None:
 
 
 def test_settings_stay_few() -> None:
-    """Seventy, and fifteen.
-
-    Six are trusted proxies, SQL's hosts, a body's time, the recheck, and two for copies.
-    One bounds the rows of a page.
-    These are the key of who pulls a lake, and the switch of who publishes one. The last five are
-    the days that are kept, the file of labels, the stablecoins, the accounts that are kept, and the
-    number of scans. Three say how long the log and replaced files stay.
-    """
+    """A new setting earns its place: the number rises only for what no default can serve."""
     assert len(NAMES) <= 85
 
 

@@ -1,8 +1,4 @@
-"""A process confined like those of SQL over HTTP, which runs any statement.
-
-It reads a list of statements from stdin. No statement is checked first: the confinement must hold
-even if a statement gets past every check.
-"""
+"""A process confined like those of SQL over HTTP: it runs statements of stdin without any check."""
 
 import json
 import os

@@ -98,11 +98,7 @@ class Listener:
 
 
 def make_listeners(events: list[Event], count: int) -> list[Listener]:
-    """Return clients with different subscriptions, and the events that each must receive.
-
-    Of a hundred, four subscribe to everything of a kind, forty to everything about five accounts,
-    and the others to the actions of twenty accounts.
-    """
+    """Return clients that subscribe to all, to five accounts or to actions, and their events."""
     rng = random.Random(7)  # noqa: S311 - no secret, but a seed
     accounts = sorted({account for event in events for account in event.accounts})
     asked: list[dict[str, Any]] = [{"types": ["transactions"]}, {"types": ["actions"]}]

@@ -58,11 +58,7 @@ class Scene:
             self.put("account_states", account="zero state", mc_seqno=0, account_status="active")
 
     def put(self, table: str, **values: Any) -> None:
-        """Add a row.
-
-        A name in place of an account or hash stands for its id, and puts its workchain to 0 where
-        there is such a column.
-        """
+        """Add a row; a name in place of an account or hash stands for its id."""
         row = dict(values)
         columns = {column.name: column for column in TABLES[table].columns}
         for name, value in values.items():

@@ -183,10 +183,7 @@ def test_what_is_there_is_skipped(dataset: Path, imported: Path, tmp_path: Path)
 
 
 def cut_at_midnight(copy: dict[str, list[Row]]) -> None:
-    """Move all times, so that ``BORDER`` is the first masterchain block of the second day.
-
-    The shard blocks that it commits are ten seconds older, of the first day.
-    """
+    """Move all times: ``BORDER`` begins the second day, its shard blocks are ten seconds older."""
     (head,) = (row for row in copy["blocks"] if at_block(row) and row["workchain"] == -1)
     lag = DAY_S - head["gen_utime"] % DAY_S
     older = {row["hash"] for row in filter(at_block, copy["transactions"]) if not is_master(row)}

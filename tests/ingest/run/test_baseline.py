@@ -94,10 +94,7 @@ def bring_state(
 
 
 def read_newest(lake: Path, *, status: str = "account_status != 'nonexist'") -> dict[str, Any]:
-    """Return the newest states of existing accounts, and contract rows of active ones.
-
-    They have all columns but those of the moment; of a state also whether its cells are known.
-    """
+    """Return newest states and contracts, without the moment, and with which cells are known."""
     found: dict[str, Any] = {}
     newest = "qualify row_number() over (partition by workchain, account order by {}) = 1"
     states = f"from account_states {newest.format('mc_seqno desc, block_seqno desc')}"

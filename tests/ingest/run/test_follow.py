@@ -384,10 +384,7 @@ def test_two_followers_of_one_lake_say_so_and_go_on(
 def test_a_full_disk_is_waited_for(
     tmp_path: Path, bundles: list[McBundle], limit_bytes: int
 ) -> None:
-    """A file may not grow beyond a limit: so a commit ends in the midst of its writing.
-
-    The node is at rest by then, since the limit would hold for the threads of its stores as well.
-    """
+    """A file may not grow beyond a limit, set while the node rests: a commit ends while writing."""
     lake = tmp_path / "lake"
     with closing(Watched(tmp_path / "db", lake)) as follower:
         with closing(SimulatedNode(tmp_path / "db")) as node:

@@ -43,10 +43,7 @@ class DemoMoulds(Moulds):
 
 
 class Supply:
-    """The blocks of a chain: those of a node, or generated ones without end.
-
-    After ``part`` the blocks are those of another chain.
-    """
+    """The blocks of a node's chain, or generated ones; after ``part`` those of another chain."""
 
     def __init__(self, genuine: list[McBundle], grown: Chain | None) -> None:
         """Take the existing blocks, and the generator of further ones."""

@@ -31,10 +31,7 @@ class SimulatedNode:
         form: str = "new",
         written: Sequence[McBundle | None] = (),
     ) -> None:
-        """Begin a folder, or continue one with blocks, of which the newest are ``written``.
-
-        Blocks too old to be undone may be None.
-        """
+        """Begin a folder, or continue one with ``written`` as its newest blocks, old ones None."""
         self.db_dir = db_dir
         self.writer = nodewriter.NodeWriter(
             db_dir, form=form, depth=1, slices=slices, buffer_bytes=SMALL_BUFFER_BYTES
@@ -78,10 +75,7 @@ class SimulatedNode:
         self._undo(gone)
 
     def recover(self, under_way: McBundle) -> None:
-        """Recover as a node killed while writing does: cut off data that no index refers to.
-
-        The bundle is kept if it was complete.
-        """
+        """Recover as a killed node does: keep a complete bundle, cut off other data."""
         for slice_id, store in self.writer.open_slices.items():
             for number, key in enumerate(self.writer.files[slice_id]):
                 path = self.writer.place_file(key)

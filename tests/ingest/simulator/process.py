@@ -42,12 +42,7 @@ class NodeProcess:
         return len(self.written)
 
     def write(self, bundle: McBundle, *, killed_after_s: float | None = None) -> float:
-        """Write a bundle; return the time when it was complete.
-
-        Args:
-            bundle: The next masterchain block and what it commits.
-            killed_after_s: Kill the process so many seconds after it began, and go on in another.
-        """
+        """Write a bundle, maybe killed meanwhile and continued; return when it was complete."""
         if killed_after_s is not None:
             self._calls.send(("write", (bundle,)))
             time.sleep(killed_after_s)

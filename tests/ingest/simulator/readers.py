@@ -131,13 +131,7 @@ class Client:
         self._connection = HTTPConnection("127.0.0.1", port, timeout=GIVE_UP_S)
 
     def ask(self, path: str) -> tuple[int, Any]:
-        """Return the number of the snapshot that answers, and the answer.
-
-        Raises:
-            OSError, HTTPException: the service is gone.
-            Refused: the service has too much to do just now.
-            Wrong: it answers with another status than 200.
-        """
+        """Return the number of the snapshot that answers, and the answer."""
         self._connection.request("GET", path)
         answer = self._connection.getresponse()
         body = answer.read()

@@ -36,10 +36,7 @@ def compare_tables(here: SparkLake, there: SparkLake) -> int:
 
 
 def compare_answers(here: Reader, there: SparkReader, questions: Questions) -> int:
-    """Return the row counts of named queries; rows must equal those of the local lake.
-
-    All differences are reported, with the first row of each engine.
-    """
+    """Return the row counts of named queries; report all that differ from the local lake."""
     count = 0
     different: list[str] = []
     for name in NAMES:

@@ -15,11 +15,7 @@ _SIGNED_SIZE = 2 * (64 + _OPCODE_BYTES)
 
 
 def peek_opcode(boc: bytes) -> int | None:
-    """Return the first 32 bits of the root; None if that needs a full parse.
-
-    None asks for reading the bag: it may have an index, another root than the first cell, an exotic
-    root, one of less than 32 bits, or one with room for a signature and a request behind it.
-    """
+    """Return the first 32 bits of the root; None for every form of bag that needs a full parse."""
     if len(boc) < 6 or boc[:4] != _MAGIC or boc[4] & _HAS_INDEX:
         return None
     size = boc[4] & _SIZE

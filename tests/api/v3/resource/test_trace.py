@@ -198,10 +198,7 @@ def _walk(path: str, recorded: Any, ours: Any) -> Iterator[tuple[str, Any, Any]]
 
 
 def _is_excused(path: str, recorded: Any, ours: Any, *, emulated: bool) -> bool:
-    """Tell whether a difference is about something else than the transaction's own bytes.
-
-    Of the account states only the hashes stand in the cell. Decoded bodies have tests of their own.
-    """
+    """Tell whether a difference is about account states, of which the cell has only the hashes."""
     name = path.rsplit(".", 1)[-1]
     if path in NOT_IN_THE_CELL or ".decoded" in path:
         return True

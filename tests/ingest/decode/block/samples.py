@@ -239,10 +239,7 @@ DESCRIPTIONS: dict[str, tuple[int, int, Callable[[Fields], None]]] = {
 
 
 def store_address(to: Fields, name: str) -> None:
-    """Store any MsgAddress; external ones only have a column for their kind.
-
-    So have variable ones, except those with as many bits as standard ones.
-    """
+    """Store any MsgAddress; only standard ones, and variable ones as long, have columns."""
     kind = to.draw(st.sampled_from(["std", "std", "none", "extern", "var"]))
     to.columns[f"{name}_kind"] = kind
     builder = to.builder

@@ -25,10 +25,7 @@ HANGS_S = 10.0
 
 
 def spoil_cells(tree: CellTree, choices: Random, *, places: int) -> bytes:
-    """Return the bag of a tree with other data or references in some of its ordinary cells.
-
-    Hashes in Merkle cells are set right again, so that what they lead to is read.
-    """
+    """Return the bag of a tree with some cells changed, and Merkle cells that match them."""
     cells = [bytearray(head) for head in tree.cells]
     links = [list(kids) for kids in tree.links]
     plain = [cell for cell in range(tree.count) if not tree.cells[cell][0] & 8]

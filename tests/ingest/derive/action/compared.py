@@ -23,10 +23,7 @@ EMPTY = "value_extra_currencies"
 
 
 class Comparison(NamedTuple):
-    """The share of their actions that equal ours; trace, type and differing columns of the others.
-
-    An action that we lack differs in its ``action_id``.
-    """
+    """The share of their actions that equal ours; the others, and the columns that differ."""
 
     share: float
     differences: list[tuple[str, str, list[str]]]

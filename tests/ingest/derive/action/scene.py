@@ -143,10 +143,7 @@ class Step:
         amount: int,
         write: Callable[[Cell], Cell] | None = None,
     ) -> Step:
-        """Send jettons from a wallet of the step's account; return the receiving wallet's step.
-
-        ``write`` writes the forward payload.
-        """
+        """Send jettons, with a forward payload of ``write``; return the receiver's step."""
         body = Cell(jetton.TRANSFER).uint(7, 64).coins(amount).address(to).address(self.address)
         body.uint(0, 1).coins(1)
         if write is None:

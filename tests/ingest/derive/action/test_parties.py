@@ -1,7 +1,4 @@
-"""Who did what, and how much, on genuine networks: requests as sent beside the actions they are.
-
-The requests are read with another library, from the messages that the facts list.
-"""
+"""Requests of genuine networks, read by another library, beside the actions that they became."""
 
 import json
 from collections import Counter, defaultdict

@@ -96,11 +96,7 @@ def walk(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def in_first_form(value: Value) -> Any:
-    """Rewrite a value to the form of the oldest decoded answers.
-
-    There ``@type`` was ``type``, a constructor without fields was its name alone, truth values
-    were text, and a payload that was taken apart stood under its name.
-    """
+    """Rewrite a value to the form of the oldest decoded answers, which named types differently."""
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, dict):

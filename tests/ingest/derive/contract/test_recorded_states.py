@@ -164,11 +164,7 @@ def read_deployments(shared: Path) -> tuple[list[Deployment], pa.Table]:
 
 
 def test_deployed_wallets_show_owner_and_master(shared: Path, tmp_path: Path) -> None:
-    """The recorded interface of a jetton wallet matches its initial state.
-
-    Codes in a library cannot be run, as the library is missing: their answers are unknown if the
-    lake begins late, else there is no such library.
-    """
+    """Interfaces match initial states, except of codes in a library, which cannot run here."""
     deployments, cells = read_deployments(shared)
     answers_by = Counter[bool | None]()
     with (

@@ -1,7 +1,4 @@
-"""Runs get-methods in tonpy (Apache-2.0), which knows global version 11: an oracle for the machine.
-
-It uses tonpy's native module directly: tonpy's Python layer drops the sign of the exit code.
-"""
+"""Runs get-methods in tonpy's native module, which knows global version 11: a second machine."""
 
 import base64
 from functools import lru_cache
@@ -35,11 +32,7 @@ Native = Any
 
 
 def run_call(call: GetMethodCall, limits: StackLimits = LIMITS) -> Outcome:
-    """Run a get-method.
-
-    Raises:
-        TvmStackDeep, TvmStackLarge: the resulting stack exceeds the limits.
-    """
+    """Run a get-method."""
     data = None if call.data is None else parse_cell(call.data)
     # log level, code, data, allow debug, same c3, skip c7, dump of stacks
     machine = python_ton.PyTVM(0, parse_cell(call.code), data, False, True, False, False)  # noqa: FBT003

@@ -26,11 +26,7 @@ def list_unexplained(
     version: int,
     list_different: Callable[[Sequence[bytes]], list[int]],
 ) -> list[tuple[int, str]]:
-    """Return the seeds whose programs end differently for no known reason, and the instruction.
-
-    It is the last one of the shortest beginning of the program that ends differently; that may also
-    have run what the program pushed as code.
-    """
+    """Return seeds of programs that end differently for no known reason, and where."""
     drawers = [Drawer(seed, version) for seed in seeds for _ in range(MOST)]
     codes = [drawer.draw(place % MOST + 1) for place, drawer in enumerate(drawers)]
     to_blame = {seed: ["the whole program"] for seed in seeds}
