@@ -248,7 +248,7 @@ def store_chunks(data: bytes, target: CellBuilder) -> None:
         target.store_ref(child.end())
 
 
-SIMPLE: dict[type[codecs.Codec], Callable[[Any, Any, CellBuilder], object]] = {
+SIMPLE: dict[type[codecs.Codec], Callable[..., Any]] = {
     codecs.Bits: lambda codec, value, target: store_bits(value, codec.bits, target),
     codecs.Flag: lambda codec, value, target: target.store_uint(int(value), codec.bits),
     codecs.Unsigned: lambda codec, value, target: target.store_uint(int(value), codec.bits),
