@@ -1,4 +1,4 @@
-"""The ten everyday questions are held to a limit, and filters on views to their base tables."""
+"""The ten everyday questions are held to a limit."""
 
 from pathlib import Path
 
@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from tests.bench.everyday import ask_questions
 from tests.bench.figure import at_most
-from tests.bench.pruning import FILTERED, measure_pruning
 
 
 @pytest.mark.long
@@ -18,10 +17,3 @@ def test_each_question_is_held_to_the_limit(demo_lake: Path) -> None:
     assert all(figure.holds and figure.value > 0 for figure in figures)
     tight = (replace(figure, targets={"wall": at_most(0)}) for figure in figures)
     assert not any(figure.holds for figure in tight)
-
-
-@pytest.mark.long
-def test_every_filter_is_compared_with_the_base_table(demo_lake: Path) -> None:
-    figures = measure_pruning(demo_lake, rounds=1)
-    assert len(figures) == len(FILTERED)
-    assert all(figure.value > 0 and figure.ratio for figure in figures)
