@@ -109,25 +109,25 @@ streams: $(READY)  ## clients of streams, 100 and 500, at ten commits a second (
 	$(BIN)/python -m tests.api.stream.clients tests/data/node-demo/demo-node.tar.zst $(ARGS)
 
 attack: $(READY)  ## hostile sockets and damaged files under a running service (ARGS=options)
-	$(BIN)/pytest -m attack -n0 -s tests/attack $(ARGS)
+	$(BIN)/pytest -m attack -n0 -s tests/attack tests/api/test_damage.py $(ARGS)
 
-CASES ?= 1000000
+CASES ?= 50000
 FUZZ_SEED ?= 1
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g
 
-BODY_CASES ?= 20000
 # The sanitizer looks for what throws exceptions as a process starts: DuckDB throws some.
 SANITIZED := LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so.6)" \
 	ASAN_OPTIONS=detect_leaks=0
 
+PYTEST_FUZZ := $(BIN)/python -m pytest --override-ini pythonpath="build/fuzz ." -n0 \
+	--pythonwarnings ignore
+
 fuzz: $(READY)  ## damaged blocks and bodies through the native parts, built with sanitizers
 	CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" $(BIN)/python setup.py --quiet build --force \
 		--build-lib build/fuzz --build-temp build/fuzz-objects
-	$(SANITIZED) $(BIN)/python -m pytest --override-ini pythonpath="build/fuzz ." -n0 \
-		--pythonwarnings ignore tests/api/text/native
-	$(BIN)/python -m tests.fuzz.bodies --cases $(BODY_CASES) --seed $(FUZZ_SEED)
-	$(SANITIZED) $(BIN)/python -m tests.fuzz.native --cases $(CASES) --seed $(FUZZ_SEED) \
-		--extension build/fuzz/tonlake/ingest/decode/_core.abi3.so
+	$(SANITIZED) $(PYTEST_FUZZ) tests/api/text/native
+	$(SANITIZED) FUZZ_CASES=$(CASES) FUZZ_SEED=$(FUZZ_SEED) $(PYTEST_FUZZ) \
+		-k "damaged or garbage" tests/ingest/decode/native tests/ingest/derive/body/test_fuzz.py
 
 notebooks: $(READY)  ## the notebooks as .ipynb, for those who live in Jupyter
 	mkdir -p build/notebooks

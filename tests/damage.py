@@ -1,7 +1,16 @@
 """Damages bytes and files."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+
+
+def throw(few: int, seed: int) -> Iterator[Random]:
+    """Yield a dice ``few`` times, or as often and with the seed that ``make fuzz`` sets."""
+    dice = Random(int(os.environ.get("FUZZ_SEED", seed)))  # noqa: S311 - repeatable, no secret
+    for _ in range(int(os.environ.get("FUZZ_CASES", few))):
+        yield dice
 
 
 def flip(data: bytes, at: int, bits: int = 1) -> bytes:

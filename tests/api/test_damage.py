@@ -1,5 +1,6 @@
 """A running service with damaged files answers correctly, or 503 with the file's name."""
 
+import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,6 @@ from litestar.testing import TestClient
 from tests.damage import flip
 from tests.patience import patient
 from tonlake.api.app import create_app
-from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 
 QUESTIONS = (
@@ -21,20 +21,11 @@ QUESTIONS = (
     "/api/v3/topAccountsByBalance?limit=5",
     "/api/v3/jetton/masters?limit=3",
 )
+FLIPS = 200
 STATEMENT = "select hash, lt, total_fees from transactions order by lt, hash limit 50"
 
 
-def copy_indexed(lake: Path, target: Path) -> Path:
-    """Return a copy of a lake, with an index segment on disk."""
-    shutil.copytree(lake, target)
-    rebuild_index(target)
-    assert open_snapshot(target).segments
-    return target
-
-
-@pytest.fixture(scope="module")
-def indexed(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return copy_indexed(demo_lake, tmp_path_factory.mktemp("indexed") / "lake")
+SETTINGS = patient(http={"cache_mib": 0}, lake={"recheck_s": 0}, sql={"enabled": True})
 
 
 @pytest.fixture
@@ -44,8 +35,7 @@ def lake(indexed: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(lake: Path) -> Iterator[TestClient[Any]]:
-    settings = patient(http={"cache_mib": 0}, lake={"recheck_s": 0}, sql={"enabled": True})
-    with TestClient(create_app(lake, settings)) as asker:
+    with TestClient(create_app(lake, SETTINGS)) as asker:
         yield asker
 
 
@@ -90,6 +80,25 @@ def test_no_damaged_byte_is_served(
                 assert any(path in text for path in paths)
             else:
                 assert (status, text) == expected
+
+
+@pytest.mark.attack
+def test_a_bit_of_any_file_is_never_served(lake: Path) -> None:
+    snapshot = open_snapshot(lake)
+    kinds = [*filter(None, snapshot.files.values()), snapshot.segments]
+    dice, refused = random.Random(19), 0  # noqa: S311 - the same flips every time
+    for number in range(FLIPS):
+        path = dice.choice(kinds[number % len(kinds)]).path
+        sound = (lake / path).read_bytes()
+        with TestClient(create_app(lake, SETTINGS)) as client:
+            before = ask(client, "transactions")
+            spoil(lake, path, dice.random())
+            after = ask(client, "transactions")
+        (lake / path).write_bytes(sound)
+        for (status, text), expected in zip(after, before, strict=True):
+            refused += status == 503
+            assert path in text if status == 503 else (status, text) == expected, path
+    assert refused > 0
 
 
 def test_a_segment_of_other_bytes_gives_way_to_sql(client: TestClient[Any], lake: Path) -> None:

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tonlake.ingest.decode.native as native_package
+from tests.damage import throw
 from tests.ingest.decode.block.samples import DESCRIPTIONS, Columns, Fields
 from tests.ingest.decode.block.test_fuzz import spoil_cells
 from tests.ingest.decode.block.test_message import messages
@@ -36,6 +37,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import BocError
+from tonlake.lake.account import MASTERCHAIN
 
 pytestmark = pytest.mark.skipif(not native.is_used(), reason=native.describe())
 
@@ -217,26 +219,27 @@ def test_a_shared_part_of_few_cells_in_large_bags(data: st.DataObject) -> None:
 
 
 def test_blocks_with_garbage_in_their_cells(demo: Network) -> None:
-    choices = Random(5)  # noqa: S311 - repeatable, no secret
     results = []
-    for _ in range(300):
-        raw = choices.choice(choices.choice(demo.bundles).blocks)
+    for dice in throw(300, 5):
+        raw = dice.choice(dice.choice(demo.bundles).blocks)
+        is_named = raw.id.workchain != MASTERCHAIN and dice.randrange(2) == 0
         try:
-            bag = spoil_cells(
-                parse_boc(raw.data, check_crc=False), choices, places=choices.randrange(1, 4)
-            )
-            root_hash = parse_boc(bag).hash(0)
+            tree = parse_boc(raw.data, check_crc=False)
+            bag = spoil_cells(tree, dice, places=dice.randrange(1, 4))
+            root_hash = bytes(32) if is_named else parse_boc(bag).hash(0)
         except BocError:
             continue
-        results.append(compare(wrap(bag, raw, root_hash)))
+        bundle = msgspec.structs.replace(
+            wrap(bag, raw, root_hash), versions={0: dice.choice((11, 12))}
+        )
+        results.append(compare(bundle, is_named=is_named))
     assert results.count("accepted") > results.count("declined")
 
 
 def test_damaged_bags(demo: Network) -> None:
-    choices = Random(6)  # noqa: S311 - repeatable, no secret
-    for _ in range(500):
-        raw = choices.choice(choices.choice(demo.bundles).blocks)
-        bag = mutate(raw.data, choices)
+    for dice in throw(500, 6):
+        raw = dice.choice(dice.choice(demo.bundles).blocks)
+        bag = mutate(raw.data, dice)
         try:
             tree = parse_boc(bag, check_crc=False)
             root_hash = tree.hash(tree.roots[0])
