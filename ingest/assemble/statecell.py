@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
+FILES_ADDED = 1_000
+"""Files of commits that a cache keeps in mind while nothing is looked up in it."""
+
 Ask = Callable[["DuckDBPyConnection", set[Key]], Mapping[Key, Value]]
 """Queries a lake for the values of keys; unknown keys are omitted."""
 
@@ -86,6 +89,8 @@ class LakeCache(Generic[Key, Value]):
         self._number = 0
         self._content: tuple[tuple[Range, ...], tuple[Undoing, ...]] = ((), ())
         self._files: tuple[DataFile, ...] = ()
+        self._added: list[DataFile] = []
+        """Files of commits after ``_files``."""
 
     def close(self) -> None:
         """Close the connection to the lake."""
@@ -126,12 +131,13 @@ class LakeCache(Generic[Key, Value]):
         ranges, undoings = self._content
         new = (commit.first_mc_seqno, commit.last_mc_seqno)
         self._content = merge_ranges((*ranges, new)), undoings
-        self._files += tuple(file for file in commit.added if file.table == self._table)
+        self._added += (file for file in commit.added if file.table == self._table)
         for key in values:
             self._asked.pop(key, None)
         self._recent |= values
-        if len(self._recent) > self._most:
+        if len(self._recent) > self._most or len(self._added) > FILES_ADDED:
             self.close()
+            self._files, self._added = (), []
 
     def _follow(self, state: LogState) -> None:
         """Drop values changed by other processes; close the lake if its files were replaced."""
@@ -150,9 +156,9 @@ class LakeCache(Generic[Key, Value]):
                 self._asked = {}
             self._content = content
         files = state.by_table.get(self._table, ())
-        if files != self._files:
+        if files != (*self._files, *self._added):
             self.close()
-            self._files = files
+        self._files, self._added = files, []
 
     def _look_up(self, keys: set[Key], state: LogState) -> Mapping[Key, Value]:
         """Query the lake for keys that are not cached."""

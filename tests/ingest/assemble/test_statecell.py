@@ -1,16 +1,20 @@
 """The cached state of a lake equals the lake, after commits, merges and undos by any process."""
 
 import random
+import sys
 from contextlib import closing
+from operator import gt
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from duckdb import DuckDBPyConnection
 
 from tests.lake.chain import Chain, commit_chain, commit_made
 from tests.patience import compose
-from tonlake.ingest.assemble.statecell import LakeCache
+from tonlake.ingest.assemble import statecell
+from tonlake.ingest.assemble.statecell import FILES_ADDED, LakeCache
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LogReader, LogState
@@ -52,8 +56,11 @@ def ask_anew(lake: Path, wanted: set[bytes]) -> Newest:
         return ask_newest(connection, wanted)
 
 
-@pytest.mark.parametrize("most", [2, 1000])
-def test_it_equals_the_lake(tmp_path: Path, most: int) -> None:
+@pytest.mark.parametrize(("most", "files"), [(2, 1000), (1000, 1000), (1000, 0)])
+def test_it_equals_the_lake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, files: int
+) -> None:
+    monkeypatch.setattr(statecell, "FILES_ADDED", files)
     chain, dice = Chain(most, accounts=8), random.Random(most)  # noqa: S311 - no secret
     accounts = [account for _workchain, account in chain.accounts]
     log = LogReader(tmp_path)
@@ -87,6 +94,18 @@ def test_it_equals_the_lake(tmp_path: Path, most: int) -> None:
                 last = log.read().ranges[-1][1]
             wanted = set(dice.sample(accounts, 3))
             assert memory.find(wanted, log.read()) == (ask_anew(tmp_path, wanted) if last else {})
+
+
+def test_few_files_are_kept_while_nothing_is_looked_up(tmp_path: Path) -> None:
+    commit = commit_chain(tmp_path, Chain(1, accounts=4), 1, 3)
+    (file,) = (each for each in commit.added if each.table == "account_states")
+    files = [msgspec.structs.replace(file, rows=rows) for rows in range(2 * FILES_ADDED)]
+    before = [sys.getrefcount(each) for each in files]
+    with closing(remember(tmp_path, ask_newest, most=10)) as memory:
+        for each in files:
+            memory.learn({}, msgspec.structs.replace(commit, added=(each,)))
+        after = [sys.getrefcount(each) for each in files]
+    assert sum(map(gt, after, before)) <= FILES_ADDED
 
 
 def test_a_lake_that_only_this_one_adds_to_is_asked_once(tmp_path: Path) -> None:
