@@ -21,7 +21,6 @@ from tonlake.ingest.derive.body.codec import (
     STD,
     TEXT_OPCODE,
     Work,
-    load_snake,
     read_utf8,
     read_words,
 )
@@ -91,7 +90,7 @@ def load_coins(source: CellSlice) -> str:
 
 def load_text(source: CellSlice) -> str:
     """Read UTF-8 text to the end of the cell and its chain of children."""
-    return read_utf8(load_snake(source, Work(source.tree, {})))
+    return read_utf8(read_words(source, Work(source.tree, {}), is_snake=True))
 
 
 def load_maybe_cell(source: CellSlice) -> str | None:

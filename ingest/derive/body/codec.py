@@ -17,14 +17,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from tonlake.ingest.decode.cell.build import Rest, serialize_rests
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.derive.body.function import (
-    LEVEL_SHIFT,
-    MAX_LEVELS,
-    Function,
-    Read,
-    ReadCell,
-    escape,
-)
+from tonlake.ingest.derive.body.function import LEVEL_SHIFT, MAX_LEVELS, Function, Read, ReadCell
 from tonlake.ingest.derive.body.number import Numbers
 from tonlake.ingest.errors import BodyError, BodyLimit
 
@@ -47,8 +40,8 @@ MAX_ITEMS = 256
 MAX_TEXT = 4 << 20
 """Maximum characters of JSON of cells that are shown again: a code cell in each of 255 messages
 fits, but a few crafted cells could represent 2^256 keys."""
-MAX_VISITS = 1792
-"""Maximum cells that layouts read, some of them several times: seven for each of 255 messages."""
+MAX_VISITS = 1536
+"""Maximum cells that layouts read, some of them several times: six for each of 255 messages."""
 MAX_RAW_CELLS = 1792
 """Maximum cells of raw bags, without single ones: seven in each of 255 messages."""
 _CELL_TRIALS = 4
@@ -78,7 +71,7 @@ class Work:
         self.visits_left = min(_CELL_TRIALS * tree.count + _SPARE_CELLS, MAX_VISITS)
         self.entries_left = MAX_ITEMS
         self.raw_left, self.text_left = MAX_RAW_CELLS, MAX_TEXT
-        self.known: dict[int, str | Exception] = {}
+        self.known: dict[int | tuple[int, ...], str | Exception] = {}
         self.numbers: Numbers = {}
         self.uses = 0
         self.layouts = layouts
@@ -335,6 +328,13 @@ _PLAIN_BITS = 3 + _WORKCHAIN_BITS + _HASH_BITS
 """The width of addr_std without anycast, the most frequent address, which begins with 100."""
 _NO_ADDRESS = f'{{"@type":"{NONE}"}}'
 _PLAIN_START = f'{{"@type":"{STD}","anycast":{_NO_ANYCAST},"workchain_id":"'
+_START_BITS = _PLAIN_BITS - _HASH_BITS
+_PLAIN_STARTS = [""] * (1 << _START_BITS)
+"""What is shown before the hash of such an address, by the bits before it; empty for others."""
+for _number in range(-128, 128):
+    _PLAIN_STARTS[0b100 << _WORKCHAIN_BITS | _number & 255] = (
+        f'{_PLAIN_START}{_number}","address":"'
+    )
 
 
 class Address(Codec):
@@ -346,12 +346,11 @@ class Address(Codec):
 
     def write(self, function: Function) -> str:
         """Read an object whose ``@type`` is the constructor."""
-        name = function.local()
-        with function.block(f"if left >= {_PLAIN_BITS} and value >> left - 3 & 7 == 0b100:"):
-            function.add(f"left -= {_PLAIN_BITS}", "run = value >> left")
-            workchain = f"{{(run >> {_HASH_BITS} & 255 ^ 128) - 128}}"
-            address = f'"address":"{{"%064X" % (run & {_HASH_MASK})}}"'
-            function.add(f"{name} = f'{escape(_PLAIN_START)}{workchain}\",{address}}}}}'")
+        name, starts = function.local(), function.name(_PLAIN_STARTS)
+        start = f"{starts}[value >> left - {_START_BITS} & {len(_PLAIN_STARTS) - 1}]"
+        with function.block(f"if left >= {_PLAIN_BITS} and (begin := {start}):"):
+            address = f'{{"%064X" % (value >> left & {_HASH_MASK})}}'
+            function.add(f"left -= {_PLAIN_BITS}", f"{name} = f'{{begin}}{address}\"}}}}'")
         with function.block("elif left > 1 and not value >> left - 2 & 3:"):
             function.add("left -= 2", f"{name} = {_NO_ADDRESS!r}")
         with function.block("else:"):
@@ -363,11 +362,6 @@ _TEXT_LENGTH_BITS = 8
 
 TEXT_OPCODE, ENCRYPTED_OPCODE = 0x00000000, 0x2167DA4B
 """Opcodes of comments, whose words follow."""
-
-
-def load_snake(source: CellSlice, work: Work) -> bytes:
-    """Read the bytes to the end of the cell, then of its only child, and so on."""
-    return read_words(source, work, is_snake=True)
 
 
 def read_words(source: CellSlice, work: Work | None = None, *, is_snake: bool = False) -> bytes:
@@ -414,7 +408,7 @@ class SnakeText(Codec):
 
     def load(self, source: CellSlice, work: Work) -> str:
         """Read text; raise BodyError for invalid UTF-8."""
-        return write_text(read_utf8(load_snake(source, work)))
+        return write_text(read_utf8(read_words(source, work, is_snake=True)))
 
 
 class SnakeBytes(Codec):
@@ -422,7 +416,7 @@ class SnakeBytes(Codec):
 
     def load(self, source: CellSlice, work: Work) -> str:
         """Read uppercase hexadecimal text."""
-        return f'"{load_snake(source, work).hex().upper()}"'
+        return f'"{read_words(source, work, is_snake=True).hex().upper()}"'
 
 
 class CommentBytes(SnakeBytes):

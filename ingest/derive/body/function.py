@@ -12,6 +12,7 @@ from copy import copy
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tonlake.ingest.decode.cell.build import MAX_REFS
 from tonlake.ingest.decode.cell.slice import TAG_BITS, CellSlice
 from tonlake.ingest.errors import BocError, BodyError, CellUnderflow
 
@@ -28,8 +29,8 @@ Read: TypeAlias = "Callable[[CellSlice, Work], str]"
 ReadCell: TypeAlias = "Callable[..., str]"
 """Reads the value that fills a cell of a tree: ``CellTree``, ``int`` and ``Work``. Within a place
 (``Work.place``) a cell is read once, however often it is shared or tried."""
-LEVEL_SHIFT, CELL_SHIFT, _WIDTH_SHIFT, _TYPE_SHIFT = 4, 10, 42, 53
-"""Parts of the key of a cell that was read: payloads left, level, cell, width and type."""
+LEVEL_SHIFT = 4
+"""Bits of a place (``Work.place``) below the level: how many more payloads may be nested."""
 _TYPES = count(1)
 _MAX_INLINED = 4
 """Maximum types with a choice that are read inside each other by one function."""
@@ -47,7 +48,7 @@ def read(tree, cell, work%s):
  head = tree.cells[cell]
  %s
  place = work.place
- key = cell << {CELL_SHIFT} | place | %s
+ key = cell, place, %s
  text = work.known.get(key)
  if text is not None:
   return work.recall(text)
@@ -56,7 +57,7 @@ def read(tree, cell, work%s):
   work.refuse_visit()
  links = tree.links[cell]
  ref = 0
- size = head[1]
+ refs, size = head[0], head[1]
  value = from_bytes(head, "big")
  left = size << 2
  if size & 1:
@@ -65,10 +66,10 @@ def read(tree, cell, work%s):
   left += 4 - tag
  work.place = place + {1 << LEVEL_SHIFT}
  try:
-  if head[0] & 8:
-   tree.slice(cell)
+  if refs > {MAX_REFS}:
+   refs = tree.slice(cell).refs_left
 %s
-  if left or ref < len(links):
+  if left or ref < refs:
    refuse_rest(cell)
   text = %s
  except errors as error:
@@ -134,6 +135,17 @@ class Function:
         """Return a name for an object outside of the function."""
         name = f"g{len(self._names)}"
         self._names[name] = thing
+        return name
+
+    def late(self, find: Callable[[], ReadCell]) -> str:
+        """Return a name for what reads cells, which is found on first use."""
+        name = self.name(None)
+
+        def read(*arguments: object) -> str:
+            self._names[name] = find()
+            return find()(*arguments)
+
+        self._names[name] = read
         return name
 
     def local(self) -> str:
@@ -225,10 +237,8 @@ class Function:
         With ``has_width`` it takes the bits of a key that are left, too; ``start`` comes before
         the cell is counted.
         """
-        number = str(next(_TYPES) << _TYPE_SHIFT)
-        width, key = (
-            (", width", f"{number} | width << {_WIDTH_SHIFT}") if has_width else ("", number)
-        )
+        width = ", width" if has_width else ""
+        key = f"{next(_TYPES)}{width}"
         self._read_numbers()
         return self._compile(_CELL_BODY % (width, start, key, self._join(), value))
 

@@ -110,11 +110,11 @@ def test_text_fills_cell_after_cell(length: int) -> None:
 def test_a_chain_of_text_is_bounded() -> None:
     tree = CellBuilder().tree
     child = CellBuilder(tree).store_uint(97, 8).end()
-    for _ in range(800):
+    for _ in range(700):
         child = CellBuilder(tree).store_uint(97, 8).store_ref(child).end()
     work = codecs.Work(tree, {})
     for _ in range(2):
-        assert codecs.SnakeText().decode(tree.slice(child), work) == f'"{"a" * 801}"'
+        assert codecs.SnakeText().decode(tree.slice(child), work) == f'"{"a" * 701}"'
     with pytest.raises(BodyLimit, match="too often"):
         codecs.SnakeText().decode(tree.slice(child), work)
 
