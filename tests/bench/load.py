@@ -9,15 +9,13 @@ them is out of bounds. Everything stays on this machine.
 import argparse
 import asyncio
 import json
-import os
 import shutil
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from statistics import linear_regression
 from typing import Any
 
 from tests.bench.clock import Machine, cpu_clock_of
@@ -26,7 +24,9 @@ from tests.bench.traffic import Outcome, Traffic, describe
 from tests.commands import serving
 from tests.conftest import unpack
 from tests.ingest.simulator.node import SimulatedNode
+from tests.ingest.simulator.report import SLOPE_MIB, Watch
 from tests.made.blocks import ROOT
+from tests.patience import wait_for
 from tonlake.api.settings import Settings
 from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.run.pipeline import ingest
@@ -35,65 +35,33 @@ from tonlake.ingest.span import Span
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.state import read_state
 
-P99_MS, SLOPE_MIB = 250.0, 1.0
+P99_MS = 250.0
 RECOVERY_S = 5.0
-START_S = 300.0
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-class Memory:
-    """Samples of a process's memory."""
-
-    def __init__(self, pid: int) -> None:
-        """Take the process id."""
-        self._path = Path(f"/proc/{pid}/statm")
-        self.samples: list[tuple[float, float]] = []
-
-    def sample(self) -> None:
-        """Note the resident set in MiB."""
-        pages = int(self._path.read_text().split()[1])
-        self.samples.append((time.monotonic(), pages * PAGE_BYTES / (1 << 20)))
-
-    def slope(self) -> float:
-        """Return MiB a minute over the later half of the samples."""
-        later = self.samples[len(self.samples) // 2 :]
-        if len(later) < 2:
-            return 0.0
-        return linear_regression(*zip(*later, strict=True)).slope * 60
-
-
-def wait_for(lake: Path, seqno: int) -> None:
-    """Wait until the lake has a masterchain block."""
-    deadline_s = time.monotonic() + START_S
-    while time.monotonic() < deadline_s:
-        try:
-            if read_state(lake).ranges[-1][1] >= seqno:
-                return
-        except LakeNotFound:
-            pass
-        time.sleep(0.2)
-    raise TimeoutError(f"the lake did not come to block {seqno} in {START_S:.0f} s")
+def has_block(lake: Path, seqno: int) -> bool:
+    """Return whether the lake has a masterchain block."""
+    with suppress(LakeNotFound):
+        return read_state(lake).ranges[-1][1] >= seqno
+    return False
 
 
 async def drive(
-    port: int, mixture: Mixture, options: argparse.Namespace, memory: Memory
-) -> dict[str, list[Outcome]]:
-    """Send requests at the steady rate, then at many times that, then at the steady rate again."""
-    traffic = Traffic(port, mixture.paths())
+    address: str, pid: int, mixture: Mixture, options: argparse.Namespace
+) -> tuple[dict[str, list[Outcome]], dict[str, float]]:
+    """Send requests at the steady rate, then at many times that, then at the steady rate again.
 
-    async def watch() -> None:
-        while True:
-            memory.sample()
-            await asyncio.sleep(1)
-
+    Return the outcomes of each phase, and the memory of the process in the first.
+    """
+    traffic = Traffic(int(address.rpartition(":")[2]), mixture.paths())
     await traffic.run(options.rate, options.warm_up)
-    watching = asyncio.create_task(watch())
+    watch = Watch({"server": lambda: pid})
     steady = await traffic.run(options.rate, options.seconds)
-    watching.cancel()
+    memory = watch.stop(len(steady))["server"]
     over = await traffic.run(options.rate * options.overload, options.overload_seconds)
     after = await traffic.run(options.rate, RECOVERY_S)
     traffic.close()
-    return {"steady": steady, "overload": over, "after": after}
+    return {"steady": steady, "overload": over, "after": after}, memory
 
 
 def read_node(db_dir: Path, lake: Path, part: float) -> tuple[list[McBundle], int]:
@@ -118,13 +86,14 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             node.write(bundle)
         words = ("--follow", "--node", node.db_dir, "--lake", lake)
         with serving(*words, cwd=ROOT) as (address, server):
-            port, pid = int(address.rpartition(":")[2]), server.pid
-            wait_for(lake, first + 1)
+            pid = server.pid
+            wait_for(lambda: has_block(lake, first + 1))
             began_s, commits = time.clock_gettime(cpu_clock_of(pid)), read_state(lake).number
-            memory, machine = Memory(pid), Machine()
+            machine = Machine()
             pace_s = (options.warm_up + options.seconds) / max(1, len(bundles) - first - 1)
             with growing(node, bundles[first + 1 :], pace_s):
-                phases = asyncio.run(drive(port, Mixture(lake, options.seed), options, memory))
+                mixture = Mixture(lake, options.seed)
+                phases, memory = asyncio.run(drive(address, pid, mixture, options))
             spent_s = time.clock_gettime(cpu_clock_of(pid)) - began_s
             commits = read_state(lake).number - commits
     of_server = {"commits": commits, "server_cpu_s": round(spent_s, 1)}
@@ -151,13 +120,12 @@ def growing(node: SimulatedNode, bundles: list[McBundle], pace_s: float) -> Iter
         thread.join()
 
 
-def judge(phases: dict[str, list[Outcome]], memory: Memory) -> dict[str, Any]:
+def judge(phases: dict[str, list[Outcome]], memory: dict[str, float]) -> dict[str, Any]:
     """Return the figures of all phases, and those out of bounds."""
     found: dict[str, Any] = {name: describe(outcomes) for name, outcomes in phases.items()}
     everything = (one for outcomes in phases.values() for one in outcomes)
     found["failed"] = sorted({one.path for one in everything if one.status not in (200, 503)})[:9]
-    found["memory_mib"] = round(memory.samples[-1][1], 1)
-    found["memory_mib_a_minute"] = round(memory.slope(), 2)
+    found["memory"] = memory
     beyond = [
         f"{name}: status {status}"
         for name, allowed in (("steady", {"200"}), ("overload", {"200", "503"}), ("after", {"200"}))
@@ -166,7 +134,7 @@ def judge(phases: dict[str, list[Outcome]], memory: Memory) -> dict[str, Any]:
     ]
     if found["steady"].get("p99_ms", P99_MS) >= P99_MS:
         beyond.append(f"steady: p99 is not under {P99_MS:.0f} ms")
-    if found["memory_mib_a_minute"] >= SLOPE_MIB:
+    if memory.get("mib_a_minute_later", 0.0) >= SLOPE_MIB:
         beyond.append(f"steady: memory grows by {SLOPE_MIB:.0f} MiB a minute or more")
     return found | {"beyond": beyond}
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from tests.bench.clock import cpu_clock_of
 from tests.bench.figure import percentile
-from tests.bench.load import SLOPE_MIB
 from tests.ingest.facts import ask
 from tests.ingest.simulator.node import SimulatedNode
 from tests.ingest.whole import ingest_node
@@ -21,7 +20,7 @@ from tonlake.lake.log.state import LogState, read_commit
 from tonlake.lake.maintenance.schedule import MAX_MIB
 
 TABLES = ("blocks", "transactions", "messages", "account_states", "traces", "transaction_traces")
-SAMPLE_S = 1.0
+SAMPLE_S, SLOPE_MIB = 1.0, 1.0
 MAX_TOOTH = 1.25
 """Maintenance ends its process after the work in which it passed its bound."""
 

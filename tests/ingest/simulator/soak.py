@@ -30,6 +30,7 @@ from tests.ingest.simulator.readers import Client, Readers, Refused, Wrong
 from tests.ingest.simulator.report import Watch, compare, describe_delays, describe_log, judge
 from tests.ingest.simulator.service import Service
 from tests.made.chain import Chain
+from tests.patience import wait_for
 from tonlake.ingest.source.node.source import open_node
 from tonlake.lake.maintenance.verify import verify_lake
 
@@ -177,25 +178,19 @@ class Soak:
 
     def _wait_for_service(self) -> None:
         """Wait until there is an answer: a lake begins with its first commit."""
-        deadline_s = time.monotonic() + self._options.patience_s
-        while True:
+
+        def is_up() -> bool:
             with closing(Client(self._service.port)) as client, suppress(OSError, Wrong, Refused):
                 client.ask("/api/v3/masterchainInfo")
-                return
-            if time.monotonic() > deadline_s:
-                raise TimeoutError("the service does not come up: see service.log")
-            time.sleep(0.1)
+                return True
+            return False
+
+        wait_for(is_up, self._options.patience_s)
 
     def _wait_for_end(self) -> None:
         """Wait until the newest block is served."""
-        name, deadline_s = (
-            name_of(self._node.written[-1]),
-            time.monotonic() + self._options.patience_s,
-        )
-        while name not in self._model.served_s:
-            if time.monotonic() > deadline_s:
-                raise TimeoutError("the service did not come to the end of the node's chain")
-            time.sleep(0.1)
+        name = name_of(self._node.written[-1])
+        wait_for(lambda: name in self._model.served_s, self._options.patience_s)
 
 
 def make_supply(options: argparse.Namespace) -> Supply:
