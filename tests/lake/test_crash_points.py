@@ -3,15 +3,16 @@
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import suppress
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
-from tests.lake.killed import Victim
-from tests.lake.rows import file_bytes
-from tests.lake.victim import RANGES, commit_ranges
-from tonlake.lake.errors import LakeNotFound
+from tests.lake.killed import run_killed
+from tests.lake.rows import commit_rows, file_bytes
+from tonlake.lake.commit import commit
+from tonlake.lake.errors import LakeNotFound, RangeOverlap
 from tonlake.lake.log.disk import POINTS
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.orphan import sweep_orphans
@@ -22,15 +23,41 @@ LATER = ("sweep", "delta", "segment", "merge", "compact", "pull", "prune")
 COMMIT_POINTS = [point for point in POINTS if not point.startswith(LATER)]
 
 
-@pytest.fixture(scope="module")
-def victim() -> Iterator[Victim]:
-    with closing(Victim("tests.lake.victim")) as started:
-        yield started
+RANGES = [(1, 5), (6, 8), (9, 20), (21, 21)]
+FEW_TABLES = ("blocks", "transactions", "state_cells", "transaction_traces", "wallets")
+
+pytestmark = pytest.mark.usefixtures("frequent_checkpoints")
 
 
 @pytest.fixture(scope="module")
-def reference(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def frequent_checkpoints() -> Iterator[None]:
+    with mock.patch.object(commit, "CHECKPOINT_COMMITS", 2):
+        yield
+
+
+def commit_ranges(lake: Path) -> None:
+    """Commit those of the ranges that the lake does not have."""
+    for first, last in RANGES:
+        with suppress(RangeOverlap):
+            commit_rows(lake, first, last, rows=3, tables=FEW_TABLES)
+
+
+def kill(lake: Path, point: str) -> bool:
+    """Sweep the lake and commit missing ranges; return whether that was killed at the point."""
+
+    def bring() -> None:
+        sweep_orphans(lake, LakeSettings(orphan_grace_s=0))
+        commit_ranges(lake)
+
+    return run_killed(bring, point)
+
+
+@pytest.fixture(scope="module")
+def reference(
+    frequent_checkpoints: None, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, bytes]:
     """Every file of an undisturbed lake."""
+    del frequent_checkpoints
     lake = tmp_path_factory.mktemp("reference") / "lake"
     commit_ranges(lake)
     return file_bytes(lake)
@@ -62,22 +89,20 @@ def check_recovery(lake: Path, reference: dict[str, bytes]) -> None:
 
 
 @pytest.mark.parametrize("point", COMMIT_POINTS)
-def test_killed_at_a_point(
-    victim: Victim, reference: dict[str, bytes], tmp_path: Path, point: str
-) -> None:
+def test_killed_at_a_point(reference: dict[str, bytes], tmp_path: Path, point: str) -> None:
     passes = 1 if point.startswith("checkpoint") else 2
     lake = tmp_path / "lake"
-    assert victim.order(lake, f"{point}:{passes}") == "killed"
+    assert kill(lake, f"{point}:{passes}")
     done = check_prefix(lake, reference)
     after_link = ("log.linked", "log.unlinked", "log.folder_synced", "checkpoint")
     assert done == (2 if point.startswith(after_link) else 1 if "file." not in point else 0)
     check_recovery(lake, reference)
 
 
-def test_killed_while_sweeping(victim: Victim, reference: dict[str, bytes], tmp_path: Path) -> None:
+def test_killed_while_sweeping(reference: dict[str, bytes], tmp_path: Path) -> None:
     lake = tmp_path / "lake"
-    assert victim.order(lake, "commit.folders_synced:2") == "killed"
-    assert victim.order(lake, "sweep.removed:3") == "killed"
+    assert kill(lake, "commit.folders_synced:2")
+    assert kill(lake, "sweep.removed:3")
     assert check_prefix(lake, reference) == 1
     check_recovery(lake, reference)
 
