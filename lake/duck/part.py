@@ -20,10 +20,14 @@ from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
 if TYPE_CHECKING:
     import duckdb
 
+_AFTER = frozenset({"balance_after", "balance_after_units", "code_hash_after"})
+
 PARTS = {
     "trace": frozenset({"trace_id"}),
     "body": frozenset({"opcode_name", "comment", "body"}),
-    "known": frozenset({"trace_id", "balance_after", "balance_after_units", "code_hash_after"}),
+    "traced": frozenset({"trace_id"}),
+    "after": _AFTER,
+    "states": _AFTER,
     "label": frozenset({"sender_label", "recipient_label"}),
     "price": frozenset({"value_ton", "value_usd"}),
     "usd": frozenset({"value_usd"}),
@@ -42,10 +46,12 @@ _PART = re.compile(r"^( *)[^ \n].* -- part: (\w+)\n(?:\1 +.*\n)*", re.MULTILINE)
 _WORD = re.compile(r"\w+")
 
 
-def cut_parts(sql: str, unread: Collection[str]) -> str:
-    """Return the SQL of a view without some of its parts."""
-    if not unread:
-        return sql
+def cut_parts(sql: str, unread: Collection[str] = ()) -> str:
+    """Return the SQL of a view without some of its parts.
+
+    If none is unread, ``grouped`` takes the place of ``traced`` and ``states``: DuckDB leaves it out.
+    """
+    unread = {*unread, "grouped"} if unread else ("traced", "states")
     return _PART.sub(lambda part: "" if part[2] in unread else part[0], sql)
 
 

@@ -29,6 +29,7 @@ from tonlake.lake.duck.connection import (
 )
 from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.own import OWN_FOLDER, OwnState, OwnTable, list_own_tables, render_own_views
+from tonlake.lake.duck.part import cut_parts
 from tonlake.lake.duck.statement import join_scripts, quote_name
 from tonlake.lake.file.rows import PARTITION, PackedRows
 from tonlake.lake.log.place import read_place
@@ -122,7 +123,7 @@ Views = SnapshotViews | RemoteViews
 
 def _render_view(view: str) -> str:
     if view in VIEWS_OVER_VIEWS:
-        return read_sql(view)
+        return cut_parts(read_sql(view))
     rows = f"{select_all(VIEWED_TABLES[view])} from {quote_name(f'{_FILES_OF}{view}')}"
     return f"create view {quote_name(view)} as {rows};\n"
 

@@ -39,6 +39,7 @@ from tonlake.lake.duck.engine import DEFAULTS
 from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.limit import ended_by_interrupt
 from tonlake.lake.duck.own import OWN_FOLDER, list_own_tables, render_own_views
+from tonlake.lake.duck.part import cut_parts
 from tonlake.lake.duck.statement import check_root, join_scripts, name_root, quote, quote_name
 from tonlake.lake.errors import LakeError
 from tonlake.lake.file.regular import read_regular
@@ -227,7 +228,7 @@ def render_script(
         for view, table in VIEWED_TABLES.items()
     ]
     parts += [_render_derived(name) for name in DERIVED_VIEWS]
-    parts += [read_sql(view.name) + _render_view_comments(view) for view in VIEWS.values()]
+    parts += [cut_parts(read_sql(name)) + _render_view_comments(VIEWS[name]) for name in VIEWS]
     parts += render_own_views(list_own_tables(snapshot.lake_dir), _read_own)
     return join_scripts(parts)
 

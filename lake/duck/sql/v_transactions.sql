@@ -3,7 +3,7 @@ select
     transactions.time,
     transactions.hash as tx_hash,
     transactions.lt,
-    trace_id, -- part: known
+    trace_id, -- part: trace
     ton_address(transactions.workchain, transactions.account) as address,
     transactions.workchain,
     transactions.account,
@@ -32,15 +32,41 @@ select
     outmsg_cnt as out_messages,
     in_msg_hash,
     prev_trans_hash as prev_tx_hash,
-    ton_coins(known.balance)::decimal(38, 9) as balance_after, -- part: known
-    known.balance as balance_after_units, -- part: known
-    known.code_hash as code_hash_after, -- part: known
+    ton_coins(balance)::decimal(38, 9) as balance_after, -- part: after
+    balance as balance_after_units, -- part: after
+    code_hash as code_hash_after, -- part: after
     transactions.mc_seqno,
     transactions.day
 from each_move('transactions') as transactions
--- Grouped by keys of both sides, whose filters prune it too: DuckDB leaves out one such join, if no
--- column of it is asked for. Tables without the time are joined to it here for a filter on time.
-left join ( -- part: known
+left join transaction_traces as traced -- part: traced
+    on transactions.account = traced.account
+    and transactions.lt = traced.lt
+    and transactions.workchain = traced.workchain
+    and transactions.mc_seqno = traced.mc_seqno
+    and transactions.day = traced.day
+-- The states of a block are those after the last transactions of its accounts; a lake that begins late
+-- may have one of them twice.
+left join ( -- part: states
+    select
+        account,
+        last_trans_lt,
+        workchain,
+        mc_seqno,
+        day,
+        any_value(balance) as balance,
+        any_value(code_hash) as code_hash
+    from account_states
+    group by all
+) as states -- part: states
+    on transactions.account = states.account
+    and transactions.lt = states.last_trans_lt
+    and transactions.workchain = states.workchain
+    and transactions.mc_seqno = states.mc_seqno
+    and transactions.day = states.day
+-- Both, where no part is known to be unread. Grouped by keys of both sides, whose filters prune it too:
+-- DuckDB leaves out one such join, if no column of it is asked for. Tables without the time are joined to
+-- it here for a filter on time.
+left join ( -- part: grouped
     select
         held.hash,
         held.lt,
@@ -58,7 +84,6 @@ left join ( -- part: known
         and held.workchain = traced.workchain
         and held.mc_seqno = traced.mc_seqno
         and held.day = traced.day
-    -- The states of a block are those after the last transactions of its accounts.
     left join account_states as states
         on held.account = states.account
         and held.lt = states.last_trans_lt
@@ -66,7 +91,7 @@ left join ( -- part: known
         and held.mc_seqno = states.mc_seqno
         and held.day = states.day
     group by all
-) as known -- part: known
+) as known -- part: grouped
     on transactions.hash = known.hash
     and transactions.lt = known.lt
     and transactions.account = known.account

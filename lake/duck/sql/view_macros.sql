@@ -29,6 +29,7 @@ create or replace macro one_end(relation) as table
         on ends.msg_hash = consumed.msg_hash
         and ends.created_lt = consumed.created_lt
         and ends.direction > consumed.direction
+        and consumed.direction = 'in'
     where ends.direction = 'in' or ends.kind = 'ext_out' or consumed.tx_lt is null;
 
 -- One account; for a NULL address, the wallet that received most external messages. The relation is
