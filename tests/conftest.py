@@ -204,9 +204,10 @@ def indexed(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """The demo lake with its index; only for reading."""
     from tonlake.lake.index.builder.rebuild import rebuild_index
 
-    copy = shutil.copytree(demo_lake, tmp_path_factory.mktemp("indexed") / "lake")
-    rebuild_index(copy)
-    yield from lend(copy)
+    def make(folder: Path) -> None:
+        rebuild_index(shutil.copytree(demo_lake, folder))
+
+    yield from lend(make_once(tmp_path_factory, "indexed-made", make))
 
 
 @pytest.fixture(scope="session")

@@ -38,11 +38,9 @@ from latest_account_states
 
 
 @pytest.fixture
-def indexed(demo_lake: Path, tmp_path: Path) -> Path:
-    """The lake of the demo node with an index."""
-    copy = shutil.copytree(demo_lake, tmp_path / "indexed")
-    rebuild_index(copy)
-    return copy
+def indexed(indexed: Path, tmp_path: Path) -> Path:
+    """The lake of the demo node with an index, to be changed."""
+    return shutil.copytree(indexed, tmp_path / "indexed")
 
 
 @pytest.fixture

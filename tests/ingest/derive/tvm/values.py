@@ -28,12 +28,21 @@ def _store(draw: st.DrawFn, builder: CellBuilder, bits: int) -> CellBuilder:
     return builder.store_uint(draw(st.integers(0, (1 << bits) - 1)), bits)
 
 
-SCALARS = st.none() | INTEGERS | bags().map(TvmCell) | bags().map(TvmSlice) | bags().map(TvmBuilder)
-VALUES = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=5).map(tuple) | st.lists(inner, min_size=1, max_size=5),
-    max_leaves=12,
-)
+def _nest(scalars: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.recursive(
+        scalars,
+        lambda inner: (
+            st.lists(inner, max_size=5).map(tuple) | st.lists(inner, min_size=1, max_size=5)
+        ),
+        max_leaves=12,
+    )
+
+
+WRITTEN = st.none() | INTEGERS | bags().map(TvmCell) | bags().map(TvmSlice)
+SHOWN = _nest(WRITTEN)
+"""Values that have a written form: all but those with a builder."""
+
+VALUES = _nest(WRITTEN | bags().map(TvmBuilder))
 
 
 def normalize(value: Any) -> Any:
