@@ -40,7 +40,7 @@ from tonlake.lake.log.disk import (
     write_temporary,
 )
 from tonlake.lake.log.envelope import encode_entry
-from tonlake.lake.log.place import Derivation, Derive, NewFile, Place, derive_nothing, list_replaced
+from tonlake.lake.log.place import Derivation, Derive, NewFile, Place, list_replaced
 from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.snapshot import Lease
 from tonlake.lake.log.state import (
@@ -147,7 +147,7 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
     source: Mapping[str, str],
     network: Network | None = None,
     settings: LakeSettings = _DEFAULTS,
-    derive: Derive = derive_nothing,
+    derive: Derive = lambda _state, _rows, _place: (),
     log: LogReader | None = None,
     submit: Submit | None = None,
     pack_rows: int = 0,

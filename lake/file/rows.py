@@ -4,7 +4,7 @@ import gc
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,9 @@ from tonlake.lake.schema import TABLES, Table
 Row = dict[str, Any]
 """A row by column names."""
 
+Load = Callable[[str], pa.Buffer]
+"""Returns the bytes of a pack by its path."""
+
 PARTITION = "day"
 """Column from the folder's name, last in every view: the UTC day of the commit."""
 
@@ -34,17 +37,22 @@ def read_rows(
     file: DataFile,
     columns: Sequence[str] | None = None,
     where: pc.Expression | None = None,
+    load: Load | None = None,
 ) -> pa.Table:
     """Return the rows of a file that satisfy ``where``, with all fields of the schema or some.
 
     Columns added after the file was written are NULL; row groups without a match are not decoded. A
-    file that is missing or differs from what was committed raises LakeCorrupt.
+    file that is missing or differs from what was committed raises LakeCorrupt. ``load`` may cache.
     """
-    data = read_bytes(lake_dir, file)
     fields = _pick_fields(file.table, None if columns is None else tuple(columns))
     if file.pack:
-        rows = pa.Table.from_batches([_decode_stream(data, TABLES[file.table])])
+        rows = pa.Table.from_batches([_read_packed(file, load or partial(read_buffer, lake_dir))])
         return _fill_fields(rows if where is None else rows.filter(where), fields)
+    try:
+        data = read_buffer(lake_dir, file.path)
+    except OSError as error:
+        raise LakeCorrupt.unreadable(file.path, error, file.where) from error
+    check_digest(data, file)
     source = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)  # it is in memory already
     if where is None:
         # Names that the file does not have are ignored.
@@ -54,17 +62,6 @@ def read_rows(
         present = [name for name in fields.names if name in held]
         rows = pq.read_table(pa.BufferReader(data), columns=present, filters=where)
     return _fill_fields(rows, fields)
-
-
-def read_bytes(lake_dir: Path, file: DataFile) -> pa.Buffer:
-    """Return the bytes of a file, which may be a part of a pack, and verify their digest."""
-    count = file.bytes if file.pack else None
-    try:
-        data = _read_buffer(lake_dir / file.stored, file.offset, count)
-    except OSError as error:
-        raise LakeCorrupt.unreadable(file.path, error, file.where) from error
-    check_digest(data, file)
-    return data
 
 
 def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[pa.Table]:
@@ -91,13 +88,13 @@ def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[p
         raise LakeCorrupt.unreadable(file.path, error, file.where) from error
 
 
-_KEPT_PACKS = 256
+KEPT_PACKS = 256
 
 
 class PackedRows:
     """The rows of a lake that are in packs; those of a table stay as long as its files are read."""
 
-    def __init__(self, load: Callable[[str], pa.Buffer]) -> None:
+    def __init__(self, load: Load) -> None:
         """Take a function that returns the bytes of a pack; it keeps them for all tables."""
         self._load = load
         self._rows: dict[str, dict[str, pa.RecordBatch]] = {}
@@ -105,7 +102,7 @@ class PackedRows:
     def read(self, table: str, files: Sequence[DataFile]) -> pa.Table:
         """Return the rows of files in packs, and their ``day``; LakeCorrupt: a pack is damaged."""
         known = self._rows.get(table, {})
-        rows = {file.path: known.get(file.path) or self._decode(file) for file in files}
+        rows = {file.path: known.get(file.path) or _read_packed(file, self._load) for file in files}
         self._rows[table] = rows
         # DuckDB is slow with many chunks.
         joined = pa.Table.from_batches(rows.values()).combine_chunks()
@@ -115,15 +112,16 @@ class PackedRows:
         column = pa.Array.from_buffers(pa.date32(), joined.num_rows, [None, held])
         return joined.append_column(PARTITION, column)
 
-    def _decode(self, file: DataFile) -> pa.RecordBatch:
-        try:
-            data = self._load(file.pack).slice(file.offset, file.bytes)
-        except OSError as error:
-            raise LakeCorrupt.unreadable(file.path, error, file.where) from error
-        except IndexError as error:
-            raise LakeCorrupt(file.path, f"{file.pack} ends before it") from error
-        check_digest(data, file)
-        return _decode_stream(data, TABLES[file.table])
+
+def _read_packed(file: DataFile, load: Load) -> pa.RecordBatch:
+    try:
+        data = load(file.pack).slice(file.offset, file.bytes)
+    except OSError as error:
+        raise LakeCorrupt.unreadable(file.path, error, file.where) from error
+    except IndexError as error:
+        raise LakeCorrupt(file.path, f"{file.pack} ends before it") from error
+    check_digest(data, file)
+    return _decode_stream(data, TABLES[file.table])
 
 
 def _decode_stream(data: pa.Buffer, table: Table) -> pa.RecordBatch:
@@ -140,20 +138,19 @@ def serialize_schema(table: Table) -> pa.Buffer:
     return table.arrow.serialize()
 
 
-def load_from(lake_dir: Path) -> Callable[[str], pa.Buffer]:
+def load_from(lake_dir: Path) -> Load:
     """Return what loads packs of a lake's folder, and keeps some."""
-    return lru_cache(_KEPT_PACKS)(lambda path: _read_buffer(lake_dir / path))
+    return lru_cache(KEPT_PACKS)(partial(read_buffer, lake_dir))
 
 
-def _read_buffer(path: Path, offset: int = 0, count: int | None = None) -> pa.Buffer:
-    """Return bytes of a file in memory of Arrow, not of Python.
+def read_buffer(lake_dir: Path, path: str) -> pa.Buffer:
+    """Return the bytes of a file in memory of Arrow, not of Python.
 
     Threads of Arrow let go of it late, and one that needs the interpreter for that while the
     process ends aborts it.
     """
-    with pa.OSFile(str(path)) as stream:
-        stream.seek(offset)
-        return stream.read_buffer(count)
+    with pa.OSFile(f"{lake_dir}/{path}") as stream:
+        return stream.read_buffer()
 
 
 def check_digest(data: pa.Buffer, file: DataFile) -> None:

@@ -186,12 +186,14 @@ def sort_rows(rows: pa.Table, table: Table) -> pa.Table:
     """Return the rows in the table's order; equal keys keep their order."""
     if rows.num_rows <= 1 or (rows.num_rows > _FEW_ROWS and _are_in_order(rows, table.sort)):
         return rows
-    keys = rows.select(table.sort)
-    batches = keys.to_batches()  # Arrow sorts a batch faster than a table
+    # Arrow sorts a batch faster than a table, and takes rows from one chunk faster than from many.
+    joined = rows.combine_chunks() if rows.num_rows <= _FEW_ROWS else rows
+    keys = joined.select(table.sort)
+    batches = keys.to_batches()
     one = keys if len(batches) > 1 else batches[0]
     order = pc.call_function("sort_indices", [one], table.order)
     in_place = pa.arange(0, rows.num_rows).view(order.type)
-    return rows if order.equals(in_place) else rows.take(order)
+    return rows if order.equals(in_place) else joined.take(order)
 
 
 def _are_in_order(rows: pa.Table, names: Sequence[str]) -> bool:
@@ -248,11 +250,13 @@ def merge_rows(
 
 def _sort_parts(pieces: Iterable[pa.Table], table: Table, memory_rows: int) -> Iterator[pa.Table]:
     held: list[pa.Table] = []
+    count = 0
     for piece in pieces:
         held.append(piece)
-        if sum(rows.num_rows for rows in held) >= memory_rows:
+        count += piece.num_rows
+        if count >= memory_rows:
             yield sort_rows(pa.concat_tables(held), table)
-            held = []
+            held, count = [], 0
     if held:
         yield sort_rows(pa.concat_tables(held), table)
 

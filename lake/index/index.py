@@ -6,7 +6,7 @@ import io
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from heapq import merge
 from itertools import islice
 from operator import attrgetter, itemgetter
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from tonlake.lake.account import AccountId
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.file.rows import Row, iter_dicts, read_rows
+from tonlake.lake.file.rows import Row, iter_dicts, read_buffer, read_rows
 from tonlake.lake.index.builder.compose import Source, compose
 from tonlake.lake.index.builder.plan import (
     count_rows,
@@ -265,7 +265,9 @@ Key = tuple[str, ...]
 class KeptRows:
     """A cache of file rows: a commit is composed alone, and once more with seven others."""
 
-    def __init__(self, max_bytes: int = _READ_BYTES) -> None:
+    def __init__(self, max_bytes: int = _READ_BYTES, packs: int = 8) -> None:
+        """Keep so many packs, too, whose tables are read one after the other."""
+        self._load = lru_cache(packs)(read_buffer)
         self._lock = threading.RLock()
         self._rows: dict[Key, tuple[int, pa.Table]] = {}
         self._bytes = 0
@@ -300,7 +302,8 @@ class KeptRows:
     def take(self, lake_dir: Path, file: DataFile, columns: _Columns = None) -> pa.Table:
         """Return the rows of a file, removing them from the cache; columns are fixed per table."""
         rows = self.pop(lake_dir, file)
-        return read_rows(lake_dir, file, columns) if rows is None else rows
+        load = partial(self._load, lake_dir)
+        return read_rows(lake_dir, file, columns, load=load) if rows is None else rows
 
 
 _SPARE = 16

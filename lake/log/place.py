@@ -116,13 +116,6 @@ Derive = Callable[["LogState", Mapping[str, pa.Table], Place], Iterable[Derivati
 stage, so that the files of one are written while the next is at work."""
 
 
-def derive_nothing(
-    _state: LogState, _rows: Mapping[str, pa.Table], _place: Place
-) -> tuple[Derivation, ...]:
-    """Return no derived files."""
-    return ()
-
-
 def is_open(path: str) -> bool:
     """Whether a path is that of open rows; faster than ``read_place``."""
     return "/open-" in path

@@ -16,6 +16,7 @@ from typing import NoReturn
 import msgspec
 
 from tonlake.lake.errors import LakeError
+from tonlake.lake.file.rows import KEPT_PACKS
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import KeptRows
 from tonlake.lake.log.state import LogReader
@@ -49,7 +50,7 @@ class Done(msgspec.Struct, frozen=True):
 
 def maintain_once(log: LogReader, settings: LakeSettings) -> int:
     """Build segments, merge files that have one, prune old days; return the commits made."""
-    kept = KeptRows(KEPT_BYTES)
+    kept = KeptRows(KEPT_BYTES, KEPT_PACKS)
     made = 0
     if settings.build_index:
         made += rebuild_index(log.lake_dir, read=kept.keep_whole, log=log) is not None

@@ -63,9 +63,9 @@ def count_readings(lake: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Return how often each file is read while a lake grows until commits are composed."""
     read: Counter[str] = Counter()
 
-    def count(lake_dir: Path, file: DataFile, columns: Any) -> pa.Table:
+    def count(lake_dir: Path, file: DataFile, columns: Any, *, load: Any) -> pa.Table:
         read[file.path] += 1
-        return read_rows(lake_dir, file, columns)
+        return read_rows(lake_dir, file, columns, load=load)
 
     monkeypatch.setattr(opening, "read_rows", count)
     chain = Chain(5, accounts=2)
