@@ -91,9 +91,10 @@ class OpenTraces(NamedTuple):
 class Assembled(NamedTuple):
     """The result of assembling a batch.
 
-    ``transactions`` are rows of ``transaction_traces``, ``complete`` rows of ``traces``, and
-    ``open`` replaces the previous open traces. ``moved`` has the rows of ``traces`` that were open
-    and became parts of other traces, each with new_trace_id and the parent_hash of its old root.
+    ``transactions`` are rows of ``transaction_traces``, ``complete`` rows of ``traces``, in order,
+    and ``open`` replaces the previous open traces. ``moved`` has the rows of ``traces`` that were
+    open and became parts of other traces, each with new_trace_id and the parent_hash of its old
+    root.
     """
 
     transactions: pa.Table
@@ -122,7 +123,7 @@ def assemble(transactions: pa.Table, messages: pa.Table, before: OpenTraces) -> 
     trace_ids = _array(parts["trace_id"]).take(roots)
     parents = _array(sent["tx_hash"]).take(tie)
     waiting = keep_rows(sent, pc.is_null(_locate(_number(sent), found)))
-    traces = _sum_parts(parts, roots, waiting).combine_chunks()
+    traces = sort_rows(_sum_parts(parts, roots, waiting).combine_chunks(), TRACES)
     is_complete = _is(traces["state"], "complete")
     edges = _join(waiting, keep_rows(consumed, pc.is_null(found)))
     edges = edges.append_column("trace_id", trace_ids.take(_array(edges["part"])))
@@ -133,7 +134,10 @@ def assemble(transactions: pa.Table, messages: pa.Table, before: OpenTraces) -> 
     return Assembled(
         transactions=_fit(rows.append_column("edge", arrivals["edge"]), TRANSACTION_TRACES),
         complete=keep_rows(traces, is_complete),
-        open=OpenTraces(keep_rows(traces, pc.invert(is_complete)), _fit(edges, OPEN_EDGES)),
+        open=OpenTraces(
+            keep_rows(traces, pc.invert(is_complete)),
+            sort_rows(_fit(edges, OPEN_EDGES), OPEN_EDGES),
+        ),
         moved=keep_rows(moved, pc.is_valid(moved["parent_hash"])),
     )
 
@@ -356,11 +360,9 @@ class TraceFiles:
     def learn(self, commit: Commit) -> None:
         """Keep the open rows derived last, which the commit has written to files."""
         paths = {file.path for file in commit.added if is_open(file.path)}
-        traces, edges = self._derived
-        opened = OpenTraces(sort_rows(traces, TRACES), sort_rows(edges, OPEN_EDGES))
         # A file that was already live is not among the files that the commit adds.
-        is_whole = len(paths) == sum(rows.num_rows > 0 for rows in opened)
-        self._known = (paths, opened) if is_whole else None
+        is_whole = len(paths) == sum(rows.num_rows > 0 for rows in self._derived)
+        self._known = (paths, self._derived) if is_whole else None
 
     def _read_open(self, opened: Sequence[DataFile]) -> OpenTraces:
         if self._known is not None and self._known[0] == {file.path for file in opened}:

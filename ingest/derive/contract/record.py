@@ -47,7 +47,7 @@ def make_interfaces(states: Iterable[AccountState], world: World) -> pa.Table:
             at = first.setdefault(state.code_hash, state.mc_seqno)
             first[state.code_hash] = min(at, state.mc_seqno)
     rows = []
-    for code_hash, mc_seqno in first.items():
+    for code_hash, mc_seqno in sorted(first.items()):
         cell = world.find_cell(code_hash)
         methods = None if cell is None else read_method_ids(*cell)
         row = {"code_hash": code_hash, "mc_seqno": mc_seqno, "methods": methods}
