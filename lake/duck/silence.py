@@ -30,7 +30,8 @@ _EQUALITIES |= {"COMPARE_DISTINCT_FROM", "COMPARE_NOT_DISTINCT_FROM"}
 _ORDERS = {"COMPARE_BETWEEN", "COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO"}
 _ORDERS |= {"COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO"}
 _SIDES = ("left", "right", "input", "lower", "upper")
-_LISTS, _LIST_HAS = ("list_value", "unnest"), ("contains", "list_contains", "list_has")
+_LISTS = ("list_value", "unnest")
+_LIST_HAS = ("contains", "list_contains", "list_has", "list_has_any", "list_has_all", "@>", "<@")
 _EQUAL_OR_ANY = "equal_or_any"
 """The macro of named queries for a parameter that may be missing."""
 _PREFIXED = ("~~", "starts_with", "prefix", "^@")
@@ -72,7 +73,7 @@ def check_literals(
         return
     nodes = list_nodes(connection, query)
     scope = _Scope(nodes)
-    for node in nodes + scope.list_joins(nodes):
+    for node in nodes + list(_pair_rows(nodes)) + scope.list_joins(nodes):
         sides = _list_sides(node)
         columns = [column for side in sides if (column := scope.find(side)) is not None]
         if node.get("function_name") in _LIST_HAS and sides[0].get("column_names"):
@@ -127,6 +128,14 @@ def _list_sides(node: Node) -> list[Node]:
     first = sides[0] if name in _PREFIXED else {}
     is_prefix = first.get("column_names") or first.get("function_name") in _WRITTEN
     return sides if name in _LIST_HAS or name == _EQUAL_OR_ANY or is_prefix else []
+
+
+def _pair_rows(nodes: list[Node]) -> Iterator[Node]:
+    """Yield a comparison for each place in rows that are compared, ``(type, source) = (x, y)``."""
+    for node in nodes:
+        sides = [side for side in _list_sides(node) if side.get("function_name") == "row"]
+        for cells in zip(*[side["arguments"] for side in sides], strict=False):
+            yield {"type": "COMPARE_EQUAL", "children": [cell["expression"] for cell in cells]}
 
 
 def _list_rows(query: Node) -> list[list[Node]]:
@@ -205,6 +214,8 @@ class _Scope:
         """Return the column that an expression names; None if it is not known for sure."""
         if node and node.get("function_name") == "unnest":  # ``= any(column)``
             node = node["arguments"][0]["expression"]
+        elif node and node.get("type") == "ARRAY_EXTRACT":
+            node = node["children"][0]
         if node is None or node.get("class") != "COLUMN_REF":
             return None
         *qualifier, name = map(str.lower, node["column_names"])
@@ -315,9 +326,8 @@ def list_notes(snapshot: Snapshot, query: str) -> tuple[str, ...]:
     asked = [name for name in list_views(query) if name.startswith(_OF_ALL_ACCOUNTS)]
     asked = [name for name in asked if name in words]
     ranges = snapshot.known_ranges
-    if not asked or not ranges or snapshot.has_every_account(ranges[-1][1]):
-        return ()
-    if len(ranges) == 1 and ranges[0][0] <= 1:
+    is_whole = len(ranges) == 1 and ranges[0][0] <= 1
+    if not asked or not ranges or is_whole or snapshot.has_every_account(ranges[-1][1]):
         return ()
     covered = ", ".join(f"{first}..{last}" for first, last in ranges)
     note = f"{asked[0]} has only accounts that masterchain blocks {covered} touched: this lake "
