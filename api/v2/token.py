@@ -25,7 +25,8 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
-from tonlake.ingest.derive.contract.standard.token import OFF_CHAIN, load_snake, read_content
+from tonlake.ingest.derive.body.codec import read_words
+from tonlake.ingest.derive.contract.standard.token import OFF_CHAIN, read_content
 from tonlake.ingest.derive.tvm.call import SUCCESS, StackValue, TvmCell, TvmSlice, method_id
 from tonlake.ingest.errors import BocError, DecodeError
 
@@ -348,7 +349,7 @@ def _read_item_content(
     else:
         if isinstance(label, TvmSlice):
             tree = parse_boc(label.boc)
-            name = load_snake(tree.slice(tree.roots[0])).decode()
+            name = read_words(tree.slice(tree.roots[0])).decode()
             data = _render_records(records.boc) if isinstance(records, TvmCell) else {}
             return {"domain": name + ZONE, "data": data}
     if collection is not None:

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from tonlake.ingest.decode.cell.build import Rest, serialize_rests
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.derive.body.function import LEVEL_SHIFT, MAX_LEVELS, Function, Read, ReadCell
+from tonlake.ingest.derive.body.function import (
+    LEVEL_SHIFT,
+    MAX_LEVELS,
+    Function,
+    Read,
+    ReadCell,
+    escape,
+)
 from tonlake.ingest.derive.body.number import Numbers
 from tonlake.ingest.errors import BodyError, BodyLimit
 
@@ -328,13 +335,6 @@ _PLAIN_BITS = 3 + _WORKCHAIN_BITS + _HASH_BITS
 """The width of addr_std without anycast, the most frequent address, which begins with 100."""
 _NO_ADDRESS = f'{{"@type":"{NONE}"}}'
 _PLAIN_START = f'{{"@type":"{STD}","anycast":{_NO_ANYCAST},"workchain_id":"'
-_START_BITS = _PLAIN_BITS - _HASH_BITS
-_PLAIN_STARTS = [""] * (1 << _START_BITS)
-"""What is shown before the hash of such an address, by the bits before it; empty for others."""
-for _number in range(-128, 128):
-    _PLAIN_STARTS[0b100 << _WORKCHAIN_BITS | _number & 255] = (
-        f'{_PLAIN_START}{_number}","address":"'
-    )
 
 
 class Address(Codec):
@@ -346,11 +346,12 @@ class Address(Codec):
 
     def write(self, function: Function) -> str:
         """Read an object whose ``@type`` is the constructor."""
-        name, starts = function.local(), function.name(_PLAIN_STARTS)
-        start = f"{starts}[value >> left - {_START_BITS} & {len(_PLAIN_STARTS) - 1}]"
-        with function.block(f"if left >= {_PLAIN_BITS} and (begin := {start}):"):
-            address = f'{{"%064X" % (value >> left & {_HASH_MASK})}}'
-            function.add(f"left -= {_PLAIN_BITS}", f"{name} = f'{{begin}}{address}\"}}}}'")
+        name = function.local()
+        with function.block(f"if left >= {_PLAIN_BITS} and value >> left - 3 & 7 == 0b100:"):
+            function.add(f"left -= {_PLAIN_BITS}", "run = value >> left")
+            workchain = f"{{(run >> {_HASH_BITS} & 255 ^ 128) - 128}}"
+            address = f'"address":"{{"%064X" % (run & {_HASH_MASK})}}"'
+            function.add(f"{name} = f'{escape(_PLAIN_START)}{workchain}\",{address}}}}}'")
         with function.block("elif left > 1 and not value >> left - 2 & 3:"):
             function.add("left -= 2", f"{name} = {_NO_ADDRESS!r}")
         with function.block("else:"):

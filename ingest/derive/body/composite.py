@@ -29,7 +29,7 @@ class Reference(WrappingCodec):
 
     def write(self, function: Function) -> str:
         """Read the value in the child cell, which must be consumed."""
-        return f"{{{function.ref(function.late(lambda: self.inner.read_cell))}}}"
+        return f"{{{function.ref(f'{function.name(self.inner)}.read_cell')}}}"
 
 
 def check_end(source: CellSlice) -> None:
@@ -152,7 +152,7 @@ class Hashmap(WrappingCodec):
             function.add(f"{label}, left, width = {read}(value, left, width)")
         with function.block("if width:"):
             function.add("width -= 1")
-            read = function.late(lambda: self.read_node)
+            read = f"{function.name(self)}.read_node"
             sides = [function.ref(read, "width") for _side in range(2)]
             node = f'"@type":"{FORK}","left":{{{sides[0]}}},"right":{{{sides[1]}}}'
             function.add(f"{name} = f'{{{{{node}}}}}'")

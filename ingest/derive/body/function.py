@@ -137,17 +137,6 @@ class Function:
         self._names[name] = thing
         return name
 
-    def late(self, find: Callable[[], ReadCell]) -> str:
-        """Return a name for what reads cells, which is found on first use."""
-        name = self.name(None)
-
-        def read(*arguments: object) -> str:
-            self._names[name] = find()
-            return find()(*arguments)
-
-        self._names[name] = read
-        return name
-
     def local(self) -> str:
         """Return a new name of a variable."""
         self._locals += 1

@@ -11,6 +11,7 @@ from typing import Any
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.derive.body.codec import read_words
 from tonlake.ingest.derive.contract.stack import (
     Address,
     Cell,
@@ -60,7 +61,7 @@ def read_content(tree: CellTree, cell: int) -> Content | None:
         start = tree.slice(cell)
         kind = start.load_uint(8)
         if kind == OFF_CHAIN:
-            return {"uri": _read_text(load_snake(start))}
+            return {"uri": _read_text(read_words(start))}
         return _read_dictionary(start) if kind == ON_CHAIN else None
     except (BocError, UnicodeDecodeError):
         return None
@@ -89,15 +90,10 @@ def _read_value(value: CellSlice) -> bytes:
         value = value.tree.slice(value.load_ref())
     kind = value.load_uint(8)
     if kind == SNAKE:
-        return load_snake(value)
+        return read_words(value)
     if kind == CHUNKED:
         return _load_chunks(value)
     raise BocError(f"content of kind {kind} is neither snake nor chunked")
-
-
-def load_snake(start: CellSlice) -> bytes:
-    """Read the bytes of a chain of cells; raise BocError for more than ``MAX_CELLS``."""
-    return _join(_iter_snake(start))
 
 
 def _iter_snake(start: CellSlice) -> Iterator[bytes]:
@@ -107,13 +103,6 @@ def _iter_snake(start: CellSlice) -> Iterator[bytes]:
         yield start.load_bytes(start.bits_left // 8)
 
 
-def _join(cells: Iterator[bytes]) -> bytes:
-    found = b"".join(islice(cells, MAX_CELLS))
-    if next(cells, None) is not None:
-        raise BocError(f"text has more than {MAX_CELLS} cells")
-    return found
-
-
 def _load_chunks(start: CellSlice) -> bytes:
     """Read ``chunked_data#01 data:(HashMapE 32 ^(SnakeData ~0))``, in key order."""
     root = start.load_maybe_ref()
@@ -121,7 +110,11 @@ def _load_chunks(start: CellSlice) -> bytes:
         return b""
     chunks = iter_hashmap(start.tree, root, _CHUNK_BITS)
     texts = (_iter_snake(start.tree.slice(chunk.load_ref())) for _key, chunk in chunks)
-    return _join(chain.from_iterable(texts))
+    cells = chain.from_iterable(texts)
+    found = b"".join(islice(cells, MAX_CELLS))
+    if next(cells, None) is not None:
+        raise BocError(f"text has more than {MAX_CELLS} cells")
+    return found
 
 
 def detect_master(me: Address) -> Detection:
@@ -289,7 +282,7 @@ def join_labels(start: CellSlice) -> str:
 
 def _load_text(start: CellSlice) -> str:
     try:
-        return load_snake(start.copy()).decode("utf-8")
+        return read_words(start.copy()).decode("utf-8")
     except UnicodeDecodeError as error:
         raise Mismatch("the name is not UTF-8") from error
 
