@@ -36,6 +36,10 @@ TABLE_ROWS = 1000
 _BATCH_ROWS = 10_000
 _WRITING = re.compile(r"\b(copy|export|attach|install|load)\b", re.IGNORECASE)
 _UNLIMITED_WIDTH = 1 << 16
+_ADVICE = (
+    "the statement needs more memory than it may use: name only the columns that you need, filter on "
+    "day, mc_seqno or an account, or raise [lake] duckdb_memory_mib (over HTTP, [sql] memory_mib)"
+)
 _ODD_TYPES = {"interval", "bit"}
 _CONTROLS = {
     code: f"[U+{code:04X}]"
@@ -82,7 +86,11 @@ def naming_the_fault(snapshot: Snapshot) -> Iterator[None]:
 
     try:
         yield
-    except (duckdb.Error, pa.ArrowException) as error:
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        if str(error).startswith("Out of Memory"):  # once rows are read, an OSError
+            raise QueryError(_ADVICE) from error
+        if isinstance(error, OSError):
+            raise
         damage = find_damage_behind(snapshot, error)
         if damage is not None:
             raise damage from error

@@ -227,7 +227,9 @@ def render_script(
         f"{_render_table(table, snapshot)};\n" + _render_comments(view, table.doc, table.shown)
         for view, table in VIEWED_TABLES.items()
     ]
-    parts += [_render_derived(name) for name in DERIVED_VIEWS]
+    parts += [
+        read_sql(name) + _render_comments(name, *describe_derived(name)) for name in DERIVED_VIEWS
+    ]
     parts += [cut_parts(read_sql(name)) + _render_view_comments(VIEWS[name]) for name in VIEWS]
     parts += render_own_views(list_own_tables(snapshot.lake_dir), _read_own)
     return join_scripts(parts)
@@ -257,11 +259,6 @@ def _read_folder(folder: str, options: str, select: str = "select *") -> str:
         f"from read_parquet(lake_path({files}), filename = true, {options})\n"
         f"semi join live_files({quote(folder)}) using (filename)"
     )
-
-
-def _render_derived(name: str) -> str:
-    doc, columns = describe_derived(name)
-    return f"{read_sql(name)}{_render_comments(name, doc, columns)}"
 
 
 def _render_view_comments(view: View) -> str:

@@ -27,6 +27,7 @@ from tonlake.lake.duck.answer import (
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt, QueryError
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.settings import LakeSettings
 
 EVERYTHING = """
 select
@@ -203,6 +204,14 @@ def test_faults_while_rows_are_read(snapshot: Snapshot) -> None:
     query = "select error(concat('row ', seqno)) from blocks"
     with pytest.raises(QueryError, match="row "), naming_the_fault(snapshot):
         answer(snapshot, query).read_all()
+
+
+@pytest.mark.parametrize("begun", ["", "select 1 union all "])
+def test_a_lack_of_memory_says_what_helps(snapshot: Snapshot, begun: str) -> None:
+    query = f"{begun}select len(list(range)) from range(20000000)"
+    connection = connect(snapshot, LakeSettings(duckdb_memory_mib=64), statement=query)
+    with pytest.raises(QueryError, match="name only the columns"), naming_the_fault(snapshot):
+        ask(connection, snapshot, query).read_all()
 
 
 def test_ctrl_c_ends_a_statement_and_not_the_connection(snapshot: Snapshot) -> None:
