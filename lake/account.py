@@ -34,8 +34,9 @@ _SHARD_HEX = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,16})")
 _SHARD_DECIMAL = re.compile(r"[+-]?[0-9]{1,20}")
 _BLOCK = re.compile(
     r"\(?(-?[0-9]{1,10})[,:] ?((?:0[xX])?[0-9a-fA-F]{16}|-?[0-9]{17,20})[,:] ?([0-9]{1,10})\)?"
+    "(?::[0-9a-fA-F]{64}){0,2}"
 )
-"""The shard whole: 16 hex digits, or a decimal, which has more."""
+"""The shard whole: 16 hex digits, or a decimal, which has more; a node adds root and file hash."""
 _PLAIN = str.maketrans("-_", "+/")
 _INT32, _INT64 = 1 << 31, 1 << 63
 

@@ -16,6 +16,7 @@ def test_block_id_in_every_form(workchain: int, shard: int, seqno: int) -> None:
         f"({workchain},{unsigned:016x},{seqno})",
         f"{workchain}:{unsigned:016X}:{seqno}",
         f"({workchain}, 0x{unsigned:016x}, {seqno})",
+        f"({workchain},{unsigned:016x},{seqno}):{'0A' * 32}:{'b1' * 32}",
     )
     assert {read_block_id(form) for form in forms} == {(workchain, shard, seqno)}
 
