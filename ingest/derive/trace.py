@@ -92,9 +92,8 @@ class Assembled(NamedTuple):
     """The result of assembling a batch.
 
     ``transactions`` are rows of ``transaction_traces``, ``complete`` rows of ``traces``, in order,
-    and ``open`` replaces the previous open traces. ``moved`` has the rows of ``traces`` that were
-    open and became parts of other traces, each with new_trace_id and the parent_hash of its old
-    root.
+    and ``open`` replaces the previous open traces. ``moved`` has rows of ``traces`` that were open
+    and became parts of others, each with new_trace_id and the parent_hash of its old root.
     """
 
     transactions: pa.Table

@@ -129,13 +129,12 @@ def read_stored(traces: pa.Table, rows: Rows) -> Iterator[tuple[Trace, Interface
 def list_data_hashes(rows: Rows, tx_hashes: pa.Array) -> pa.Array:
     """Return the hashes of the data cells that rules may read in traces of some transactions."""
     messages = rows.take(MESSAGES.name)
-    states = rows.take(ACCOUNT_STATES.name)
-    if not messages.num_rows or not states.num_rows:
-        return pa.array([], pa.binary(32))
     may_read = filter_rows(messages, "opcode", _READS_DATA), telegram.find_rotations(messages)
     theirs = pa.concat_tables([filter_rows(each, "tx_hash", tx_hashes) for each in may_read])
-    accounts = theirs["destination"].unique()
-    return filter_rows(states, "account", accounts)["data_hash"].drop_null().unique()
+    if not theirs.num_rows:
+        return pa.array([], pa.binary(32))
+    found = filter_rows(rows.take(ACCOUNT_STATES.name), "account", theirs["destination"].unique())
+    return found["data_hash"].drop_null().unique()
 
 
 def list_sales(rows: Rows, accounts: pa.Array) -> pa.Array:
