@@ -37,8 +37,9 @@ _BATCH_ROWS = 10_000
 _WRITING = re.compile(r"\b(copy|export|attach|install|load)\b", re.IGNORECASE)
 _UNLIMITED_WIDTH = 1 << 16
 _ADVICE = (
-    "the statement needs more memory than it may use: name only the columns that you need, filter on "
-    "day, mc_seqno or an account, or raise [lake] duckdb_memory_mib (over HTTP, [sql] memory_mib)"
+    "the statement needs more memory than it may use: name only the columns that you need,"
+    " filter on day, mc_seqno or an account, or raise [lake] duckdb_memory_mib (over HTTP,"
+    " [sql] memory_mib)"
 )
 _ODD_TYPES = {"interval", "bit"}
 _CONTROLS = {

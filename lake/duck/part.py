@@ -49,7 +49,7 @@ _WORD = re.compile(r"\w+")
 def cut_parts(sql: str, unread: Collection[str] = ()) -> str:
     """Return the SQL of a view without some of its parts.
 
-    If none is unread, ``grouped`` takes the place of ``traced`` and ``states``: DuckDB leaves it out.
+    If none is unread, ``grouped`` replaces ``traced`` and ``states``: DuckDB can leave it out.
     """
     unread = {*unread, "grouped"} if unread else ("traced", "states")
     return _PART.sub(lambda part: "" if part[2] in unread else part[0], sql)

@@ -122,7 +122,8 @@ def compare_with_node(lake: Path, db_dir: Path, folder: Path) -> list[str]:
     settings = compose(ingest={"detect_contracts": False}, lake={"build_index": False})
     reference = folder / "reference"
     ingest_node(db_dir, reference, settings, 1)
-    rows = "select * exclude (day) from {} order by all"
+    # Sums, as millions of rows are more than memory.
+    rows = "select count(*), sum(hash(each)::hugeint) from (select * exclude (day) from {}) each"
     return [
         name for name in TABLES if ask(lake, rows.format(name)) != ask(reference, rows.format(name))
     ]
