@@ -14,14 +14,12 @@ import sys
 import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import click
 import msgspec
 from rich.console import Console
 
-from tests.bench.action import measure_classifier
 from tests.bench.clock import measure_pace_ms
 from tests.bench.decode import measure_decoders
 from tests.bench.everything import (
@@ -32,17 +30,12 @@ from tests.bench.everything import (
     measure_small_blocks,
 )
 from tests.bench.figure import Figure, print_figures
-from tests.bench.lists import measure_network_lists
-from tests.bench.lookup import compare_sizes, measure_lake
+from tests.bench.lookup import measure_lake
 from tests.bench.manyfiles import measure_many_files
 from tests.bench.postgres import BIN_DIRS, find_server
-from tests.bench.tvm import measure_tvm
 from tests.made.blocks import DATA, NETWORK_NODE
 
-AREAS = (
-    *("decode", "ingest", "lookup", "lists", "http", "growth"),
-    *("tvm", "actions", "files"),
-)
+AREAS = ("decode", "ingest", "lookup", "http", "files")
 DEFAULT_ROWS, QUICK_ROWS = 5_000_000, 200_000
 FILES_AND_COMMITS, QUICK_FILES_AND_COMMITS = (50_000, 20_000), (2_000, 800)
 CHAIN, QUICK_CHAIN = 100_000, 20_000
@@ -88,9 +81,9 @@ def main(
     json_file: Path | None,
     scratch: Path | None,
 ) -> None:
-    """Measure decode, ingest, look-ups beside PostgreSQL, HTTP and growth; print one table."""
+    """Measure decode, ingest, look-ups beside PostgreSQL, HTTP and many files; print one table."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    areas = only or tuple(area for area in AREAS if not (quick and area == "growth"))
+    areas = only or AREAS
     rows = transactions or (QUICK_ROWS if quick else DEFAULT_ROWS)
     samples = samples or (30 if quick else 300)
     console = Console(stderr=True)
@@ -113,36 +106,23 @@ def main(
             add("follow", lambda: measure_follow(folder))
             if FAST_NODE.exists():
                 add("small blocks", lambda: measure_small_blocks(folder))
-        small: dict[str, Callable[[], list[Figure]]] = {
-            "tvm": partial(measure_tvm, folder, quick=quick),
-            "actions": partial(measure_classifier, quick=quick),
-            "lists": partial(measure_network_lists, folder, samples=samples, peer=not no_peer),
-            "files": partial(
-                measure_many_files,
-                folder,
-                *(QUICK_FILES_AND_COMMITS if quick else FILES_AND_COMMITS),
-            ),
-        }
-        for area in set(areas).intersection(small):
-            add(area, small[area])
-        if {"lookup", "lists", "http", "growth"} & set(areas):
-            lakes = [rows // 5, rows] if "growth" in areas else [rows]
-            for size in lakes:
-                add(
-                    f"lake of {size:,} transactions",
-                    lambda size=size: measure_lake(  # type: ignore[misc]
-                        folder,
-                        size,
-                        samples=samples,
-                        seed=seed,
-                        peer=not no_peer,
-                        lists="lists" in areas,
-                        http="http" in areas and size == rows,
-                        seconds=1 if quick else 10,
-                        budget_s=2 if quick else 20,
-                    ),
-                )
-            figures.extend(compare_sizes(figures, lakes))
+        if "files" in areas:
+            sizes = QUICK_FILES_AND_COMMITS if quick else FILES_AND_COMMITS
+            add("files", lambda: measure_many_files(folder, *sizes))
+        if {"lookup", "http"} & set(areas):
+            add(
+                f"lake of {rows:,} transactions",
+                lambda: measure_lake(
+                    folder,
+                    rows,
+                    samples=samples,
+                    seed=seed,
+                    peer=not no_peer,
+                    http="http" in areas,
+                    seconds=1 if quick else 10,
+                    budget_s=2 if quick else 20,
+                ),
+            )
     paces_ms.append(measure_pace_ms())
     at = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     run = Run(at, describe_machine(), figures, paces_ms, list_skipped(no_peer=no_peer))
@@ -160,7 +140,7 @@ def list_skipped(*, no_peer: bool) -> list[str]:
     """Return what is skipped or measured differently, each with the reason."""
     skipped = []
     if not NETWORK_NODE.exists():
-        instead = "copies of a block of the demo node are ingested, lists are the demo node's"
+        instead = "copies of a block of the demo node are ingested"
         skipped.append(f"a node of a genuine network: no file {NETWORK_NODE}; {instead}")
     if not DATA.is_dir():
         instead = "the demo node's blocks are measured instead"

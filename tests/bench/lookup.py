@@ -1,6 +1,5 @@
 """Benchmarks a lake of a given size beside PostgreSQL with the same rows: answers, size, HTTP."""
 
-import itertools
 import shutil
 import time
 from collections.abc import Callable
@@ -12,8 +11,6 @@ import psycopg
 from tests.bench.access import Access
 from tests.bench.arguments import draw_arguments
 from tests.bench.figure import Figure, at_least, at_most
-from tests.bench.listed import CHAIN, draw_lists
-from tests.bench.lists import measure_lists
 from tests.bench.page import measure_http
 from tests.bench.peer.asker import Peer
 from tests.bench.peer.store import load_peer, open_rows
@@ -25,11 +22,9 @@ from tonlake.ingest.derive.stages import rebuild
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import open_snapshot
 
-BYTES_PER_TX, PEER_SIZES, DEEP_PAGE = 400, 4, 2
+BYTES_PER_TX, PEER_SIZES = 400, 4
 PEER_BYTES_PER_TX = 5_000
 """Room that PostgreSQL needs, with what it writes while it loads."""
-
-ROWS_PER_S = 15_000_000
 
 
 def measure_lake(
@@ -39,7 +34,6 @@ def measure_lake(
     samples: int,
     seed: int,
     peer: bool,
-    lists: bool,
     http: bool,
     seconds: int,
     budget_s: float,
@@ -50,7 +44,6 @@ def measure_lake(
     built = build_lake(lake_dir, transactions, seed)
     with open_rows(lake_dir, scratch) as rows:
         draw = draw_arguments(rows, samples, seed)
-        listed = draw_lists(rows, CHAIN, samples) if lists else []
     figures = []
     with ExitStack() as stack:
         session, loaded = None, None
@@ -67,9 +60,7 @@ def measure_lake(
             area=f"look-ups, {size}",
             budget_s=budget_s,
         )
-        figures += [*answers, *derive_figures(answers, draw.rows["transactions"])]
-        if listed:
-            figures += measure_lists(lake_dir, listed, session, area=f"lists over HTTP, {size}")
+        figures += answers
     if http:
         figures += measure_http(lake_dir, draw, seconds=seconds)
     shutil.rmtree(lake_dir)
@@ -153,62 +144,3 @@ def describe_sizes(
             for name in ("copy", "indexes")
         ]
     return figures
-
-
-def derive_figures(answers: list[Figure], transactions: int) -> list[Figure]:
-    """Return figures that combine several answers: deep pages to first ones, rows per second."""
-    by_name = {figure.name: figure for figure in answers}
-    first = by_name["account, last 100, hot"]
-    derived = [
-        Figure(
-            area=first.area,
-            name=f"{name}, to page one",
-            unit="x",
-            value=figure.value / first.value,
-            peer=figure.peer / first.peer if figure.peer and first.peer else None,
-            targets={"value": at_most(DEEP_PAGE)},
-        )
-        for name, figure in by_name.items()
-        if name.startswith("account, 100 ")
-    ]
-    by_hour = by_name["all by hour and exit code"]
-    derived.append(
-        Figure(
-            area=first.area,
-            name="all by hour and exit code, speed",
-            unit="rows/s/core",
-            value=transactions / by_hour.value * 1000,
-            peer=transactions / by_hour.peer * 1000 if by_hour.peer else None,
-            targets={"value": at_least(ROWS_PER_S)},
-        )
-    )
-    return derived
-
-
-def compare_sizes(figures: list[Figure], sizes: list[int]) -> list[Figure]:
-    """Return how every answer grows from each lake to the next larger one."""
-    grown = []
-    for small, large in itertools.pairwise(sizes):
-        before = {
-            figure.name: figure
-            for figure in figures
-            if figure.area == f"look-ups, {small:,} transactions"
-        }
-        grown += [
-            Figure(
-                area=f"growth from {small:,} to {large:,} transactions",
-                name=figure.name,
-                unit="x",
-                value=figure.value / before[figure.name].value,
-                peer=_grow(before[figure.name].peer, figure.peer),
-            )
-            for figure in figures
-            if figure.area == f"look-ups, {large:,} transactions"
-            and figure.name in before
-            and figure.unit == "ms"
-        ]
-    return grown
-
-
-def _grow(before: float | None, after: float | None) -> float | None:
-    return after / before if before and after else None

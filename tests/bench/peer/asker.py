@@ -1,12 +1,11 @@
 """Answers the same questions from PostgreSQL, with the peer's statements."""
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
 
-from tests.bench.peer.lists import PAGE_OF_MESSAGES, Statement
 from tonlake.api.text.encoding import Address
 
 _MESSAGES = """
@@ -18,9 +17,20 @@ where tx_hash = any(%s)
 """
 """The statement that the peer sends after every page of transactions."""
 
-_BY_MESSAGE = PAGE_OF_MESSAGES.format(where="msg_hash = %s or msg_hash_norm = %s", limit=10)
-_BY_BODY = PAGE_OF_MESSAGES.format(where="body_hash = %s", limit=10)
-_BY_OPCODE = PAGE_OF_MESSAGES.format(where="opcode = %s", limit=100)
+_PAGE_OF_MESSAGES = """
+select page.*, body.body, state.body as init_state_body
+from (
+    select * from messages where {where} order by created_lt desc, msg_hash desc limit {limit}
+) as page
+left join message_contents as body on body.hash = body_hash
+left join message_contents as state on state.hash = init_state_hash
+order by created_lt desc, msg_hash desc
+"""
+"""The peer groups both ends of each message before it cuts the page; this is quicker."""
+
+_BY_MESSAGE = _PAGE_OF_MESSAGES.format(where="msg_hash = %s or msg_hash_norm = %s", limit=10)
+_BY_BODY = _PAGE_OF_MESSAGES.format(where="body_hash = %s", limit=10)
+_BY_OPCODE = _PAGE_OF_MESSAGES.format(where="opcode = %s", limit=100)
 
 Rows = list[tuple[Any, ...]]
 
@@ -44,24 +54,6 @@ class Peer:
         """Query the messages of a page of transactions, whose second column is the hash."""
         if page:
             self._ask(_MESSAGES, [row[1] for row in page])
-        return page
-
-    def ask_list(self, statement: Statement, parameters: Mapping[str, Any]) -> Rows:
-        """Return a page of a list, and run the peer's follow-up query."""
-        values = {
-            name: encode_hash(value)
-            if isinstance(value, bytes)
-            else value
-            if isinstance(value, int)
-            else str(value)
-            for name, value in parameters.items()
-        }
-        page = self._connection.execute(statement.sql.encode(), values, prepare=True).fetchall()
-        if statement.then == "messages":
-            return self._with_messages(page)
-        if statement.then == "traces" and page:
-            members = "select * from transactions where trace_id = any(%s) order by trace_id, lt"
-            self._with_messages(self._ask(members, [row[0] for row in page]))
         return page
 
     def transaction(self, tx_hash: bytes) -> Rows:

@@ -1,7 +1,6 @@
 """Loads the rows of a lake into PostgreSQL with the peer's tables, keys and indexes."""
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
@@ -27,18 +26,6 @@ TABLES = (
 )
 """What the lake of the benchmark holds rows for, and what the peer makes of them."""
 
-DERIVED = (
-    "actions",
-    "action_accounts",
-    "jetton_transfers",
-    "nft_transfers",
-    "jetton_wallets",
-    "nft_items",
-    "dns_entries",
-    "multisig",
-)
-"""What a lake of a node holds besides: actions and contracts."""
-
 _BATCH_ROWS = 50_000
 _MEMORY = "4GB"
 
@@ -48,15 +35,13 @@ def read_sql(name: str) -> str:
     return (SQL / f"{name}.sql").read_text(encoding="utf-8")
 
 
-def load_peer(
-    address: str, lake_dir: Path, scratch: Path, tables: Sequence[str] = TABLES
-) -> dict[str, float]:
+def load_peer(address: str, lake_dir: Path, scratch: Path) -> dict[str, float]:
     """Copy every row of the newest snapshot; return CPU seconds by step and size in bytes."""
     with open_rows(lake_dir, scratch) as rows, psycopg.connect(address, autocommit=True) as peer:
         clock = cpu_clock_of(peer.info.backend_pid)
         began_s = time.clock_gettime(clock)
         peer.execute(read_sql("tables"))
-        for name in tables:
+        for name in TABLES:
             _copy(rows, peer, name)
         copied_s = time.clock_gettime(clock)
         # Statement by statement: VACUUM cannot run in a transaction block.
