@@ -94,7 +94,6 @@ LOG = logging.getLogger("tonlake.api")
 RETRY_AFTER_S = "1"
 
 REQUEST_BYTES = 1 << 20
-"""Largest request body."""
 
 CONNECTION_PARTS = 2
 """Connections allowed for one address, per allowed request in flight."""

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 
 MASTERCHAIN = -1
-"""The workchain of the masterchain."""
 
 AccountId = tuple[int, bytes]
 """Workchain and account id, 32 bytes; ids of one workchain sort like these bytes."""

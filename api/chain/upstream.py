@@ -18,7 +18,6 @@ from tonlake.ingest.derive.tvm.trace import read_message
 from tonlake.ingest.errors import BocError, DecodeError, ServerRefusal, SourceError
 
 TIMEOUT_MS = 10_000
-"""Timeout of the upstream."""
 
 NO_NETWORK = "sending is not available: this server has no network connection"
 _MAX_BYTES = 1 << 20

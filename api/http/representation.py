@@ -151,7 +151,6 @@ class CachedResponse(msgspec.Struct, eq=False):
     headers: list[Header]
     body: bytes
     key: Key
-    """Its key in the cache."""
 
     packed: dict[str, bytes] = msgspec.field(default_factory=dict)
     """The body, compressed, by coding."""

@@ -58,7 +58,6 @@ from tonlake.lake.schema.transaction import ACCOUNT_STATES
 from tonlake.queries.reader import Row
 
 CHUNK_TRANSACTIONS = 2_000
-"""Approximate transactions per chunk."""
 
 KEPT_CHUNKS, KEPT_COMMITS = 2, 256
 """Cached chunks, whose rows all types of events are made from, and cached commits."""

@@ -52,7 +52,6 @@ from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.lake.account import MASTERCHAIN, shards_overlap
 
 DEFAULT_COUNT = 40
-"""Default count of transactions of a block."""
 
 SHORT_ID_MODE = 135
 """Request mode bits that the public service always sets: account, lt, hash, and its own 128."""

@@ -127,7 +127,6 @@ def read_bits(tree: CellTree, cell: int) -> bytes:
 
 
 DEFAULT_LIMIT = 10
-"""Default limit of a list."""
 
 Row = Mapping[str, Any]
 NOT_LOCATED = "LITE_SERVER_UNKNOWN: cannot locate transaction in block with specified logical time"

@@ -33,7 +33,6 @@ from tonlake.lake.schema import OFFCHAIN_METADATA
 from tonlake.lake.settings import LakeSettings
 
 CONNECTIONS = 8
-"""Number of concurrent requests."""
 ATTEMPTS = 5
 """Failed attempts after which token content is not fetched again."""
 RETRY_S = 60

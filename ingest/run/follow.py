@@ -69,7 +69,6 @@ class FollowerStatus:
     def __init__(self, lake_dir: Path) -> None:
         self._lake_dir = lake_dir
         self.problem: str | None = None
-        """The last problem reported."""
         self._note = Following(os.getpid(), 0.0)
         self._is_new = True
         self._written_s = 0.0

@@ -72,7 +72,6 @@ class Watch:
 
 
 WATCH = Watch()
-"""The watch of this process."""
 
 
 @contextmanager

@@ -12,7 +12,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.account import normalize_address, read_shard
 from tonlake.lake.duck.connection import ALL_VIEWS, VIEWED_TABLES, list_views, read_bases
@@ -57,6 +58,10 @@ _WRITTEN = {
     "ton_opcode": ("0x and lower-case digits", "(0(x[0-9a-f]*)?)?"),
 }
 """What functions write, and the pattern of its beginnings; other arguments are not known."""
+_OF_OTHER_FORMS = re.compile("comment|ton_friendly", re.IGNORECASE)
+"""What may well equal a friendly address."""
+_MACROS = ("ton_", _EQUAL_OR_ANY)
+_NOT_COMPARED = ("TABLE_FUNCTION", "EXPRESSION_LIST")
 _MOST_KNOWN = 2
 _MOST_LISTED = 22
 _WORD = re.compile(r"\w+")
@@ -86,6 +91,32 @@ def check_literals(
             joined = [value for each in listed for value in _read_values(each, parameters)]
             has_some = any(value in column.values for value in joined)
             _check_values(column, values + joined * (not has_some), node)
+    if scope.reads_lake_only and not _OF_OTHER_FORMS.search(query):
+        for text in _list_passed(nodes[0], scope, parameters):
+            if (raw := _write_raw(text)) not in (None, text):
+                raise QueryError(f"tables hold raw addresses: write {raw!r} in place of {text!r}")
+
+
+def _list_passed(root: Node, scope: _Scope, parameters: Mapping[str, object]) -> Iterator[str]:
+    """Yield the texts that reach a comparison through functions, cases or lambdas.
+
+    Not those that are only selected, compared with a column that is known, or arguments of macros.
+    """
+    todo: list[Any] = [root]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, list):
+            todo += node
+        elif not isinstance(node, dict) or node.get("type") in _NOT_COMPARED:
+            continue
+        elif node.get("class") in ("CONSTANT", "PARAMETER"):
+            yield from (each for each in _read_values(node, parameters) if isinstance(each, str))
+        elif not str(node.get("function_name")).startswith(_MACROS):
+            sides = _list_sides(node)
+            known = sides if any(map(scope.find, sides)) else node.get("select_list", [])
+            plain = {id(each) for each in known if _read_values(each, parameters)}
+            parts = [each if isinstance(each, list) else [each] for each in node.values()]
+            todo += [each for each in chain.from_iterable(parts) if id(each) not in plain]
 
 
 def _check_values(column: Column, values: list[str | int], node: Node) -> None:
@@ -179,6 +210,7 @@ class _Scope:
                 self._read[node["alias"].lower() or name] = name
                 names += map(str.lower, node["column_name_alias"])
         self._is_known = all(name in ALL_VIEWS or name in named for name in self._read.values())
+        self.reads_lake_only = self._is_known and bool(self._read)
         self._names = Counter(names)
 
     def list_joins(self, nodes: list[Node]) -> list[Node]:

@@ -142,7 +142,6 @@ class ScannedTable(NamedTuple):
     known: pa.Schema
     """All columns, those of joined rows included."""
     schema: pa.Schema
-    """The columns to return."""
     height: str
     selections: tuple[tuple[Filter, ...], ...] = ()
     order: tuple[str, ...] = ()

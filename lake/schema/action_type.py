@@ -67,7 +67,6 @@ NAMES: dict[str, tuple[str, ...]] = {
 
 _GROUPED = {name for names in NAMES.values() for name in names} - NAMES.keys()
 ACTION_TYPES = tuple(sorted(_GROUPED | {"extra_currency_transfer"}))
-"""All types of actions."""
 
 SALES = tuple(sorted({*_SALES, "auction_bid"}))
 """Types of actions that are events of a sale or an auction of an NFT."""

@@ -482,4 +482,3 @@ VIEWS: dict[str, View] = {
 """Every view for people and every macro over them, each after the views that it reads."""
 
 MACROS = frozenset(view.name for view in VIEWS.values() if view.parameters)
-"""The macros: they take parameters."""

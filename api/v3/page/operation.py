@@ -190,7 +190,6 @@ def check_spans(reader: Reader, utime: Bounds, *lts: Bounds) -> None:
 
 
 DEFAULT_LIMIT = 10
-"""Default limit of a list."""
 
 
 CURSOR = "X-Tonlake-Cursor"

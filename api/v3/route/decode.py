@@ -154,7 +154,6 @@ Shards = Annotated[
 
 
 MOVED: Final = 301
-"""Moved permanently."""
 
 
 class EchoQuery(Query, frozen=True, kw_only=True):

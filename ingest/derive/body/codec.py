@@ -472,4 +472,3 @@ def read_utf8(data: bytes | bytearray) -> str:
 
 
 write_text: Callable[[str], str] = encode_basestring
-"""Returns text as JSON."""

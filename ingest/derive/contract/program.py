@@ -47,7 +47,6 @@ _MAX_NESTING = 100
 
 
 GAS_LIMIT = 1_000_000
-"""Gas limit of a get-method."""
 
 
 class Program:

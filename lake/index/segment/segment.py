@@ -128,7 +128,6 @@ class SegmentTable:
         self.numbers = {name: file.numbers(f"{table.name}.{name}") for name in table.numbers}
         lengths = [len(self._ends) - 1, *map(len, self.numbers.values())]
         self.count = max(lengths)
-        """The number of rows."""
         self.orders = {
             order[0]: file.numbers(f"{table.name}.by_{order[0]}") for order in table.orders
         }

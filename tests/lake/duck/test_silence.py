@@ -81,6 +81,13 @@ FRIENDLY = "EQCrq6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq8Uk"
         ("from wallets where ton_friendly(workchain, account) = 'UQ'", "EQ or Ef and more"),
         ("from wallets where ton_address(workchain, account) = $who", "ton_address() writes 0:"),
         ("from messages m join (values ('internal')) t(kind) on t.kind = m.kind", "one of int,"),
+        (f"from v_transfers where coalesce(sender, '') = '{FRIENDLY}'", f"write '{RAW}'"),
+        ("with t as (select sender as a from v_swaps) from t where a = $who", f"write '{RAW}'"),
+        ("select case source when $who then 1 end from actions", f"write '{RAW}'"),
+        (f"from actions where len(list_filter(accounts, x -> x = '{FRIENDLY}')) > 0", "write '0:"),
+        ("select count(*) filter (trim(sender) in ($who)) from v_transfers", f"write '{RAW}'"),
+        ("select type from actions group by type having max(source) = $who", f"write '{RAW}'"),
+        (f"from actions where accounts && ['{FRIENDLY}']", f"write '{RAW}'"),
     ],
 )
 def test_what_no_row_can_equal_is_refused_with_the_cure(
@@ -120,6 +127,10 @@ def test_what_no_row_can_equal_is_refused_with_the_cure(
         "from blocks where hex(root_hash) = 'AB' or hex(root_hash) like '%ab' or hex(seqno) > 'a'",
         "from wallets where contains(lower(kind), 'V') or lower(hex(account)) like 'ab%'",
         "from wallets where ton_friendly(0, account, bounceable := false) = 'UQ'",
+        f"from v_transfers select '{FRIENDLY}' as name, ['{FRIENDLY}'] as names, count(*)",
+        f"from v_transfers where coalesce(comment, '') = '{FRIENDLY}'",
+        f"from (values ('{FRIENDLY}')) t(a), wallets w where w.account = ton_account(trim(a))",
+        f"from (values ('x')) t(a) where trim(a) = '{FRIENDLY}'",
     ],
 )
 def test_other_comparisons_are_not(

@@ -176,4 +176,3 @@ RULES = (
     *(client_register, client_change_secret_hash, client_request_refund, grant_refund),
     *(client_increase_stake, client_withdraw),
 )
-"""In order of precedence."""

@@ -160,7 +160,6 @@ OTHER_RULES = (
     staking_withdraw,
     staking_claim_rewards,
 )
-"""In order of precedence."""
 
 
 DEPLOY = 0xC0FFEE22

@@ -197,4 +197,3 @@ def liquidate(match: Match) -> Draft:
 
 
 RULES = (supply, withdraw, liquidate)
-"""In order of precedence."""

@@ -140,4 +140,3 @@ def unstake_request(match: Match) -> Draft | None:
 
 
 RULES = (stake, unstake, claim, unstake_request)
-"""In order of precedence."""

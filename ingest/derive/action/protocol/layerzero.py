@@ -245,4 +245,3 @@ def dvn_verify(match: Match) -> Draft:
 
 
 RULES = (send, send_tokens, receive, commit_packet, dvn_verify)
-"""In order of precedence."""

@@ -131,4 +131,3 @@ RULES = (
     _log_rule("new_key_log", NEW_KEY_LOG, "tgbtc_new_key", _read_new_key, "source"),
     _log_rule("key_ready_log", KEY_READY_LOG, "tgbtc_dkg_log", _read_ready, "source"),
 )
-"""In order of precedence."""

@@ -98,4 +98,3 @@ def late_payout(match: Match) -> Draft | None:
 
 
 NOMINATOR_RULES = (nominate, withdraw_request, late_payout)
-"""In order of precedence."""

@@ -238,4 +238,3 @@ def execute(match: Match) -> Draft | None:
 
 
 RULES = (create_order, approve, execute)
-"""In order of precedence."""
