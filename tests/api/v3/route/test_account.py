@@ -3,9 +3,7 @@
 import base64
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-import pytest
 from litestar.testing import TestClient
 from pytoniq_core.boc import Cell
 
@@ -219,31 +217,6 @@ def test_wallet_information(ask: Asker, facts: Facts) -> None:
             assert answer["wallet_type"] == kind
             assert answer["seqno"] == int(contract["get_methods"]["seqno"]["stack"][0]["int"])
             assert answer["balance"] == contract["state"]["balance"]
-
-
-@pytest.mark.parametrize(
-    ("operation", "params", "status", "text"),
-    [
-        ("accountStates", {}, 422, "address of account is required"),
-        ("accountStates", {"address": ""}, 422, "address of account is required"),
-        ("walletStates", {}, 422, "address of account is required"),
-        ("addressBook", {}, 422, "at least 1 address required"),
-        ("addressInformation", {}, 401, "address of account is required"),
-        ("account", {}, 401, "address of account is required"),
-        ("walletInformation", {}, 401, "address of account is required"),
-        ("wallet", {}, 401, "address of account is required"),
-        ("wallet", {"address": "x"}, 422, 'schema: error converting value for "address"'),
-        ("accountStates", {"address": "x"}, 422, 'converting value for index 0 of "address"'),
-        ("accountStates", {"address": UNKNOWN, "code_hash": "x"}, 422, 'index 0 of "code_hash"'),
-        ("accountStates", {"address": UNKNOWN, "include_boc": "x"}, 422, '"include_boc"'),
-        ("account", {"address": UNKNOWN, "use_v2": "x"}, 422, '"use_v2"'),
-        ("topAccountsByBalance", {"limit": "x"}, 422, '"limit"'),
-    ],
-)
-def test_errors(ask: Asker, operation: str, params: dict[str, Any], status: int, text: str) -> None:
-    answered, message = ask.refused(operation, **params)
-    assert answered == status
-    assert text in message
 
 
 def test_a_state_that_is_not_whole_is_never_guessed(demo_node: Path, tmp_path: Path) -> None:

@@ -107,26 +107,6 @@ def test_blocks_by_hash(ask: Asker, facts: Facts) -> None:
         assert ask("blocks", **{name: "0" * 64})["blocks"] == []
 
 
-@pytest.mark.parametrize(
-    ("params", "status", "text"),
-    [
-        ({"mc_seqno": 999}, 404, "masterchain block 999 not found; this lake covers 1..238"),
-        ({"workchain": -1, "seqno": 239}, 404, "block 239 not found; this lake covers 1..238 of"),
-        ({"start_lt": 10**15}, 404, "logical time 1000000000000000.. is not indexed"),
-        ({"end_utime": 1}, 404, "time ..1 is not indexed; this lake covers 179523"),
-        ({"limit": 1001}, 422, "limit is not allowed: 1001 > 1000"),
-        ({"sort": "up"}, 422, "wrong value for sort parameter"),
-        ({"workchain": "x"}, 422, 'schema: error converting value for "workchain"'),
-        ({"shard": "x", "seqno": "y"}, 422, "(and 1 other error)"),
-        ({"root_hash": "abc"}, 422, 'schema: error converting value for "root_hash"'),
-    ],
-)
-def test_errors(ask: Asker, params: dict[str, Any], status: int, text: str) -> None:
-    answered, message = ask.refused("blocks", **params)
-    assert answered == status
-    assert text in message
-
-
 def test_limits(ask: Asker) -> None:
     assert len(ask("blocks")["blocks"]) == 10
     assert len(ask("blocks", limit="")["blocks"]) == 1
@@ -315,25 +295,6 @@ def test_the_answer_has_a_book_and_metadata(ask: Asker) -> None:
     assert set(answer["address_book"]) == ends - {None}
     assert answer["metadata"]
     assert set(answer) == {"messages", "address_book", "metadata"}
-
-
-@pytest.mark.parametrize(
-    ("params", "status", "text"),
-    [
-        ({"direction": "up"}, 422, "direction should be one of: in, out"),
-        ({"source": "nobody"}, 422, 'schema: error converting value for "source"'),
-        ({"only_externals": "maybe"}, 422, 'schema: error converting value for "only_externals"'),
-        ({"msg_hash": "1"}, 422, 'schema: error converting value for index 0 of "msg_hash"'),
-        ({"limit": 1001}, 422, "limit is not allowed: 1001 > 1000"),
-        ({"sort": "1"}, 422, "wrong value for sort parameter"),
-        ({"start_utime": 9999999999}, 404, "time 9999999999.. is not indexed; this lake covers"),
-        ({"end_lt": 1}, 404, "logical time ..1 is not indexed; this lake covers"),
-    ],
-)
-def test_errors_of_messages(ask: Asker, params: dict[str, Any], status: int, text: str) -> None:
-    answered, message = ask.refused("messages", **params)
-    assert answered == status
-    assert text in message
 
 
 @pytest.mark.parametrize(

@@ -203,29 +203,6 @@ def test_an_account_without_transactions_is_an_empty_list(ask: Asker) -> None:
     assert ask("transactions", account="0:" + "1" * 64) == {"transactions": [], "address_book": {}}
 
 
-@pytest.mark.parametrize(
-    ("params", "status", "text"),
-    [
-        ({"mc_seqno": 0}, 404, "masterchain block 0 not found; this lake covers 1..238"),
-        ({"workchain": 0, "seqno": 10**6}, 404, "block 1000000 not found; this lake covers 1.."),
-        ({"start_utime": 99999999999}, 404, "time 99999999999.. is not indexed"),
-        ({"end_lt": 5}, 404, "logical time ..5 is not indexed"),
-        ({"lt": 10**15}, 404, "logical time 1000000000000000..1000000000000000 is not indexed"),
-        ({"account": "x"}, 422, 'schema: error converting value for index 0 of "account"'),
-        ({"account": f"{CONFIG},x"}, 422, 'index 1 of "account"'),
-        ({"hash": "x"}, 422, 'schema: error converting value for index 0 of "hash"'),
-        ({"lt": "-1"}, 422, 'schema: error converting value for "lt"'),
-        ({"start_utime": ""}, 422, 'schema: error converting value for "start_utime"'),
-        ({"limit": 5000}, 422, "limit is not allowed: 5000 > 1000"),
-        ({"sort": "x"}, 422, "wrong value for sort parameter"),
-    ],
-)
-def test_errors(ask: Asker, params: dict[str, Any], status: int, text: str) -> None:
-    answered, message = ask.refused("transactions", **params)
-    assert answered == status
-    assert text in message
-
-
 def test_transactions_by_message(ask: Asker, facts: Facts) -> None:
     fact = next(
         row
