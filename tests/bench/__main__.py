@@ -65,7 +65,7 @@ class Run(msgspec.Struct, frozen=True):
 @click.option("--samples", type=click.IntRange(min=3), help="Samples of each kind of question.")
 @click.option("--only", type=click.Choice(AREAS), multiple=True, help="Measure only these areas.")
 @click.option("--no-peer", is_flag=True, help="Skip PostgreSQL.")
-@click.option("--seed", default=1, show_default=True, help="Seed of the lake and of the samples.")
+@click.option("--seed", default=1, show_default=True, help="Seed of the lake.")
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file."
 )

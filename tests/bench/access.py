@@ -1,4 +1,4 @@
-"""Answers the fifteen questions through the functions that the API calls."""
+"""Answers the questions through the functions that the API calls."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,7 +18,6 @@ from tonlake.lake.duck.connection import connect
 
 Row = dict[str, Any]
 
-COUNT_FAILED = "select count(*) from transactions where now between $start and $end and aborted"
 BY_HOUR = """
 select now // 3600 as hour, compute_exit_code, count(*) as transactions
 from transactions
@@ -60,16 +59,10 @@ class Access:
         """Return a transaction with its messages."""
         return self._transactions(TransactionsQuery(hash=(tx_hash,), limit=10, offset=0))
 
-    def account_page(self, page: tuple[Address, int, int]) -> list[Row]:
-        """Return transactions of an account, newest first: address, limit, offset."""
-        account, limit, offset = page
-        return self._transactions(TransactionsQuery(account=(account,), limit=limit, offset=offset))
-
-    def account_page_below(self, page: tuple[Address, int, int]) -> list[Row]:
-        """Return transactions of an account from a logical time down: address, limit, lt."""
-        account, limit, lt = page
-        query = TransactionsQuery(account=(account,), limit=limit, offset=0, end_lt=lt)
-        return self._transactions(query)
+    def account_page(self, page: tuple[Address, int]) -> list[Row]:
+        """Return so many transactions of an account, newest first."""
+        account, limit = page
+        return self._transactions(TransactionsQuery(account=(account,), limit=limit, offset=0))
 
     def block(self, mc_seqno: int) -> list[Row]:
         """Return the transactions of a masterchain block, at most 1000."""
@@ -106,18 +99,6 @@ class Access:
         """Return the richest hundred accounts."""
         return get_top_accounts(self._call(), Page(limit=100, offset=0))
 
-    def failed(self, span: tuple[int, int]) -> list[Row]:
-        """Return the newest failed transactions between two seconds."""
-        start, end = span
-        query = TransactionsQuery(
-            aborted=True, start_utime=start, end_utime=end, limit=100, offset=0
-        )
-        return self._transactions(query)
-
-    def count_failed(self, span: tuple[int, int]) -> list[tuple[Any, ...]]:
-        """Count the failed transactions between two seconds."""
-        return self._rows(COUNT_FAILED, span)
-
     def by_hour(self, _argument: object) -> list[tuple[Any, ...]]:
         """Count all transactions by hour and exit code."""
         return self._sql.execute(BY_HOUR).fetchall()
@@ -125,6 +106,3 @@ class Access:
     def destinations(self, _argument: object) -> list[tuple[Any, ...]]:
         """Return the accounts that received most."""
         return self._sql.execute(DESTINATIONS).fetchall()
-
-    def _rows(self, sql: str, span: tuple[int, int]) -> list[tuple[Any, ...]]:
-        return self._sql.execute(sql, {"start": span[0], "end": span[1]}).fetchall()

@@ -2,8 +2,7 @@
 
     python -m tests.bench.everyday LAKE ... [--rounds N] [--limit-ms MS]
 
-The limit applies to the median wall time, which is meaningful only on an otherwise idle machine;
-CPU is that of all threads. A first round, which opens files, is not counted.
+The limit is one of wall time, on an otherwise idle machine; CPU is that of all threads.
 """
 
 import sys

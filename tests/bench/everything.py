@@ -2,10 +2,8 @@
 
     python -m tests.bench.everything [--node FOLDER ...] [--workers N ...] [--rounds N]
 
-Without ``--node`` the recorded network is ingested, or a chain of copies of a block of the demo
-node where it is not available. The peer is the CPU that PostgreSQL takes to copy and index the same
-rows with the service's indexes. Costs are marginal: the cost of the same command for the newest
-block alone, which is mostly imports, is subtracted. With several rounds every figure is a median.
+The peer is the CPU that PostgreSQL takes to copy and index the same rows. Costs are marginal: the
+cost of the same command for the newest block alone, which is mostly imports, is subtracted.
 """
 
 import shutil

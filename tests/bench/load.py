@@ -1,9 +1,7 @@
 """Loads a service that follows a node: ``python -m tests.bench.load NODE FOLDER``.
 
-The blocks of NODE, a folder or an archive, are written to a node that a service follows, part of
-them in advance and the others during the requests: at the required rate, then at many times that
-rate, then at the required rate again. Figures are printed as JSON; the exit code is 1 if one of
-them is out of bounds. Everything stays on this machine.
+Figures of the steady rate, of overload, and of the steady rate again are printed as JSON; the exit
+code is 1 if one of them is out of bounds.
 """
 
 import argparse
@@ -49,10 +47,7 @@ def has_block(lake: Path, seqno: int) -> bool:
 async def drive(
     address: str, pid: int, mixture: Mixture, options: argparse.Namespace
 ) -> tuple[dict[str, list[Outcome]], dict[str, float]]:
-    """Send requests at the steady rate, then at many times that, then at the steady rate again.
-
-    Return the outcomes of each phase, and the memory of the process in the first.
-    """
+    """Send requests at three rates; return the outcomes of each, and memory during the first."""
     traffic = Traffic(int(address.rpartition(":")[2]), mixture.paths())
     await traffic.run(options.rate, options.warm_up)
     watch = Watch({"server": lambda: pid})

@@ -1,8 +1,6 @@
 """Benchmarks a lake of a given size beside PostgreSQL with the same rows: answers, size, HTTP."""
 
 import shutil
-import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -41,9 +39,12 @@ def measure_lake(
     """Create a lake, query it and the peer, load its server; then remove it."""
     size = f"{transactions:,} transactions"
     lake_dir = scratch / "lake"
-    built = build_lake(lake_dir, transactions, seed)
+    settings = Settings()
+    make_lake(lake_dir, transactions=transactions, seed=seed)
+    rebuild("traces", lake_dir, settings)
+    rebuild_index(lake_dir, everything=True)
     with open_rows(lake_dir, scratch) as rows:
-        draw = draw_arguments(rows, samples, seed)
+        draw = draw_arguments(rows, samples)
     figures = []
     with ExitStack() as stack:
         session, loaded = None, None
@@ -52,54 +53,34 @@ def measure_lake(
             address = stack.enter_context(running_server(scratch))
             loaded = load_peer(address, lake_dir, scratch)
             session = Peer(stack.enter_context(psycopg.connect(address, autocommit=True)))
-        figures += describe_sizes(lake_dir, transactions, loaded, built, draw.rows)
-        answers = ask_questions(
+        figures += describe_sizes(lake_dir, transactions, loaded, draw.rows)
+        figures += ask_questions(
             list_questions(draw, samples),
-            Access(lake_dir, Settings()),
+            Access(lake_dir, settings),
             session,
             area=f"look-ups, {size}",
             budget_s=budget_s,
         )
-        figures += answers
     if http:
         figures += measure_http(lake_dir, draw, seconds=seconds)
     shutil.rmtree(lake_dir)
     return figures
 
 
-def build_lake(lake_dir: Path, transactions: int, seed: int) -> dict[str, float]:
-    """Create a lake, its traces and its look-ups; return the CPU seconds of each."""
-    settings = Settings()
-    steps: dict[str, Callable[[], object]] = {
-        "rows, their generator included": lambda: make_lake(
-            lake_dir, transactions=transactions, seed=seed, lookups=False
-        ),
-        "traces": lambda: rebuild("traces", lake_dir, settings),
-        "look-ups": lambda: rebuild_index(lake_dir, everything=True),
-    }
-    took = {}
-    for name, build in steps.items():
-        began_s = time.process_time()
-        build()
-        took[name] = time.process_time() - began_s
-    return took
-
-
 def describe_sizes(
     lake_dir: Path,
     transactions: int,
     loaded: dict[str, float] | None,
-    built: dict[str, float],
     rows: dict[str, int],
 ) -> list[Figure]:
-    """Return the disk space of the rows on both sides, and the cost of loading them."""
-    area = f"size and load, {transactions:,} transactions"
+    """Return the disk space of the rows on both sides."""
+    area = f"size, {transactions:,} transactions"
     snapshot = open_snapshot(lake_dir, check_digests=False)
     tables = {name: sum(file.bytes for file in files) for name, files in snapshot.files.items()}
     bare = sum(tables.values())
     whole = bare + sum(file.bytes for file in snapshot.segments)
     peer_bytes = loaded["bytes"] / transactions if loaded else None
-    figures = [
+    return [
         Figure(
             area=area,
             name="transactions and messages, Parquet alone",
@@ -129,18 +110,3 @@ def describe_sizes(
             targets={"ratio": at_least(PEER_SIZES)} if loaded else {},
         ),
     ]
-    figures += [
-        Figure(area=area, name=f"building {name}", unit="us/tx", value=took_s / transactions * 1e6)
-        for name, took_s in built.items()
-    ]
-    if loaded:
-        figures += [
-            Figure(
-                area=area,
-                name=f"PostgreSQL: {name}, in the server",
-                unit="us/tx",
-                value=loaded[f"{name}_s"] / transactions * 1e6,
-            )
-            for name in ("copy", "indexes")
-        ]
-    return figures

@@ -18,13 +18,9 @@ from tests.bench.arguments import Draw
 from tests.bench.clock import cpu_clock_of
 from tests.bench.figure import Figure, Target, at_most
 from tests.commands import serving as run_service
-from tests.ingest.whole import ingest_node
-from tests.made.blocks import ROOT, unpack_demo
+from tests.made.blocks import ROOT
 from tests.patience import LIMITS
 from tonlake.api.settings import Settings
-from tonlake.lake.duck.connection import connect
-from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.settings import LakeSettings
 
 Page = tuple[str, str, dict[str, Target]]
 
@@ -74,32 +70,11 @@ def list_pages(draw: Draw) -> list[Page]:
 
 def measure_http(lake_dir: Path, draw: Draw, *, seconds: int) -> list[Figure]:
     """Load every page, cached and computed; return CPU of a request, and requests a second."""
-    demo = _ingest_demo(lake_dir.parent)
-    again = Settings().http.cache_mib
-    figures = []
-    for lake, pages in ((lake_dir, list_pages(draw)), (demo, [_name_history(demo)])):
-        figures += _measure_pages(lake, pages, seconds, "sent again", again)
-        figures += _measure_pages(lake, pages, max(seconds, COMPUTED_S), "computed", 0)
-    return figures
-
-
-def _ingest_demo(scratch: Path) -> Path:
-    """Create a lake of the demo node once and return its folder."""
-    lake = scratch / "lake-demo"
-    if not lake.exists():
-        ingest_node(unpack_demo(scratch), lake, Settings(), 1)
-    return lake
-
-
-def _name_history(lake: Path) -> Page:
-    """Return the page of the basechain account with the most transactions."""
-    with connect(open_snapshot(lake), LakeSettings()) as connection:
-        found = connection.execute(
-            "select lower(hex(account)) from transactions where workchain = 0 "
-            "group by account order by count(*) desc, account limit 1"
-        ).fetchall()
-    path = f"/api/v2/getTransactions?address=0:{found[0][0]}&limit=10"
-    return "version 2: 10 transactions of the demo node", path, {}
+    pages, again = list_pages(draw), Settings().http.cache_mib
+    return [
+        *_measure_pages(lake_dir, pages, seconds, "sent again", again),
+        *_measure_pages(lake_dir, pages, max(seconds, COMPUTED_S), "computed", 0),
+    ]
 
 
 def _measure_pages(
@@ -134,10 +109,7 @@ def _measure_pages(
 
 
 def load(url: str, seconds: int) -> tuple[int, float]:
-    """Send requests as fast as they are answered; return their number, and the rate per second.
-
-    Uses wrk where it is installed; otherwise threads of this process, which load less.
-    """
+    """Send requests by wrk, or else by threads; return their number, and the rate per second."""
     if shutil.which("wrk") is None:
         with ThreadPoolExecutor(CONNECTIONS) as pool:
             counts = list(

@@ -1,9 +1,7 @@
 """Runs ``tonlake ingest`` and measures the resources of its whole process tree.
 
-Processor time is the kernel's count at the end, for the process and all children it waited for.
-Peak memory is read from each running process: ``VmHWM`` of proc(5), which never falls. That counts
-pages of libraries and files in every process that maps them; the memory of all processes together
-is the sum of ``Pss`` of proc(5), which divides a page among its users.
+Peak memory is ``VmHWM`` of proc(5), which counts pages of libraries and files in every process that
+maps them; that of all processes together is the sum of ``Pss``, which divides them.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The fifteen questions: the methods that answer them, their arguments and their targets."""
+"""The questions: the methods that answer them, their arguments and their targets."""
 
 from collections.abc import Callable, Sequence
 from itertools import cycle, islice
@@ -53,10 +53,6 @@ def _numbers(rows: Sequence[tuple[Any, ...]]) -> Keys:
     return sorted(tuple(-1 if value is None else int(value) for value in row) for row in rows)
 
 
-def _count(rows: Sequence[Any]) -> Keys:
-    return [len(rows)]
-
-
 def _totals(rows: Sequence[tuple[Any, ...]]) -> Keys:
     return [int(row[-1]) for row in rows]
 
@@ -68,7 +64,6 @@ def list_questions(draw: Draw, count: int) -> list[Question]:
     transactions: Sides = {"lake_keys": hash_of, "peer_keys": peer_hash}
     sets: Sides = {"lake_keys": _set(hash_of), "peer_keys": _set(peer_hash)}
     messages: Sides = {"lake_keys": _set(_names("msg_hash")), "peer_keys": _set(_column(3))}
-    newest: Sides = {"lake_keys": _count, "peer_keys": _count}
     # The peer has two rows per message, and orders messages of one logical time differently.
     newest_message: Sides = {
         "lake_keys": lambda rows: [row["created_lt"] for row in rows[:1]],
@@ -78,27 +73,13 @@ def list_questions(draw: Draw, count: int) -> list[Question]:
         Question(
             name=f"account, last {limit}, {kind}",
             method="account_page",
-            arguments=[(account, limit, 0) for account in accounts],
+            arguments=[(account, limit) for account in accounts],
             targets=LOOKUP if limit <= 100 else FASTER,
             **transactions,
         )
         for limit, kind, accounts in (
             *((10, "hot", hot), (10, "cold", cold), (100, "hot", hot), (100, "cold", cold)),
             (1000, "hot", hot),
-        )
-    ]
-    account, offset, lt = draw.deep
-    deep = [
-        Question(
-            name=f"account, 100 {how}, hot",
-            method=method,
-            arguments=[argument] * count,
-            targets={},
-            **transactions,
-        )
-        for how, method, argument in (
-            (f"at offset {offset:,}", "account_page", (account, 100, offset)),
-            ("below that logical time", "account_page_below", (account, 100, lt)),
         )
     ]
     thousand = [draw.accounts[at : at + 1000] for at in range(0, len(draw.accounts), 250)]
@@ -122,13 +103,11 @@ def list_questions(draw: Draw, count: int) -> list[Question]:
         ("top 100 by balance", "top_balances", anything, LOOKUP, balances),
         ("latest state of 1 account", "states", single, LOOKUP, states),
         ("latest states of 1,000 accounts", "states", thousands, LARGE_LOOKUP, states),
-        ("one hour, failed, last 100", "failed", draw.hours, FASTER, newest),
-        ("one hour, count of failed", "count_failed", draw.hours, FASTER, numbers),
         ("all by hour and exit code", "by_hour", anything, ANALYSIS, numbers),
         ("top 100 destinations by value, all", "destinations", anything, ANALYSIS, totals),
     ]
     first = ("transaction by hash", "transaction", draw.transactions, LOOKUP, transactions)
-    return [_make(*first), *pages, *deep, *(_make(*kind) for kind in kinds)]
+    return [_make(*first), *pages, *(_make(*kind) for kind in kinds)]
 
 
 def _make(

@@ -8,7 +8,6 @@ time. The same seed gives the same rows.
 
 import random
 from array import array
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ import pyarrow as pa
 
 from tonlake.api.settings import Settings
 from tonlake.lake.commit.commit import Network, commit_range
-from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.schema import TABLES
 
 CHUNK = 200_000
@@ -373,15 +371,8 @@ def fit(name: str, columns: Columns, count: int) -> pa.Table:
     return pa.table(arrays, schema=TABLES[name].arrow)
 
 
-def make_lake(
-    lake_dir: Path,
-    *,
-    transactions: int,
-    seed: int,
-    lookups: bool = True,
-    on_chunk: Callable[[int], None] = lambda _done: None,
-) -> None:
-    """Create a lake of ``transactions`` rows, and its look-ups."""
+def make_lake(lake_dir: Path, *, transactions: int, seed: int) -> None:
+    """Create a lake of ``transactions`` rows, without look-ups."""
     maker = LakeMaker(transactions, seed)
     settings = Settings()
     done = 0
@@ -402,6 +393,3 @@ def make_lake(
             settings=settings.lake,
         )
         done += count
-        on_chunk(done)
-    if lookups:
-        rebuild_index(lake_dir)

@@ -61,23 +61,11 @@ class Peer:
         sql = "select * from transactions where hash = %s"
         return self._with_messages(self._ask(sql, encode_hash(tx_hash)))
 
-    def account_page(self, page: tuple[Address, int, int]) -> Rows:
-        """Return transactions of an account, newest first: address, limit, offset."""
-        account, limit, offset = page
-        sql = (
-            "select * from transactions where account = %s "
-            "order by account, lt desc limit %s offset %s"
-        )
-        return self._with_messages(self._ask(sql, str(account), limit, offset))
-
-    def account_page_below(self, page: tuple[Address, int, int]) -> Rows:
-        """Return transactions of an account from a logical time down: address, limit, lt."""
-        account, limit, lt = page
-        sql = (
-            "select * from transactions where account = %s and lt <= %s "
-            "order by account, lt desc limit %s"
-        )
-        return self._with_messages(self._ask(sql, str(account), lt, limit))
+    def account_page(self, page: tuple[Address, int]) -> Rows:
+        """Return so many transactions of an account, newest first."""
+        account, limit = page
+        sql = "select * from transactions where account = %s order by account, lt desc limit %s"
+        return self._with_messages(self._ask(sql, str(account), limit))
 
     def block(self, mc_seqno: int) -> Rows:
         """Return the transactions of a masterchain block, at most 1000."""
@@ -117,19 +105,6 @@ class Peer:
         """Return the richest hundred accounts."""
         sql = "select account, balance from latest_account_states order by balance desc limit 100"
         return self._ask(sql)
-
-    def failed(self, span: tuple[int, int]) -> Rows:
-        """Return the newest failed transactions between two seconds."""
-        sql = (
-            "select * from transactions where now between %s and %s and aborted "
-            "order by now desc, lt desc limit 100"
-        )
-        return self._ask(sql, *span)
-
-    def count_failed(self, span: tuple[int, int]) -> Rows:
-        """Count the failed transactions between two seconds."""
-        sql = "select count(*) from transactions where now between %s and %s and aborted"
-        return self._ask(sql, *span)
 
     def by_hour(self, _argument: object) -> Rows:
         """Count all transactions by hour and exit code."""
