@@ -1,9 +1,7 @@
 """Records the file operations of a program in a folder, and injects faults.
 
-The layer is between this package and the operating system: opening files for writing, writing,
-``fsync``, and operations that change names. It temporarily replaces the calls of ``pathlib`` and
-``os``, so the program does not know about it. Writes that bypass it are found by comparing the
-folder with the operations.
+It replaces for a time the calls of ``pathlib`` and ``os`` that open files for writing, write, sync,
+or change names. Writes that bypass it are found by comparing the folder with the operations.
 """
 
 import errno
@@ -42,9 +40,8 @@ class Died(BaseException):
 class Disk:
     """Operations below one folder, in order; the ``fail_at``-th fails.
 
-    With ``death`` neither it nor any later one happens, as if the process had been killed.
-    Otherwise the disk is full: that one fails, a write after half its bytes, and operations that
-    need space keep failing until ``free`` is called. Removing needs no space.
+    With ``death`` neither it nor any later one happens. Otherwise the disk is full: a write fails
+    after half its bytes, as do operations that need space, until ``free`` is called.
     """
 
     def __init__(

@@ -2,10 +2,8 @@
 
 ``python -m tests.crash.soak FOLDER --hours 24``
 
-Every virtual minute has a commit of the masterchain blocks of a minute, sometimes segments and
-compaction, and one fault: the process dies, the disk is full, the power goes, or a bit of a file is
-flipped. Readers compare every snapshot with the commits, including snapshots held for most of the
-grace period. Figures are printed as JSON.
+Readers compare every snapshot with the commits, including snapshots held for most of the grace
+period. Figures are printed as JSON.
 """
 
 import argparse

@@ -74,10 +74,7 @@ class Node:
         return [self.writer.state, self.writer.index, *self.writer.open_slices.values()]
 
     def is_found(self, what: object, db_dir: Path | None = None, *, may_end: bool = False) -> bool:
-        """Read the node, and return whether it is refused; otherwise the rows are the same.
-
-        Where they ``may_end`` earlier, they may be those before the last write.
-        """
+        """Return whether a read is refused; else rows are the same, or fewer if it ``may_end``."""
         try:
             found = read_node(db_dir or self.db_dir)
         except (SourceError, BlockUnavailable) as error:
@@ -170,11 +167,7 @@ def bits_of(at: int, count: int, step: int = 1) -> range:
 
 
 def find_last_record(log: bytes) -> int:
-    """Return where the last record of a write-ahead log begins.
-
-    With a wrong length it looks like one that is being written: then the write before it is the
-    newest.
-    """
+    """Return where the last record of a write-ahead log begins, which a wrong length may hide."""
     at, end = 0, 0
     while end < len(log):
         left = LOG_BLOCK - end % LOG_BLOCK

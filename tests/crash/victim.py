@@ -3,10 +3,7 @@
 ``python -m tests.crash.victim NODE [tvm]`` reads lines ``LAKE CRASH_AT DELAY_MS`` from stdin. For
 each it forks a child that ingests part of the node into LAKE, to be killed at the named point
 (``-`` for none) or after DELAY_MS (0 for never), and then prints ``killed`` or ``ended``. With
-``days``, NODE is a data set of two days, all of which the command ingests.
-
-Contracts are detected by their data alone, unless ``tvm`` is given: a TVM process would have to be
-started for each of the many kills.
+``days``, NODE is a data set of two days. Contracts are detected by get-methods only with ``tvm``.
 """
 
 import sys

@@ -1,9 +1,7 @@
 """Generates a lake of many small files, like one that followed a node for months.
 
 A *place* is a range of masterchain blocks with one file in each of ``TABLES_MADE``. Its blocks were
-committed one by one and then merged by compaction; the files before the merge have been swept, so
-only the log names them. The product's own writer appends the entries, and files hold random rows
-under their own digests. The same arguments give the same bytes.
+committed one by one and then merged by compaction; only the log names the files before the merge.
 """
 
 import hashlib

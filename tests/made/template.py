@@ -1,13 +1,10 @@
 """Copies a genuine block to other places and times, with matching hashes.
 
-Changed fields keep their size, so a copy is the same bag of cells with bits overwritten in place,
-and only the hashes on the way from there to the root are recomputed. Logical times get other high
-bits, common to all logical times of a block, such that copies begin where blocks do: at multiples
-of a million, which distinguish messages of the validators from others.
+Changed fields keep their size, so a copy is the same bag of cells with bits overwritten in place.
+Logical times get other high bits, common to all of a block: copies begin at multiples of a million.
 
 Every account that a transaction touches gets a new state and new data. Not changed are the keys of
-the message dictionaries, which no reader of rows looks at, and bodies: equal bodies, and equal
-external messages, recur in every copy.
+the message dictionaries and bodies: equal bodies, and equal external messages, recur in every copy.
 """
 
 from collections.abc import Iterable, Iterator

@@ -41,10 +41,7 @@ class Asked(NamedTuple):
 def draw(
     chance: random.Random, lake: Lake, only: Mapping[str, Sequence[str]] | None = None
 ) -> Asked:
-    """Return a random scan that finds rows, since its filters use values of the lake.
-
-    ``only`` has the tables to choose from, and the columns to filter by.
-    """
+    """Return a random scan that finds rows; ``only`` has the tables and columns to choose from."""
     table = SCANNED[chance.choice(sorted(only or SCANNED))].table
     joins = list_joins(table)
     known = [*table.names]

@@ -1,10 +1,8 @@
 """Benchmarks clients of event streams during commits: event delay, and CPU of the server.
 
-``python -m tests.api.stream.clients NODE_ARCHIVE --clients 500`` creates a lake with a commit
-for each masterchain block of a node, reveals it to a server commit by commit, and lets clients with
-different subscriptions listen. Halfway through the server is killed and restarted; clients
-reconnect with the id of their last event. Every client must receive every event of its subscription
-once and in order, or the run fails.
+``python -m tests.api.stream.clients NODE_ARCHIVE --clients 500`` reveals the blocks of a node to a
+server commit by commit; halfway the server is killed and restarted. Every client must receive every
+event of its subscription once and in order, or the run fails.
 """
 
 import argparse
@@ -135,10 +133,7 @@ def read_cpu_s(process: asyncio.subprocess.Process) -> float:
 async def show_all(
     growth: Growth, port: int, listeners: list[Listener], *, rate: float, kill: bool
 ) -> tuple[dict[int, float], float]:
-    """Reveal commits at their rate to all listeners.
-
-    Return the time of each, and the CPU time of the last server since its clients connected.
-    """
+    """Reveal commits at their rate; return the time of each, and the CPU of the last server."""
     shown_s: dict[int, float] = {}
     server = await start_server(growth.lake_dir, port)
     tasks = [asyncio.create_task(one.run(port)) for one in listeners]

@@ -18,10 +18,7 @@ PACKAGE_HEAD_BYTES = 4
 
 
 class SimulatedNode:
-    """Writes bundles in the order of the node's own writes, and remembers how to undo them.
-
-    Slices begin at ``slices``; small buffers make RocksDB move its files often.
-    """
+    """Writes bundles in the order of the node's own writes, and remembers how to undo them."""
 
     def __init__(
         self,

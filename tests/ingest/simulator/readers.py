@@ -22,11 +22,7 @@ REFUSED = 503
 
 
 class Readers:
-    """Clients in threads: each requests the newest block and further data of the same snapshot.
-
-    Requests to a killed service are retried until it answers; any status but 200 is a fault, except
-    for overload, as after a start: these responses are counted.
-    """
+    """Clients in threads: each requests the newest block and further data of the same snapshot."""
 
     def __init__(self, port: int, model: Model, count: int) -> None:
         """Take the port of the service; no request is sent yet."""

@@ -2,11 +2,8 @@
 
 ``python -m tests.ingest.simulator.soak NODE FOLDER --blocks 5000 --faults 200 --readers 8``
 
-Three programs run: a node that writes its folder, ``tonlake serve --follow``, and this one, whose
-threads are the clients. First the chain grows at a steady rate. Then all of them suffer faults
-(``fault.py``), and sometimes the node goes back and continues on another chain. Every answer is
-compared with the node's blocks, and the final lake with one ingested from the last chain in one
-run. Figures are printed as JSON; the exit code is 1 if one is out of bounds.
+Every answer is compared with the node's blocks, and the final lake with one ingested from the last
+chain in one run. Figures are printed as JSON; the exit code is 1 if one is out of bounds.
 """
 
 import argparse

@@ -2,15 +2,10 @@
 
 ``python -m tests.ingest.simulator.tip FOLDER --blocks 200000 --shards 4 --kills 50 --rollbacks 20``
 
-The chain has no pauses, so minutes of a fast network pass in seconds; the times that files and log
-entries wait are as much shorter, and the caches as much smaller, so that they are soon full. The
-follower runs in a process and its maintenance beside it, as always; at random moments one of them
-or both are killed, or the node goes back and grows other blocks. Figures are printed as JSON for
-each tenth of the run; the exit code is 1 if the last one is out of bounds, or the rows are not
-those of one bulk ingest.
-
-The speed of a machine may change within minutes, so the cost of a block is judged in units of other
-work of the same process, which is always the same: ingesting the first blocks of another node.
+The chain has no pauses, so the times that files and log entries wait are shorter than in a service,
+and the caches smaller. As the speed of a machine changes, the cost of a block is judged in units of
+other work of the same process: ingesting the first blocks of another node. The exit code is 1 if
+the last tenth of the run is out of bounds, or the rows are not those of one bulk ingest.
 """
 
 import argparse

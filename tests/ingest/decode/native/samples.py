@@ -21,10 +21,7 @@ SEQNO = 7
 
 
 def compare(bundle: McBundle, *, is_named: bool = False) -> str:
-    """Decode with both and compare: "accepted" by both, "rejected" by both, or "declined".
-
-    The hash of a block is not computed if a masterchain block, verified before, has named it.
-    """
+    """Decode with both and compare: "accepted" by both, "rejected" by both, or "declined"."""
     blocks = [(raw, bundle.mc_seqno) for raw in bundle.blocks]
     count, tables = native.decode_natively(blocks, bundle.versions, all_named=is_named)
     mine = tables if count == len(blocks) else None
