@@ -93,7 +93,7 @@ def check_literals(
             _check_values(column, values + joined * (not has_some), node)
     if scope.reads_lake_only and not _OF_OTHER_FORMS.search(query):
         for text in _list_passed(nodes[0], scope, parameters):
-            if (raw := _write_raw(text)) not in (None, text):
+            if ":" not in text and (raw := _write_raw(text)):
                 raise QueryError(f"tables hold raw addresses: write {raw!r} in place of {text!r}")
 
 

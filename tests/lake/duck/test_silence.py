@@ -128,6 +128,7 @@ def test_what_no_row_can_equal_is_refused_with_the_cure(
         "from wallets where contains(lower(kind), 'V') or lower(hex(account)) like 'ab%'",
         "from wallets where ton_friendly(0, account, bounceable := false) = 'UQ'",
         f"from v_transfers select '{FRIENDLY}' as name, ['{FRIENDLY}'] as names, count(*)",
+        f"from v_transfers where lower(sender) = '{RAW.lower()}' or sender ilike '{RAW.lower()}'",
         f"from v_transfers where coalesce(comment, '') = '{FRIENDLY}'",
         f"from (values ('{FRIENDLY}')) t(a), wallets w where w.account = ton_account(trim(a))",
         f"from (values ('x')) t(a) where trim(a) = '{FRIENDLY}'",
