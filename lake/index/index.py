@@ -266,7 +266,7 @@ class KeptRows:
     """A cache of file rows: a commit is composed alone, and once more with seven others."""
 
     def __init__(self, max_bytes: int = _READ_BYTES, packs: int = 8) -> None:
-        """Keep so many packs, too, whose tables are read one after the other."""
+        """Also keep the newest ``packs``: their tables are read one after the other."""
         self._load = lru_cache(packs)(read_buffer)
         self._lock = threading.RLock()
         self._rows: dict[Key, tuple[int, pa.Table]] = {}

@@ -60,7 +60,7 @@ class Access:
         return self._transactions(TransactionsQuery(hash=(tx_hash,), limit=10, offset=0))
 
     def account_page(self, page: tuple[Address, int]) -> list[Row]:
-        """Return so many transactions of an account, newest first."""
+        """Return the newest transactions of an account, at most ``limit``."""
         account, limit = page
         return self._transactions(TransactionsQuery(account=(account,), limit=limit, offset=0))
 

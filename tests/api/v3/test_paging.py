@@ -46,7 +46,7 @@ REFUSED: dict[str, list[tuple[dict[str, Any], int, str]]] = {
     ],
     "messages": [
         ({"direction": "up"}, 422, "direction should be one of: in, out"),
-        ({"source": "nobody"}, 422, 'schema: error converting value for "source"'),
+        ({"source": "nowhere"}, 422, 'schema: error converting value for "source"'),
         ({"only_externals": "maybe"}, 422, 'schema: error converting value for "only_externals"'),
         ({"msg_hash": "1"}, 422, 'schema: error converting value for index 0 of "msg_hash"'),
         ({"limit": 1001}, 422, "limit is not allowed: 1001 > 1000"),

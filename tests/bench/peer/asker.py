@@ -62,7 +62,7 @@ class Peer:
         return self._with_messages(self._ask(sql, encode_hash(tx_hash)))
 
     def account_page(self, page: tuple[Address, int]) -> Rows:
-        """Return so many transactions of an account, newest first."""
+        """Return the newest transactions of an account, at most ``limit``."""
         account, limit = page
         sql = "select * from transactions where account = %s order by account, lt desc limit %s"
         return self._with_messages(self._ask(sql, str(account), limit))
