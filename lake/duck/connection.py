@@ -261,7 +261,7 @@ def render_views(
         if view in read and view not in DERIVED_VIEWS
     }
     texts = [_render_table(view, columns) for view, columns in stand_ins.items()]
-    texts += [read_sql(view) for view in made if view in DERIVED_VIEWS]
+    texts += [cut_parts(read_sql(view), unread) for view in made if view in DERIVED_VIEWS]
     for view in reversed([view for view in made if view not in DERIVED_VIEWS]):
         if view in stand_ins:
             texts.append(f"drop table {quote_name(view)};\n")

@@ -12,42 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tonlake.lake.account import normalize_address
-from tonlake.lake.duck.statement import join_scripts, quote
+from tonlake.lake.duck.statement import quote
 from tonlake.lake.errors import SettingsError
 from tonlake.lake.settings import LakeSettings
 
 COLUMNS = ("address", "label", "category", "source")
 _CODE_COLUMNS = ("code", *COLUMNS[1:])
-
-_LABELS = """\
-create or replace table labels as
-select
-    item[1] as address,
-    ton_raw_workchain(item[1]) as workchain,
-    ton_raw_account(item[1]) as account,
-    item[2] as label,
-    item[3] as category,
-    item[4] as source
-from (select unnest(from_json({rows}, '[["VARCHAR"]]')) as item);
-"""
-_CODE_LABELS = """\
-create or replace table code_labels as
-select
-    item[1] as code,
-    item[2] as label,
-    item[3] as category,
-    item[4] as source
-from (select unnest(from_json({rows}, '[["VARCHAR"]]')) as item);
-"""
-_STABLECOINS = """\
-create or replace table stablecoins as
-select
-    address,
-    ton_raw_workchain(address) as workchain,
-    ton_raw_account(address) as account
-from (select unnest(from_json({rows}, '["VARCHAR"]')) as address);
-"""
-"""DuckDB parses one JSON text faster than a VALUES list."""
 
 
 class Label(NamedTuple):
@@ -70,13 +40,8 @@ def render_labels(settings: LakeSettings) -> str:
     rows = json.dumps([*read_labels(settings).values()], ensure_ascii=False)
     named = [text.strip() for text in settings.stablecoins.split(",") if text.strip()]
     coins = json.dumps(sorted({_read_address(text, "[lake] stablecoins") for text in named}))
-    return join_scripts(
-        [
-            _LABELS.format(rows=quote(rows)),
-            _CODE_LABELS.format(rows=quote(_read_codes())),
-            _STABLECOINS.format(rows=quote(coins)),
-        ]
-    )
+    script = _read_file("sql/labels.sql")
+    return script.format(labels=quote(rows), codes=quote(_read_codes()), coins=quote(coins))
 
 
 @cache

@@ -1,8 +1,12 @@
-"""Leaves out of views the joins that a statement does not need.
+"""Leaves out of views the joins that a statement does not need, and fits others to few rows.
 
 DuckDB runs a left join even if no column of it is read, as it cannot know that rows of the other
 table are unique by their keys. In the SQL of a view, a line that ends with ``-- part: <name>``, and
 the lines below that are indented deeper, belong to a part, which has the columns of ``PARTS``.
+
+With one equal key in a join, DuckDB skips rows that have none of these keys while it reads them.
+For one account or transaction, lines that end with ``-- bounded`` compare by ``<=`` and ``>=`` in
+place of ``=``. For many rows that takes longer: each is compared with all others of its key.
 """
 
 from __future__ import annotations
@@ -29,6 +33,10 @@ PARTS = {
     "after": _AFTER,
     "states": _AFTER,
     "label": frozenset({"sender_label", "recipient_label"}),
+    "domain": frozenset({"name"}),
+    "begun": frozenset({"deployed_at", "first_funded_at", "first_funded_by"})
+    | {"first_funded_by_workchain", "first_funded_by_id"},
+    "code": frozenset({"label", "category", "interfaces"}),
     "price": frozenset({"value_ton", "value_usd"}),
     "usd": frozenset({"value_usd"}),
     "order": frozenset(
@@ -39,8 +47,18 @@ PARTS = {
 """Columns of each part, in any view."""
 
 VIEWS_IN_PARTS = frozenset(
-    {"v_messages", "v_transactions", "v_transfers", "v_jetton_transfers", "v_swaps"}
+    {"v_messages", "v_transactions", "v_transfers", "v_jetton_transfers", "v_swaps", "v_accounts"}
+    | {"decoded_messages"}
 )
+
+FEW = "few"
+"""In place of a part: the statement asks for one account or transaction."""
+
+_ONE = re.compile(
+    r"\b(account|sender_id|recipient_id|source|destination|tx_hash|msg_hash)\s*=\s*(ton_|unhex|['$?(])",
+    re.IGNORECASE,
+)
+_BOUNDED = re.compile(r"(\S+|\(.*\)) = (\S+) -- bounded$", re.MULTILINE)
 
 _PART = re.compile(r"^( *)[^ \n].* -- part: (\w+)\n(?:\1 +.*\n)*", re.MULTILINE)
 _WORD = re.compile(r"\w+")
@@ -51,6 +69,8 @@ def cut_parts(sql: str, unread: Collection[str] = ()) -> str:
 
     If none is unread, ``grouped`` replaces ``traced`` and ``states``: DuckDB can leave it out.
     """
+    if FEW in unread:
+        sql = _BOUNDED.sub(r"\1 <= \2 and \1 >= \2", sql)
     unread = {*unread, "grouped"} if unread else ("traced", "states")
     return _PART.sub(lambda part: "" if part[2] in unread else part[0], sql)
 
@@ -58,12 +78,13 @@ def cut_parts(sql: str, unread: Collection[str] = ()) -> str:
 def list_unread(
     connection: duckdb.DuckDBPyConnection, statement: str | None, views: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return the parts of which a statement reads no column, for sure."""
+    """Return the parts of which a statement reads no column, for sure, and whether it reads few."""
     if statement is None or VIEWS_IN_PARTS.isdisjoint(views):
         return ()
     words = set(_WORD.findall(statement.lower()))
     unread = tuple(part for part, columns in PARTS.items() if columns.isdisjoint(words))
-    return unread if unread and _names_each_column(connection, statement) else ()
+    few = (FEW,) if _ONE.search(statement) else ()
+    return unread + few if unread and _names_each_column(connection, statement) else few
 
 
 @cache
@@ -86,10 +107,12 @@ def _names_each_column(connection: duckdb.DuckDBPyConnection, statement: str) ->
         for key in ("alias", "table_name")
         if node.get(key)
     }
+    ordered = [node["expression"] for node in nodes if "null_order" in node]
+    by_all = [node for node in ordered if node.get("columns") and not node.get("expr")]
     made = {node["alias"].lower() for node in nodes if "class" in node and node.get("alias")}
     return not any(
         node.get("error")
-        or node.get("class") == "STAR"
+        or (node.get("class") == "STAR" and node not in by_all)
         or node.get("type") == "PIVOT"
         or node.get("ref_type") in ("NATURAL", "POSITIONAL")
         or _names_relation(node)

@@ -8,10 +8,11 @@ select
     messages.day
 from each_message('messages') as messages
 left join message_bodies as bodies
-    on messages.body_hash = bodies.body_hash
-    and messages.mc_seqno = bodies.mc_seqno
-    and messages.day = bodies.day
-    and (messages.kind = 'ext_in') = bodies.external_in;
+    on messages.mc_seqno = bodies.mc_seqno
+    and messages.body_hash = bodies.body_hash -- bounded
+    and messages.day = bodies.day -- bounded
+    and (messages.kind = 'ext_in') = bodies.external_in -- bounded
+;
 
 comment on column decoded_messages.decoded_opcode is 'Name of the opcode; NULL where none is known';
 

@@ -3,27 +3,27 @@ select
     ton_address(states.workchain, states.account) as address,
     states.workchain,
     states.account,
-    coalesce(labels.label, code_label) as label,
-    case when labels.label is null then code_category else labels.category end as category,
-    domains.name,
-    codes.interfaces,
+    coalesce(labels.label, code_label) as label, -- part: code
+    case when labels.label is null then code_category else labels.category end as category, -- part: code
+    domains.name, -- part: domain
+    codes.interfaces, -- part: code
     states.account_status as status,
     ton_coins(states.balance)::decimal(38, 9) as balance,
     states.balance as balance_units,
     states.code_hash,
     states.last_trans_lt as last_lt,
     states.last_trans_hash as last_tx_hash,
-    begun.deployed_at,
-    ton_address(funded.workchain, funded.account) as first_funded_by,
-    funded.workchain as first_funded_by_workchain,
-    funded.account as first_funded_by_id,
-    funded.time as first_funded_at,
+    begun.deployed_at, -- part: begun
+    ton_address(funded.workchain, funded.account) as first_funded_by, -- part: begun
+    funded.workchain as first_funded_by_workchain, -- part: begun
+    funded.account as first_funded_by_id, -- part: begun
+    funded.time as first_funded_at, -- part: begun
     ton_time(states.utime) as time,
     states.mc_seqno
 from latest_account_states as states
-left join labels
+left join labels -- part: code
     on states.account = labels.account and states.workchain = labels.workchain
-left join (
+left join ( -- part: domain
     select
         wallet_workchain,
         wallet,
@@ -31,9 +31,9 @@ left join (
     from latest_dns_records
     where wallet is not null
     group by wallet_workchain, wallet
-) as domains
+) as domains -- part: domain
     on states.account = domains.wallet and states.workchain = domains.wallet_workchain
-left join (
+left join ( -- part: begun
     select
         transactions.workchain,
         transactions.account,
@@ -57,7 +57,8 @@ left join (
             or (orig_status = 'uninit' and end_status = 'active')
         )
     group by transactions.workchain, transactions.account
-) as begun
+) as begun -- part: begun
     on states.account = begun.account and states.workchain = begun.workchain
-left join known_codes('interfaces') as codes
-    on states.code_hash = codes.code_hash;
+left join known_codes('interfaces') as codes -- part: code
+    on states.code_hash = codes.code_hash
+;

@@ -24,16 +24,16 @@ with moved as not materialized (
         transfers.day
     from each_move('jetton_transfers') as transfers
     left join messages as received -- part: body
-        on transfers.account = received.tx_account
-        and transfers.lt = received.tx_lt
+        on transfers.lt = received.tx_lt
+        and transfers.account = received.tx_account
         and transfers.workchain = received.tx_workchain
         and transfers.mc_seqno = received.mc_seqno
         and transfers.day = received.day
         and received.direction = 'in'
     left join message_bodies as bodies -- part: body
-        on received.body_hash = bodies.body_hash
-        and received.mc_seqno = bodies.mc_seqno
-        and received.day = bodies.day
+        on received.mc_seqno = bodies.mc_seqno
+        and received.body_hash = bodies.body_hash -- bounded
+        and received.day = bodies.day -- bounded
         and not external_in
     union all by name
     select
@@ -65,15 +65,15 @@ with moved as not materialized (
         and received.mc_seqno = wallets.mc_seqno
         and received.day = wallets.day
     join transactions
-        on received.tx_account = transactions.account
-        and received.tx_lt = transactions.lt
+        on received.tx_lt = transactions.lt
+        and received.tx_account = transactions.account
         and received.tx_workchain = transactions.workchain
         and received.mc_seqno = transactions.mc_seqno
         and received.day = transactions.day
     join message_bodies as bodies
-        on received.body_hash = bodies.body_hash
-        and received.mc_seqno = bodies.mc_seqno
-        and received.day = bodies.day
+        on received.mc_seqno = bodies.mc_seqno
+        and received.body_hash = bodies.body_hash -- bounded
+        and received.day = bodies.day -- bounded
         and not external_in
     -- 178d4519, internal transfer of TEP-74, which the master itself sends to mint.
     where
@@ -88,8 +88,8 @@ traced as not materialized (
         trace_id, -- part: trace
     from each_row('moved') as moved
     left join transaction_traces as traced -- part: trace
-        on moved.tx_account = traced.account
-        and moved.tx_lt = traced.lt
+        on moved.tx_lt = traced.lt
+        and moved.tx_account = traced.account
         and moved.tx_workchain = traced.workchain
         and moved.mc_seqno = traced.mc_seqno
         and moved.day = traced.day

@@ -42,15 +42,15 @@ select
     messages.mc_seqno,
     messages.day
 from each_message('moved') as messages
+left join message_bodies as bodies -- part: body
+    on messages.mc_seqno = bodies.mc_seqno
+    and messages.body_hash = bodies.body_hash -- bounded
+    and messages.day = bodies.day -- bounded
+    and (messages.kind = 'ext_in') = bodies.external_in -- bounded
 left join transaction_traces as traced -- part: trace
-    on messages.tx_account = traced.account
-    and messages.tx_lt = traced.lt
+    on messages.tx_lt = traced.lt
+    and messages.tx_account = traced.account
     and messages.tx_workchain = traced.workchain
     and messages.mc_seqno = traced.mc_seqno
     and messages.day = traced.day
-left join message_bodies as bodies -- part: body
-    on messages.body_hash = bodies.body_hash
-    and messages.mc_seqno = bodies.mc_seqno
-    and messages.day = bodies.day
-    and (messages.kind = 'ext_in') = bodies.external_in
 ;

@@ -17,8 +17,8 @@ moved as not materialized (
         received.body_hash, -- part: body
     from each_row('tokens') as tokens
     left join messages as received -- part: body
-        on tokens.tx_account = received.tx_account
-        and tokens.tx_lt = received.tx_lt
+        on tokens.tx_lt = received.tx_lt
+        and tokens.tx_account = received.tx_account
         and tokens.tx_workchain = received.tx_workchain
         and tokens.mc_seqno = received.mc_seqno
         and tokens.day = received.day
@@ -30,17 +30,17 @@ traced as not materialized (
         trace_id, -- part: trace
         body_comment(decoded_opcode, decoded) as comment, -- part: body
     from each_row('moved') as moved
+    left join message_bodies as bodies -- part: body
+        on moved.mc_seqno = bodies.mc_seqno
+        and moved.body_hash = bodies.body_hash -- bounded
+        and moved.day = bodies.day -- bounded
+        and not external_in
     left join transaction_traces as traced -- part: trace
-        on moved.tx_account = traced.account
-        and moved.tx_lt = traced.lt
+        on moved.tx_lt = traced.lt
+        and moved.tx_account = traced.account
         and moved.tx_workchain = traced.workchain
         and moved.mc_seqno = traced.mc_seqno
         and moved.day = traced.day
-    left join message_bodies as bodies -- part: body
-        on moved.body_hash = bodies.body_hash
-        and moved.mc_seqno = bodies.mc_seqno
-        and moved.day = bodies.day
-        and not external_in
 ),
 named as not materialized (
     select

@@ -19,15 +19,16 @@ create or replace macro each_row(relation) as table
     semi join (select unnest([true, false]) as is_master) as either
         on (held.tx_workchain = -1) = is_master;
 
--- One end of every message: at the transaction that consumed it, else at its sender. The relation is
--- `messages`. One scan of all ends. A left join, not an anti join: the few messages that a filter
--- leaves prune the other side.
+-- One end of every message: at the transaction that consumed it, else at its sender, which sends one at
+-- a logical time. The relation is `messages`. One scan of all ends. A left join, not an anti join: the
+-- few messages that a filter leaves prune the other side.
 create or replace macro one_end(relation) as table
     select ends.*
     from each_message(relation) as ends
     left join query_table(relation) as consumed
-        on ends.msg_hash = consumed.msg_hash
-        and ends.created_lt = consumed.created_lt
+        on ends.created_lt = consumed.created_lt
+        and ends.source = consumed.source
+        and ends.source_workchain = consumed.source_workchain
         and ends.direction > consumed.direction
         and consumed.direction = 'in'
     where ends.direction = 'in' or ends.kind = 'ext_out' or consumed.tx_lt is null;
