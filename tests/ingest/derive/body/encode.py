@@ -6,6 +6,7 @@ Values must come from ``values``: only the checks of a cell builder apply.
 import json
 from base64 import b64decode
 from collections.abc import Callable
+from contextlib import suppress
 from functools import singledispatch
 from typing import Any
 
@@ -17,23 +18,25 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body import composite
 from tonlake.ingest.derive.body.body import SIGNED, WALLET, decode_body, decode_message_body
-from tonlake.ingest.derive.body.dependent import Use
+from tonlake.ingest.derive.body.dependent import Late, Use
 from tonlake.ingest.derive.body.record import EMPTY_CELL, OPCODE_BITS, End, Record, Rest, Union
 from tonlake.ingest.derive.body.scheme import load_scheme
 
-BYTES_PER_CELL = 127
+BYTES_PER_CELL, REFS_PER_CELL = 127, 4
 LENGTH_BITS = 8
 ADDRESSES = (codecs.NONE, codecs.EXTERN, codecs.STD, codecs.VAR)
 
 
 def rebuild(value: Any, tree: CellTree) -> int:
     """Build the cell of a decoded body or payload; return it."""
-    target = CellBuilder(tree)
     for opcode, records in load_scheme().layouts.items():
         for record in records:
+            target = CellBuilder(tree).store_uint(opcode, OPCODE_BITS)
             if holds(record, value):
-                encode(record, value, target.store_uint(opcode, OPCODE_BITS))
-                return target.end()
+                with suppress(KeyError):  # a field has another type in another layout
+                    encode(record, value, target)
+                    return target.end()
+    target = CellBuilder(tree)
     union = load_scheme().union(SIGNED if "request" in value else WALLET)
     encode(union, value, target)
     return target.end()
@@ -104,6 +107,18 @@ def _(codec: Union, value: Any, target: CellBuilder) -> None:
 
 
 encode.register(Use, lambda codec, *rest: encode(codec.union, *rest))
+encode.register(Late, lambda codec, value, *rest: encode(codec._make(len(value)), value, *rest))
+
+
+@encode.register
+def _(codec: composite.Chunks, value: Any, target: CellBuilder) -> None:
+    width = REFS_PER_CELL - (len(value) > REFS_PER_CELL)
+    chunk = CellBuilder(target.tree)
+    if value:
+        encode(codec, value[width:], chunk)
+    for item in value[:width]:
+        encode(codec.inner, item, chunk)
+    target.store_maybe_ref(chunk.end() if value else None)
 
 
 @encode.register

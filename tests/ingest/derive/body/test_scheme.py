@@ -83,6 +83,7 @@ def test_every_wallet_message_survives_a_round_trip(choice: int) -> None:
 
 
 NEWER = {"hipo": 14, "dedust": 17, "single": 4, "tg": 1, "new": 1, "": 1}
+NEWER |= {"provide": 1, "take": 1, "jetton": 4, "nft": 3}
 """Layouts whose opcodes are newer than the reference table, by the first word of the name."""
 
 
@@ -140,6 +141,8 @@ def test_fields_are_those_of_the_reference(shared: Path) -> None:
         ours = [part.name for part in record.parts]
         if record.name in NAMED_SINCE:
             assert names == ["rest"]
+        elif record.name == "jetton_mint":
+            assert ours == [*names, "master_msg"]
         elif record.name in REST_INSTEAD:
             assert ours[-1] == "rest"
             assert ours[:-1] == names[: len(ours) - 1]
