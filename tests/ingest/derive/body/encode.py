@@ -33,7 +33,7 @@ def rebuild(value: Any, tree: CellTree) -> int:
         for record in records:
             target = CellBuilder(tree).store_uint(opcode, OPCODE_BITS)
             if holds(record, value):
-                with suppress(KeyError):  # a field has another type in another layout
+                with suppress(KeyError, StopIteration):  # a field has another type
                     encode(record, value, target)
                     return target.end()
     target = CellBuilder(tree)
