@@ -92,8 +92,11 @@ def test_intervals_and_bits_are_text_in_every_format(snapshot: Snapshot) -> None
     """
     expected = '"a""b",twice,bits,twice\n01:30:00,2,101,3\n,4,,5\n'
     assert shown(write_csv, snapshot, query) == expected
-    month = shown(write_json, snapshot, "select interval 1 month as span")
-    assert json.loads(month) == [{"span": "1 month"}]
+    for query in (
+        "select interval 1 month as span",
+        "select to_months(1 + 0 * count(*)::int) as span from v_messages",
+    ):
+        assert json.loads(shown(write_json, snapshot, query)) == [{"span": "1 month"}]
     file = io.BytesIO()
     write_parquet(answer(snapshot, "select time - time as span from (select now() as time)"), file)
     assert pq.read_table(file).to_pylist() == [{"span": "00:00:00"}]
