@@ -105,10 +105,7 @@ TRANSIT_PARTS = 3
 """How many responses of the largest size may be in transit for all clients; one per address."""
 
 VERSION = version("tonlake")
-FIXED_HEADERS = [
-    (b"x-api-version", VERSION.encode()),
-    (b"x-content-type-options", b"nosniff"),
-]
+FIXED_HEADERS = [(b"x-api-version", VERSION.encode()), (b"x-content-type-options", b"nosniff")]
 EXPOSED_HEADERS = [
     *("X-Tonlake-Snapshot", "X-Tonlake-Warning", "X-Tonlake-Cursor"),
     "X-Tonlake-Answered-By",

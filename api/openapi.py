@@ -205,9 +205,7 @@ class _Types:
     def describe(self) -> Schema:
         """Return the schemas of all structs by name; pre-encoded text may be any JSON."""
         found, named = msgspec.json.schema_components(
-            self._kinds,
-            ref_template=_REF,
-            schema_hook=lambda _kind: {"description": "Any JSON."},
+            self._kinds, ref_template=_REF, schema_hook=lambda _kind: {"description": "Any JSON."}
         )
         for shown, schema in zip(self._shown, found, strict=True):
             shown.update(schema)

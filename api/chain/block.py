@@ -33,12 +33,7 @@ def find_block_row(reader: Reader, workchain: int, shards: Sequence[int], seqno:
 
 
 def list_block_keys(
-    reader: Reader,
-    blocks: Sequence[Row],
-    limit: int,
-    *,
-    offset: int = 0,
-    descending: bool = False,
+    reader: Reader, blocks: Sequence[Row], limit: int, *, offset: int = 0, descending: bool = False
 ) -> list[dict[str, Any]]:
     """Return a page of transaction keys of ``blocks``, from ``v3/transaction_keys_of_blocks``."""
     return reader.rows(
@@ -78,8 +73,7 @@ def find_master(call: Call, seqno: int | None = None) -> Row:
         return find_block(call, MASTERCHAIN, MASTERCHAIN_SHARD, seqno)
     last = call.reader.snapshot.last_mc_seqno
     rows = call.reader.lasting(
-        "newest masterchain block",
-        lambda: [find_block(call, MASTERCHAIN, MASTERCHAIN_SHARD, last)],
+        "newest masterchain block", lambda: [find_block(call, MASTERCHAIN, MASTERCHAIN_SHARD, last)]
     )
     return rows[0]
 

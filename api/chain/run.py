@@ -165,11 +165,7 @@ def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...])
     )
     context = _describe_context(call, state)
     prepared = GetMethodCall(
-        code=code,
-        data=data,
-        stack=stack,
-        context=context,
-        libraries=join_libraries(libraries),
+        code=code, data=data, stack=stack, context=context, libraries=join_libraries(libraries)
     )
     try:
         outcome = call.tvm.run_get_method(prepared)

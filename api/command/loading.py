@@ -115,9 +115,7 @@ def _read_file(path: Path | None) -> Iterator[tuple[SettingName, object, str]]:
             yield name, value, str(path)
 
 
-def _read_environment(
-    env: Mapping[str, str],
-) -> Iterator[tuple[SettingName, object, str]]:
+def _read_environment(env: Mapping[str, str]) -> Iterator[tuple[SettingName, object, str]]:
     for variable, value in env.items():
         if variable.startswith(PREFIX) and variable not in OTHER_VARIABLES:
             flat = variable.removeprefix(PREFIX).lower()

@@ -364,10 +364,7 @@ def show_account(question: Question) -> Shown:
 
 def _draw_balance(question: Question, address: Address) -> Steps | None:
     rows = question.call.reader.rows(
-        "explorer/balances",
-        workchain=address.workchain,
-        account=address.account,
-        limit=CHART_ROWS,
+        "explorer/balances", workchain=address.workchain, account=address.account, limit=CHART_ROWS
     )
     return plot_steps([(row["utime"], row["balance"]) for row in reversed(rows)])
 

@@ -292,10 +292,7 @@ def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Respons
     if moment.seqno is not None:
         text = keep_past(text, moment.seqno)
     return Response(
-        text.encode(),
-        status_code=shown.status,
-        media_type="text/html",
-        headers=HEADERS,
+        text.encode(), status_code=shown.status, media_type="text/html", headers=HEADERS
     )
 
 

@@ -184,14 +184,7 @@ class Admission:
     """Middleware that assigns each request to a queue, or marks it as refused."""
 
     def __init__(
-        self,
-        app: ASGIApp,
-        queues: Queues,
-        pulse: Pulse,
-        *,
-        most: int,
-        calm: int,
-        wait_s: float,
+        self, app: ASGIApp, queues: Queues, pulse: Pulse, *, most: int, calm: int, wait_s: float
     ) -> None:
         """Store the limits: ``most`` in flight, and as lag half of the longest wait for a thread.
 

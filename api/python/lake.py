@@ -251,10 +251,7 @@ class Lake:
 
 
 def open(  # noqa: A001 - tonlake.open
-    place: str | os.PathLike[str],
-    snapshot: int | None = None,
-    *,
-    settings: Settings | None = None,
+    place: str | os.PathLike[str], snapshot: int | None = None, *, settings: Settings | None = None
 ) -> Lake:
     """Open a lake: its folder, or the ``s3://`` URL of a lake.
 

@@ -250,11 +250,7 @@ def _draw_series(kind: str, axis: str, axis_type: str, y: str, series: Series) -
 
 
 def _list_series(
-    names: list[str],
-    rows: Sequence[Sequence[Any]],
-    axis: str,
-    drawn: Sequence[str],
-    by: str | None,
+    names: list[str], rows: Sequence[Sequence[Any]], axis: str, drawn: Sequence[str], by: str | None
 ) -> Series:
     """Return a series per column, or with ``by`` per value of it; without those that are empty."""
     at = names.index(axis)

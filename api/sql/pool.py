@@ -123,12 +123,7 @@ class SqlPool:
             _reap(process)
 
     def _write_job(
-        self,
-        snapshot: Snapshot,
-        query: str,
-        form: str,
-        max_rows: int,
-        signatures: tuple[str, ...],
+        self, snapshot: Snapshot, query: str, form: str, max_rows: int, signatures: tuple[str, ...]
     ) -> Job:
         settings = self._settings
         damaged = ((each.file, each.reason, each.advice) for each in snapshot.damaged.values())

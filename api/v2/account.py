@@ -69,11 +69,7 @@ CONTRACTS: dict[bytes, ContractKind] = {
 
 
 def describe_contract(
-    code_hash: bytes | None,
-    *,
-    code: bytes | None,
-    data: bytes | None,
-    frozen_hash: bytes | None,
+    code_hash: bytes | None, *, code: bytes | None, data: bytes | None, frozen_hash: bytes | None
 ) -> tuple[dict[str, Any], int]:
     """Return the ``account_state`` object and the revision of a contract."""
     if code_hash is None:

@@ -171,11 +171,7 @@ def _read_block_page(
         after_lt=params.after_lt or 0,
         rows=count + 1,
     )
-    found = {
-        "id": render_block_of(block),
-        "req_count": count,
-        "incomplete": len(rows) > count,
-    }
+    found = {"id": render_block_of(block), "req_count": count, "incomplete": len(rows) > count}
     return found, rows[:count]
 
 
@@ -326,9 +322,7 @@ def _render(boc: bytes) -> dict[str, Any]:
 def answer_libraries(call: Call, params: LibraryParams) -> dict[str, Any]:
     """getLibraries: public libraries by hash; unknown ones are omitted."""
     rows = call.reader.rows(
-        "v2/libraries",
-        hashes=list(params.libraries),
-        mc_seqno=call.reader.snapshot.last_mc_seqno,
+        "v2/libraries", hashes=list(params.libraries), mc_seqno=call.reader.snapshot.last_mc_seqno
     )
     cells = read_cell_trees(call.reader, [row["hash"] for row in rows])
     return {

@@ -113,12 +113,7 @@ def _list_entries(boc: bytes, name: str) -> list[dict[str, Any]]:
 
 
 def _render_entry(name: str, category: bytes, entry: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "@type": "dns.entry",
-        "name": name,
-        "category": render_base64(category),
-        "entry": entry,
-    }
+    return {"@type": "dns.entry", "name": name, "category": render_base64(category), "entry": entry}
 
 
 def render_record(boc: bytes) -> dict[str, Any]:

@@ -123,12 +123,7 @@ Examples:
     flag_value="dbt",
     help="Print a dbt source file for the views of catalog.duckdb.",
 )
-@click.option(
-    "--lake",
-    "lake_dir",
-    type=Folder(),
-    help="Add the user-defined tables of this lake.",
-)
+@click.option("--lake", "lake_dir", type=Folder(), help="Add the user-defined tables of this lake.")
 def schema_command(*, output_format: str, lake_dir: Path | None) -> None:
     """Print the data dictionary: every table and column."""
     writers = {"json": render_json, "dbt": render_dbt, "markdown": render_markdown}

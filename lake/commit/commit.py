@@ -167,10 +167,7 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
     make_folder(lake_dir / LOG_FOLDER)
     reader = log or LogReader(lake_dir)
     base = [NewFile(name, place, rows[name]) for name in sorted(rows)]
-    with (
-        hold_lock(lake_dir / QUEUE_FILE),
-        open_ahead(lake_dir, settings, submit) as ahead,
-    ):
+    with hold_lock(lake_dir / QUEUE_FILE), open_ahead(lake_dir, settings, submit) as ahead:
         ahead.begin(base)
         for _attempt in range(ATTEMPTS):
             expected = reader.read()

@@ -267,11 +267,7 @@ def open_parts(
 
 
 def commit_baseline(
-    lake_dir: Path,
-    state: LogState,
-    baseline: Baseline,
-    folder: PartFolder,
-    parts: Iterable[Part],
+    lake_dir: Path, state: LogState, baseline: Baseline, folder: PartFolder, parts: Iterable[Part]
 ) -> Commit:
     """Commit the files of all parts of a baseline, in order."""
     files = list({file.path: file for part in parts for file in part.files}.values())

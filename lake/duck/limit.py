@@ -122,11 +122,7 @@ class Work(NamedTuple):
 
 
 _OF_MESSAGES = Work(
-    "messages",
-    "created_at",
-    "created_lt",
-    {},
-    frozenset({"msg_hashes", "body_hash"}),
+    "messages", "created_at", "created_lt", {}, frozenset({"msg_hashes", "body_hash"})
 )
 PAGES: dict[str, Work] = {
     "v3/transaction_keys": Work(

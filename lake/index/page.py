@@ -124,9 +124,7 @@ def cut_walk(
 
 
 def _skip(
-    places: Iterator[Place[T]],
-    most: int,
-    count: Callable[[list[Place[T]]], int],
+    places: Iterator[Place[T]], most: int, count: Callable[[list[Place[T]]], int]
 ) -> tuple[int, Iterator[Place[T]]]:
     """Return the number of rows skipped, all those of a moment or none, and the other places."""
     skipped, walked, chunk = 0, 0, list[Place[T]]()
@@ -148,9 +146,7 @@ def _skip(
 
 
 def read_first(
-    places: Iterator[Place[T]],
-    read: Callable[[list[Place[T]]], list[Any]],
-    most: int,
+    places: Iterator[Place[T]], read: Callable[[list[Place[T]]], list[Any]], most: int
 ) -> list[Any]:
     """Return what ``read`` finds at the first ``most`` places, and those of the last moment."""
     found: list[Any] = []

@@ -49,10 +49,7 @@ def name_place(path: str) -> str:
 
 
 def change_groups(
-    before: Groups,
-    removed: Collection[str],
-    added: Iterable[DataFile],
-    name: Callable[[str], str],
+    before: Groups, removed: Collection[str], added: Iterable[DataFile], name: Callable[[str], str]
 ) -> Groups:
     """Return the groups without the ``removed`` paths, with ``added`` files appended."""
     found = dict(before)

@@ -76,10 +76,7 @@ class _Unit(NamedTuple):
 
 
 def plan_merges(
-    state: LogState,
-    settings: LakeSettings,
-    depth: Depth,
-    last: float = math.inf,
+    state: LogState, settings: LakeSettings, depth: Depth, last: float = math.inf
 ) -> list[Merge]:
     """Return all merges, in order, of masterchain blocks up to ``last`` where they are in packs."""
     found: list[Merge] = []

@@ -119,10 +119,7 @@ def refresh_tables(
 
 
 def _refresh(
-    lake_dir: Path,
-    table: OwnTable,
-    settings: LakeSettings,
-    on_part: Callable[[int, int], None],
+    lake_dir: Path, table: OwnTable, settings: LakeSettings, on_part: Callable[[int, int], None]
 ) -> OwnState:
     try:
         return _fill(lake_dir, table, settings, on_part)
@@ -142,10 +139,7 @@ def _hold(lake_dir: Path) -> Iterator[None]:
 
 
 def _fill(
-    lake_dir: Path,
-    table: OwnTable,
-    settings: LakeSettings,
-    on_part: Callable[[int, int], None],
+    lake_dir: Path, table: OwnTable, settings: LakeSettings, on_part: Callable[[int, int], None]
 ) -> OwnState:
     """Rebuild the files of a table whose input has changed; the caller holds the lock."""
     snapshot = open_snapshot(lake_dir, check_digests=False)  # files are verified before use
@@ -191,11 +185,7 @@ def _digest(table: OwnTable, files: list[DataFile]) -> str:
 
 
 def _make_part(
-    snapshot: Snapshot,
-    table: OwnTable,
-    files: list[DataFile],
-    inputs: str,
-    settings: LakeSettings,
+    snapshot: Snapshot, table: OwnTable, files: list[DataFile], inputs: str, settings: LakeSettings
 ) -> tuple[OwnPart, tuple[OwnColumn, ...]]:
     """Run the statement over some files only, and write its rows."""
     if settings.check_digests:

@@ -128,11 +128,7 @@ def cut_files(
 
 
 def _cut_file(
-    lake_dir: Path,
-    file: DataFile,
-    files: Sequence[DataFile],
-    kept: Range,
-    settings: LakeSettings,
+    lake_dir: Path, file: DataFile, files: Sequence[DataFile], kept: Range, settings: LakeSettings
 ) -> DataFile:
     if file.table == ACTION_RANGES.name:
         pieces = iter([_cut_ranges(lake_dir, file, files, kept)])

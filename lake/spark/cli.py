@@ -11,8 +11,5 @@ master_option = click.option(
     help="Where Spark runs, such as local[8], spark://host:7077 or yarn.",
 )
 conf_option = click.option(
-    "--conf",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A Spark property; may be repeated.",
+    "--conf", multiple=True, metavar="NAME=VALUE", help="A Spark property; may be repeated."
 )

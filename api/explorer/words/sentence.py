@@ -28,12 +28,7 @@ MAX_TEXT_CHARACTERS = 300
 """Comments are untrusted text; longer ones are cut."""
 
 _UNKNOWN = "an unknown account"
-_EXCHANGES = {
-    "stonfi": "STON.fi",
-    "stonfi_v2": "STON.fi v2",
-    "dedust": "DeDust",
-    "tonco": "TONCO",
-}
+_EXCHANGES = {"stonfi": "STON.fi", "stonfi_v2": "STON.fi v2", "dedust": "DeDust", "tonco": "TONCO"}
 """Display names of decentralised exchanges; others are shown as in the API."""
 
 _NEXT_ORDER = str((1 << 256) - 1)

@@ -289,11 +289,7 @@ P = TypeVar("P", bound=Query)
 
 
 def operation(
-    path: str,
-    kind: type[P],
-    answer: Callable[[Call, P], Any],
-    *,
-    lasting: bool = True,
+    path: str, kind: type[P], answer: Callable[[Call, P], Any], *, lasting: bool = True
 ) -> HTTPRouteHandler:
     """Return the route that answers GET requests, with parameters of a kind, on ``path``.
 
@@ -332,9 +328,7 @@ def operation(
 
     handle.__doc__ = answer.__doc__
     route = HTTPRouteHandler(
-        path,
-        http_method=["GET", "HEAD"],
-        opt={"query": kind, "answer": answer},
+        path, http_method=["GET", "HEAD"], opt={"query": kind, "answer": answer}
     )
     return route(in_queue(handle, unwaiting=lasting))
 

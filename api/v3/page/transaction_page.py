@@ -108,10 +108,7 @@ def _read_book(call: Call, transactions: Iterable[tuple[Row, Sequence[Row]]]) ->
     return read_address_book(call, itertools.starmap(Address, named))
 
 
-_NAMED = {
-    "in": ("source", "source_workchain"),
-    "out": ("destination", "destination_workchain"),
-}
+_NAMED = {"in": ("source", "source_workchain"), "out": ("destination", "destination_workchain")}
 """By direction: the end of a message that is not the transaction's account."""
 
 

@@ -31,11 +31,7 @@ _UNKNOWN: Row = {
     **dict.fromkeys(("balance", "account_status", "frozen_hash", "data_hash", "code_hash")),
     "extra_currencies": "null",
 }
-_NONEXIST: Row = _UNKNOWN | {
-    "balance": 0,
-    "extra_currencies": "{}",
-    "account_status": "nonexist",
-}
+_NONEXIST: Row = _UNKNOWN | {"balance": 0, "extra_currencies": "{}", "account_status": "nonexist"}
 _RECORD = (
     place_column("direction", MESSAGE_COLUMNS),
     place_column("account_state_hash_before", RECORD_COLUMNS),
@@ -66,9 +62,7 @@ def render_state(row: Row, column: str, states: States) -> AccountState:
     return state
 
 
-def find_writer(
-    opcode_format: str,
-) -> Callable[[Row, Iterable[Row], States], bytes] | None:
+def find_writer(opcode_format: str) -> Callable[[Row, Iterable[Row], States], bytes] | None:
     """Return the native writer of row, messages and known states; None without the extension."""
     if NATIVE is None:
         return None

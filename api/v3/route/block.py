@@ -154,9 +154,7 @@ def get_shard_state(call: Call, query: ShardStateQuery) -> ShardState:
 
 def _find_blocks(call: Call, query: BlocksQuery) -> list[Row]:
     return call.reader.rows(
-        "v3/blocks",
-        **{name: getattr(query, name) for name in _FILTERS},
-        **query.filters(),
+        "v3/blocks", **{name: getattr(query, name) for name in _FILTERS}, **query.filters()
     )
 
 

@@ -135,9 +135,7 @@ def _answer(
 
 routes = [
     HTTPRouteHandler(
-        PATH,
-        http_method=["GET", "HEAD"],
-        opt={"query": DecodeQuery, "answers": DecodeAnswer},
+        PATH, http_method=["GET", "HEAD"], opt={"query": DecodeQuery, "answers": DecodeAnswer}
     )(in_queue(answer_get)),
     HTTPRouteHandler(
         PATH,

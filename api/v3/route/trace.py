@@ -294,10 +294,7 @@ def _ask_actions(call: Call, query: ActionsQuery) -> list[Row]:
 def _find_account_actions(reader: Reader, address: Address, filters: Row) -> list[Row]:
     """Return a page of an account's actions: first the keys, then their rows of ``actions``."""
     keys = reader.rows(
-        "v3/action_keys_of_account",
-        workchain=address.workchain,
-        account=address.account,
-        **filters,
+        "v3/action_keys_of_account", workchain=address.workchain, account=address.account, **filters
     )
     if not keys:
         return []

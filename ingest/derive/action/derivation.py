@@ -76,10 +76,7 @@ class Classification(NamedTuple):
 
 
 def classify_traces(
-    traces: pa.Table,
-    rows: Rows,
-    find_known: FindKnown = lambda _asked: {},
-    spread: Spread = HERE,
+    traces: pa.Table, rows: Rows, find_known: FindKnown = lambda _asked: {}, spread: Spread = HERE
 ) -> Classification:
     """Classify complete traces, again with the accounts that one missed, until it misses none.
 

@@ -101,8 +101,7 @@ SIZED = ("uint", "int", "bits")
 """Types with a width, which follows the name or is an argument."""
 _CRC_BITS, _MAX_DIGITS, _MAX_OPERATIONS = 32, 20, 64
 _STATEMENT = re.compile(
-    r"([A-Za-z_][\w,]*)(?:#([0-9a-fA-F]+_?|_)|\$([01]+|_))?\s(.*)=\s*(\w+)\b([^=]*)",
-    re.DOTALL,
+    r"([A-Za-z_][\w,]*)(?:#([0-9a-fA-F]+_?|_)|\$([01]+|_))?\s(.*)=\s*(\w+)\b([^=]*)", re.DOTALL
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|^[^\S\n]*# [^\n]*", re.DOTALL | re.MULTILINE)
 _TOKEN = re.compile(r"\s+|~|([A-Za-z_]\w*|\d+|##|#<=|#<|#|<=|>=|!=|[\^\[\]():?.*{}<>=+])")

@@ -73,8 +73,7 @@ def list_shards(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     """Answer ``v2/shards``."""
     found = [row for row in _list_tops(index, asked["mc_seqno"]) if row.workchain != MASTERCHAIN]
     return sorted(
-        found,
-        key=lambda row: (row.workchain < 0, row.workchain, row.shard < 0, row.shard),
+        found, key=lambda row: (row.workchain < 0, row.workchain, row.shard < 0, row.shard)
     )
 
 
