@@ -38,7 +38,7 @@ from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.block.state import StateAt, Touched, make_row, read_account
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.contract.standard.wallet import read_wallet
+from tonlake.ingest.derive.contract.wallet import read_wallet
 from tonlake.ingest.derive.tvm.call import join_shard_account
 from tonlake.ingest.errors import BocError, SourceError
 from tonlake.lake.account import MASTERCHAIN

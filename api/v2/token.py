@@ -26,7 +26,7 @@ from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
 from tonlake.ingest.derive.body.codec import read_words
-from tonlake.ingest.derive.contract.standard.token import OFF_CHAIN, read_content
+from tonlake.ingest.derive.contract.standard import OFF_CHAIN, read_content
 from tonlake.ingest.derive.tvm.call import SUCCESS, StackValue, TvmCell, TvmSlice, method_id
 from tonlake.ingest.errors import BocError, DecodeError
 

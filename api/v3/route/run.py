@@ -30,8 +30,7 @@ from tonlake.api.v3.page.transaction_page import list_addresses
 from tonlake.api.v3.resource.action import Action
 from tonlake.api.v3.resource.answer import Described, Traces, Transactions
 from tonlake.api.v3.route.decode import read_cells
-from tonlake.api.v3.route.trace import choose_types
-from tonlake.api.v3.route.trace import list_addresses as list_action_addresses
+from tonlake.api.v3.route.trace import choose_types, list_action_addresses
 from tonlake.ingest.derive.tvm.trace import Fees
 
 

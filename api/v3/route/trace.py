@@ -8,6 +8,8 @@ from itertools import chain, starmap
 from operator import itemgetter
 from typing import Annotated, Any, NamedTuple
 
+from msgspec import Raw
+
 from tonlake.api.chain.block import find_trace_ids
 from tonlake.api.errors import AddressInvalid, NotDerived, RequestInvalid
 from tonlake.api.request.call import (
@@ -25,16 +27,24 @@ from tonlake.api.text.encoding import Address, name_ranges, parse_address, rende
 from tonlake.api.v3.page.history import warn_of_unanswered
 from tonlake.api.v3.page.listed import QUOTED_ADDRESS, describe, write_description
 from tonlake.api.v3.page.operation import SpanPage, check_mc_seqno, operation
-from tonlake.api.v3.page.trace_page import TracePage, answer_page, write_page
-from tonlake.api.v3.page.transaction_page import answer_transactions
+from tonlake.api.v3.page.transaction_page import answer_transactions, list_addresses, read_records
 from tonlake.api.v3.resource.action import Action, render_action
 from tonlake.api.v3.resource.answer import (
     PAGE_TRANSACTIONS,
     TRACE_TRANSACTIONS,
     Described,
     Events,
+    Head,
+    Trace,
     Traces,
+    draw_tree,
+    encode_hashes,
+    head_of_record,
+    read_head,
+    render_trace,
+    start_trace,
 )
+from tonlake.api.v3.resource.transaction import find_record_writer
 from tonlake.ingest.derive.action.rule import CURRENCY_TRANSFER
 from tonlake.lake.schema.action_type import expand_names
 from tonlake.lake.schema.contract import (
@@ -45,6 +55,69 @@ from tonlake.lake.schema.contract import (
     NFT_SALES,
 )
 from tonlake.queries.reader import Reader, Row
+
+
+class TracePage(NamedTuple):
+    """Traces, and the accounts of their address book: workchain and id."""
+
+    traces: list[Trace]
+    named: set[tuple[int, bytes]]
+
+
+def answer_page(
+    call: Call, rows: Sequence[Row], members: Mapping[bytes, Sequence[Row]]
+) -> TracePage:
+    """Return the traces of rows of ``traces``, in their order.
+
+    ``members`` are their transactions by trace id, except for traces that are too large.
+    """
+    page = answer_transactions(call, list(_list_members(rows, members)))
+    known = {transaction.hash: transaction for transaction in page.transactions}
+    traces = [render_trace(row, members.get(row["trace_id"]), known) for row in rows]
+    found = list_addresses(page.transactions)
+    return TracePage(traces, {(address.workchain, address.account) for address in found})
+
+
+def write_page(
+    call: Call, rows: Sequence[Row], members: Mapping[bytes, Sequence[Row]]
+) -> TracePage:
+    """Return the same as ``answer_page``, for sending only.
+
+    With the C extension the transactions are ``msgspec.Raw``: JSON written without structs.
+    """
+    write = find_record_writer(call.settings.http.opcode_format)
+    if write is None:
+        return answer_page(call, rows, members)
+    records = read_records(call, list(_list_members(rows, members)))
+    written, named = write(records, _read_heads)
+    rest = iter(written)
+    traces: list[Any] = []
+    for row in rows:
+        own = members.get(row["trace_id"])
+        trace: Any = start_trace(row, is_shown=own is not None)
+        if own is not None:
+            hashes, nodes = encode_hashes(own), {}
+            trace.transactions_order = order = list(hashes.values())
+            trace.transactions = shown = {}
+            for tx_hash in order:
+                text, nodes[tx_hash] = next(rest)
+                shown[tx_hash] = Raw(text)
+            trace.trace = Raw(draw_tree(trace.trace_id, hashes, own, nodes))
+        traces.append(trace)
+    return TracePage(traces, named)
+
+
+def _read_heads(records: list[Any], values: memoryview | bytes) -> list[Head]:
+    """Return the tree node of each record."""
+    return [
+        read_head(record, values) if isinstance(record, list) else head_of_record(record)
+        for record in records
+    ]
+
+
+def _list_members(rows: Iterable[Row], members: Mapping[bytes, Sequence[Row]]) -> Iterable[Row]:
+    return chain.from_iterable(members.get(row["trace_id"], ()) for row in rows)
+
 
 Show = Callable[
     [Call, Sequence[dict[str, Any]], Mapping[bytes, Sequence[dict[str, Any]]]], TracePage
@@ -203,10 +276,10 @@ def _list_actions(call: Call, query: ActionsQuery) -> tuple[list[Action], set[Ad
             action.accounts = row["accounts"]
     if query.include_transactions:
         _add_transactions(call, actions, rows)
-    return actions, list_addresses(rows)
+    return actions, list_action_addresses(rows)
 
 
-def list_addresses(rows: Iterable[Row]) -> set[Address]:
+def list_action_addresses(rows: Iterable[Row]) -> set[Address]:
     """Return the addresses in actions."""
     texts: set[str | None] = set()
     for row in rows:
@@ -374,7 +447,7 @@ def _answer(call: Call, query: TracesQuery, show: Show, *, with_actions: bool) -
         actions, acted = read_trace_actions(call, rows, query.supported_action_types)
         for trace, row in zip(page.traces, rows, strict=True):
             trace.actions = actions[row["trace_id"]]
-        page.named.update((each.workchain, each.account) for each in list_addresses(acted))
+        page.named.update((each.workchain, each.account) for each in list_action_addresses(acted))
     return page
 
 

@@ -15,8 +15,8 @@ from tonlake.ingest.derive.contract.stack import (
     Value,
     address_fields,
 )
-from tonlake.ingest.derive.contract.standard import multisig, sale, token
-from tonlake.ingest.derive.contract.standard.wallet import read_wallet
+from tonlake.ingest.derive.contract.standard import TRIGGERS, list_triggers
+from tonlake.ingest.derive.contract.wallet import read_wallet
 from tonlake.ingest.derive.contract.world import NotLoaded, World
 from tonlake.ingest.errors import BocError
 from tonlake.lake.schema.contract import UNANSWERED_METHODS, WALLETS
@@ -87,7 +87,7 @@ class ContractDetection:
         """Detect in the states of a commit; ``global_id`` is the network's, None if unknown."""
         self._world = world
         self._session = session
-        self._triggers = (*token.list_triggers(global_id), *sale.TRIGGERS, *multisig.TRIGGERS)
+        self._triggers = (*list_triggers(global_id), *TRIGGERS)
 
     def detect(
         self, states: Sequence[AccountState], before: int

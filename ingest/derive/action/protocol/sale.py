@@ -23,11 +23,7 @@ from tonlake.ingest.derive.action.rule import CALL, Block, Columns, Draft, rule
 from tonlake.ingest.derive.action.rule import TRANSFER as TON_TRANSFER
 from tonlake.ingest.derive.contract.program import run_alone
 from tonlake.ingest.derive.contract.stack import Cell, Detector, Finding, Mismatch, parse_address
-from tonlake.ingest.derive.contract.standard.sale import (
-    detect_auction_v4,
-    detect_sale,
-    detect_sale_v4,
-)
+from tonlake.ingest.derive.contract.standard import detect_auction_v4, detect_sale, detect_sale_v4
 from tonlake.ingest.errors import BocError
 
 _PREFIX_BITS, _TICK_TOCK_BITS = 5, 2

@@ -9,13 +9,18 @@ from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import Address
 from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.page import book
-from tonlake.api.v3.page.trace_page import answer_page, write_page
 from tonlake.api.v3.page.transaction_page import (
     answer_transactions,
     read_transactions,
     write_transactions,
 )
-from tonlake.api.v3.route.trace import TracesQuery, _find_traces, _read_members
+from tonlake.api.v3.route.trace import (
+    TracesQuery,
+    _find_traces,
+    _read_members,
+    answer_page,
+    write_page,
+)
 
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 

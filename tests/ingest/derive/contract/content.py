@@ -7,7 +7,7 @@ from tests.ingest.derive.body.encode import store_snake
 from tests.ingest.hashmaps import build_hashmap, store_hashmap
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.derive.contract.standard.token import CHUNKED, ON_CHAIN, SNAKE
+from tonlake.ingest.derive.contract.standard import CHUNKED, ON_CHAIN, SNAKE
 
 _KEY_BITS, _CHUNK_BITS = 256, 32
 

@@ -9,7 +9,7 @@ from tests.ingest.derive.body.encode import store_snake
 from tests.ingest.derive.contract.content import build_content, store_chunks, store_snake_value
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.derive.contract.standard.token import (
+from tonlake.ingest.derive.contract.standard import (
     CHUNKED,
     KEYS,
     MAX_CELLS,

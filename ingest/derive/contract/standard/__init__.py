@@ -1,1 +1,0 @@
-"""Detectors and readers of contracts, a module for each standard."""
