@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from tonlake.ingest.derive.body.abi import read_abi
+from tonlake.ingest.derive.body.abi import is_tolk, read_abi, read_tolk_abi
 from tonlake.ingest.derive.body.grammar import (
     REPEATED,
     Conditional,
@@ -25,7 +25,6 @@ from tonlake.ingest.derive.body.grammar import (
 from tonlake.ingest.derive.body.number import evaluate
 from tonlake.ingest.derive.body.record import OPCODE_BITS, Record
 from tonlake.ingest.derive.body.scheme import BODY_TYPES, BUILT_IN, OWN_BODY, Scheme, load_scheme
-from tonlake.ingest.derive.body.tolk import is_tolk, read_tolk_abi
 from tonlake.ingest.errors import BodyError, SignatureInvalid
 
 OF_BLOCK = {

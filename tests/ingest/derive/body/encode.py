@@ -18,9 +18,8 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body import composite
 from tonlake.ingest.derive.body.body import SIGNED, WALLET, decode_body, decode_message_body
-from tonlake.ingest.derive.body.dependent import Late, Use
 from tonlake.ingest.derive.body.record import EMPTY_CELL, OPCODE_BITS, End, Record, Rest, Union
-from tonlake.ingest.derive.body.scheme import load_scheme
+from tonlake.ingest.derive.body.scheme import Late, Use, load_scheme
 
 BYTES_PER_CELL, REFS_PER_CELL = 127, 4
 LENGTH_BITS = 8

@@ -12,8 +12,8 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body import composite
-from tonlake.ingest.derive.body.dependent import Use
 from tonlake.ingest.derive.body.record import EMPTY_CELL, End, Record, Rest, Union
+from tonlake.ingest.derive.body.scheme import Use
 
 Values: TypeAlias = "st.SearchStrategy[Any]"
 MAX_LEVELS = 3
