@@ -168,7 +168,7 @@ def test_the_tutorial_shows_what_is_answered(statement: str, shown: str, demo_la
 
 
 def test_the_protocol_that_is_added_as_an_example_works() -> None:
-    names: dict[str, object] = {}
+    names: dict[str, object] = {"__name__": "faucet"}
     module, test = re.findall(r"```python\n(.*?)```", read("adding-a-protocol.md"), re.DOTALL)
     exec(module, names)  # noqa: S102 - our own page
     rule: Any = names["claim"]

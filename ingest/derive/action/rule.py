@@ -7,7 +7,6 @@ which takes their place in the tree and keeps them as hidden children.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -239,6 +238,14 @@ class Rule(NamedTuple):
     make: Callable[[Match], Draft | None]
 
 
-def rule(name: str, pattern: Pattern) -> Callable[[Callable[[Match], Draft | None]], Rule]:
-    """Make a rule of the function below, which drafts the action of a match."""
-    return partial(Rule, name, pattern)
+def rule(pattern: Pattern, name: str = "") -> Callable[[Callable[[Match], Draft | None]], Rule]:
+    """Make a rule of the function below, which drafts the action of a match.
+
+    By default it is called after the function and its module, such as ``dedust.swap``.
+    """
+
+    def make(draft: Callable[[Match], Draft | None]) -> Rule:
+        module = draft.__module__.rpartition(".")[2]
+        return Rule(name or f"{module}.{draft.__name__}", pattern, draft)
+
+    return make

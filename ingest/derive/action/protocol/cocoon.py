@@ -53,10 +53,9 @@ _REPLIES = (_EXCESSES, _REQUEST)
 
 
 @rule(
-    "cocoon.worker_payout",
     call(WORKER_PAYOUT, LAST_WORKER_PAYOUT).then(
         call(WORKER_REQUEST, name="request").then(_PAYOUT, _EXCESSES.maybe)
-    ),
+    )
 )
 def worker_payout(match: Match) -> Draft:
     """Draft a payout from the proxy to a worker's owner, through the worker's contract."""
@@ -74,7 +73,7 @@ def worker_payout(match: Match) -> Draft:
     return _draft("cocoon_worker_payout", columns, data, payout)
 
 
-@rule("cocoon.proxy_payout", call(PROXY_PAYOUT).then(_PAYOUT, _EXCESSES))
+@rule(call(PROXY_PAYOUT).then(_PAYOUT, _EXCESSES))
 def proxy_payout(match: Match) -> Draft:
     """Draft a payout from a proxy to its owner."""
     block, payout = match.block, match["payout"]
@@ -83,7 +82,7 @@ def proxy_payout(match: Match) -> Draft:
     return _draft("cocoon_proxy_payout", columns, block.arguments().show(query_id=64), payout)
 
 
-@rule("cocoon.proxy_charge", call(PROXY_CHARGE).then(*_REPLIES))
+@rule(call(PROXY_CHARGE).then(*_REPLIES))
 def proxy_charge(match: Match) -> Draft:
     """Draft a charge by a proxy to a client; no coins move."""
     columns = match.block.pick(source="destination") | match["request"].pick("destination")
@@ -91,7 +90,7 @@ def proxy_charge(match: Match) -> Draft:
     return _draft("cocoon_proxy_charge", columns | {"amount": 0}, data, match.block)
 
 
-@rule("cocoon.client_top_up", call(TOP_UP).then(_REQUEST.then(_EXCESSES)))
+@rule(call(TOP_UP).then(_REQUEST.then(_EXCESSES)))
 def client_top_up(match: Match) -> Draft:
     """Draft a top-up of a client's account with a proxy."""
     block = match.block
@@ -101,27 +100,27 @@ def client_top_up(match: Match) -> Draft:
     return _draft("cocoon_client_top_up", columns, {"query_id": query_id}, block)
 
 
-@rule("cocoon.register_proxy", call(REGISTER_PROXY).then(_EXCESSES))
+@rule(call(REGISTER_PROXY).then(_EXCESSES))
 def register_proxy(match: Match) -> Draft:
     """Draft the registration of a proxy with the root contract."""
     data = match.block.arguments().show(query_id=64)
     return _draft("cocoon_register_proxy", match.block.pick("destination"), data, match.block)
 
 
-@rule("cocoon.unregister_proxy", call(UNREGISTER_PROXY).then(_EXCESSES))
+@rule(call(UNREGISTER_PROXY).then(_EXCESSES))
 def unregister_proxy(match: Match) -> Draft:
     """Draft the removal of a proxy from the root contract."""
     data = match.block.arguments().show(query_id=64, seqno=32)
     return _draft("cocoon_unregister_proxy", match.block.pick("destination"), data, match.block)
 
 
-@rule("cocoon.client_register", call(REGISTER).then(*_REPLIES))
+@rule(call(REGISTER).then(*_REPLIES))
 def client_register(match: Match) -> Draft:
     """Draft the registration of a client with a proxy."""
     return _draft_request(match, "cocoon_client_register", nonce=64)
 
 
-@rule("cocoon.client_change_secret_hash", call(CHANGE_SECRET).then(*_REPLIES))
+@rule(call(CHANGE_SECRET).then(*_REPLIES))
 def client_change_secret_hash(match: Match) -> Draft:
     """Draft the change of a client's secret."""
     draft = _draft_request(match, "cocoon_client_change_secret_hash", new_secret_hash=256)
@@ -131,10 +130,7 @@ def client_change_secret_hash(match: Match) -> Draft:
 
 
 @rule(
-    "cocoon.client_request_refund",
-    call(WALLET_SEND, REQUEST_REFUND)
-    .then(*_REPLIES)
-    .after(call(WALLET_SEND, name="wrapper").maybe),
+    call(WALLET_SEND, REQUEST_REFUND).then(*_REPLIES).after(call(WALLET_SEND, name="wrapper").maybe)
 )
 def client_request_refund(match: Match) -> Draft:
     """Draft a client's request for a refund, sent directly or through its wallet."""
@@ -145,7 +141,7 @@ def client_request_refund(match: Match) -> Draft:
     return draft
 
 
-@rule("cocoon.grant_refund", call(GRANT_REFUND).then(_REQUEST.then(_PAYOUT, _EXCESSES)))
+@rule(call(GRANT_REFUND).then(_REQUEST.then(_PAYOUT, _EXCESSES)))
 def grant_refund(match: Match) -> Draft:
     """Draft a refund of unused coins from a proxy to a client."""
     payout = match["payout"]
@@ -154,7 +150,7 @@ def grant_refund(match: Match) -> Draft:
     return _draft("cocoon_grant_refund", columns, _show_signed(match), payout)
 
 
-@rule("cocoon.client_increase_stake", call(INCREASE_STAKE).then(*_REPLIES))
+@rule(call(INCREASE_STAKE).then(*_REPLIES))
 def client_increase_stake(match: Match) -> Draft:
     """Draft a payment to a client's stake."""
     draft = _draft_request(match, "cocoon_client_increase_stake", new_stake="coins")
@@ -162,7 +158,7 @@ def client_increase_stake(match: Match) -> Draft:
     return draft
 
 
-@rule("cocoon.client_withdraw", call(WITHDRAW).then(_REQUEST.then(_EXCESSES.maybe, _PAYOUT)))
+@rule(call(WITHDRAW).then(_REQUEST.then(_EXCESSES.maybe, _PAYOUT)))
 def client_withdraw(match: Match) -> Draft:
     """Draft a withdrawal by a client's owner, paid by the proxy."""
     draft, amount = _draft_request(match, "cocoon_client_withdraw"), match["payout"]["value"]

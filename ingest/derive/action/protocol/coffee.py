@@ -62,10 +62,9 @@ _OUT = pays("out")
 
 
 @rule(
-    "coffee.swap",
     call(SWAP_INTERNAL)
     .then(_EVENT, one_of(repeat(_LINK, until=_OUT), _OUT))
-    .after(one_of(jettons(), call(SWAP_NATIVE)).named("in")),
+    .after(one_of(jettons(), call(SWAP_NATIVE)).named("in"))
 )
 def swap(match: Match) -> Draft | None:
     """Draft a swap; it failed if it pays back the incoming asset."""
@@ -84,7 +83,7 @@ STAKE, UNSTAKE, CLAIM = 0xF9471134, 0xCB03BFAF, 0xB30C7310
 HOLD_FUNDS, SERVICE_FEE, FAILED_SWAP = 0x6BC79E7E, 0xC0FFEEA0, 0xEE51CE51
 
 
-@rule("coffee.mev_protect_hold_funds", one_of(call(HOLD_FUNDS), jettons(carrying=HOLD_FUNDS)))
+@rule(one_of(call(HOLD_FUNDS), jettons(carrying=HOLD_FUNDS)))
 def mev_protect_hold_funds(match: Match) -> Draft:
     """Draft coins or jettons held by a contract that will swap them, including the service fee."""
     block = match.block
@@ -98,15 +97,14 @@ def mev_protect_hold_funds(match: Match) -> Draft:
     return Draft("coffee_mev_protect_hold_funds", columns, more=beside)
 
 
-@rule("coffee.mev_protect_failed_swap", call(FAILED_SWAP))
+@rule(call(FAILED_SWAP))
 def mev_protect_failed_swap(match: Match) -> Draft:
     """Draft the return of a failed swap. TL-B: query_id:uint64 recipient:MsgAddress."""
     return Draft("coffee_mev_protect_failed_swap", {"destination": match.block.fields().address()})
 
 
 @rule(
-    "coffee.staking_deposit",
-    jettons().then(call(STAKE, name="pool").then(call(STAKE).maybe, built("nft_mint", name="nft"))),
+    jettons().then(call(STAKE, name="pool").then(call(STAKE).maybe, built("nft_mint", name="nft")))
 )
 def staking_deposit(match: Match) -> Draft:
     """Draft a stake of jettons, for which a position (an NFT) is minted."""
@@ -123,12 +121,11 @@ def staking_deposit(match: Match) -> Draft:
 
 
 @rule(
-    "coffee.staking_withdraw",
     call(UNSTAKE).then(
         call(UNSTAKE, name="position").then(
             call(UNSTAKE).then(jettons("paid")), call(UNSTAKE, name="log").maybe
         )
-    ),
+    )
 )
 def staking_withdraw(match: Match) -> Draft:
     """Draft the closing of a position, with its jettons paid back."""
@@ -146,7 +143,7 @@ def staking_withdraw(match: Match) -> Draft:
     return Draft("coffee_staking_withdraw", columns)
 
 
-@rule("coffee.staking_claim_rewards", call(CLAIM).then(jettons("paid"), call(CLAIM).maybe))
+@rule(call(CLAIM).then(jettons("paid"), call(CLAIM).maybe))
 def staking_claim_rewards(match: Match) -> Draft:
     """Draft a payout of rewards by the pool."""
     paid = match["paid"].pick(*WAY, "asset", "amount")
@@ -180,12 +177,11 @@ _MINTED = call(INTERNAL).then(call(EXCESS_OPCODE).maybe)
 
 
 @rule(
-    "coffee.create_vault",
     call(CREATE_VAULT).then(
         call(DEPLOY, name="deploy").then(
             call(PROVIDE_WALLET_ADDRESS).then(call(TAKE_WALLET_ADDRESS).maybe).maybe
         )
-    ),
+    )
 )
 def create_vault(match: Match) -> Draft:
     """Draft the creation of a vault for one asset. TL-B: query_id:uint64 asset:CoffeeAsset."""
@@ -195,10 +191,9 @@ def create_vault(match: Match) -> Draft:
 
 
 @rule(
-    "coffee.create_pool_creator",
     call(POOL_CREATOR_REQUEST)
     .then(call(DEPLOY, name="deploy"))
-    .after(one_of(jettons(), call(CREATE_POOL_NATIVE, CREATE_POOL_EXTRA)).named("in")),
+    .after(one_of(jettons(), call(CREATE_POOL_NATIVE, CREATE_POOL_EXTRA)).named("in"))
 )
 def create_pool_creator(match: Match) -> Draft:
     """Draft the payment of one side of a new pool.
@@ -226,7 +221,6 @@ def create_pool_creator(match: Match) -> Draft:
 
 
 @rule(
-    "coffee.create_pool",
     built("coffee_create_pool_creator").then(
         call(POOL_REQUEST, name="request").then(
             call(DEPLOY, name="pool").then(
@@ -235,7 +229,7 @@ def create_pool_creator(match: Match) -> Draft:
                 call(NOTIFICATION).then(call(POOL_NOTIFIED).maybe).maybe,
             )
         )
-    ),
+    )
 )
 def create_pool(match: Match) -> Draft:
     """Draft the creation of a pool from both sides; the asset paid last comes first.
@@ -264,7 +258,6 @@ def create_pool(match: Match) -> Draft:
 
 
 @rule(
-    "coffee.deposit_liquidity",
     call(DEPOSITORY_REQUEST)
     .then(
         call(DEPLOY, name="deploy").then(
@@ -273,7 +266,7 @@ def create_pool(match: Match) -> Draft:
             .maybe
         )
     )
-    .after(one_of(call(DEPOSIT_NATIVE), jettons()).named("in")),
+    .after(one_of(call(DEPOSIT_NATIVE), jettons()).named("in"))
 )
 def deposit_liquidity(match: Match) -> Draft:
     """Draft the payment of one side of a deposit, or a whole deposit if it reached the pool.
@@ -304,10 +297,7 @@ def deposit_liquidity(match: Match) -> Draft:
     return Draft("coffee_deposit_liquidity", columns, served="dex_deposit_liquidity")
 
 
-@rule(
-    "coffee.withdraw_liquidity",
-    built("jetton_burn").then(pays("first"), pays("second"), call(WITHDRAW_EVENT, name="event")),
-)
+@rule(built("jetton_burn").then(pays("first"), pays("second"), call(WITHDRAW_EVENT, name="event")))
 def withdraw_liquidity(match: Match) -> Draft:
     """Draft a withdrawal: liquidity tokens are burnt, and both sides are paid out.
 

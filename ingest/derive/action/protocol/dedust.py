@@ -57,10 +57,9 @@ _OUT = _pays("order", "out")
 
 
 @rule(
-    "dedust.swap",
     call(SWAP, name="first")
     .then(one_of(_OUT, repeat(call(SWAP_PEER, SWAP, name="peer").then(_LOG), until=_OUT)), _LOG)
-    .after(one_of(jettons(), call(SWAP_NATIVE)).named("in")),
+    .after(one_of(jettons(), call(SWAP_NATIVE)).named("in"))
 )
 def swap(match: Match) -> Draft | None:
     """Draft a swap through known pools; it failed if one of them did not log its hop."""
@@ -75,12 +74,11 @@ def swap(match: Match) -> Draft | None:
 
 
 @rule(
-    "dedust.withdraw_liquidity",
     call(jetton.BURN).then(
         call(jetton.BURN_NOTIFICATION, name="notification").then(
             _pays("order_2", "out_2"), _pays("order_1", "out_1")
         )
-    ),
+    )
 )
 def withdraw_liquidity(match: Match) -> Draft:
     """Draft a withdrawal: liquidity tokens burnt, both sides paid out; the last comes first."""
@@ -213,7 +211,6 @@ _REST = (built(TRANSFER).maybe, _BACK, _BACK)
 
 
 @rule(
-    "dedust.deposit_liquidity",
     call(DEPOSIT_ALL)
     .then(
         one_of(
@@ -226,7 +223,7 @@ _REST = (built(TRANSFER).maybe, _BACK, _BACK)
         call(TOP_UP, name="top_up").after(
             call(ASK_FACTORY, name="ask").then(call(INSTALL).maybe).after(_RECEIVED)
         )
-    ),
+    )
 )
 def deposit_liquidity(match: Match) -> Draft | None:
     """Draft a deposit whose second side has arrived: both go to the pool, or are returned."""
@@ -247,10 +244,9 @@ def deposit_liquidity(match: Match) -> Draft | None:
 
 
 @rule(
-    "dedust.deposit_first_side",
     call(TOP_UP, name="top_up").after(
         call(ASK_FACTORY, name="ask").then(call(INSTALL)).after(_RECEIVED)
-    ),
+    )
 )
 def deposit_first_side(match: Match) -> Draft | None:
     """Draft the payment of the first side, which does not reach the pool yet."""

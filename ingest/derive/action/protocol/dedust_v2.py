@@ -103,13 +103,12 @@ _LOG = call(SWAP_LOG, name="log")
 
 
 @rule(
-    "dedust_v2.swap",
     # Only the carrier that starts a route, so that long ones are tried only once.
     _CARRIER.where(
         lambda block: (
             _is_carrier(block) and (block.previous is None or not _is_carrier(block.previous))
         )
-    ).then(_LOG, repeat(_CARRIER.then(_LOG), until=_OUT)),
+    ).then(_LOG, repeat(_CARRIER.then(_LOG), until=_OUT))
 )
 def swap(match: Match) -> Draft | None:
     """Draft a swap with the amounts of its logs and the assets of its transfers.
@@ -138,10 +137,9 @@ def swap(match: Match) -> Draft | None:
 
 
 @rule(
-    "dedust_v2.refused_swap",
     carrier()
     .where(lambda block: _is_swap(block) and not _has_log(block))
-    .then(one_of(call(PAYOUT), jettons()).where(_is_refund)),
+    .then(one_of(call(PAYOUT), jettons()).where(_is_refund))
 )
 def refused_swap(match: Match) -> Draft:
     """Draft a swap refused by the pool, which paid the incoming asset back."""
@@ -196,10 +194,9 @@ _LEG, _BACK = _PAID.named("leg").maybe, _PAID.named("back").maybe
 
 
 @rule(
-    "dedust_v2.withdraw_liquidity",
     call(EXIT)
     .then(call(WITHDRAW_LOG, name="log").maybe, _LEG, _LEG)
-    .after(call(TAKE_OUT).after(call(WITHDRAW, name="withdraw"))),
+    .after(call(TAKE_OUT).after(call(WITHDRAW, name="withdraw")))
 )
 def withdraw_liquidity(match: Match) -> Draft | None:
     """Draft a withdrawal of liquidity; it failed if the pool did not log it.
@@ -223,10 +220,9 @@ def withdraw_liquidity(match: Match) -> Draft | None:
 
 
 @rule(
-    "dedust_v2.claim_fees",
     call(CLAIM_FEES).then(
         call(ASK_FEES, name="position").then(call(PAY_FEES, name="order").then(_LEG, _LEG))
-    ),
+    )
 )
 def claim_fees(match: Match) -> Draft:
     """Draft a claim of fees. TL-B: 29ff1bcf query_id:uint64 x:Coins y:Coins owner:MsgAddress."""
@@ -235,10 +231,9 @@ def claim_fees(match: Match) -> Draft:
 
 
 @rule(
-    "dedust_v2.claim_reward",
     call(CLAIM_REWARD).then(
         call(ASK_REWARD, name="position").then(call(PAY_REWARD, name="order").then(_LEG))
-    ),
+    )
 )
 def claim_reward(match: Match) -> Draft:
     """Draft a claim. TL-B: 9e17fbbe query_id:uint64 amount:Coins index:uint2 owner:MsgAddress."""
@@ -307,10 +302,9 @@ _SIDE = carrier().named("carrier")
 
 
 @rule(
-    "dedust_v2.deposit_liquidity",
     call(JOIN)
     .then(call(DEPOSIT_LOG, name="log").maybe, _BACK, _BACK, call(CREDIT_LIQUIDITY).maybe)
-    .after(call(CREDIT, name="credit").after(_SIDE)),
+    .after(call(CREDIT, name="credit").after(_SIDE))
 )
 def deposit_liquidity(match: Match) -> Draft | None:
     """Draft a deposit of both sides; the pool does not log it if it returns them.
@@ -341,7 +335,7 @@ def deposit_liquidity(match: Match) -> Draft | None:
     return draft._replace(failed=log is None)
 
 
-@rule("dedust_v2.deposit_first_side", call(CREDIT, name="credit").with_excesses.after(_SIDE))
+@rule(call(CREDIT, name="credit").with_excesses.after(_SIDE))
 def deposit_first_side(match: Match) -> Draft:
     """Draft the payment of the first side."""
     return _draft(match, PARTIAL, exchange.read_incoming(match["carrier"]).source)

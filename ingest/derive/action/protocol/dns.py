@@ -44,7 +44,7 @@ def _read_text(record: Body) -> str:
     return data.decode(errors="replace")
 
 
-@rule("dns.release", call(RELEASE))
+@rule(call(RELEASE))
 def release(match: Match) -> Draft | None:
     """Draft the release of a domain that was not renewed: a bid starts its auction."""
     block = match.block
@@ -62,7 +62,7 @@ def release(match: Match) -> Draft | None:
     return Draft("dns_release", columns, failed=block.transaction.aborted)
 
 
-@rule("dns.purchase", call(FILL_UP).after(call(name="cause").apart))
+@rule(call(FILL_UP).after(call(name="cause").apart))
 def purchase(match: Match) -> Draft | None:
     """Draft the end of an auction: the first call after it makes the domain pay its collection."""
     block = match.block
@@ -84,7 +84,7 @@ def purchase(match: Match) -> Draft | None:
     return Draft("dns_purchase", columns, failed=block.transaction.aborted)
 
 
-@rule("dns.change_record", call(CHANGE_RECORD).then(call(*BOUNCES).maybe))
+@rule(call(CHANGE_RECORD).then(call(*BOUNCES).maybe))
 def change_record(match: Match) -> Draft:
     """Draft the change of a record; without a value it is a deletion, and key 0 is a renewal."""
     block = match.block

@@ -12,11 +12,10 @@ PROVIDER = "ethena"
 
 
 @rule(
-    "ethena.withdrawal_request",
     relay(
         *(call(TRANSFER), call(INTERNAL, name="internal"), call(NOTIFY)),
         *(call(MINT, name="mint"), call(RELEASE, name="release")),
-    ),
+    )
 )
 def withdrawal_request(match: Match) -> Draft | None:
     """Draft a withdrawal request: tsUSDe return to their master, which releases USDe later.
@@ -42,8 +41,7 @@ def withdrawal_request(match: Match) -> Draft | None:
 
 
 @rule(
-    "ethena.deposit",
-    jettons().where(lambda block: block["asset"] == USDE).then(built("jetton_mint", name="minted")),
+    jettons().where(lambda block: block["asset"] == USDE).then(built("jetton_mint", name="minted"))
 )
 def deposit(match: Match) -> Draft | None:
     """Draft a deposit of USDe to the pool, for which tsUSDe are minted."""

@@ -80,7 +80,6 @@ _TEXT = built(TRANSFER).maybe
 
 
 @rule(
-    "evaa.supply",
     one_of(call(SUPPLY), jettons(carrying=SUPPLY)).then(
         _notifies_user(SUPPLY_USER, "user").then(
             one_of(
@@ -89,7 +88,7 @@ _TEXT = built(TRANSFER).maybe
                 _JETTONS_BACK,
             )
         )
-    ),
+    )
 )
 def supply(match: Match) -> Draft:
     """Draft a supply of coins or jettons, for the sender or for another account."""
@@ -115,7 +114,6 @@ def supply(match: Match) -> Draft:
 
 
 @rule(
-    "evaa.withdraw",
     call(WITHDRAW).then(
         _notifies_user(WITHDRAW_USER, "user").then(
             one_of(
@@ -129,7 +127,7 @@ def supply(match: Match) -> Draft:
                 call(*REFUSALS, name="refused"),
             )
         )
-    ),
+    )
 )
 def withdraw(match: Match) -> Draft:
     """Draft a withdrawal or a loan of coins or jettons."""
@@ -160,7 +158,6 @@ def withdraw(match: Match) -> Draft:
 
 
 @rule(
-    "evaa.liquidate",
     one_of(call(LIQUIDATE), jettons(carrying=LIQUIDATE)).then(
         one_of(
             _notifies_user(LIQUIDATE_USER, "user").then(
@@ -177,7 +174,7 @@ def withdraw(match: Match) -> Draft:
             call(*BOUNCES),
             _JETTONS_BACK,
         )
-    ),
+    )
 )
 def liquidate(match: Match) -> Draft:
     """Draft a liquidation: a liquidator pays a debt and receives the collateral."""

@@ -69,7 +69,6 @@ _BILL_BURNED = call(BILL_BURNED, name="bill_burned").after(call(BURN_BILL).maybe
 
 
 @rule(
-    "hipo.deposit",
     one_of(call(DEPOSIT), comment("d", "D"))
     .where(_is_to_treasury)
     .then(
@@ -77,7 +76,7 @@ _BILL_BURNED = call(BILL_BURNED, name="bill_burned").after(call(BURN_BILL).maybe
             _MINTED, call(PROXY_SAVED, name="proxy").then(call(SAVED, name="saved").maybe)
         ).maybe,
         _BILL.maybe,
-    ),
+    )
 )
 def deposit(match: Match) -> Draft | None:
     """Draft a deposit of coins for hGRAM, now or at the end of the round."""
@@ -103,13 +102,12 @@ def deposit(match: Match) -> Draft | None:
 
 
 @rule(
-    "hipo.withdraw",
     relay(
         call(BURN),
         call(PROXY_RESERVE, name="proxy"),
         call(RESERVE, name="reserve").where(_is_to_treasury),
         one_of(call(PROXY_BURNED, name="paid").then(_PAID), _BILL),
-    ),
+    )
 )
 def withdraw(match: Match) -> Draft:
     """Draft a withdrawal for burnt hGRAM, at once or at the end of the round."""
@@ -132,10 +130,7 @@ def withdraw(match: Match) -> Draft:
     )
 
 
-@rule(
-    "hipo.round_deposit",
-    call(MINT_TOKENS).where(_is_to_treasury).after(_BILL_BURNED.maybe).then(_MINTED),
-)
+@rule(call(MINT_TOKENS).where(_is_to_treasury).after(_BILL_BURNED.maybe).then(_MINTED))
 def round_deposit(match: Match) -> Draft:
     """Draft the minting of hGRAM for a bill at the end of a round."""
     block, proxy = match.block, match["proxy"]
@@ -155,7 +150,6 @@ def round_deposit(match: Match) -> Draft:
 
 
 @rule(
-    "hipo.round_withdraw",
     call(BURN_TOKENS)
     .where(_is_to_treasury)
     .after(_BILL_BURNED.maybe)
@@ -165,7 +159,7 @@ def round_deposit(match: Match) -> Draft:
             _BILL,
             call(PROXY_ROLLBACK, name="returned").then(call(ROLLBACK, name="rollback").maybe),
         )
-    ),
+    )
 )
 def round_withdraw(match: Match) -> Draft:
     """Draft the payout of a bill at the end of a round, its postponement or its rollback."""

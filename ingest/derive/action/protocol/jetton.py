@@ -88,7 +88,7 @@ def _draft_transfer(match: Match, body: TransferBody, roles: Columns, *, failed:
 _NOTIFY = call(NOTIFY, name="notify").maybe
 
 
-@rule("jetton.transfer", call(TRANSFER).then(call(INTERNAL, name="internal").then(_NOTIFY)))
+@rule(call(TRANSFER).then(call(INTERNAL, name="internal").then(_NOTIFY)))
 def transfer(match: Match) -> Draft | None:
     """Draft a transfer from the requesting owner to the owner of the receiving wallet.
 
@@ -123,7 +123,7 @@ def transfer(match: Match) -> Draft | None:
     return draft._replace(is_broken=known.owner != body.destination)
 
 
-@rule("jetton.pton_transfer", call(TRANSFER).then(_NOTIFY))
+@rule(call(TRANSFER).then(_NOTIFY))
 def pton_transfer(match: Match) -> Draft | None:
     """Draft a transfer of coins through a wallet of a jetton that represents TON."""
     block = match.block
@@ -136,7 +136,7 @@ def pton_transfer(match: Match) -> Draft | None:
     return _draft_transfer(match, body, roles, failed=block.failed)
 
 
-@rule("jetton.burn", call(BURN).then(call(BURN_NOTIFICATION).maybe))
+@rule(call(BURN).then(call(BURN_NOTIFICATION).maybe))
 def burn(match: Match) -> Draft | None:
     """Draft a burn requested by the owner of the wallet."""
     block = match.block
@@ -153,10 +153,9 @@ def burn(match: Match) -> Draft | None:
 
 
 @rule(
-    "jetton.mint",
     call(MINT, MINTER_MINT).then(
         one_of(call(INTERNAL, name="internal").then(_NOTIFY), call(NOTIFY, name="notify")).maybe
-    ),
+    )
 )
 def mint(match: Match) -> Draft | None:
     """Draft a mint by the master; it failed if no wallet received the jettons."""

@@ -73,7 +73,6 @@ _JETTONS = jettons()
 
 
 @rule(
-    "jvault.stake",
     _JETTONS.then(
         call(RECEIVE_JETTONS, name="received").then(
             one_of(
@@ -82,7 +81,7 @@ _JETTONS = jettons()
             )
         ),
         call(SET_DATA).maybe,
-    ),
+    )
 )
 def stake(match: Match) -> Draft:
     """Draft a stake of jettons in a pool, which notifies the stake wallet of their owner."""
@@ -99,19 +98,18 @@ def stake(match: Match) -> Draft:
 
 
 @rule(
-    "jvault.unstake",
     call(UNSTAKE).then(
         call(REQUEST_UPDATE, name="request")
         .then(_REFERRERS, built(TRANSFER).maybe, _JETTONS, _UPDATE)
         .maybe
-    ),
+    )
 )
 def unstake(match: Match) -> Draft | None:
     """Draft an unstake; if the stake wallet refuses it, the action has its exit code."""
     return _draft_unstake("jvault_unstake", match, failed=False)
 
 
-@rule("jvault.claim", call(CLAIM).then(call(SEND_CLAIMED, name="sending").then(_JETTONS, _UPDATE)))
+@rule(call(CLAIM).then(call(SEND_CLAIMED, name="sending").then(_JETTONS, _UPDATE)))
 def claim(match: Match) -> Draft:
     """Draft a payout of rewards; jettons are identified by the pool's wallets."""
     sending = match["sending"]
@@ -127,10 +125,7 @@ def claim(match: Match) -> Draft:
 
 
 @rule(
-    "jvault.unstake_request",
-    call(UNSTAKE_REQUEST).then(
-        call(REQUEST_UPDATE, name="request").then(_REFERRERS, _UPDATE).maybe
-    ),
+    call(UNSTAKE_REQUEST).then(call(REQUEST_UPDATE, name="request").then(_REFERRERS, _UPDATE).maybe)
 )
 def unstake_request(match: Match) -> Draft | None:
     """Draft a request to unstake jettons at the end of their period."""

@@ -137,13 +137,12 @@ _EVENT = call(EVENT).maybe
 
 
 @rule(
-    "layerzero.send",
     relay(
         *(call(ENDPOINT_SEND), call(CHANNEL_SEND, name="channel"), call(CONNECTION_SEND)),
         call(ULN_SEND, name="uln"),
         call(SEND_CALLBACK, name="callback").then(call(EVENT, name="event"), *(_EXCESSES,) * 5),
         call(OAPP_CALLBACK).then(_EVENT, _EXCESSES),
-    ),
+    )
 )
 def send(match: Match) -> Draft:
     """Draft the sending of a packet through endpoint, channel and message library."""
@@ -167,7 +166,7 @@ def send(match: Match) -> Draft:
     return Draft("layerzero_send", columns)
 
 
-@rule("layerzero.send_tokens", built("layerzero_send").after(jettons("jettons").then(call(EVENT))))
+@rule(built("layerzero_send").after(jettons("jettons").then(call(EVENT))))
 def send_tokens(match: Match) -> Draft:
     """Draft the sending of jettons to another chain through an application."""
     sent = match.block.pick("layerzero_send_data", "layerzero_packet_data")
@@ -175,12 +174,11 @@ def send_tokens(match: Match) -> Draft:
 
 
 @rule(
-    "layerzero.receive",
     relay(
         *(call(RECEIVE_PREPARE).then(_EXCESSES), call(OAPP_PREPARE, name="prepare")),
         *(call(RECEIVE_LOCK), call(RECEIVE_EXECUTE).then(_EVENT)),
         call(EXECUTE_CALLBACK).then(_EVENT, _EXCESSES),
-    ),
+    )
 )
 def receive(match: Match) -> Draft:
     """Draft the delivery of a packet to its application."""
@@ -193,7 +191,6 @@ def receive(match: Match) -> Draft:
 
 
 @rule(
-    "layerzero.commit_packet",
     relay(
         *(call(COMMIT), call(CONNECTION_COMMIT, name="connection")),
         *(
@@ -201,7 +198,7 @@ def receive(match: Match) -> Draft:
             call(CHANNEL_COMMIT, name="channel").then(_EVENT),
         ),
         call(COMMIT_CALLBACK).then(_EXCESSES),
-    ),
+    )
 )
 def commit_packet(match: Match) -> Draft:
     """Draft the commit of a verified packet."""
@@ -220,12 +217,11 @@ def commit_packet(match: Match) -> Draft:
 
 
 @rule(
-    "layerzero.dvn_verify",
     relay(
         *(call(VERIFY), call(PROXY_CALL, name="proxy"), call(ULN_VERIFY, name="uln")),
         call(CONNECTION_VERIFY, name="connection").then(_EVENT),
         call(VERIFY_CALLBACK, name="callback").then(_EXCESSES),
-    ),
+    )
 )
 def dvn_verify(match: Match) -> Draft:
     """Draft the verification of a packet by a verifier (DVN)."""

@@ -109,7 +109,7 @@ _OF_SALES = (
 """Facts about payments, which only purchases have."""
 
 
-@rule("nft.mint", built(DEPLOYING).where(lambda block: len(block.deployments) == 1))
+@rule(built(DEPLOYING).where(lambda block: len(block.deployments) == 1))
 def mint(match: Match) -> Draft | None:
     """Draft a mint: a message that deploys only an item."""
     block = match.block
@@ -130,8 +130,7 @@ def mint(match: Match) -> Draft | None:
 
 
 @rule(
-    "nft.transfer",
-    call(TRANSFER).then(call(OWNERSHIP_ASSIGNED, name="assigned").maybe, call(EXCESS_OPCODE).maybe),
+    call(TRANSFER).then(call(OWNERSHIP_ASSIGNED, name="assigned").maybe, call(EXCESS_OPCODE).maybe)
 )
 def transfer(match: Match) -> Draft | None:
     """Draft a transfer of a known item; if a sale or auction sends it to a buyer, a purchase."""
@@ -178,7 +177,7 @@ def transfer(match: Match) -> Draft | None:
     )
 
 
-@rule("nft.assignment", call(OWNERSHIP_ASSIGNED))
+@rule(call(OWNERSHIP_ASSIGNED))
 def assignment(match: Match) -> Draft | None:
     """Draft a change of owner without a transfer, as at the end of the item's own auction.
 
@@ -230,7 +229,7 @@ def assignment(match: Match) -> Draft | None:
     return Draft("nft_transfer", columns, more=more)
 
 
-@rule("nft.getgems_purchase", built("nft_transfer"))
+@rule(built("nft_transfer"))
 def getgems_purchase(match: Match) -> Draft | None:
     """Draft a purchase on Getgems: the transfer, with the payment to the previous owner."""
     moved = match.block
@@ -261,7 +260,7 @@ def getgems_purchase(match: Match) -> Draft | None:
     return Draft("nft_purchase", columns, notes=moved.notes, more=[payout])
 
 
-@rule("nft.discovery", call(GET_STATIC_DATA).then(call(REPORT_STATIC_DATA, name="report")))
+@rule(call(GET_STATIC_DATA).then(call(REPORT_STATIC_DATA, name="report")))
 def discovery(match: Match) -> Draft:
     """Draft a request to an item for its index and collection."""
     index, collection = match["report"].fields().take(256, "address")

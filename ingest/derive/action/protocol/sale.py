@@ -116,7 +116,6 @@ def _is_deployment(block: Block) -> bool:
 
 
 @rule(
-    "sale.listing",
     built("nft_transfer").then(
         built(TON_TRANSFER, CALL, name="sale_init").where(_is_deployment),
         built("nft_transfer", name="to_sale").where(
@@ -126,6 +125,7 @@ def _is_deployment(block: Block) -> bool:
             )
         ),
     ),
+    name="sale.listing",
 )
 def put_on_sale(match: Match) -> Draft | None:
     """Draft a listing: an item moves through the marketplace to the sale or auction it deployed."""
@@ -155,7 +155,7 @@ def put_on_sale(match: Match) -> Draft | None:
     return Draft("nft_put_on_sale" if sale is not None else "nft_put_on_auction", columns)
 
 
-@rule("sale.update", call(UPDATE_SALE))
+@rule(call(UPDATE_SALE), name="sale.update")
 def update_sale(match: Match) -> Draft | None:
     """Draft a price change by the owner of a sale."""
     block = match.block
@@ -188,7 +188,7 @@ def _draft_end(
     return Draft(kind, columns | {"nft_transfer_data": data}, extra_accounts=[item])
 
 
-@rule("sale.cancel", call(CANCEL_SALE).then(built("nft_transfer", name="transfer").apart))
+@rule(call(CANCEL_SALE).then(built("nft_transfer", name="transfer").apart), name="sale.cancel")
 def cancel_sale(match: Match) -> Draft | None:
     """Draft the cancellation of a sale, which returns the item to its owner."""
     sale = match.interfaces.nft_sale(match.block["destination"])
@@ -223,7 +223,7 @@ def _is_refund(block: Block) -> bool:
 _OK = call(TELEGRAM_OK, name="teleitem_ok").maybe
 
 
-@rule("auction.telegram_start", call(START_TELEGRAM).then(_OK))
+@rule(call(START_TELEGRAM).then(_OK), name="auction.telegram_start")
 def telegram_start(match: Match) -> Draft | None:
     """Draft the start of an auction of a Telegram item by its owner.
 
@@ -255,7 +255,7 @@ def telegram_start(match: Match) -> Draft | None:
     return Draft("teleitem_start_auction", columns, failed=block.transaction.aborted)
 
 
-@rule("auction.telegram_cancel", call(CANCEL_TELEGRAM).then(_OK))
+@rule(call(CANCEL_TELEGRAM).then(_OK), name="auction.telegram_cancel")
 def telegram_cancel(match: Match) -> Draft | None:
     """Draft the cancellation of a Telegram item's auction by its owner, before any bid."""
     block = match.block
@@ -266,7 +266,7 @@ def telegram_cancel(match: Match) -> Draft | None:
     return Draft("teleitem_cancel_auction", columns, failed=block.transaction.aborted)
 
 
-@rule("auction.bid", built(TON_TRANSFER))
+@rule(built(TON_TRANSFER), name="auction.bid")
 def bid(match: Match) -> Draft | None:
     """Draft a bid: coins sent to an auction, or to an item that is its own auction."""
     block = match.block
@@ -288,10 +288,10 @@ def bid(match: Match) -> Draft | None:
 
 
 @rule(
-    "auction.outbid",
     one_of(built(TON_TRANSFER), call(nft.OUTBID))
     .where(_is_refund)
     .after(built("auction_bid", name="bid").apart),
+    name="auction.outbid",
 )
 def outbid(match: Match) -> Draft | None:
     """Draft an outbid: coins returned to the previous bidder; several refunds are not an outbid."""
@@ -310,8 +310,8 @@ _ENDED = built("nft_purchase", "nft_transfer", name="transfer").apart
 
 
 @rule(
-    "auction.finish",
     one_of(comment("finish", "stop"), call(nft.FINISH_AUCTION, nft.CLOSE_AUCTION)).then(_ENDED),
+    name="auction.finish",
 )
 def finish_auction(match: Match) -> Draft | None:
     """Draft the end of an auction that transfers the item to the last bidder."""
@@ -319,7 +319,7 @@ def finish_auction(match: Match) -> Draft | None:
     return _draft_end("nft_finish_auction", match, auction, nft.GETGEMS)
 
 
-@rule("auction.cancel", one_of(comment("cancel"), call(nft.CANCEL_AUCTION)).then(_ENDED))
+@rule(one_of(comment("cancel"), call(nft.CANCEL_AUCTION)).then(_ENDED), name="auction.cancel")
 def cancel_auction(match: Match) -> Draft | None:
     """Draft the cancellation of an auction that returns the item."""
     auction = match.interfaces.nft_auction(match.block["destination"])

@@ -34,14 +34,13 @@ def _is_known(paid: Block, interfaces: Interfaces) -> bool:
 
 
 @rule(
-    "stonfi.swap_v1",
     jettons().then(
         call(SWAP_V1).then(
             call(PAYMENT_V1, name="payment")
             .where(lambda block: _read_code(block, 1) != REFERRAL_CODE)
             .then(jettons("out"))
         )
-    ),
+    )
 )
 def swap_v1(match: Match) -> Draft:
     """Draft a swap of version 1; the receiver's wallet is shown as the router's, as in TON Center.
@@ -70,10 +69,7 @@ def swap_v1(match: Match) -> Draft:
     return Draft("jetton_swap", columns, failed=failed)
 
 
-@rule(
-    "stonfi.swap",
-    call(SWAP, name="swap").then(exchange.pay(PAY_TO, SWAP, _MAX_HOPS)).after(exchange.SENT),
-)
+@rule(call(SWAP, name="swap").then(exchange.pay(PAY_TO, SWAP, _MAX_HOPS)).after(exchange.SENT))
 def swap(match: Match) -> Draft | None:
     """Draft a swap of version 2; it failed if it pays back the incoming asset."""
     incoming, out = exchange.read_sent(match), match.get("out")
@@ -120,7 +116,6 @@ _JETTONS = jettons("in").after(_PART)
 
 
 @rule(
-    "stonfi.deposit_liquidity",
     call(PROVIDE)
     .then(
         call(ADD_LIQUIDITY, name="account").then(
@@ -135,7 +130,7 @@ _JETTONS = jettons("in").after(_PART)
             _JETTONS,
             call(jetton.NOTIFY).after(call(jetton.INTERNAL).after(_JETTONS)),
         )
-    ),
+    )
 )
 def deposit_liquidity(match: Match) -> Draft | None:
     """Draft the payment of one side; includes the other side if the same message sent it."""
@@ -160,7 +155,6 @@ def deposit_liquidity(match: Match) -> Draft | None:
 
 
 @rule(
-    "stonfi.withdraw_liquidity",
     call(PAY_TO)
     .then(exchange.paid_out("out"))
     .after(
@@ -168,7 +162,7 @@ def deposit_liquidity(match: Match) -> Draft | None:
             call(REFUNDED).after(call(REFUND_ME, name="asked").maybe),
             call(BURN_NOTIFICATION).after(built("jetton_burn", name="burn").maybe),
         )
-    ),
+    )
 )
 def withdraw_liquidity(match: Match) -> Draft | None:
     """Draft a payout of both sides by a pool: for burnt tokens, or of an unused deposit."""

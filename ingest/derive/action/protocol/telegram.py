@@ -169,7 +169,7 @@ def _is_signed(key: str, signed: bytes, signature: str) -> bool:
     return True
 
 
-@rule("telegram.change_key", call(CHANGE_KEY_EXTERNAL, CHANGE_KEY_INTERNAL))
+@rule(call(CHANGE_KEY_EXTERNAL, CHANGE_KEY_INTERNAL))
 def change_key(match: Match) -> Draft | None:
     """Draft a key rotation that took effect."""
     block = match.block

@@ -61,9 +61,7 @@ _PEGOUT = call(PEGOUT).then(call(PEGOUT_READY).maybe, built(TRANSFER).maybe).may
 _BURNT = (call(BURN_LOG, name="log"), _PEGOUT)
 
 
-@rule(
-    "tgbtc.mint", call(MINT).then(call(MINT_LOG, name="log"), built("jetton_mint", name="minted"))
-)
+@rule(call(MINT).then(call(MINT_LOG, name="log"), built("jetton_mint", name="minted")))
 def mint(match: Match) -> Draft | None:
     """Draft a mint of jettons for received bitcoins."""
     minted, before = match["minted"], _list_before(match.block)
@@ -75,10 +73,9 @@ def mint(match: Match) -> Draft | None:
 
 
 @rule(
-    "tgbtc.burn",
     built("jetton_burn").then(
         one_of(call(BURN_NOTIFICATION).then(*_BURNT), call(BURN_REQUEST).then(*_BURNT))
-    ),
+    )
 )
 def burn(match: Match) -> Draft:
     """Draft a burn of jettons for bitcoins."""
@@ -94,10 +91,9 @@ def burn(match: Match) -> Draft:
 
 
 @rule(
-    "tgbtc.new_key",
     call(NEW_KEY)
     .then(call(NEW_KEY_LOG, name="log"), _PEGOUT)
-    .after(anything().then(call(KEY_READY_LOG, name="ready"))),
+    .after(anything().then(call(KEY_READY_LOG, name="ready")))
 )
 def new_key(match: Match) -> Draft:
     """Draft the agreement on a new key, to which the bitcoins move."""

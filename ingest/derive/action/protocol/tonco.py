@@ -58,10 +58,7 @@ def _read_source_wallet(order: Block) -> str | None:
     return wallet
 
 
-@rule(
-    "tonco.swap",
-    call(SWAP, name="swap").then(exchange.pay(PAY_TO, SWAP, _MAX_HOPS)).after(exchange.SENT),
-)
+@rule(call(SWAP, name="swap").then(exchange.pay(PAY_TO, SWAP, _MAX_HOPS)).after(exchange.SENT))
 def swap(match: Match) -> Draft | None:
     """Draft a swap of one or several hops; it failed if it pays back the incoming asset."""
     incoming, out, orders = exchange.read_sent(match), match.get("out"), match.all("swap")
@@ -96,10 +93,7 @@ def swap(match: Match) -> Draft | None:
     return Draft("jetton_swap", columns, failed=failed)
 
 
-@rule(
-    "tonco.deploy_pool",
-    call(CREATE_POOL).then(call(INIT_POOL, name="init").then(call(EXCESS_OPCODE).maybe)),
-)
+@rule(call(CREATE_POOL).then(call(INIT_POOL, name="init").then(call(EXCESS_OPCODE).maybe)))
 def deploy_pool(match: Match) -> Draft:
     """Draft the creation of a pool of two jettons by a router.
 
@@ -144,7 +138,6 @@ _PAID = exchange.paid_out("paid").maybe
 
 
 @rule(
-    "tonco.deposit_liquidity",
     call(ADD_LIQUIDITY)
     .then(
         call(MINT_AND_REFUND, name="minted")
@@ -155,7 +148,7 @@ _PAID = exchange.paid_out("paid").maybe
         )
         .maybe
     )
-    .after(call(FUND, name="fund").after(exchange.SENT)),
+    .after(call(FUND, name="fund").after(exchange.SENT))
 )
 def deposit_liquidity(match: Match) -> Draft | None:
     """Draft the payment of one side, or the position that is minted once both have arrived.
@@ -210,12 +203,11 @@ def _read_payout(block: Block) -> exchange.Leg:
 
 
 @rule(
-    "tonco.withdraw_liquidity",
     call(START_BURN).then(
         call(POSITION_BURN, name="position").then(
             call(BURN, name="burn").then(call(PAY_TO, name="payment").then(_PAID, _PAID))
         )
-    ),
+    )
 )
 def withdraw_liquidity(match: Match) -> Draft:
     """Draft the burn of a position, in whole or in part."""

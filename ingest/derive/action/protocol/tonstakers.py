@@ -26,10 +26,7 @@ def _find_pool(burnt: Block) -> str | None:
     return pool
 
 
-@rule(
-    "tonstakers.delayed_withdraw",
-    call(NFT_PAYOUT).after(call(NFT_BURNT, name="burnt").after(call(NFT_BURN))),
-)
+@rule(call(NFT_PAYOUT).after(call(NFT_BURNT, name="burnt").after(call(NFT_BURN))))
 def delayed_withdraw(match: Match) -> Draft:
     """Draft the payout at the end of a round, for a burnt item.
 
@@ -47,10 +44,9 @@ def delayed_withdraw(match: Match) -> Draft:
 
 
 @rule(
-    "tonstakers.deposit",
     call(DEPOSIT).then(
         call(MINT_JETTONS).then(call(INTERNAL, name="minted").then(call(NOTIFY).maybe)).maybe
-    ),
+    )
 )
 def deposit(match: Match) -> Draft:
     """Draft a deposit of coins for tsTON; it failed if no wallet received them."""
@@ -66,12 +62,11 @@ def deposit(match: Match) -> Draft:
 
 
 @rule(
-    "tonstakers.withdraw",
     relay(
         *(call(BURN), call(BURN_NOTIFICATION, name="notification")),
         call(WITHDRAW_REQUEST, name="request"),
         one_of(call(WITHDRAWAL, name="paid"), call(MINT_JETTONS, name="delayed")),
-    ),
+    )
 )
 def withdraw(match: Match) -> Draft:
     """Draft a withdrawal for burnt tsTON, at once or through an item paid at the end of a round."""

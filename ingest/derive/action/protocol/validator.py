@@ -13,7 +13,9 @@ RECOVER_STAKE, STAKE_RETURNED = 0x47657424, 0xF96F7324
 ELECTOR = "-1:3333333333333333333333333333333333333333333333333333333333333333"
 
 
-@rule("election.deposit", call(NEW_STAKE).then(call(STAKE_ACCEPTED, name="confirmation").maybe))
+@rule(
+    call(NEW_STAKE).then(call(STAKE_ACCEPTED, name="confirmation").maybe), name="election.deposit"
+)
 def stake(match: Match) -> Draft | None:
     """Draft a stake; it succeeded if the elector confirms it."""
     block = match.block
@@ -23,7 +25,10 @@ def stake(match: Match) -> Draft | None:
     return Draft("election_deposit", columns, failed="confirmation" not in match)
 
 
-@rule("election.recover", call(RECOVER_STAKE).then(call(STAKE_RETURNED, name="confirmation").maybe))
+@rule(
+    call(RECOVER_STAKE).then(call(STAKE_RETURNED, name="confirmation").maybe),
+    name="election.recover",
+)
 def recover(match: Match) -> Draft | None:
     """Draft the recovery of a stake."""
     block = match.block
@@ -61,7 +66,7 @@ def _draft_withdrawal(
     )
 
 
-@rule("nominator.deposit", comment("d").with_excesses)
+@rule(comment("d").with_excesses, name="nominator.deposit")
 def nominate(match: Match) -> Draft | None:
     """Draft a deposit: coins with the comment "d"."""
     if not match.interfaces.has(match.block["destination"], INTERFACE):
@@ -73,7 +78,7 @@ def nominate(match: Match) -> Draft | None:
     )
 
 
-@rule("nominator.withdraw_request", comment("w").with_excesses)
+@rule(comment("w").with_excesses, name="nominator.withdraw_request")
 def withdraw_request(match: Match) -> Draft | None:
     """Draft a withdrawal request, comment "w": paid at once if the pool has the coins."""
     block = match.block
@@ -88,7 +93,7 @@ def withdraw_request(match: Match) -> Draft | None:
     return _draft_withdrawal(match, block["source"], block["destination"], payout, back)
 
 
-@rule("nominator.late_payout", built(TRANSFER).after(call(PROCESS_REQUESTS).apart))
+@rule(built(TRANSFER).after(call(PROCESS_REQUESTS).apart), name="nominator.late_payout")
 def late_payout(match: Match) -> Draft | None:
     """Draft the payout of an earlier request."""
     message = match.block.message

@@ -26,10 +26,10 @@ PAYMENT, DESTRUCT = 0x73756273, 0x64737472
 
 
 @rule(
-    "subscription.subscribe",
     call(PAYMENT_CONFIRMED)
     .then(call(PAYMENT, name="payment"))
     .after(call(PAYMENT_REQUEST, name="request").maybe),
+    name="subscription.subscribe",
 )
 def subscribe(match: Match) -> Draft:
     """Draft the payment of a wallet to its subscription, which pays the beneficiary."""
@@ -42,7 +42,7 @@ def subscribe(match: Match) -> Draft:
     return Draft("subscribe", columns, failed=failed)
 
 
-@rule("subscription.unsubscribe", call(DESTRUCT).then(call(DESTRUCT, name="notice").maybe))
+@rule(call(DESTRUCT).then(call(DESTRUCT, name="notice").maybe), name="subscription.unsubscribe")
 def unsubscribe(match: Match) -> Draft:
     """Draft the removal of a subscription by its wallet, which notifies the beneficiary."""
     columns = match.block.pick("source", destination_secondary="destination")
@@ -80,7 +80,7 @@ def _read_changes(body: Body) -> tuple[list[tuple[int, str | None]], bool | None
     return changes, is_allowed
 
 
-@rule("wallet_v5.extension", call(EXTERNAL_REQUEST))
+@rule(call(EXTERNAL_REQUEST), name="wallet_v5.extension")
 def extension(match: Match) -> Draft | None:
     """Draft the first change of extensions; the exit code determines whether it failed."""
     message, transaction = match.block.message, match.block.transaction
@@ -138,7 +138,7 @@ def _read_accounts(body: Body) -> list[str]:
         body = body.child()
 
 
-@rule("vesting.send_message", call(SEND).then(call(SENT)))
+@rule(call(SEND).then(call(SENT)), name="vesting.send_message")
 def send_message(match: Match) -> Draft:
     """Draft a message that the owner sends from the vesting wallet."""
     block = match.block
@@ -160,7 +160,7 @@ def send_message(match: Match) -> Draft:
     return Draft("vesting_send_message", columns, failed=not is_sent)
 
 
-@rule("vesting.add_whitelist", call(ADD_WHITELIST).then(call(WHITELIST_ADDED)))
+@rule(call(ADD_WHITELIST).then(call(WHITELIST_ADDED)), name="vesting.add_whitelist")
 def add_whitelist(match: Match) -> Draft:
     """Draft the addition of accounts to the whitelist for locked coins."""
     body = match.block.arguments()
@@ -182,7 +182,7 @@ def _find_signers(interfaces: Interfaces, order: str | None) -> list[str] | None
     return None if facts is None else [each for each in facts.get("signers") or () if each]
 
 
-@rule("multisig.create_order", call(NEW_ORDER).then(call(INIT_ORDER, name="init")))
+@rule(call(NEW_ORDER).then(call(INIT_ORDER, name="init")), name="multisig.create_order")
 def create_order(match: Match) -> Draft | None:
     """Draft the creation of an order. TL-B: new_order and order_init of multisig v2."""
     block, init = match.block, match["init"]
@@ -203,10 +203,10 @@ def create_order(match: Match) -> Draft | None:
 
 
 @rule(
-    "multisig.approve",
     one_of(call(APPROVE), comment("approve")).then(
         one_of(call(APPROVE_ACCEPTED), call(APPROVE_REJECTED, name="rejected"))
     ),
+    name="multisig.approve",
 )
 def approve(match: Match) -> Draft | None:
     """Draft the approval of an order by a call or a comment; the order accepts or rejects it."""
@@ -222,7 +222,7 @@ def approve(match: Match) -> Draft | None:
     return Draft("multisig_approve", columns, failed=rejected is not None, extra_accounts=signers)
 
 
-@rule("multisig.execute", call(EXECUTE))
+@rule(call(EXECUTE), name="multisig.execute")
 def execute(match: Match) -> Draft | None:
     """Draft the execution of an approved order by the multisig wallet."""
     block = match.block
