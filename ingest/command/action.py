@@ -17,12 +17,12 @@ from tonlake.ingest.command.node import choose_folder
 from tonlake.ingest.derive.action.body import read_body
 from tonlake.ingest.derive.action.classifier import classify, find_blocks
 from tonlake.ingest.derive.action.derivation import classify_traces, read_known
-from tonlake.ingest.derive.action.gathering import KnownContracts, gather_sources
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.model import Message, Node, Trace, Transaction, build_nodes
 from tonlake.ingest.derive.action.protocol.telegram import is_gasless, read_opcode
 from tonlake.ingest.derive.action.row import show_actions
 from tonlake.ingest.derive.action.rule import MARKERS, Block
+from tonlake.ingest.derive.action.stored import KnownContracts, gather_sources
 from tonlake.ingest.derive.body.body import decode_message_body, name_opcode, name_request
 from tonlake.ingest.derive.body.scheme import MIN_HASHED
 from tonlake.ingest.errors import IngestError, RecordingMalformed

@@ -19,12 +19,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.derive.action.classifier import classify
-from tonlake.ingest.derive.action.gathering import Asked, FindKnown, KnownContracts, gather_sources
 from tonlake.ingest.derive.action.interface import Facts, Interfaces
 from tonlake.ingest.derive.action.model import Trace
 from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
 from tonlake.ingest.derive.action.row import ActionRows
-from tonlake.ingest.derive.action.stored import Rows, read_stored
+from tonlake.ingest.derive.action.stored import (
+    Asked,
+    FindKnown,
+    KnownContracts,
+    Rows,
+    gather_sources,
+    read_stored,
+)
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE, Shared, Spread

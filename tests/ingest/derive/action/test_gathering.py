@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from tonlake.ingest.derive.action import gathering
+from tonlake.ingest.derive.action import stored
 from tonlake.ingest.derive.action.stored import INIT_STATES, read_stored
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Place
@@ -28,11 +28,11 @@ def test_rows_of_other_traces_are_left_out(
     demo_lake: Path, monkeypatch: pytest.MonkeyPatch, filtered_rows: int
 ) -> None:
     """A trace may span a day of blocks, of which only its own rows fit into memory."""
-    monkeypatch.setattr(gathering, "_FILTERED_ROWS", filtered_rows)
+    monkeypatch.setattr(stored, "_FILTERED_ROWS", filtered_rows)
     state = read_state(demo_lake)
     traces = _complete(_read(demo_lake, state, TRACES.name)).sort_by("transactions")
     last = traces.slice(traces.num_rows - 1)
-    rows = gathering.gather_sources(demo_lake, state, last, {}, Place(0, 0, ""))
+    rows = stored.gather_sources(demo_lake, state, last, {}, Place(0, 0, ""))
     (count,) = last["transactions"].to_pylist()
     assert rows.take(TRANSACTIONS.name).num_rows == count > 1
     assert len(rows.take(MESSAGES.name)["tx_hash"].unique()) == count
@@ -54,7 +54,7 @@ def test_init_states_of_sales_alone(demo_lake: Path, *, is_at_hand: bool) -> Non
     seqnos = pc.min_max(tables[TRANSACTIONS.name]["mc_seqno"]).as_py()
     place = Place(seqnos["min"] + (not is_at_hand), seqnos["max"], "2026-01-01")
     at_hand = {**(tables if is_at_hand else {}), NFT_SALES.name: made}
-    rows = gathering.gather_sources(demo_lake, state, traces, at_hand, place)
+    rows = stored.gather_sources(demo_lake, state, traces, at_hand, place)
     found = rows.tables[INIT_STATES]
     expected = deploying.filter(pc.equal(deploying["destination"], sale))
     for name in ("msg_hash", "init_state"):

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from tests.ingest.whole import read_table
-from tonlake.ingest.derive.action.gathering import KnownContracts
 from tonlake.ingest.derive.action.interface import show_address
+from tonlake.ingest.derive.action.stored import KnownContracts
 from tonlake.lake.log.state import LogState, read_state
 from tonlake.lake.schema.contract import JETTON_WALLETS, NFT_ITEMS
 from tonlake.lake.settings import LakeSettings
