@@ -130,11 +130,12 @@ def _choose_options(table: Table, settings: LakeSettings, group_rows: int) -> di
     if not group_rows:
         plain = {"compression": "none", "use_dictionary": False}
         return common | plain | {"write_statistics": list_bounded(table)}
+    level = settings.zstd_level
     odds = _CELL_BLOOM_ODDS if table is STATE_CELLS else _BLOOM_ODDS
     return common | {
         "compression": "zstd",
-        "compression_level": {
-            column.name: _choose_level(column, settings.zstd_level) for column in table.columns
+        "compression_level": {  # bags, much of a lake, take more time
+            name: min(level + 4, _MAX_LEVEL) if name == "boc" else level for name in table.names
         },
         "data_page_size": _PAGE_BYTES,
         "use_dictionary": [column.name for column in table.columns if _repeats(column)],
@@ -170,11 +171,6 @@ def _repeats(column: Column) -> bool:
     if column.type == "hash":
         return column.name in _REPEATING
     return column.name not in _PLAIN | _LOGICAL_TIMES
-
-
-def _choose_level(column: Column, level: int) -> int:
-    """Return the compression level of a column: bags, much of a lake, take more time."""
-    return min(level + 4, _MAX_LEVEL) if column.name == "boc" else level
 
 
 def _may_mislead(column: Column) -> bool:

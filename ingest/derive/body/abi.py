@@ -87,17 +87,6 @@ class _Abi(msgspec.Struct, frozen=True):
     types: tuple[_AbiType, ...]
 
 
-def read_abi(text: str) -> list[Constructor]:
-    """Return the messages and structures of an ABI, or raise SignatureInvalid."""
-    try:
-        abi = msgspec.json.decode(text.encode("utf-8", "replace"), type=_Abi)
-    except msgspec.DecodeError as error:
-        raise SignatureInvalid(f"the signature is not a Tact ABI: {error}") from error
-    named = {each.name: each for each in abi.types}
-    sizes: dict[str, _Size] = {}
-    return [_convert(each, named, sizes) for each in abi.types]
-
-
 def _convert(of: _AbiType, named: dict[str, _AbiType], sizes: dict[str, _Size]) -> Constructor:
     if of.header is not None and not 0 <= of.header < 1 << _OPCODE_BITS:
         raise SignatureInvalid(f"the header of {of.name[:60]} is not a 32-bit opcode")
@@ -283,24 +272,25 @@ class _TolkAbi(msgspec.Struct, frozen=True):
     declarations: tuple[_Declaration, ...]
 
 
-def is_tolk(text: str) -> bool:
-    """Return whether a JSON text is an ABI of Tolk."""
-    return _VERSION in text
+def read_abi(text: str) -> list[Constructor]:
+    """Return the messages and structures of an ABI of either compiler.
 
-
-def read_tolk_abi(text: str) -> list[Constructor]:
-    """Return the structures of an ABI, of which those with 32-bit prefixes are messages.
-
-    A type that has no layout of its own here (unions, maps, generic structures) is shown raw, with
-    all that follows it. Raises SignatureInvalid if ``text`` is not such an ABI, or has a type
-    number that does not exist.
+    A type of Tolk that has no layout of its own here (unions, maps, generic structures) is shown
+    raw, with all that follows it. Raises SignatureInvalid if ``text`` is not such an ABI, or has a
+    type number that does not exist.
     """
+    name = "Tolk" if _VERSION in text else "Tact"
+    kind: type[_TolkAbi | _Abi] = _TolkAbi if name == "Tolk" else _Abi
     try:
-        abi = msgspec.json.decode(text.encode("utf-8", "replace"), type=_TolkAbi)
+        abi = msgspec.json.decode(text.encode("utf-8", "replace"), type=kind)
     except msgspec.DecodeError as error:
-        raise SignatureInvalid(f"the signature is not a Tolk ABI: {error}") from error
-    reader = _Reader(abi)
-    return [reader.convert(each) for each in abi.declarations if each.kind == "struct"]
+        raise SignatureInvalid(f"the signature is not a {name} ABI: {error}") from error
+    if isinstance(abi, _TolkAbi):
+        reader = _Reader(abi)
+        return [reader.convert(each) for each in abi.declarations if each.kind == "struct"]
+    named = {each.name: each for each in abi.types}
+    sizes: dict[str, _Size] = {}
+    return [_convert(each, named, sizes) for each in abi.types]
 
 
 class _Reader:

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from tonlake.ingest.derive.body.abi import is_tolk, read_abi, read_tolk_abi
+from tonlake.ingest.derive.body.abi import read_abi
 from tonlake.ingest.derive.body.grammar import (
     REPEATED,
     Conditional,
@@ -42,16 +42,6 @@ MAX_INSTANCES = 500
 """Maximum types that parameters make: a type may refer to itself with ever larger arguments."""
 
 
-def instantiate(own: Sequence[Constructor], shared: Sequence[Constructor]) -> list[Constructor]:
-    """Return constructors without types as parameters: those with some once for each use.
-
-    ``shared`` has other types that are available. Numbers stay parameters: values decide them. A
-    body is used by none. Raises BodyError if a type is used with the wrong number of arguments, or
-    makes too many types.
-    """
-    return _Instances(own, shared).run()
-
-
 def _list_types(of: Constructor) -> dict[int, str]:
     """Return the names of parameters that are types, by their places."""
     places = {each: place for place, each in enumerate(of.parameters)}
@@ -60,6 +50,8 @@ def _list_types(of: Constructor) -> dict[int, str]:
 
 
 class _Instances:
+    """Makes constructors without types as parameters: those with some once for each use."""
+
     def __init__(self, own: Sequence[Constructor], shared: Sequence[Constructor]) -> None:
         constructors = [*shared, *own]
         self._plain = [each for each in constructors if not _list_types(each)]
@@ -71,7 +63,11 @@ class _Instances:
         self._names: dict[Named, str] = {}
         self._todo: list[Named] = []
 
-    def run(self) -> list[Constructor]:
+    def make(self) -> list[Constructor]:
+        """Return the constructors. Numbers stay parameters, and a body is used by none.
+
+        Raises BodyError if a type has the wrong number of arguments, or makes too many types.
+        """
         found = self._use([self._fill(each, {}) for each in self._plain])
         used = {use.name for use in self._names}
         bodies = [
@@ -176,7 +172,7 @@ def parse_signature(text: str) -> list[Layout]:
     if _NAME.fullmatch(bare):
         return _find_shipped(bare)
     try:
-        return _compile(read_json(bare) if bare.startswith("{") else parse_scheme(bare))
+        return _compile(read_abi(bare) if bare.startswith("{") else parse_scheme(bare))
     except RecursionError as error:
         raise SignatureInvalid(NESTED) from error
     except (BodyError, ValueError) as error:
@@ -199,11 +195,6 @@ def _find_shipped(name: str) -> list[Layout]:
     return found
 
 
-def read_json(text: str) -> list[Constructor]:
-    """Return the messages and structures of an ABI of either compiler."""
-    return read_tolk_abi(text) if is_tolk(text) else read_abi(text)
-
-
 @cache
 def _load_types() -> list[Constructor]:
     """Return the types that signatures may name: those of shipped layouts and of block.tlb."""
@@ -220,7 +211,7 @@ def _compile(parsed: Sequence[Constructor]) -> list[Layout]:
     types = [each for each in _load_types() if each.result not in own]
     shared = {each.result for each in types}
     defined = [each for each in parsed if OF_BLOCK.get(each.result, each.result) not in BUILT_IN]
-    found = instantiate(defined, types)
+    found = _Instances(defined, types).make()
     constructors = [each for each in found if each.result not in shared]
     bodies = [each for each in constructors if each.tag_bits == OPCODE_BITS]
     if not bodies:
