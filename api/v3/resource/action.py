@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
@@ -111,7 +111,9 @@ def render_details(row: Row) -> Row:
         if field.place == _SPECIAL:
             details |= SPECIAL[field.name](row, parts)
             continue
-        value = _show(field.kind, _find(row, parts, field.place))
+        value, form = _find(row, parts, field.place), _FORMS.get(field.kind)
+        if form is not None:
+            value = form(value)
         if value is not None or not field.is_optional:
             details[field.name] = value
     return details
@@ -127,27 +129,39 @@ def _find_request(row: Row) -> str | None:
 
 
 def _find(row: Row, parts: Row, place: str) -> object:
-    """Return the value of a column, or of a field of an object in ``details``."""
+    """Return the value of a column, of an object in ``details``, or of a field of one."""
     if place == _NEVER:
         return None
     group, _, name = place.rpartition(".")
     if not group:
-        return row[name]
+        return row[name] if name in row else parts.get(name)
     return (parts.get(group) or {}).get(name)
 
 
-def _show(kind: str, value: Any) -> object:  # noqa: ANN401 - details hold any JSON
-    """Return a value formatted by its kind."""
-    if kind == "map":
-        return json.loads(value) if value else {}
-    if value is None:
-        return None
-    if kind == "text":
-        return encode_number(value)
-    if kind == "opcode":
-        return f"0x{value:08x}"
-    return value
+_TRANSFER = (
+    *("asset", "source", "destination", "source_jetton_wallet", "destination_jetton_wallet"),
+    "amount",
+)
+_HOP = ("asset_in", "amount_in", "asset_out", "amount_out")
+_AMOUNTS = frozenset(("amount", "amount_in", "amount_out"))
 
+
+def _pick(found: Row, names: Sequence[str]) -> Row:
+    """Return fields of an object; those of amounts are text."""
+    find = found.get
+    return {name: encode_number(find(name)) if name in _AMOUNTS else find(name) for name in names}
+
+
+_FORMS: dict[str, Callable[[Any], object]] = {
+    "text": encode_number,
+    "opcode": lambda opcode: None if opcode is None else f"0x{opcode:08x}",
+    "map": lambda text: json.loads(text) if text else {},
+    "transfer": lambda found: _pick(found or {}, _TRANSFER),
+    "hops": lambda found: [_pick(each, _HOP) for each in found or ()],
+    "excesses": lambda found: [_pick(each, ("asset", "amount")) for each in found or ()],
+    "is_ton": lambda asset_id: asset_id == _TON_ASSET_ID,
+}
+"""How values of some kinds are shown, also those that are missing."""
 
 _DNS_FIELDS = (
     *("dns_smc_address", "dns_adnl_address", "dns_text", "dns_next_resolver_address"),
@@ -160,9 +174,6 @@ _DNS_FIELD_OF = {
 }
 """All other records, also text, go to ``dns_storage_address``, as in TON Center."""
 
-_TRANSFER_FIELDS = (
-    *("asset", "source", "destination", "source_jetton_wallet", "destination_jetton_wallet"),
-)
 _TON_ASSET_ID = "0x1a4219fe5e60d63af2a3cc7dce6fec69b45c6b5718497a6148e7c232ac87bd8a"
 
 
@@ -178,35 +189,6 @@ def _destination_liquidity(row: Row, parts: Row) -> Row:
     dex = (parts.get("dex_deposit_liquidity_data") or {}).get("dex")
     name = "destination_secondary" if dex == "dedust" else "destination"
     return {"destination_liquidity": row[name]}
-
-
-def _vault_excesses(_row: Row, parts: Row) -> Row:
-    excesses = (parts.get("dex_deposit_liquidity_data") or {}).get("vault_excesses") or ()
-    shown = [{"asset": each["asset"], "amount": encode_number(each["amount"])} for each in excesses]
-    return {"vault_excesses": shown}
-
-
-def _dex_transfer(name: str) -> Callable[[Row, Row], Row]:
-    def show(_row: Row, parts: Row) -> Row:
-        transfer = (parts.get("jetton_swap_data") or {}).get(name) or {}
-        shown = {field: transfer.get(field) for field in _TRANSFER_FIELDS}
-        return {name: shown | {"amount": encode_number(transfer.get("amount"))}}
-
-    return show
-
-
-def _peer_swaps(_row: Row, parts: Row) -> Row:
-    hops = (parts.get("jetton_swap_data") or {}).get("peer_swaps") or ()
-    shown = [
-        {
-            "asset_in": hop.get("asset_in"),
-            "amount_in": encode_number(hop.get("amount_in")),
-            "asset_out": hop.get("asset_out"),
-            "amount_out": encode_number(hop.get("amount_out")),
-        }
-        for hop in hops
-    ]
-    return {"peer_swaps": shown}
 
 
 def _min_out_amount(_row: Row, parts: Row) -> Row:
@@ -239,11 +221,6 @@ def _is_ethena(parts: Row) -> bool:
     return bool((parts.get("staking_data") or {}).get("provider") == "ethena")
 
 
-def _is_known_asset(_row: Row, parts: Row) -> Row:
-    asset_id = (parts.get("evaa_liquidate_data") or {}).get("asset_id")
-    return {"is_known_asset": asset_id == _TON_ASSET_ID}
-
-
 def _claimed_rewards(_row: Row, parts: Row) -> Row:
     claim = parts.get("jvault_claim_data") or {}
     jettons, amounts = claim.get("claimed_jettons") or (), claim.get("claimed_amounts") or ()
@@ -257,26 +234,13 @@ def _claimed_rewards(_row: Row, parts: Row) -> Row:
     }
 
 
-def _whole(name: str) -> Callable[[Row, Row], Row]:
-    return lambda _row, parts: {name: parts.get(name)}
-
-
 SPECIAL: dict[str, Callable[[Row, Row], Row]] = {
     "value": _dns_value,
     "destination_liquidity": _destination_liquidity,
-    "vault_excesses": _vault_excesses,
-    "dex_incoming_transfer": _dex_transfer("dex_incoming_transfer"),
-    "dex_outgoing_transfer": _dex_transfer("dex_outgoing_transfer"),
-    "peer_swaps": _peer_swaps,
     "min_out_amount": _min_out_amount,
     "comment": _nft_comment,
     "source_asset": _source_asset,
     "tokens_minted": _tokens_minted,
-    # TON Center maps asset ids to jettons by a table that it does not publish.
-    "asset": lambda _row, _parts: {"asset": None},
-    "is_known_asset": _is_known_asset,
     "claimed_rewards": _claimed_rewards,
-    "layerzero_send_data": _whole("layerzero_send_data"),
-    "layerzero_packet_data": _whole("layerzero_packet_data"),
 }
 """Functions by field name that return additions to the details, from a row and its details."""
