@@ -6,7 +6,6 @@ Values must come from ``values``: only the checks of a cell builder apply.
 import json
 from base64 import b64decode
 from collections.abc import Callable
-from contextlib import suppress
 from functools import singledispatch
 from typing import Any
 
@@ -28,14 +27,12 @@ ADDRESSES = (codecs.NONE, codecs.EXTERN, codecs.STD, codecs.VAR)
 
 def rebuild(value: Any, tree: CellTree) -> int:
     """Build the cell of a decoded body or payload; return it."""
+    target = CellBuilder(tree)
     for opcode, records in load_scheme().layouts.items():
         for record in records:
-            target = CellBuilder(tree).store_uint(opcode, OPCODE_BITS)
             if holds(record, value):
-                with suppress(KeyError, StopIteration):  # a field has another type
-                    encode(record, value, target)
-                    return target.end()
-    target = CellBuilder(tree)
+                encode(record, value, target.store_uint(opcode, OPCODE_BITS))
+                return target.end()
     union = load_scheme().union(SIGNED if "request" in value else WALLET)
     encode(union, value, target)
     return target.end()

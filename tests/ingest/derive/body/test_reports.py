@@ -199,6 +199,8 @@ def test_bodies_with_numbers_are_claimed_only_if_used_up(opcode: int) -> None:
     claims = [claim(body.end_cell().to_boc()) for body in bodies]
     assert claims == USED_UP.get(opcode, [None] * len(bodies))
     assert {claim(body.store_bit(1).end_cell().to_boc()) for body in bodies} == {None}
+    switch = begin_cell().store_cell(start.end_cell()).store_bit(0)
+    assert claim(switch.end_cell().to_boc()) is None
 
 
 def test_a_body_with_a_number_that_is_used_up_is_claimed() -> None:
