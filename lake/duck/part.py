@@ -48,16 +48,17 @@ PARTS = {
 
 VIEWS_IN_PARTS = frozenset(
     {"v_messages", "v_transactions", "v_transfers", "v_jetton_transfers", "v_swaps", "v_accounts"}
-    | {"decoded_messages"}
+    | {"decoded_messages", "traced_transactions"}
 )
 
-FEW = "few"
-"""In place of a part: the statement asks for one account or transaction."""
+FEW, TRACE = "few", "by_trace"
+"""In place of parts: the statement asks for one account or transaction, or for given traces."""
 
-_ONE = re.compile(
-    r"\b(account|sender_id|recipient_id|source|destination|tx_hash|msg_hash)\s*=\s*(ton_|unhex|['$?(])",
-    re.IGNORECASE,
-)
+_ASKED = {
+    FEW: r"\b(account|(sender|recipient)_id|source|destination|(tx|msg)_hash)"
+    r"\s*=\s*(ton_|unhex|['$?(])",
+    TRACE: r"\btrace_id\s*(=|in\b)",
+}
 _BOUNDED = re.compile(r"(\S+|\(.*\)) = (\S+) -- bounded$", re.MULTILINE)
 
 _PART = re.compile(r"^( *)[^ \n].* -- part: (\w+)\n(?:\1 +.*\n)*", re.MULTILINE)
@@ -78,13 +79,13 @@ def cut_parts(sql: str, unread: Collection[str] = ()) -> str:
 def list_unread(
     connection: duckdb.DuckDBPyConnection, statement: str | None, views: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return the parts of which a statement reads no column, for sure, and whether it reads few."""
+    """Return the parts of which a statement reads no column, for sure, and what it asks for."""
     if statement is None or VIEWS_IN_PARTS.isdisjoint(views):
         return ()
     words = set(_WORD.findall(statement.lower()))
     unread = tuple(part for part, columns in PARTS.items() if columns.isdisjoint(words))
-    few = (FEW,) if _ONE.search(statement) else ()
-    return unread + few if unread and _names_each_column(connection, statement) else few
+    asked = tuple(kind for kind, text in _ASKED.items() if re.search(text, statement.lower()))
+    return unread + asked if unread and _names_each_column(connection, statement) else asked
 
 
 @cache

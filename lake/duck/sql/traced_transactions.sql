@@ -6,7 +6,10 @@ select
     transaction_traces.parent_hash,
     transaction_traces.edge,
     transactions.day
-from each_move('transactions') as transactions
+from transactions
+-- As in each_move, unless traces are asked for.
+semi join (select unnest([true, false]) as ended) as either -- part: by_trace
+    on coalesce(aborted, false) = ended
 left join transaction_traces
     on transactions.account = transaction_traces.account
     and transactions.lt = transaction_traces.lt

@@ -9,7 +9,7 @@ from duckdb import DuckDBPyConnection
 
 import tonlake
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.duck.part import FEW, PARTS, VIEWS_IN_PARTS, list_unread
+from tonlake.lake.duck.part import FEW, PARTS, TRACE, VIEWS_IN_PARTS, list_unread
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.view import VIEWS
@@ -50,7 +50,7 @@ def test_what_may_read_every_column_reads_whole_views(statement: str) -> None:
         ("select * from v_messages as v where v.tx_hash = $hash", {FEW}),
         ("explain analyze select m.amount * 2 as n from v_messages m order by n", set(PARTS)),
         ("select day from v_messages where Comment = 'hi'", set(PARTS) - {"body"}),
-        ("select kind from v_messages where trace_id = $id", set(PARTS) - {"trace", "traced"}),
+        ("select kind from v_messages where trace_id = $id", {*PARTS, TRACE} - {"trace", "traced"}),
     ],
 )
 def test_parts_whose_columns_are_not_named_are_unread(statement: str, unread: set[str]) -> None:
@@ -85,16 +85,19 @@ def test_the_other_columns_are_the_same(
         ("v_transfers", "sender_id"),
         ("v_jetton_transfers", "recipient_id"),
         ("decoded_messages", "source"),
+        ("v_transactions", "trace_id"),
+        ("traced_transactions", "trace_id"),
     ],
 )
-def test_the_rows_of_one_account_are_the_same(
+def test_the_rows_of_one_account_or_trace_are_the_same(
     snapshot: Snapshot, connection: DuckDBPyConnection, view: str, key: str
 ) -> None:
     busiest = f"""select hex({key}) from {view} where {key} is not null
         group by all order by count(*) desc limit 1"""  # noqa: S608 - ours
     account = connection.execute(busiest).fetchall()[0][0]
     statement = f"select * from {view} where {key} = unhex('{account}') order by all"  # noqa: S608 - ours
-    assert list_unread(connection, statement, [view]) == (FEW,)
+    asked = TRACE if key == "trace_id" else FEW
+    assert list_unread(connection, statement, [view]) == (asked,)
     few = connect(snapshot, statement=statement)
     rows = few.execute(statement).fetchall()
     assert len(rows) > 3
