@@ -1,7 +1,7 @@
 create or replace view v_daily as
 with daily as (
     select
-        time::date as date,
+        try_cast(time as date) as date,
         count(*) as transactions,
         count(*) filter (where aborted) as failed,
         count(distinct (workchain, account)) as active_accounts,
@@ -12,7 +12,7 @@ with daily as (
 ),
 delivered as (
     select
-        tx_time::date as date,
+        try_cast(tx_time as date) as date,
         count(*) as messages,
         sum(value) as volume
     from messages
@@ -26,7 +26,7 @@ awake as (
         count(*) as active_wallets
     from (
         select distinct
-            tx_time::date as date,
+            try_cast(tx_time as date) as date,
             destination_workchain,
             destination
         from messages
@@ -36,7 +36,7 @@ awake as (
 ),
 jettons as (
     select
-        tx_time::date as date,
+        try_cast(tx_time as date) as date,
         count(*) as jetton_transfers
     from jetton_transfers
     where not aborted
@@ -44,7 +44,7 @@ jettons as (
 ),
 swapped as (
     select
-        time::date as date,
+        try_cast(time as date) as date,
         count(*) as swaps,
         sum(value_ton) as swap_volume_ton
     from v_swaps
@@ -67,7 +67,7 @@ deployed as (
         )::varchar as new_contracts_by_code
     from (
         select
-            time::date as date,
+            try_cast(time as date) as date,
             code_hash,
             count(*) as contracts
         from v_new_contracts
