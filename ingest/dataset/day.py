@@ -131,8 +131,8 @@ SLACK_S = 3_600
 FLAWED = "RowsFlawed"
 """Kind of the hole of a masterchain block whose rows are incomplete or wrong."""
 
-_CHUNK = 256
-"""Masterchain blocks read at a time; their rows are held in memory."""
+_CHUNK, _CHUNK_TRANSACTIONS = 1_000, 16_384
+"""Masterchain blocks and, on average, transactions read at a time; their rows are in memory."""
 
 Tables = dict[str, pa.Table]
 
@@ -151,7 +151,7 @@ class Day:
         self._settings = settings
         begin_s = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
         self._times = begin_s, begin_s + DAY_S - 1
-        self._is_loaded = False
+        self._chunk = 0  # masterchain blocks read at a time; 0 until the rows are loaded
         self._flaws: dict[int, str] = {}
         self._key_blocks: set[int] = set()
         self.knows_config = False
@@ -207,8 +207,8 @@ class Day:
     def read(self, span: Span, tops: Tops) -> Iterator[list[Piece | Hole]]:
         """Yield the pieces and holes of a span of the day, in order."""
         self._load()
-        for first in range(span.first, span.last + 1, _CHUNK):
-            yield self._read_chunk(Span(first, min(span.last, first + _CHUNK - 1)), tops)
+        for first in range(span.first, span.last + 1, self._chunk):
+            yield self._read_chunk(Span(first, min(span.last, first + self._chunk - 1)), tops)
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
         connection = duckdb.connect(
@@ -234,7 +234,7 @@ class Day:
 
     def _load(self) -> None:
         """Load the rows of the day's masterchain blocks, and look for what they lack."""
-        if self._is_loaded or self.span is None:
+        if self._chunk or self.span is None:
             return
         start, end = self._times[0] - SLACK_S, self._times[1] + SLACK_S
         bounds = {"first": self.span.first, "last": self.span.last, "start": start, "end": end}
@@ -250,7 +250,8 @@ class Day:
         self._flaws = dict(self._run(_read_statement("flaws")).fetchall())
         keys = self._run("select seqno from blocks where workchain = -1 and key_block").fetchall()
         self._key_blocks = {seqno for (seqno,) in keys}
-        self._is_loaded = True
+        ((count,),) = self._run("select count(*) from transactions").fetchall()
+        self._chunk = min(_CHUNK, 1 + len(self.heads) * _CHUNK_TRANSACTIONS // (1 + count))
 
     def _run(self, statement: str, parameters: dict[str, int] | None = None) -> Any:  # noqa: ANN401
         """Run a statement; an error of the files that it reads becomes a SourceError."""
@@ -266,9 +267,8 @@ class Day:
 
     def _fetch(self, table: str, span: Span) -> pa.Table:
         bounds = {"first": span.first, "last": span.last}
-        return self._connection.sql(
-            _read_statement(f"rows/{table}"), params=bounds
-        ).to_arrow_table()
+        statement = _read_statement(f"rows/{table}")
+        return self._connection.sql(statement, params=bounds).to_arrow_table()
 
     @without_collector()
     def _read_chunk(self, span: Span, tops: Tops) -> list[Piece | Hole]:

@@ -1,3 +1,7 @@
+-- The database is removed when it is closed: to rewrite what a log has would be in vain.
+pragma disable_checkpoint_on_shutdown;
+set checkpoint_threshold = '1TB';
+
 -- Texts of the data set: hashes are base64, addresses are WORKCHAIN:HEX. Another text becomes NULL,
 -- which is a flaw of its row.
 create or replace macro hash_of(text) as

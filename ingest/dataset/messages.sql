@@ -1,5 +1,4 @@
--- The ends of messages of the loaded transactions. Out messages are numbered by logical time, and
--- one that comes twice has the same number.
+-- The ends of messages of the loaded transactions.
 create or replace table messages as
 with ends as (
     select
@@ -33,10 +32,6 @@ select
     transactions.mc_seqno,
     transactions.now,
     ends.direction,
-    dense_rank() over (
-        partition by ends.tx_hash, ends.direction
-        order by ends.created_lt
-    ) - 1 as msg_index,
     ends.msg_hash,
     case
         when ends.source is null then 'ext_in'
