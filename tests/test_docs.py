@@ -224,7 +224,7 @@ def test_the_way_from_dune_ends_at_what_is_there(demo_lake: Path) -> None:
     made = set(re.findall(r"macro (\w+)\(", read_macros()))
     assert {name for row in rows for name in re.findall(r"\b(ton_\w+)\(", row)} <= made
     (example,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
-    found = connect(open_snapshot(demo_lake)).sql(example)
+    found = connect(open_snapshot(demo_lake), statement=example).sql(example)
     assert found.columns == ["day", "dex", "volume_ton"]
 
 

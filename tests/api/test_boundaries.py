@@ -47,7 +47,7 @@ def draw_values(parameter: Parameter) -> st.SearchStrategy[list[str]]:
     return st.lists(value, min_size=1, max_size=3 if schema.get("type") == "array" else 1)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_no_value_is_an_internal_error(
     client: TestClient[Any],

@@ -18,7 +18,7 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema.contract import CONTRACT_TABLES
 
-RANDOM_KILLS, LONG_KILLS, DAY_KILLS = 8, 500, 50
+RANDOM_KILLS, LONG_KILLS, DAY_KILLS = 3, 500, 50
 SEED = 20261121
 AMONG_CONTRACTS = ("file.created:14", "file.renamed:16", "file.renamed:34", "file.written:31")
 """Moments at which the first two commits of a lake, and a later one, write files of contracts."""

@@ -76,6 +76,5 @@ def test_no_answer_names_the_place(sql: TestClient[Any], demo_lake: Path) -> Non
             assert str(place) not in answer.text, query
 
 
-def test_names_that_only_look_alike_are_answered(sql: TestClient[Any]) -> None:
-    query = "select 'query' as a, count(*) as query_count from blocks -- query"
-    assert sql.post("/sql", content=query).status_code == 200
+def test_names_that_only_look_alike_are_not_refused() -> None:
+    check_hidden("select 'query' as a, count(*) as query_count from blocks -- query")

@@ -119,7 +119,7 @@ _ENDS = st.tuples(st.just(("lt", "end_lt", "lt")), st.integers(0, 250_000_000))
 _TIMES = st.tuples(st.just(("unixtime", "gen_utime", "ts")), st.integers(1795234600, 1795238700))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from([-1, 0]), st.integers(-(1 << 63), (1 << 63) - 1), _ENDS | _TIMES)
 def test_lookup_is_the_first_block_that_ends_or_was_made_there(
     ask: Asker, facts: Facts, workchain: int, prefix: int, place: tuple[tuple[str, str, str], int]

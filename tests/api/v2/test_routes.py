@@ -291,7 +291,7 @@ def requests(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return method, params
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(requests())
 def test_every_answer_is_an_envelope(ask: Asker, request: tuple[str, dict[str, Any]]) -> None:
     method, params = request

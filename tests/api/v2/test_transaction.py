@@ -209,7 +209,7 @@ def test_messages_are_located_from_both_ends(ask: Asker, facts: Facts) -> None:
             if message["source"].startswith("Ef8AAAAA"):
                 continue  # the network itself sent it, outside of any transaction
             tried += 1
-            if tried % 9:
+            if tried % 18:
                 continue
             params = {
                 "source": message["source"],

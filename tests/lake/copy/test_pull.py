@@ -389,7 +389,7 @@ def test_flips(read_lake: Path, copy: Path) -> None:
     rng = random.Random(5)  # noqa: S311 - no secret, but a seed
     files = list(live_files(read_lake))
     with serving_folder(read_lake) as server:
-        for path in rng.sample(files, 12):
+        for path in rng.sample(files, 6):
             data = bytearray((read_lake / path).read_bytes())
             data[rng.randrange(len(data) - 2)] ^= 1 << rng.randrange(8)
             server.replaced = {path: bytes(data)}

@@ -152,7 +152,7 @@ def test_a_request_that_is_no_object_is_refused(asker: TestClient[Any], body: by
     assert answer.json()["error"].startswith("failed to parse the request")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.text(max_size=200) | st.binary(max_size=200).map(lambda data: data.hex()))
 def test_any_text_has_an_answer(text: str) -> None:
     answer = decode_text(text)

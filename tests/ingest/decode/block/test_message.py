@@ -93,7 +93,7 @@ def messages(draw: st.DrawFn) -> tuple[CellTree, int, Columns, int | None]:
     return tree, cell, to.columns | {"kind": kind, "msg_hash": tree.hash(cell)}, version
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(messages())
 def test_every_kind_of_message(sample: tuple[CellTree, int, Columns, int | None]) -> None:
     tree, cell, columns, version = sample

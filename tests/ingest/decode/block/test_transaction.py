@@ -84,7 +84,7 @@ def transactions(draw: st.DrawFn, *, plain: bool = False) -> tuple[bytes, Column
     return bag, columns | {"time": datetime(2023, 11, 14, 22, 13, 20)}  # noqa: DTZ001
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(transactions())
 def test_every_kind_and_phase(sample: tuple[bytes, Columns]) -> None:
     bag, columns = sample

@@ -39,7 +39,7 @@ def test_crc32c_is_the_same_without_the_extension(data: bytes) -> None:
         assert crc32c(data) == found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(trees(), st.booleans())
 def test_writer_and_reader_agree(sample: tuple[CellTree, int], crc: bool) -> None:  # noqa: FBT001
     tree, root = sample
@@ -61,7 +61,7 @@ def test_other_reader_and_writer_agree(sample: tuple[CellTree, int]) -> None:
     assert again.hash(again.roots[0]) == tree.hash(root)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(trees(), st.data())
 def test_every_form_reads(sample: tuple[CellTree, int], data: st.DataObject) -> None:
     tree, root = sample

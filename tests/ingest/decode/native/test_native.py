@@ -137,7 +137,7 @@ def test_transactions_of_every_kind(
     assert compare(msgspec.structs.replace(bundle, versions=versions)) != "declined"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(messages(), st.data())
 def test_messages_of_every_kind(
     sample: tuple[CellTree, int, Columns, int | None], data: st.DataObject

@@ -462,7 +462,7 @@ def test_opcodes_have_the_name_of_their_first_layout() -> None:
 OPCODES = sorted(load_scheme().layouts)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     opcode=st.sampled_from(OPCODES),
     tails=st.lists(st.binary(max_size=123), min_size=1, max_size=6),

@@ -29,7 +29,7 @@ def sorted_rows(name: str, *parts: pa.Table) -> list[dict[str, Any]]:
     return rows
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(forests())
 def test_one_batch_equals_the_oracle(forest: Forest) -> None:
     made = assemble_whole(forest)
@@ -40,7 +40,7 @@ def test_one_batch_equals_the_oracle(forest: Forest) -> None:
     assert made.moved.num_rows == 0
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(forests(), st.data())
 def test_batches_in_any_order_equal_the_oracle(forest: Forest, data: st.DataObject) -> None:
     blocks = data.draw(st.permutations(range(1, forest.last + 1)))

@@ -37,7 +37,7 @@ def forest() -> Forest:
     return long_forest()
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=10)
 @given(forests(), st.data())
 def test_ranges_cut_and_shuffled_end_in_the_same_rows(forest: Forest, data: st.DataObject) -> None:
     ranges = data.draw(shuffled_ranges(forest.last))
@@ -64,7 +64,7 @@ def test_a_trace_grows_is_broken_and_heals(forest: Forest, tmp_path: Path) -> No
     assert read_traces(tmp_path) == expected_rows(forest)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=10)
 @given(forests(), st.data())
 def test_open_traces_may_be_cached(forest: Forest, data: st.DataObject) -> None:
     ranges = data.draw(shuffled_ranges(forest.last))

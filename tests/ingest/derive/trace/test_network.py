@@ -88,7 +88,7 @@ def commit_demo(lake_dir: Path, tables: dict[str, pa.Table], first: int, last: i
     commit_made(lake_dir, first, last, kept, derive=derive)
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(st.data())
 def test_the_demo_network_cut_and_shuffled(
     demo_lake: Path, demo_tables: dict[str, pa.Table], data: st.DataObject

@@ -34,7 +34,7 @@ from tonlake.ingest.errors import TvmRefusal, TvmStackDeep, TvmStackLarge
 from tonlake.ingest.settings import TvmSettings
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(stack=st.lists(VALUES, max_size=4))
 def test_an_empty_program_leaves_the_stack(pool: TvmPool, stack: list[Any]) -> None:
     outcome = pool.run_get_method(make_call("", *stack))
