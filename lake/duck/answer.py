@@ -37,6 +37,8 @@ TABLE_ROWS = 1000
 
 _BATCH_ROWS = 10_000
 _WRITING = re.compile(r"\b(copy|export|attach|install|load)\b", re.IGNORECASE)
+_SHORT = re.compile(r"\blimit\s+(\d{1,3}|1000)(\s+offset\s+\d+)?[\s;]*\Z", re.IGNORECASE)
+_COMMENT = re.compile(r"--|/\*")
 _UNLIMITED_WIDTH = 1 << 16
 _ADVICE = (
     "the statement needs more memory than it may use: name only the columns that you need,"
@@ -66,8 +68,8 @@ def ask(
     with naming_the_fault(snapshot), ended_by_interrupt(connection):
         _check_statement(connection, query)
         check_literals(connection, query, parameters or {})
-        if VIEWS.keys() & list_views(query):
-            # To bind a view twice takes longer than to copy the rows of most answers once more.
+        if _SHORT.search(query) and not _COMMENT.search(query) and VIEWS.keys() & list_views(query):
+            # To bind a view again takes longer than to copy few rows; more are never held at once.
             warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning)
             connection.execute(query, parameters or None)
             if _ODD_TYPES.isdisjoint(kind.id for _name, kind, *_ in connection.description or ()):

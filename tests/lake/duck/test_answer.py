@@ -94,7 +94,7 @@ def test_intervals_and_bits_are_text_in_every_format(snapshot: Snapshot) -> None
     assert shown(write_csv, snapshot, query) == expected
     for query in (
         "select interval 1 month as span",
-        "select to_months(1 + 0 * count(*)::int) as span from v_messages",
+        "select to_months(1 + 0 * count(*)::int) as span from v_messages limit 1",
     ):
         assert json.loads(shown(write_json, snapshot, query)) == [{"span": "1 month"}]
     file = io.BytesIO()
@@ -201,6 +201,15 @@ def test_a_file_of_the_lake_cannot_be_written_over(snapshot: Snapshot, read_lake
         with pytest.raises(QueryError):
             answer(snapshot, statement)
     assert path.read_bytes() == before
+
+
+def test_rows_are_read_as_they_are_asked_for(snapshot: Snapshot) -> None:
+    query = """
+        select if(n < 9e7, n, error('late'))
+        from range(100000000) as numbers(n), (select count(*) from v_messages)
+    """
+    reader = answer(snapshot, query)
+    assert reader.read_next_batch().num_rows > 0
 
 
 def test_faults_while_rows_are_read(snapshot: Snapshot) -> None:
