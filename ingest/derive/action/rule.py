@@ -241,7 +241,7 @@ class Rule(NamedTuple):
 def rule(pattern: Pattern, name: str = "") -> Callable[[Callable[[Match], Draft | None]], Rule]:
     """Make a rule of the function below, which drafts the action of a match.
 
-    By default it is called after the function and its module, such as ``dedust.swap``.
+    By default it is named after its module and the function, such as ``dedust.swap``.
     """
 
     def make(draft: Callable[[Match], Draft | None]) -> Rule:
