@@ -32,4 +32,3 @@ select
     tx_count
 from incoming
 where mc_block_seqno between $first and $last
-order by mc_seqno

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -134,6 +134,9 @@ FLAWED = "RowsFlawed"
 _CHUNK, _CHUNK_TRANSACTIONS = 1_000, 16_384
 """Masterchain blocks and, on average, transactions read at a time; their rows are in memory."""
 
+_CHUNK_MIB = 128
+"""Memory of DuckDB for each chunk of those that are copied at a time."""
+
 Tables = dict[str, pa.Table]
 
 
@@ -207,8 +210,17 @@ class Day:
     def read(self, span: Span, tops: Tops) -> Iterator[list[Piece | Hole]]:
         """Yield the pieces and holes of a span of the day, in order."""
         self._load()
-        for first in range(span.first, span.last + 1, self._chunk):
+        chunks = max(1, self._settings.duckdb_memory_mib // _CHUNK_MIB)
+        for count, first in enumerate(range(span.first, span.last + 1, self._chunk)):
+            if count % chunks == 0:
+                self._take_part(Span(first, first + chunks * self._chunk - 1))
             yield self._read_chunk(Span(first, min(span.last, first + self._chunk - 1)), tops)
+
+    def _take_part(self, span: Span) -> None:
+        """Copy the rows of a span, so that a chunk is not searched for among those of a day."""
+        bounds = {"first": span.first - (span.first == 1), "last": span.last}
+        for table in FORM:
+            self._run(table, _read_statement(f"part/{table}"), bounds)
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
         connection = duckdb.connect(
@@ -226,6 +238,7 @@ class Day:
         rows = self._dataset.read("blocks", [self._day], self._times)
         self._connection.register("incoming", rows)
         found = self._run(
+            "blocks",
             "select distinct seqno, hash_of(root_hash) from incoming "
             "where workchain = -1 and seqno > 0 and gen_utime between $start and $end",
             {"start": self._times[0], "end": self._times[1]},
@@ -245,30 +258,38 @@ class Day:
             self._connection.register("incoming", self._dataset.read(table, days, times))
             statement = _read_statement(table)
             used = {name: value for name, value in bounds.items() if f"${name}" in statement}
-            self._run(statement, used)
-            self._run(_read_statement(f"duplicates/{table}"))
-        self._flaws = dict(self._run(_read_statement("flaws")).fetchall())
-        keys = self._run("select seqno from blocks where workchain = -1 and key_block").fetchall()
-        self._key_blocks = {seqno for (seqno,) in keys}
-        ((count,),) = self._run("select count(*) from transactions").fetchall()
+            self._run(table, statement, used)
+            self._run(table, _read_statement(f"duplicates/{table}"))
+        self._flaws = dict(self._run("flaws", _read_statement("flaws")).fetchall())
+        key_blocks = "select seqno from blocks where workchain = -1 and key_block"
+        self._key_blocks = {seqno for (seqno,) in self._run("blocks", key_blocks).fetchall()}
+        count = self._connection.table("transactions").shape[0]
         self._chunk = min(_CHUNK, 1 + len(self.heads) * _CHUNK_TRANSACTIONS // (1 + count))
 
-    def _run(self, statement: str, parameters: dict[str, int] | None = None) -> Any:  # noqa: ANN401
-        """Run a statement; an error of the files that it reads becomes a SourceError."""
-        try:
+    def _run(self, table: str, statement: str, parameters: dict[str, int] | None = None) -> Any:  # noqa: ANN401
+        with self._name_errors(table):
             return self._connection.execute(statement, parameters)
-        except duckdb.OutOfMemoryException as error:
-            raise SourceError(
-                f"{self._day}: [lake] duckdb_memory_mib is too little for this day ({error})"
-            ) from error
-        except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
-            named = SourceError(f"{self._dataset.name}, {self._day}: {error}")
-            raise self._dataset.failure or named from error
 
     def _fetch(self, table: str, span: Span) -> pa.Table:
         bounds = {"first": span.first, "last": span.last}
         statement = _read_statement(f"rows/{table}")
-        return self._connection.sql(statement, params=bounds).to_arrow_table()
+        with self._name_errors(table):
+            return self._connection.sql(statement, params=bounds).to_arrow_table()
+
+    @contextmanager
+    def _name_errors(self, table: str) -> Iterator[None]:
+        """Make a SourceError of an error of the files that a statement reads, or of its memory."""
+        try:
+            yield
+        except duckdb.OutOfMemoryException as error:
+            limit = self._settings.duckdb_memory_mib
+            raise SourceError(
+                f"{self._day}, {table}: [lake] duckdb_memory_mib = {limit} is too little: raise it"
+                f" ({error})"
+            ) from error
+        except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
+            named = SourceError(f"{self._dataset.name}, {self._day}: {error}")
+            raise self._dataset.failure or named from error
 
     @without_collector()
     def _read_chunk(self, span: Span, tops: Tops) -> list[Piece | Hole]:

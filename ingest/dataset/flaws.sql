@@ -1,3 +1,5 @@
+reset disabled_optimizers;  -- the number of rows is known now
+
 -- What the loaded rows of a masterchain block lack: its block is then left out.
 select mc_seqno, min(reason) as reason
 from (

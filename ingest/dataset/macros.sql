@@ -9,3 +9,11 @@ create or replace macro hash_of(text) as
 create or replace macro workchain_of(text) as try_cast(split_part(text, ':', 1) as integer);
 create or replace macro account_of(text) as
     case when length(text) - strpos(text, ':') = 64 then try(unhex(split_part(text, ':', 2))) end;
+
+-- A join keeps its right side in memory. Without a count of the incoming rows the optimizer would
+-- take these, with all bodies, for the smaller side.
+set disabled_optimizers = 'join_order,build_side_probe_side';
+
+-- Rows are loaded in the order of the files: to sort those of a whole day takes more memory than
+-- there is. The database part has the rows of some masterchain blocks.
+attach ':memory:' as part;

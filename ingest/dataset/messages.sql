@@ -60,4 +60,3 @@ select
     ends.init_state_boc as init_state
 from ends
 join transactions on ends.tx_hash = transactions.hash
-order by transactions.mc_seqno

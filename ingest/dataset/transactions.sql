@@ -70,4 +70,3 @@ select
     hash_of(split_info_sibling_addr) as split_info_sibling_addr
 from incoming
 where mc_block_seqno between $first and $last
-order by mc_seqno

@@ -1,3 +1,4 @@
 select *
-from account_states
+from part.account_states
 where mc_seqno between $first and $last
+order by mc_seqno

@@ -1,3 +1,3 @@
 select *
-from blocks
+from part.blocks
 where mc_seqno between $first and $last

@@ -2,6 +2,6 @@
 select
     *,
     row_number() over (partition by tx_hash, direction order by created_lt) - 1 as msg_index
-from messages
+from part.messages
 where mc_seqno between $first and $last
 order by tx_lt, tx_workchain, tx_account, direction, msg_index

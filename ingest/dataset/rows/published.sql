@@ -3,8 +3,8 @@ select
     transactions.mc_seqno,
     unnest([1, 0]) as codes,
     unnest([init_state, body]) as bag
-from transactions
-join messages on transactions.hash = messages.tx_hash
+from part.transactions
+join part.messages on transactions.hash = messages.tx_hash
 where
     transactions.mc_seqno between $first and $last
     and transactions.workchain = -1

@@ -1,0 +1,4 @@
+create or replace table part.account_states as
+select *
+from account_states
+where mc_seqno between $first and $last

@@ -1,0 +1,4 @@
+create or replace table part.blocks as
+select *
+from blocks
+where mc_seqno between $first and $last

@@ -1,0 +1,4 @@
+create or replace table part.messages as
+select *
+from messages
+where mc_seqno between $first and $last
