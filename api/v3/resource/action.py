@@ -132,10 +132,10 @@ def _find(row: Row, parts: Row, place: str) -> object:
     """Return the value of a column, of an object in ``details``, or of a field of one."""
     if place == _NEVER:
         return None
-    group, _, name = place.rpartition(".")
-    if not group:
-        return row[name] if name in row else parts.get(name)
-    return (parts.get(group) or {}).get(name)
+    group, dot, name = place.rpartition(".")
+    if not dot:
+        return row[name]
+    return (parts.get(group) or {}).get(name) if name else parts.get(group)
 
 
 _TRANSFER = (

@@ -56,7 +56,7 @@ def read_traces(call: Call) -> list[dict[str, Any]]:
 def test_emulated_traces_are_those_of_the_chain(call: Call) -> None:
     """The same accounts do the same; only moments, and with them storage fees, differ."""
     verdicts: Counter[str] = Counter()
-    for trace in read_traces(call)[::15]:
+    for trace in read_traces(call)[::12]:
         received, _sent = list_messages(trace["boc"])
         assert received is not None
         if read_message(received)["kind"] != "ext_in":
