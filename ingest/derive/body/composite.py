@@ -135,8 +135,15 @@ class Hashmap(WrappingCodec):
 
     @cached_property
     def read_cell(self) -> ReadCell:
-        """What reads a dictionary that fills a cell."""
-        return lambda tree, cell, work: self.read_node(tree, cell, work, self._key_bits)
+        """What reads a dictionary that fills a cell, and bounds its entries."""
+        return self._read_root
+
+    def _read_root(self, tree: CellTree, cell: int, work: Work) -> str:
+        around, work.entries_left = work.entries_left, MAX_ITEMS
+        try:
+            return self.read_node(tree, cell, work, self._key_bits)
+        finally:
+            work.entries_left = around
 
     @cached_property
     def read_node(self) -> ReadCell:
@@ -176,18 +183,11 @@ class MaybeHashmap(WrappingCodec):
         """Read the object of the empty dictionary or of the root."""
         name = function.local()
         with function.block(f"if {function.bit()}:"):
-            root = function.ref(function.name(self._read_root))
-            function.add(f"""{name} = f'{{{{"@type":"{ROOT}","root":{{{root}}}}}}}'""")
+            root = self._root.write(function)
+            function.add(f"""{name} = f'{{{{"@type":"{ROOT}","root":{root}}}}}'""")
         with function.block("else:"):
             function.add(f"""{name} = '{{"@type":"{EMPTY}"}}'""")
         return f"{{{name}}}"
-
-    def _read_root(self, tree: CellTree, cell: int, work: Work) -> str:
-        around, work.entries_left = work.entries_left, MAX_ITEMS
-        try:
-            return self._root.inner.read_cell(tree, cell, work)
-        finally:
-            work.entries_left = around
 
 
 def _read_label(value: int, left: int, width: int) -> tuple[str, int, int]:

@@ -26,6 +26,7 @@ from tonlake.lake.log.snapshot import open_snapshot
 
 OWNER = Address("0:" + "11" * 32)
 DATA, MINT = begin_cell().store_uint(1, 9).end_cell(), jettons.JettonInternalTransferBody(5, 0)
+ITEMS = [begin_cell().store_uint(number, 16).end_cell() for number in range(250)]
 PACKAGES = Path(__file__).with_name("packages.csv")
 """Bodies of packages that the suite does not install, with the call that built each."""
 BODIES = "select distinct body, kind = 'ext_in' from messages where body is not null"
@@ -81,7 +82,7 @@ SDK_BODIES = [
     (dns.ChangeDNSRecordBody(DNSCategory.WALLET, None, 4), "delete_dns_record"),
     (dns.DNSBalanceReleaseBody(4), "dns_balance_release"),
     (nfts.NFTCollectionMintItemBody(3, DATA, 5, 6), "nft_collection_mint"),
-    (nfts.NFTCollectionBatchMintItemBody([DATA] * 250, 3, 5, 6), "nft_collection_batch_mint"),
+    (nfts.NFTCollectionBatchMintItemBody(ITEMS, 3, 5, 6), "nft_collection_batch_mint"),
     (nfts.NFTEditContentBody(nfts.OffchainItemContent("a.json"), 6), "nft_edit_content"),
     (nfts.NFTTransferEditorshipBody(OWNER, OWNER, DATA, DATA), "nft_transfer_editorship"),
     (nfts.NFTTransferBody(OWNER, OWNER, None, TEXT, 2), "nft_transfer"),
