@@ -1,10 +1,10 @@
-"""The group of the RIST255 instructions (RFC 9496), in plain Python.
+"""The group of the RIST255 instructions (RFC 9496), on points of Ed25519.
 
 An encoded point is the integer of its 32 bytes read big-endian, as on the TVM's stack.
 Invalid encodings give None: the instruction throws a range check, or answers 0 when quiet.
 """
 
-from typing import TypeAlias
+from typing import Any
 
 P = 2**255 - 19
 ORDER = 2**252 + 27742317777372353535851937790883648493
@@ -13,9 +13,14 @@ _D = -121665 * pow(121666, -1, P) % P
 _ROOT = pow(2, (P - 1) // 4, P)
 _IDENTITY_ACCEPTED_SINCE = 14
 
-Point: TypeAlias = tuple[int, int, int, int]
-"""Extended coordinates x, y, z, t."""
-IDENTITY: Point = (0, 1, 1, 0)
+Point = Any
+"""A point of the curve, whose package takes longer to load than most commands."""
+
+
+def _make_point(x: int, y: int) -> Point:
+    from Cryptodome.PublicKey.ECC import EccPoint  # noqa: PLC0415 - few contracts need it
+
+    return EccPoint(x, y, "ed25519")
 
 
 def _absolute(value: int) -> int:
@@ -49,16 +54,15 @@ def decode(encoded: int) -> Point | None:
     x_part = inverse * u2 % P
     x = _absolute(2 * s * x_part)
     y = u1 * inverse * x_part * v % P
-    t = x * y % P
-    return None if not is_square or t & 1 or y == 0 else (x, y, 1, t)
+    return None if not is_square or x * y % P & 1 or y == 0 else _make_point(x, y)
 
 
 def encode(point: Point) -> int:
     """Return the canonical encoding of a point."""
-    x, y, z, t = point
-    u1, u2 = (z + y) * (z - y) % P, x * y % P
-    inverse = _sqrt_ratio(1, u1 * u2 * u2)[1]
-    first, second = inverse * u1 % P, inverse * u2 % P
+    x, y = int(point.x), int(point.y)
+    u1, t = (1 + y) * (1 - y) % P, x * y % P
+    inverse = _sqrt_ratio(1, u1 * t * t)[1]
+    first, second = inverse * u1 % P, inverse * t % P
     z_inverse = first * second * t % P
     denominator = second
     if t * z_inverse % P & 1:
@@ -66,31 +70,11 @@ def encode(point: Point) -> int:
         denominator = first * _INVERSE_ROOT_A_MINUS_D % P
     if x * z_inverse % P & 1:
         y = -y
-    return int.from_bytes(_absolute(denominator * (z - y)).to_bytes(32, "little"), "big")
-
-
-def _sum(first: Point, second: Point) -> Point:
-    x1, y1, z1, t1 = first
-    x2, y2, z2, t2 = second
-    a, b = (y1 - x1) * (y2 - x2), (y1 + x1) * (y2 + x2)
-    c, d = 2 * _D * t1 * t2, 2 * z1 * z2
-    e, f, g, h = b - a, d - c, d + c, b + a
-    return e * f % P, g * h % P, f * g % P, e * h % P
-
-
-def _multiply(point: Point, number: int) -> Point:
-    product = IDENTITY
-    while number:
-        if number & 1:
-            product = _sum(product, point)
-        point = _sum(point, point)
-        number >>= 1
-    return product
+    return int.from_bytes(_absolute(denominator * (1 - y)).to_bytes(32, "little"), "big")
 
 
 _BASE_Y = 4 * pow(5, -1, P) % P
 _BASE_X = _sqrt_ratio(_BASE_Y * _BASE_Y - 1, _D * _BASE_Y * _BASE_Y + 1)[1]
-_BASE: Point = (_BASE_X, _BASE_Y, 1, _BASE_X * _BASE_Y % P)
 
 
 def add(first: int, second: int, sign: int = 1) -> int | None:
@@ -98,8 +82,7 @@ def add(first: int, second: int, sign: int = 1) -> int | None:
     one, other = decode(first), decode(second)
     if one is None or other is None:
         return None
-    x, y, z, t = other
-    return encode(_sum(one, (sign * x % P, y, z, sign * t % P)))
+    return encode(one + other if sign == 1 else one + -other)
 
 
 def multiply(encoded: int, number: int, version: int) -> int | None:
@@ -113,19 +96,19 @@ def multiply(encoded: int, number: int, version: int) -> int | None:
     if not number and not is_new:
         return 0
     point = decode(encoded)
-    product = 0 if point is None else encode(_multiply(point, number))
+    product = 0 if point is None else encode(point * number)
     return product if product or (is_new and point is not None) else None
 
 
 def multiply_base(number: int) -> int:
     """Return a multiple of the generator, encoded."""
-    return encode(_multiply(_BASE, number % ORDER))
+    return encode(_make_point(_BASE_X, _BASE_Y) * (number % ORDER))
 
 
 def from_hash(octets: bytes) -> int:
     """Return the encoded point that 64 bytes hash to: the sum of two maps of halves."""
     one, other = (_map(int.from_bytes(octets[at : at + 32], "little")) for at in (0, 32))
-    return encode(_sum(one, other))
+    return encode(one + other)
 
 
 _ONE_MINUS_D_SQUARED = (1 - _D * _D) % P
@@ -144,6 +127,5 @@ def _map(number: int) -> Point:
     if not is_square:
         s, c = -_absolute(s * t) % P, r
     n = (c * (r - 1) * _D_MINUS_ONE_SQUARED - v) % P
-    w0, w1 = 2 * s * v % P, n * _SQRT_AD_MINUS_ONE % P
-    w2, w3 = (1 - s * s) % P, (1 + s * s) % P
-    return w0 * w3 % P, w2 * w1 % P, w1 * w3 % P, w0 * w2 % P
+    x = 2 * s * v * pow(n * _SQRT_AD_MINUS_ONE, -1, P) % P
+    return _make_point(x, (1 - s * s) * pow(1 + s * s, -1, P) % P)

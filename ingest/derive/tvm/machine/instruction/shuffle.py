@@ -4,6 +4,7 @@ The table names registers of PUXC and the like as Fift does: as they are before 
 """
 
 from functools import partial
+from operator import itemgetter
 from types import NoneType
 from typing import Any
 
@@ -63,6 +64,25 @@ def _nip(machine: Machine) -> None:
     del machine.stack[-2]
 
 
+def _arrange(*places: int) -> Step:
+    """Replace as many values as the highest place says by those at the places, deepest first."""
+    count, pick = 1 + max(places), itemgetter(*places)
+
+    def run(machine: Machine) -> None:
+        stack = machine.stack
+        stack[-count:] = pick(stack[-count:])
+
+    return run
+
+
+step("ROT")(_arrange(1, 2, 0))
+step("ROTREV")(_arrange(2, 0, 1))
+step("TUCK")(_arrange(1, 0, 1))
+step("2SWAP")(_arrange(2, 3, 0, 1))
+step("2DUP")(_arrange(0, 1, 0, 1))
+step("2OVER")(_arrange(0, 1, 2, 3, 0, 1))
+
+
 @maker("XCHG")
 def _exchange(one: int, other: int) -> Step:
     """Exchange two registers, which may be the same."""
@@ -113,33 +133,6 @@ def _swap_blocks(machine: Machine, below: int, above: int) -> None:
 
 
 maker("BLKSWAP")(lambda below, above: lambda machine: _swap_blocks(machine, below, above))
-
-
-@step("ROT")
-def _rotate(machine: Machine) -> None:
-    stack = machine.stack
-    stack[-3], stack[-2], stack[-1] = stack[-2], stack[-1], stack[-3]
-
-
-@step("ROTREV")
-def _rotate_back(machine: Machine) -> None:
-    stack = machine.stack
-    stack[-3], stack[-2], stack[-1] = stack[-1], stack[-3], stack[-2]
-
-
-step("2SWAP")(lambda machine: _swap_blocks(machine, 2, 2))
-
-
-@step("2DUP")
-def _double_two(machine: Machine) -> None:
-    stack = machine.stack
-    stack += (stack[-2], stack[-1])
-
-
-@step("2OVER")
-def _over_two(machine: Machine) -> None:
-    stack = machine.stack
-    stack += (stack[-4], stack[-3])
 
 
 def _reverse_block(machine: Machine, count: int, place: int) -> None:
@@ -220,13 +213,6 @@ def _reverse_variable(machine: Machine) -> None:
 
 
 step("DROPX")(lambda machine: _drop_block(machine, _pop_depth(machine)))
-
-
-@step("TUCK")
-def _tuck(machine: Machine) -> None:
-    stack = machine.stack
-    stack[-2], stack[-1] = stack[-1], stack[-2]
-    stack.append(stack[-2])
 
 
 @step("XCHGX")
