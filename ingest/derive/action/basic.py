@@ -53,8 +53,8 @@ def make_block(node: Node) -> Block:
     if message is None:
         block = Block(
             CLOCK,
-            [node],
             {"source": node.transaction.account} if node.transaction.is_tick_tock else {},
+            [node],
             failed=node.transaction.aborted,
         )
     elif message.opcode in _TRANSFER_OPCODES and message.source and message.destination:
@@ -105,8 +105,8 @@ def _make_transfer(node: Node, message: Message) -> Block:
     }
     return Block(
         TRANSFER,
-        [node],
         columns,
+        [node],
         served=CURRENCY_TRANSFER if message.extra_currencies else None,
         failed=is_failed(node, message, aborted=node.transaction.aborted, is_call=False),
     )
@@ -117,8 +117,8 @@ def _make_call(node: Node, message: Message) -> Block:
     opcode = telegram.read_opcode(message)
     block = Block(
         CALL,
-        [node],
         _take_common(message) | {"opcode": opcode} | _read_new_bounce(message),
+        [node],
         served=CURRENCY_TRANSFER if message.extra_currencies else None,
         failed=is_failed(node, message, aborted=node.transaction.aborted, is_call=True),
     )
@@ -141,7 +141,7 @@ def _read_new_bounce(message: Message) -> Columns:
 def _add_marker(kind: str, node: Node, block: Block, more: Columns) -> None:
     """Add a hidden block to that of a message."""
     columns = {name: block.columns.get(name) for name in ("value", "source", "destination")}
-    marker = Block(kind, [node], columns | more, failed=node.transaction.aborted)
+    marker = Block(kind, columns | more, [node], failed=node.transaction.aborted)
     marker.container = block
     block.children.append(marker)
 

@@ -113,18 +113,15 @@ def _apply(rule: Rule, block: Block, interfaces: Interfaces, index: Index) -> Bl
         return None
     match.interfaces = interfaces
     try:
-        draft = rule.make(match)
+        merged = rule.make(match)
     except UNREADABLE:
         block.is_broken = True
         return None
-    if draft is None:
+    if merged is None:
         return None
-    merged = Block(
-        draft.type, (), draft.columns, served=draft.served, failed=draft.failed, rule=rule.name
-    )
-    merged.notes = draft.notes or merged.notes
-    merged.extra_accounts, merged.is_broken = draft.extra_accounts, draft.is_broken
-    merged.merge([*match.blocks, *draft.more])
+    merged.rule = rule.name
+    merged.merge([*match.blocks, *merged.more])
+    merged.more = ()  # they are children now: a second reference would close a cycle
     for taken in merged.children:
         index.remove(taken)
     index.add(merged)

@@ -47,36 +47,39 @@ class Block:
     ``type`` is the name in action ids, ``served`` the type of the action. ``columns`` are copied to
     the action, ``notes`` are facts for other rules only. ``extra_accounts`` are accounts of the
     action that are in no column. ``initiator`` is the node that sent the first message. ``opcode``
-    is that of a call, None for any other block. ``is_broken`` marks a block that contradicts
-    itself, or for which a rule lacked a fact.
+    is that of a call, None for any other block. ``more`` are blocks that belong to one made by a
+    rule in addition to the matched ones. ``is_broken`` marks a block that contradicts itself or did
+    something other than what was requested, or for which a rule lacked a fact.
     """
 
     __slots__ = (
         *("_heads", "children", "columns", "container", "deployments", "depth", "extra_accounts"),
-        *("failed", "initiator", "is_broken", "min_lt", "next", "nodes", "notes", "opcode"),
+        *("failed", "initiator", "is_broken", "min_lt", "more", "next", "nodes", "notes", "opcode"),
         *("previous", "rule", "served", "type"),
     )
 
     def __init__(
         self,
         block_type: str,
-        nodes: Sequence[Node] = (),
         columns: Columns | None = None,
+        nodes: Sequence[Node] = (),
         *,
         served: str | None = None,
         failed: bool = False,
-        rule: str = "",
+        notes: Mapping[str, Any] = _NO_NOTES,
+        more: Sequence[Block] = (),
+        extra_accounts: Sequence[str] = (),
+        is_broken: bool = False,
     ) -> None:
         self.type = block_type
         self.served = served or block_type
         self.nodes = nodes
         self.columns = columns or {}
         self.opcode: int | None = self.columns.get("opcode") if block_type == CALL else None
-        self.notes: Mapping[str, Any] = _NO_NOTES
-        self.extra_accounts: Sequence[str] = ()
-        self.failed = failed
-        self.is_broken = False
-        self.rule = rule
+        self.notes, self.more = notes, more
+        self.extra_accounts = extra_accounts
+        self.failed, self.is_broken = failed, is_broken
+        self.rule = ""
         self.children: list[Block] = []
         self.next: dict[Block, None] = {}
         self.previous: Block | None = None
@@ -212,39 +215,21 @@ def walk(roots: Iterable[Block]) -> Iterator[Block]:
         level = [after for block in level for after in block.following]
 
 
-class Draft(NamedTuple):
-    """The result of a rule for a match.
-
-    ``type`` is the name in action ids; ``served`` the type of the action if it differs. ``more``
-    are blocks that belong to the action in addition to the matched ones. ``is_broken`` marks an
-    action that did something other than what was requested.
-    """
-
-    type: str
-    columns: Columns
-    failed: bool = False
-    served: str | None = None
-    notes: Mapping[str, Any] | None = None
-    more: Sequence[Block] = ()
-    extra_accounts: Sequence[str] = ()
-    is_broken: bool = False
-
-
 class Rule(NamedTuple):
     """A rule; ``make`` returns None if it does not apply, and raises UNREADABLE without a fact."""
 
     name: str
     pattern: Pattern
-    make: Callable[[Match], Draft | None]
+    make: Callable[[Match], Block | None]
 
 
-def rule(pattern: Pattern, name: str = "") -> Callable[[Callable[[Match], Draft | None]], Rule]:
+def rule(pattern: Pattern, name: str = "") -> Callable[[Callable[[Match], Block | None]], Rule]:
     """Make a rule of the function below, which drafts the action of a match.
 
     By default it is named after its module and the function, such as ``dedust.swap``.
     """
 
-    def make(draft: Callable[[Match], Draft | None]) -> Rule:
+    def make(draft: Callable[[Match], Block | None]) -> Rule:
         module = draft.__module__.rpartition(".")[2]
         return Rule(name or f"{module}.{draft.__name__}", pattern, draft)
 

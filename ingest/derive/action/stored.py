@@ -403,11 +403,8 @@ def _read_more(
 
 
 _QUERIES = {
-    "jetton_wallets": "from newest_until('jetton_wallets', $workchains, $accounts, $mc_seqnos)",
-    "nft_items": "from newest_until('nft_items', $workchains, $accounts, $mc_seqnos)",
-    "nft_sales": "from newest_until('nft_sales', $workchains, $accounts, $mc_seqnos)",
-    "dex_pools": "from newest_until('dex_pools', $workchains, $accounts, $mc_seqnos)",
-    "multisig_orders": "from newest_until('multisig_orders', $workchains, $accounts, $mc_seqnos)",
+    table.name: f"from newest_until('{table.name}', $workchains, $accounts, $mc_seqnos)"
+    for table in (JETTON_WALLETS, NFT_ITEMS, NFT_SALES, DEX_POOLS, MULTISIG_ORDERS)
 }
 """Queries for the newest row of each account up to the block of the lookup."""
 

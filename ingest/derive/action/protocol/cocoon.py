@@ -5,7 +5,7 @@ the proxy pays (c59a7cd3) and returns the remaining coins (2565934c).
 """
 
 from tonlake.ingest.derive.action.pattern import Match, Pattern, call
-from tonlake.ingest.derive.action.rule import Block, Columns, Draft, rule
+from tonlake.ingest.derive.action.rule import Block, Columns, rule
 
 WORKER_PAYOUT, LAST_WORKER_PAYOUT = 0xA040AD28, 0xF5F26A36
 WORKER_REQUEST, CLIENT_REQUEST = 0x4D725D2C, 0x65448FF4
@@ -34,13 +34,13 @@ def _show_signed(match: Match) -> Columns:
     return data | {"expected_address": f"{bits};{body.uint(bits):x}" if bits else None}
 
 
-def _draft(name: str, columns: Columns, data: Columns, decisive: Block) -> Draft:
+def _draft(name: str, columns: Columns, data: Columns, decisive: Block) -> Block:
     """Return a draft that failed if the decisive transaction was aborted."""
     failed = decisive.transaction.aborted
-    return Draft(name, columns | {f"{name}_data": data}, failed=failed)
+    return Block(name, columns | {f"{name}_data": data}, failed=failed)
 
 
-def _draft_request(match: Match, name: str, **fields: int | str) -> Draft:
+def _draft_request(match: Match, name: str, **fields: int | str) -> Block:
     """Draft a request of a client's owner to its contract, with its ``fields`` as the data."""
     block = match.block
     data = block.arguments().show(query_id=64, **fields)
@@ -57,7 +57,7 @@ _REPLIES = (_EXCESSES, _REQUEST)
         call(WORKER_REQUEST, name="request").then(_PAYOUT, _EXCESSES.maybe)
     )
 )
-def worker_payout(match: Match) -> Draft:
+def worker_payout(match: Match) -> Block:
     """Draft a payout from the proxy to a worker's owner, through the worker's contract."""
     block, request, payout = match.block, match["request"], match["payout"]
     _receiver, state, tokens = request.fields().take("address", 2, 64)
@@ -74,7 +74,7 @@ def worker_payout(match: Match) -> Draft:
 
 
 @rule(call(PROXY_PAYOUT).then(_PAYOUT, _EXCESSES))
-def proxy_payout(match: Match) -> Draft:
+def proxy_payout(match: Match) -> Block:
     """Draft a payout from a proxy to its owner."""
     block, payout = match.block, match["payout"]
     columns = block.pick(source="destination") | payout.pick("destination")
@@ -83,7 +83,7 @@ def proxy_payout(match: Match) -> Draft:
 
 
 @rule(call(PROXY_CHARGE).then(*_REPLIES))
-def proxy_charge(match: Match) -> Draft:
+def proxy_charge(match: Match) -> Block:
     """Draft a charge by a proxy to a client; no coins move."""
     columns = match.block.pick(source="destination") | match["request"].pick("destination")
     data = _show_signed(match)
@@ -91,7 +91,7 @@ def proxy_charge(match: Match) -> Draft:
 
 
 @rule(call(TOP_UP).then(_REQUEST.then(_EXCESSES)))
-def client_top_up(match: Match) -> Draft:
+def client_top_up(match: Match) -> Block:
     """Draft a top-up of a client's account with a proxy."""
     block = match.block
     query_id, amount = block.arguments().take(64, "coins")
@@ -101,27 +101,27 @@ def client_top_up(match: Match) -> Draft:
 
 
 @rule(call(REGISTER_PROXY).then(_EXCESSES))
-def register_proxy(match: Match) -> Draft:
+def register_proxy(match: Match) -> Block:
     """Draft the registration of a proxy with the root contract."""
     data = match.block.arguments().show(query_id=64)
     return _draft("cocoon_register_proxy", match.block.pick("destination"), data, match.block)
 
 
 @rule(call(UNREGISTER_PROXY).then(_EXCESSES))
-def unregister_proxy(match: Match) -> Draft:
+def unregister_proxy(match: Match) -> Block:
     """Draft the removal of a proxy from the root contract."""
     data = match.block.arguments().show(query_id=64, seqno=32)
     return _draft("cocoon_unregister_proxy", match.block.pick("destination"), data, match.block)
 
 
 @rule(call(REGISTER).then(*_REPLIES))
-def client_register(match: Match) -> Draft:
+def client_register(match: Match) -> Block:
     """Draft the registration of a client with a proxy."""
     return _draft_request(match, "cocoon_client_register", nonce=64)
 
 
 @rule(call(CHANGE_SECRET).then(*_REPLIES))
-def client_change_secret_hash(match: Match) -> Draft:
+def client_change_secret_hash(match: Match) -> Block:
     """Draft the change of a client's secret."""
     draft = _draft_request(match, "cocoon_client_change_secret_hash", new_secret_hash=256)
     data = draft.columns["cocoon_client_change_secret_hash_data"]
@@ -132,7 +132,7 @@ def client_change_secret_hash(match: Match) -> Draft:
 @rule(
     call(WALLET_SEND, REQUEST_REFUND).then(*_REPLIES).after(call(WALLET_SEND, name="wrapper").maybe)
 )
-def client_request_refund(match: Match) -> Draft:
+def client_request_refund(match: Match) -> Block:
     """Draft a client's request for a refund, sent directly or through its wallet."""
     draft = _draft_request(match, "cocoon_client_request_refund")
     draft.columns["cocoon_client_request_refund_data"]["via_wallet"] = (
@@ -142,7 +142,7 @@ def client_request_refund(match: Match) -> Draft:
 
 
 @rule(call(GRANT_REFUND).then(_REQUEST.then(_PAYOUT, _EXCESSES)))
-def grant_refund(match: Match) -> Draft:
+def grant_refund(match: Match) -> Block:
     """Draft a refund of unused coins from a proxy to a client."""
     payout = match["payout"]
     columns = match.block.pick(source="destination") | payout.pick("destination", amount="value")
@@ -151,7 +151,7 @@ def grant_refund(match: Match) -> Draft:
 
 
 @rule(call(INCREASE_STAKE).then(*_REPLIES))
-def client_increase_stake(match: Match) -> Draft:
+def client_increase_stake(match: Match) -> Block:
     """Draft a payment to a client's stake."""
     draft = _draft_request(match, "cocoon_client_increase_stake", new_stake="coins")
     draft.columns["amount"] = draft.columns["cocoon_client_increase_stake_data"]["new_stake"]
@@ -159,7 +159,7 @@ def client_increase_stake(match: Match) -> Draft:
 
 
 @rule(call(WITHDRAW).then(_REQUEST.then(_EXCESSES.maybe, _PAYOUT)))
-def client_withdraw(match: Match) -> Draft:
+def client_withdraw(match: Match) -> Block:
     """Draft a withdrawal by a client's owner, paid by the proxy."""
     draft, amount = _draft_request(match, "cocoon_client_withdraw"), match["payout"]["value"]
     draft.columns["cocoon_client_withdraw_data"]["withdraw_amount"] = amount

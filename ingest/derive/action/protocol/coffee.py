@@ -15,7 +15,7 @@ from tonlake.ingest.derive.action.pattern import (
 )
 from tonlake.ingest.derive.action.protocol import exchange
 from tonlake.ingest.derive.action.protocol.jetton import INTERNAL
-from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, WAY, Block, Columns, Draft, rule
+from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, WAY, Block, Columns, rule
 
 SWAP_NATIVE, SWAP_INTERNAL, SWAP_EVENT = 0xC0FFEE00, 0xC0FFEE20, 0xC0FFEE30
 PAYOUT_INTERNAL, PAYOUT, NOTIFICATION = 0xC0FFEE21, 0xC0FFEE32, 0xC0FFEE36
@@ -66,7 +66,7 @@ _OUT = pays("out")
     .then(_EVENT, one_of(repeat(_LINK, until=_OUT), _OUT))
     .after(one_of(jettons(), call(SWAP_NATIVE)).named("in"))
 )
-def swap(match: Match) -> Draft | None:
+def swap(match: Match) -> Block | None:
     """Draft a swap; it failed if it pays back the incoming asset."""
     if "out" not in match:
         return None
@@ -76,7 +76,7 @@ def swap(match: Match) -> Draft | None:
     outs = [*(event.asset_in for event in events[1:]), outgoing.asset]
     hops = [event._replace(asset_out=out) for event, out in zip(events, outs, strict=True)]
     columns = exchange.show_swap(DEX, incoming, outgoing, hops=hops)
-    return Draft("jetton_swap", columns, failed=outgoing.asset == incoming.asset)
+    return Block("jetton_swap", columns, failed=outgoing.asset == incoming.asset)
 
 
 STAKE, UNSTAKE, CLAIM = 0xF9471134, 0xCB03BFAF, 0xB30C7310
@@ -84,7 +84,7 @@ HOLD_FUNDS, SERVICE_FEE, FAILED_SWAP = 0x6BC79E7E, 0xC0FFEEA0, 0xEE51CE51
 
 
 @rule(one_of(call(HOLD_FUNDS), jettons(carrying=HOLD_FUNDS)))
-def mev_protect_hold_funds(match: Match) -> Draft:
+def mev_protect_hold_funds(match: Match) -> Block:
     """Draft coins or jettons held by a contract that will swap them, including the service fee."""
     block = match.block
     if block.type == JETTON_TRANSFER:
@@ -94,19 +94,19 @@ def mev_protect_hold_funds(match: Match) -> Draft:
     beside = [each for each in block.siblings if each.opcode == SERVICE_FEE]
     if beside and block.previous is not None:
         beside.append(block.previous)
-    return Draft("coffee_mev_protect_hold_funds", columns, more=beside)
+    return Block("coffee_mev_protect_hold_funds", columns, more=beside)
 
 
 @rule(call(FAILED_SWAP))
-def mev_protect_failed_swap(match: Match) -> Draft:
+def mev_protect_failed_swap(match: Match) -> Block:
     """Draft the return of a failed swap. TL-B: query_id:uint64 recipient:MsgAddress."""
-    return Draft("coffee_mev_protect_failed_swap", {"destination": match.block.fields().address()})
+    return Block("coffee_mev_protect_failed_swap", {"destination": match.block.fields().address()})
 
 
 @rule(
     jettons().then(call(STAKE, name="pool").then(call(STAKE).maybe, built("nft_mint", name="nft")))
 )
-def staking_deposit(match: Match) -> Draft:
+def staking_deposit(match: Match) -> Block:
     """Draft a stake of jettons, for which a position (an NFT) is minted."""
     sent, nft = match.block, match["nft"]
     item = match.interfaces.nft_item(nft["asset_secondary"])
@@ -117,7 +117,7 @@ def staking_deposit(match: Match) -> Draft:
             "minted_item_index": None if item is None else item.item_index,
         },
     }
-    return Draft("coffee_staking_deposit", columns)
+    return Block("coffee_staking_deposit", columns)
 
 
 @rule(
@@ -127,7 +127,7 @@ def staking_deposit(match: Match) -> Draft:
         )
     )
 )
-def staking_withdraw(match: Match) -> Draft:
+def staking_withdraw(match: Match) -> Block:
     """Draft the closing of a position, with its jettons paid back."""
     block, paid, log = match.block, match["paid"], match.get("log")
     columns = block.pick("source", "destination") | paid.pick(
@@ -140,14 +140,14 @@ def staking_withdraw(match: Match) -> Draft:
         "nft_index": match["position"].fields().uint(64),
         "points": None if log is None else log.arguments().child().coins(),
     }
-    return Draft("coffee_staking_withdraw", columns)
+    return Block("coffee_staking_withdraw", columns)
 
 
 @rule(call(CLAIM).then(jettons("paid"), call(CLAIM).maybe))
-def staking_claim_rewards(match: Match) -> Draft:
+def staking_claim_rewards(match: Match) -> Block:
     """Draft a payout of rewards by the pool."""
     paid = match["paid"].pick(*WAY, "asset", "amount")
-    return Draft("coffee_staking_claim_rewards", paid | match.block.pick(source="destination"))
+    return Block("coffee_staking_claim_rewards", paid | match.block.pick(source="destination"))
 
 
 OTHER_RULES = (
@@ -183,11 +183,11 @@ _MINTED = call(INTERNAL).then(call(EXCESS_OPCODE).maybe)
         )
     )
 )
-def create_vault(match: Match) -> Draft:
+def create_vault(match: Match) -> Block:
     """Draft the creation of a vault for one asset. TL-B: query_id:uint64 asset:CoffeeAsset."""
     columns = match.block.pick("source", "value") | match["deploy"].pick("destination")
     columns["asset"] = exchange.read_asset(match.block.fields(), ASSET_TAG_BITS)
-    return Draft("coffee_create_vault", columns)
+    return Block("coffee_create_vault", columns)
 
 
 @rule(
@@ -195,7 +195,7 @@ def create_vault(match: Match) -> Draft:
     .then(call(DEPLOY, name="deploy"))
     .after(one_of(jettons(), call(CREATE_POOL_NATIVE, CREATE_POOL_EXTRA)).named("in"))
 )
-def create_pool_creator(match: Match) -> Draft:
+def create_pool_creator(match: Match) -> Block:
     """Draft the payment of one side of a new pool.
 
     TL-B of c0ffee23: query_id:uint64 amount:Coins params:CoffeePoolParams
@@ -217,7 +217,7 @@ def create_pool_creator(match: Match) -> Draft:
         "asset2_secondary": second,
         "amount": amount,
     }
-    return Draft("coffee_create_pool_creator", columns)
+    return Block("coffee_create_pool_creator", columns)
 
 
 @rule(
@@ -231,7 +231,7 @@ def create_pool_creator(match: Match) -> Draft:
         )
     )
 )
-def create_pool(match: Match) -> Draft:
+def create_pool(match: Match) -> Block:
     """Draft the creation of a pool from both sides; the asset paid last comes first.
 
     TL-B of c0ffee25: query_id:uint64 amount1:Coins amount2:Coins tx_initiator:MsgAddress.
@@ -252,7 +252,7 @@ def create_pool(match: Match) -> Draft:
         "lp_tokens_minted": _read_minted(match["event"]),
     }
     columns = creator.pick(*WAY, "asset", "amount") | match["pool"].pick("destination")
-    return Draft(
+    return Block(
         "coffee_create_pool", columns | {"asset2": assets[1], "coffee_create_pool_data": data}
     )
 
@@ -268,7 +268,7 @@ def create_pool(match: Match) -> Draft:
     )
     .after(one_of(call(DEPOSIT_NATIVE), jettons()).named("in"))
 )
-def deposit_liquidity(match: Match) -> Draft:
+def deposit_liquidity(match: Match) -> Block:
     """Draft the payment of one side of a deposit, or a whole deposit if it reached the pool.
 
     TL-B of c0ffee27: query_id:uint64 amount:Coins params:^[…] pool_params:^CoffeePoolParams.
@@ -294,11 +294,11 @@ def deposit_liquidity(match: Match) -> Draft:
         "destination_secondary": match["deploy"]["destination"],
         "dex_deposit_liquidity_data": data | exchange.show_side(number, incoming),
     }
-    return Draft("coffee_deposit_liquidity", columns, served="dex_deposit_liquidity")
+    return Block("coffee_deposit_liquidity", columns, served="dex_deposit_liquidity")
 
 
 @rule(built("jetton_burn").then(pays("first"), pays("second"), call(WITHDRAW_EVENT, name="event")))
-def withdraw_liquidity(match: Match) -> Draft:
+def withdraw_liquidity(match: Match) -> Block:
     """Draft a withdrawal: liquidity tokens are burnt, and both sides are paid out.
 
     TL-B of c0ffee35: query_id:uint64 amount1:Coins amount2:Coins lp_amount:Coins. The amounts
@@ -312,4 +312,4 @@ def withdraw_liquidity(match: Match) -> Draft:
     )
     data["lp_tokens_burnt"] = event.coins()
     columns = burn.pick("source", "source_secondary", "asset", destination="asset")
-    return Draft("dex_withdraw_liquidity", columns | {"dex_withdraw_liquidity_data": data})
+    return Block("dex_withdraw_liquidity", columns | {"dex_withdraw_liquidity_data": data})

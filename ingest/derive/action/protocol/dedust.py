@@ -16,15 +16,7 @@ from tonlake.ingest.derive.action.pattern import (
     repeat,
 )
 from tonlake.ingest.derive.action.protocol import exchange, jetton
-from tonlake.ingest.derive.action.rule import (
-    JETTON_TRANSFER,
-    TRANSFER,
-    Block,
-    Columns,
-    Draft,
-    rule,
-    walk,
-)
+from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, TRANSFER, Block, Columns, rule, walk
 
 SWAP_NATIVE, SWAP, SWAP_PEER, SWAP_LOG = 0xEA06185D, 0x61EE542D, 0x72ACA8AA, 0x9C610DE3
 PAYOUT_FROM_POOL, PAYOUT = 0xAD4EB6F5, 0x474F86CF
@@ -61,7 +53,7 @@ _OUT = _pays("order", "out")
     .then(one_of(_OUT, repeat(call(SWAP_PEER, SWAP, name="peer").then(_LOG), until=_OUT)), _LOG)
     .after(one_of(jettons(), call(SWAP_NATIVE)).named("in"))
 )
-def swap(match: Match) -> Draft | None:
+def swap(match: Match) -> Block | None:
     """Draft a swap through known pools; it failed if one of them did not log its hop."""
     pools = [each["destination"] for each in (match["first"], *match.all("peer"))]
     if len(pools) > 1 and not all(match.interfaces.has(pool, "DedustPool") for pool in pools):
@@ -70,7 +62,7 @@ def swap(match: Match) -> Draft | None:
     outgoing = _read_payout(match["order"], match["out"])
     hops = [_read_log(block) for block in match.all("log")]
     columns = exchange.show_swap(DEX, incoming, outgoing, hops=hops)
-    return Draft("jetton_swap", columns, failed=len(hops) < len(pools))
+    return Block("jetton_swap", columns, failed=len(hops) < len(pools))
 
 
 @rule(
@@ -80,7 +72,7 @@ def swap(match: Match) -> Draft | None:
         )
     )
 )
-def withdraw_liquidity(match: Match) -> Draft:
+def withdraw_liquidity(match: Match) -> Block:
     """Draft a withdrawal: liquidity tokens burnt, both sides paid out; the last comes first."""
     block = match.block
     data = {"dex": DEX, "is_refund": False, "lp_tokens_burnt": block.fields().coins()}
@@ -90,7 +82,7 @@ def withdraw_liquidity(match: Match) -> Draft:
     columns = block.pick("source", source_secondary="destination") | match["notification"].pick(
         "destination", asset="destination"
     )
-    return Draft("dex_withdraw_liquidity", columns | {"dex_withdraw_liquidity_data": data})
+    return Block("dex_withdraw_liquidity", columns | {"dex_withdraw_liquidity_data": data})
 
 
 DEPOSIT_NATIVE, ASK_FACTORY, INSTALL = 0xD55E4686, 0xF04EC526, 0x9B3AA3FA
@@ -117,7 +109,7 @@ def _read_asked(block: Block) -> tuple[str | None, _Target]:
     return owner, (*assets, inner.coins(), inner.coins())
 
 
-def _draft(match: Match, block_type: str, target: _Target | None, **more: object) -> Draft:
+def _draft(match: Match, block_type: str, target: _Target | None, **more: object) -> Block:
     """Return the draft of one side of a deposit; ``target`` defaults to the requested one."""
     (owner, asked), top_up = _read_asked(match["ask"]), match["top_up"]
     paid = top_up.fields()
@@ -136,7 +128,7 @@ def _draft(match: Match, block_type: str, target: _Target | None, **more: object
         "destination_secondary": top_up["destination"],
         "dex_deposit_liquidity_data": data,
     }
-    return Draft(block_type, columns, served=_SERVED)
+    return Block(block_type, columns, served=_SERVED)
 
 
 def _is_known(match: Match) -> bool:
@@ -225,7 +217,7 @@ _REST = (built(TRANSFER).maybe, _BACK, _BACK)
         )
     )
 )
-def deposit_liquidity(match: Match) -> Draft | None:
+def deposit_liquidity(match: Match) -> Block | None:
     """Draft a deposit whose second side has arrived: both go to the pool, or are returned."""
     if not _is_known(match):
         return None
@@ -240,7 +232,8 @@ def deposit_liquidity(match: Match) -> Draft | None:
         vault_excesses=[_read_excess(each, match.interfaces) for each in excesses],
     )
     draft.columns["destination"] = match.block["destination"]
-    return draft._replace(failed="rejection" in match)
+    draft.failed = "rejection" in match
+    return draft
 
 
 @rule(
@@ -248,7 +241,7 @@ def deposit_liquidity(match: Match) -> Draft | None:
         call(ASK_FACTORY, name="ask").then(call(INSTALL)).after(_RECEIVED)
     )
 )
-def deposit_first_side(match: Match) -> Draft | None:
+def deposit_first_side(match: Match) -> Block | None:
     """Draft the payment of the first side, which does not reach the pool yet."""
     goes_on = any(after.opcode in {DEPOSIT_ALL, REJECT} for after in match["top_up"].next)
     return None if goes_on or not _is_known(match) else _draft(match, PARTIAL, None)

@@ -21,7 +21,7 @@ from tonlake.ingest.derive.action.pattern import (
     repeat,
 )
 from tonlake.ingest.derive.action.protocol import exchange
-from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, Draft, rule
+from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, rule
 from tonlake.ingest.errors import ActionUnreadable
 
 PAY_NATIVE, PAY_JETTON, PAYOUT = 0xA5A7CBF8, 0xCBC33949, 0x3216CA09
@@ -110,7 +110,7 @@ _LOG = call(SWAP_LOG, name="log")
         )
     ).then(_LOG, repeat(_CARRIER.then(_LOG), until=_OUT))
 )
-def swap(match: Match) -> Draft | None:
+def swap(match: Match) -> Block | None:
     """Draft a swap with the amounts of its logs and the assets of its transfers.
 
     TL-B of 78e79ba4: x_to_y:Bool in:Coins out:Coins ….
@@ -133,7 +133,7 @@ def swap(match: Match) -> Draft | None:
         hops=hops,
         min_out_amount=_read_min_out(carriers[0]),
     )
-    return Draft("jetton_swap", columns, failed=not all(log.transaction.ran for log in logs))
+    return Block("jetton_swap", columns, failed=not all(log.transaction.ran for log in logs))
 
 
 @rule(
@@ -141,7 +141,7 @@ def swap(match: Match) -> Draft | None:
     .where(lambda block: _is_swap(block) and not _has_log(block))
     .then(one_of(call(PAYOUT), jettons()).where(_is_refund))
 )
-def refused_swap(match: Match) -> Draft:
+def refused_swap(match: Match) -> Block:
     """Draft a swap refused by the pool, which paid the incoming asset back."""
     incoming = exchange.read_incoming(match.block)
     pool = match.interfaces.find(incoming.destination, "DedustPool") or {}
@@ -149,7 +149,7 @@ def refused_swap(match: Match) -> Draft:
     other = next((asset for asset in assets if asset != incoming.asset), None)
     outgoing = exchange.Leg(0, incoming.destination, None, incoming.source, None, other)
     columns = exchange.show_swap(DEX, incoming, outgoing, min_out_amount=_read_min_out(match.block))
-    return Draft("jetton_swap", columns, failed=True)
+    return Block("jetton_swap", columns, failed=True)
 
 
 WITHDRAW, TAKE_OUT, EXIT, WITHDRAW_LOG = 0x20B5EF89, 0xBC1531A9, 0xF6F6A3AA, 0xC0D77B54
@@ -181,12 +181,12 @@ def _show_sides(
     )
 
 
-def _draft_claim(match: Match, action_type: str, amounts: tuple[int, int | None]) -> Draft:
+def _draft_claim(match: Match, action_type: str, amounts: tuple[int, int | None]) -> Block:
     columns = match.block.pick("source", "destination") | {
         "destination_secondary": match["position"]["destination"],
         "dex_withdraw_liquidity_data": _show_sides(match, amounts, None, is_refund=False),
     }
-    return Draft(action_type, columns)
+    return Block(action_type, columns)
 
 
 _PAID = one_of(call(PAYOUT), jettons())
@@ -198,7 +198,7 @@ _LEG, _BACK = _PAID.named("leg").maybe, _PAID.named("back").maybe
     .then(call(WITHDRAW_LOG, name="log").maybe, _LEG, _LEG)
     .after(call(TAKE_OUT).after(call(WITHDRAW, name="withdraw")))
 )
-def withdraw_liquidity(match: Match) -> Draft | None:
+def withdraw_liquidity(match: Match) -> Block | None:
     """Draft a withdrawal of liquidity; it failed if the pool did not log it.
 
     TL-B: withdraw#20b5ef89 query_id:uint64 liquidity:Coins min_x:Coins min_y:Coins auto_claim:Bool;
@@ -216,7 +216,7 @@ def withdraw_liquidity(match: Match) -> Draft | None:
     columns = asking.pick("source", "destination") | {
         "dex_withdraw_liquidity_data": _show_sides(match, amounts, burnt, is_refund=log is None)
     }
-    return Draft("dex_withdraw_liquidity", columns, failed=log is None)
+    return Block("dex_withdraw_liquidity", columns, failed=log is None)
 
 
 @rule(
@@ -224,7 +224,7 @@ def withdraw_liquidity(match: Match) -> Draft | None:
         call(ASK_FEES, name="position").then(call(PAY_FEES, name="order").then(_LEG, _LEG))
     )
 )
-def claim_fees(match: Match) -> Draft:
+def claim_fees(match: Match) -> Block:
     """Draft a claim of fees. TL-B: 29ff1bcf query_id:uint64 x:Coins y:Coins owner:MsgAddress."""
     body = match["order"].fields()
     return _draft_claim(match, "dedust_v2_claim_fees", (body.coins(), body.coins()))
@@ -235,7 +235,7 @@ def claim_fees(match: Match) -> Draft:
         call(ASK_REWARD, name="position").then(call(PAY_REWARD, name="order").then(_LEG))
     )
 )
-def claim_reward(match: Match) -> Draft:
+def claim_reward(match: Match) -> Block:
     """Draft a claim. TL-B: 9e17fbbe query_id:uint64 amount:Coins index:uint2 owner:MsgAddress."""
     body = match["order"].fields()
     return _draft_claim(match, "dedust_v2_claim_reward", (body.coins(), None))
@@ -259,7 +259,7 @@ def _read_target(brought: Block) -> tuple[int, int]:
     return order.coins(), order.coins()
 
 
-def _draft(match: Match, block_type: str, source: str | None, **more: object) -> Draft:
+def _draft(match: Match, block_type: str, source: str | None, **more: object) -> Block:
     """Return the draft of a deposit with one known side, X or Y.
 
     TL-B: credit#dc5ddba1 query_id:uint64 is_x:Bool amount:Coins.
@@ -279,7 +279,7 @@ def _draft(match: Match, block_type: str, source: str | None, **more: object) ->
         "source": source,
         _DATA: data | more,
     }
-    return Draft(block_type, columns, served=_SERVED, notes={"side": number})
+    return Block(block_type, columns, served=_SERVED, notes={"side": number})
 
 
 def merge_deposits(blocks: Sequence[Block]) -> list[Block]:
@@ -306,7 +306,7 @@ _SIDE = carrier().named("carrier")
     .then(call(DEPOSIT_LOG, name="log").maybe, _BACK, _BACK, call(CREDIT_LIQUIDITY).maybe)
     .after(call(CREDIT, name="credit").after(_SIDE))
 )
-def deposit_liquidity(match: Match) -> Draft | None:
+def deposit_liquidity(match: Match) -> Block | None:
     """Draft a deposit of both sides; the pool does not log it if it returns them.
 
     TL-B: join#25251ee0 query_id:uint64 config:^Cell x:Coins y:Coins initiator:MsgAddress; log
@@ -332,10 +332,11 @@ def deposit_liquidity(match: Match) -> Draft | None:
         lp_tokens_minted=minted,
         vault_excesses=[exchange.show_excess(leg) for leg in legs if leg.destination == initiator],
     )
-    return draft._replace(failed=log is None)
+    draft.failed = log is None
+    return draft
 
 
 @rule(call(CREDIT, name="credit").with_excesses.after(_SIDE))
-def deposit_first_side(match: Match) -> Draft:
+def deposit_first_side(match: Match) -> Block:
     """Draft the payment of the first side."""
     return _draft(match, PARTIAL, exchange.read_incoming(match["carrier"]).source)

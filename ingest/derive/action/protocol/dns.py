@@ -3,7 +3,7 @@
 from tonlake.ingest.derive.action.body import Body
 from tonlake.ingest.derive.action.pattern import BOUNCES, Match, call
 from tonlake.ingest.derive.action.protocol.nft import FILL_UP, find_item, is_domain
-from tonlake.ingest.derive.action.rule import Columns, Draft, rule
+from tonlake.ingest.derive.action.rule import Block, Columns, rule
 
 CHANGE_RECORD, RELEASE = 0x4EB1F0F9, 0x4ED14B65
 _QUERY_BITS = 64
@@ -45,7 +45,7 @@ def _read_text(record: Body) -> str:
 
 
 @rule(call(RELEASE))
-def release(match: Match) -> Draft | None:
+def release(match: Match) -> Block | None:
     """Draft the release of a domain that was not renewed: a bid starts its auction."""
     block = match.block
     item = find_item(match.interfaces, block.message.destination)
@@ -59,11 +59,11 @@ def release(match: Match) -> Draft | None:
             "nft_item_index": item.item_index,
         },
     }
-    return Draft("dns_release", columns, failed=block.transaction.aborted)
+    return Block("dns_release", columns, failed=block.transaction.aborted)
 
 
 @rule(call(FILL_UP).after(call(name="cause").apart))
-def purchase(match: Match) -> Draft | None:
+def purchase(match: Match) -> Block | None:
     """Draft the end of an auction: the first call after it makes the domain pay its collection."""
     block = match.block
     item = find_item(match.interfaces, block.message.source)
@@ -81,11 +81,11 @@ def purchase(match: Match) -> Draft | None:
             "payout_amount": block.message.value,
         },
     }
-    return Draft("dns_purchase", columns, failed=block.transaction.aborted)
+    return Block("dns_purchase", columns, failed=block.transaction.aborted)
 
 
 @rule(call(CHANGE_RECORD).then(call(*BOUNCES).maybe))
-def change_record(match: Match) -> Draft:
+def change_record(match: Match) -> Block:
     """Draft the change of a record; without a value it is a deletion, and key 0 is a renewal."""
     block = match.block
     body = block.fields()
@@ -93,9 +93,9 @@ def change_record(match: Match) -> Draft:
     item = find_item(match.interfaces, block.message.destination)
     columns = block.pick("source", "destination") | {"asset": item.collection}
     if not int(key, 16) and not body.refs_left:
-        return Draft("renew_dns", columns, failed=block.failed)
+        return Block("renew_dns", columns, failed=block.failed)
     columns["change_dns_record_data"] = {"key": key}
     if not body.refs_left:
-        return Draft("delete_dns", columns, failed=block.failed)
+        return Block("delete_dns", columns, failed=block.failed)
     columns["change_dns_record_data"] |= read_record(body.child())
-    return Draft("change_dns", columns, failed=block.failed)
+    return Block("change_dns", columns, failed=block.failed)

@@ -2,7 +2,7 @@
 
 from tonlake.ingest.derive.action.pattern import Match, built, call, jettons, relay
 from tonlake.ingest.derive.action.protocol.jetton import INTERNAL, MINT, NOTIFY, TRANSFER
-from tonlake.ingest.derive.action.rule import Draft, rule
+from tonlake.ingest.derive.action.rule import Block, rule
 
 USDE = "0:086FA2A675F74347B08DD4606A549B8FDB98829CB282BC1949D3B12FBAED9DCC"
 TSUSDE = "0:D0E545323C7ACB7102653C073377F7E3C67F122EB94D430A250739F109D4A57D"
@@ -17,7 +17,7 @@ PROVIDER = "ethena"
         *(call(MINT, name="mint"), call(RELEASE, name="release")),
     )
 )
-def withdrawal_request(match: Match) -> Draft | None:
+def withdrawal_request(match: Match) -> Block | None:
     """Draft a withdrawal request: tsUSDe return to their master, which releases USDe later.
 
     TL-B: release#b2583ed5 query_id:uint64 amount:Coins.
@@ -37,13 +37,13 @@ def withdrawal_request(match: Match) -> Draft | None:
         "amount": internal.fields().coins(),
         "staking_data": {"provider": PROVIDER, "tokens_minted": release.fields().coins()},
     }
-    return Draft("ethena_withdrawal_request", columns, served="stake_withdrawal_request")
+    return Block("ethena_withdrawal_request", columns, served="stake_withdrawal_request")
 
 
 @rule(
     jettons().where(lambda block: block["asset"] == USDE).then(built("jetton_mint", name="minted"))
 )
-def deposit(match: Match) -> Draft | None:
+def deposit(match: Match) -> Block | None:
     """Draft a deposit of USDe to the pool, for which tsUSDe are minted."""
     sent, minted = match.block, match["minted"]
     if minted["asset"] != TSUSDE:
@@ -52,4 +52,4 @@ def deposit(match: Match) -> Draft | None:
         "asset": TSUSDE,
         "staking_data": {"provider": PROVIDER, "tokens_minted": minted["amount"]},
     }
-    return Draft("ethena_deposit", columns, served="stake_deposit")
+    return Block("ethena_deposit", columns, served="stake_deposit")

@@ -14,15 +14,7 @@ from tonlake.ingest.derive.action.pattern import (
     jettons,
     one_of,
 )
-from tonlake.ingest.derive.action.rule import (
-    CALL,
-    JETTON_TRANSFER,
-    TRANSFER,
-    Block,
-    Columns,
-    Draft,
-    rule,
-)
+from tonlake.ingest.derive.action.rule import CALL, JETTON_TRANSFER, TRANSFER, Block, Columns, rule
 
 SUPPLY, WITHDRAW, LIQUIDATE = 0x1, 0x2, 0x3
 SUPPLY_USER, WITHDRAW_USER, LIQUIDATE_USER = 0x11, 0x21, 0x31
@@ -90,7 +82,7 @@ _TEXT = built(TRANSFER).maybe
         )
     )
 )
-def supply(match: Match) -> Draft:
+def supply(match: Match) -> Block:
     """Draft a supply of coins or jettons, for the sender or for another account."""
     block, notice = match.block, match["user"]
     user = _open_user_body(notice)
@@ -110,7 +102,7 @@ def supply(match: Match) -> Draft:
     else:
         columns |= block.pick("source", "source_secondary", "asset", "amount")
         columns["destination"] = block["payload"].copy().skip(32 + 2).address()
-    return Draft("evaa_supply", columns, failed="success" not in match)
+    return Block("evaa_supply", columns, failed="success" not in match)
 
 
 @rule(
@@ -129,7 +121,7 @@ def supply(match: Match) -> Draft:
         )
     )
 )
-def withdraw(match: Match) -> Draft:
+def withdraw(match: Match) -> Block:
     """Draft a withdrawal or a loan of coins or jettons."""
     block = match.block
     asset_id, amount, recipient = block.fields().take(256, 64, "address")
@@ -154,7 +146,7 @@ def withdraw(match: Match) -> Draft:
         "amount": amount,
         "evaa_withdraw_data": data,
     }
-    return Draft("evaa_withdraw", columns, failed=reason is not None)
+    return Block("evaa_withdraw", columns, failed=reason is not None)
 
 
 @rule(
@@ -176,7 +168,7 @@ def withdraw(match: Match) -> Draft:
         )
     )
 )
-def liquidate(match: Match) -> Draft:
+def liquidate(match: Match) -> Block:
     """Draft a liquidation: a liquidator pays a debt and receives the collateral."""
     block, satisfied = match.block, match.get("satisfied")
     has_jettons = block.type == JETTON_TRANSFER
@@ -190,7 +182,7 @@ def liquidate(match: Match) -> Draft:
         data |= {"debt_amount": inner.skip(64).uint(64), "asset_id": hex(asset_id)}
         columns["amount"] = inner.skip(64 + 64 + 256 + 64).uint(64)
     columns["evaa_liquidate_data"] = data
-    return Draft("evaa_liquidate", columns, failed="success" not in match)
+    return Block("evaa_liquidate", columns, failed="success" not in match)
 
 
 RULES = (supply, withdraw, liquidate)

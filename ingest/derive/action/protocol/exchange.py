@@ -120,7 +120,8 @@ def merge_sides(
 def join_sides(whole: Block, sides: list[Block], data: Columns, name: str) -> Block:
     """Return a block of both sides of a deposit in place of the whole one."""
     columns = whole.columns | {"dex_deposit_liquidity_data": data}
-    block = Block(whole.type, (), columns, served=whole.served, failed=whole.failed, rule=name)
+    block = Block(whole.type, columns, served=whole.served, failed=whole.failed)
+    block.rule = name
     block.merge(sides)
     return block
 

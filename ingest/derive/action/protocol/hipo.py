@@ -6,7 +6,7 @@ comments as deposits, and payouts at the end of a round that are postponed or ro
 
 from tonlake.ingest.derive.action.pattern import Match, call, comment, one_of, relay
 from tonlake.ingest.derive.action.protocol.jetton import BURN, NOTIFY
-from tonlake.ingest.derive.action.rule import TRANSFER, Block, Draft, rule
+from tonlake.ingest.derive.action.rule import TRANSFER, Block, rule
 
 TREASURY = "0:8BC991CFE177BC7E9721433EFA3BEFD199485A55CFFD040A06C89AF026B71BCF"
 PARENT = "0:CF76AF318C0872B58A9F1925FC29C156211782B9FB01F56760D292E56123BF87"
@@ -48,7 +48,7 @@ def _draft(
     *,
     failed: bool,
     **data: object,
-) -> Draft:
+) -> Block:
     columns = {
         "source": staker,
         "source_secondary": wallet,
@@ -57,7 +57,7 @@ def _draft(
         "amount": amount,
         "staking_data": {"provider": PROVIDER, **data},
     }
-    return Draft(f"hipo_{served}", columns, failed=failed, served=served)
+    return Block(f"hipo_{served}", columns, failed=failed, served=served)
 
 
 _BILL = call(MINT_BILL, name="bill")
@@ -78,7 +78,7 @@ _BILL_BURNED = call(BILL_BURNED, name="bill_burned").after(call(BURN_BILL).maybe
         _BILL.maybe,
     )
 )
-def deposit(match: Match) -> Draft | None:
+def deposit(match: Match) -> Block | None:
     """Draft a deposit of coins for hGRAM, now or at the end of the round."""
     block, proxy = match.block, match.get("proxy")
     staker, amount, tokens = block["source"], block["value"], None
@@ -109,7 +109,7 @@ def deposit(match: Match) -> Draft | None:
         one_of(call(PROXY_BURNED, name="paid").then(_PAID), _BILL),
     )
 )
-def withdraw(match: Match) -> Draft:
+def withdraw(match: Match) -> Block:
     """Draft a withdrawal for burnt hGRAM, at once or at the end of the round."""
     burn, bill, served = match.block, match.get("bill"), "stake_withdrawal"
     tokens, staker = match["reserve"].fields().take("coins", "address")
@@ -131,7 +131,7 @@ def withdraw(match: Match) -> Draft:
 
 
 @rule(call(MINT_TOKENS).where(_is_to_treasury).after(_BILL_BURNED.maybe).then(_MINTED))
-def round_deposit(match: Match) -> Draft:
+def round_deposit(match: Match) -> Block:
     """Draft the minting of hGRAM for a bill at the end of a round."""
     block, proxy = match.block, match["proxy"]
     body = block.fields()
@@ -161,7 +161,7 @@ def round_deposit(match: Match) -> Draft:
         )
     )
 )
-def round_withdraw(match: Match) -> Draft:
+def round_withdraw(match: Match) -> Block:
     """Draft the payout of a bill at the end of a round, its postponement or its rollback."""
     block, bill, served = match.block, match.get("bill"), "stake_withdrawal"
     owner, wallet, amount = block.fields().take("coins", "address")[1], None, None

@@ -6,7 +6,7 @@ from tonlake.ingest.derive.action.body import Body, read_comment
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.model import Message
 from tonlake.ingest.derive.action.pattern import Match, call, one_of
-from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, Draft, rule
+from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, rule
 
 TRANSFER, INTERNAL, NOTIFY = 0x0F8A7EA5, 0x178D4519, 0x7362D09C
 BURN, BURN_NOTIFICATION = 0x595F07BC, 0x7BDD97DE
@@ -59,10 +59,10 @@ def make_ghost(block: Block, interfaces: Interfaces) -> Block:
         "asset": interfaces.jetton_of(block["destination"]),
     }
     draft = _draft_transfer(Match(block), body, roles, failed=True)
-    return Block(draft.type, block.nodes, draft.columns)
+    return Block(draft.type, draft.columns, block.nodes)
 
 
-def _draft_transfer(match: Match, body: TransferBody, roles: Columns, *, failed: bool) -> Draft:
+def _draft_transfer(match: Match, body: TransferBody, roles: Columns, *, failed: bool) -> Block:
     comment, is_encrypted = None, False
     if body.forward_payload is not None:
         comment, is_encrypted = read_comment(body.forward_payload)
@@ -82,14 +82,14 @@ def _draft_transfer(match: Match, body: TransferBody, roles: Columns, *, failed:
         "jetton_transfer_data": data,
     }
     notes = {"payload": body.forward_payload, "wallet": match.block["destination"]}
-    return Draft(JETTON_TRANSFER, columns, failed=failed, notes=notes)
+    return Block(JETTON_TRANSFER, columns, failed=failed, notes=notes)
 
 
 _NOTIFY = call(NOTIFY, name="notify").maybe
 
 
 @rule(call(TRANSFER).then(call(INTERNAL, name="internal").then(_NOTIFY)))
-def transfer(match: Match) -> Draft | None:
+def transfer(match: Match) -> Block | None:
     """Draft a transfer from the requesting owner to the owner of the receiving wallet.
 
     The amounts are those that arrived, which are lower than requested if the jetton charges a fee.
@@ -120,11 +120,12 @@ def transfer(match: Match) -> Draft | None:
         },
         failed=block.failed or internal.failed,
     )
-    return draft._replace(is_broken=known.owner != body.destination)
+    draft.is_broken = known.owner != body.destination
+    return draft
 
 
 @rule(call(TRANSFER).then(_NOTIFY))
-def pton_transfer(match: Match) -> Draft | None:
+def pton_transfer(match: Match) -> Block | None:
     """Draft a transfer of coins through a wallet of a jetton that represents TON."""
     block = match.block
     jetton = match.interfaces.jetton_of(block["destination"])
@@ -137,7 +138,7 @@ def pton_transfer(match: Match) -> Draft | None:
 
 
 @rule(call(BURN).then(call(BURN_NOTIFICATION).maybe))
-def burn(match: Match) -> Draft | None:
+def burn(match: Match) -> Block | None:
     """Draft a burn requested by the owner of the wallet."""
     block = match.block
     body = block.fields()
@@ -149,7 +150,7 @@ def burn(match: Match) -> Draft | None:
         "asset": wallet.jetton,
         "amount": body.coins(),
     }
-    return Draft("jetton_burn", columns, failed=block.failed)
+    return Block("jetton_burn", columns, failed=block.failed)
 
 
 @rule(
@@ -157,7 +158,7 @@ def burn(match: Match) -> Draft | None:
         one_of(call(INTERNAL, name="internal").then(_NOTIFY), call(NOTIFY, name="notify")).maybe
     )
 )
-def mint(match: Match) -> Draft | None:
+def mint(match: Match) -> Block | None:
     """Draft a mint by the master; it failed if no wallet received the jettons."""
     block, internal = match.block, match.get("internal")
     body = block.fields()
@@ -172,7 +173,7 @@ def mint(match: Match) -> Draft | None:
         if block.opcode == MINTER_MINT:
             columns["amount"] = body.child().skip(32 + 64).coins()
         is_named = columns["destination"] is not None
-        return Draft("jetton_mint", columns, failed=True) if is_named else None
+        return Block("jetton_mint", columns, failed=True) if is_named else None
     wallet = match.interfaces.jetton_wallet(internal.message.destination)
     if wallet is None:
         return None
@@ -182,4 +183,4 @@ def mint(match: Match) -> Draft | None:
         "asset": wallet.jetton,
         "amount": internal.fields().coins(),
     }
-    return Draft("jetton_mint", columns, failed=internal.failed)
+    return Block("jetton_mint", columns, failed=internal.failed)

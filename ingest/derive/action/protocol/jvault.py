@@ -5,7 +5,7 @@ from typing import cast
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.pattern import Match, built, call, jettons, one_of, repeat
-from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, TRANSFER, Block, Draft, rule
+from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, TRANSFER, Block, rule
 from tonlake.ingest.errors import IngestError
 
 RECEIVE_JETTONS, CANCEL_STAKE, SET_DATA = 0xD68A4AC1, 0x9EADA1D9, 0x383411EA
@@ -16,7 +16,7 @@ CLAIM, SEND_CLAIMED = 0x78D9F109, 0x44BC1FE3
 _ADDRESS_BITS = 267
 
 
-def _draft_unstake(name: str, match: Match, *, failed: bool) -> Draft | None:
+def _draft_unstake(name: str, match: Match, *, failed: bool) -> Block | None:
     block, request = match.block, match.get("request")
     stake_wallet: str | None = block["destination"]
     pool = _read_addresses(match.interfaces, stake_wallet, 0)
@@ -36,7 +36,7 @@ def _draft_unstake(name: str, match: Match, *, failed: bool) -> Draft | None:
         "asset2": None if is_unknown else _read_addresses(match.interfaces, stake_wallet, 1),
         "opcode": block.transaction.exit_code if request is None else None,
     }
-    return Draft(name, columns, failed=failed)
+    return Block(name, columns, failed=failed)
 
 
 def _read_addresses(
@@ -83,7 +83,7 @@ _JETTONS = jettons()
         call(SET_DATA).maybe,
     )
 )
-def stake(match: Match) -> Draft:
+def stake(match: Match) -> Block:
     """Draft a stake of jettons in a pool, which notifies the stake wallet of their owner."""
     sent, received = match.block, match["received"]
     payload, update = sent["payload"], match.get("request")
@@ -94,7 +94,7 @@ def stake(match: Match) -> Draft:
         "stake_wallet": received["destination"],
     }
     failed = received.failed or update is None or update.failed
-    return Draft("jvault_stake", columns, failed=failed)
+    return Block("jvault_stake", columns, failed=failed)
 
 
 @rule(
@@ -104,13 +104,13 @@ def stake(match: Match) -> Draft:
         .maybe
     )
 )
-def unstake(match: Match) -> Draft | None:
+def unstake(match: Match) -> Block | None:
     """Draft an unstake; if the stake wallet refuses it, the action has its exit code."""
     return _draft_unstake("jvault_unstake", match, failed=False)
 
 
 @rule(call(CLAIM).then(call(SEND_CLAIMED, name="sending").then(_JETTONS, _UPDATE)))
-def claim(match: Match) -> Draft:
+def claim(match: Match) -> Block:
     """Draft a payout of rewards; jettons are identified by the pool's wallets."""
     sending = match["sending"]
     paid = [after for after in sending.following if after.type == JETTON_TRANSFER]
@@ -121,13 +121,13 @@ def claim(match: Match) -> Draft:
             "claimed_amounts": [paid[0]["amount"]],
         },
     }
-    return Draft("jvault_claim", columns, more=paid)
+    return Block("jvault_claim", columns, more=paid)
 
 
 @rule(
     call(UNSTAKE_REQUEST).then(call(REQUEST_UPDATE, name="request").then(_REFERRERS, _UPDATE).maybe)
 )
-def unstake_request(match: Match) -> Draft | None:
+def unstake_request(match: Match) -> Block | None:
     """Draft a request to unstake jettons at the end of their period."""
     request = match.get("request")
     failed = request is None or request.failed or match.block.failed

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tonlake.ingest.derive.action.body import Body
 from tonlake.ingest.derive.action.pattern import Match, built, call, jettons, relay
-from tonlake.ingest.derive.action.rule import TRANSFER, WAY, Columns, Draft, rule
+from tonlake.ingest.derive.action.rule import TRANSFER, WAY, Block, Columns, rule
 from tonlake.ingest.errors import ActionUnreadable
 
 _NAME_BITS, _FIELDS = 80, 15
@@ -144,7 +144,7 @@ _EVENT = call(EVENT).maybe
         call(OAPP_CALLBACK).then(_EVENT, _EXCESSES),
     )
 )
-def send(match: Match) -> Draft:
+def send(match: Match) -> Block:
     """Draft the sending of a packet through endpoint, channel and message library."""
     block = match.block
     sent = read_record(match["callback"].arguments()).record(2)
@@ -163,14 +163,14 @@ def send(match: Match) -> Draft:
         },
         "layerzero_packet_data": read_encoded_packet(event.cell(4)),
     }
-    return Draft("layerzero_send", columns)
+    return Block("layerzero_send", columns)
 
 
 @rule(built("layerzero_send").after(jettons("jettons").then(call(EVENT))))
-def send_tokens(match: Match) -> Draft:
+def send_tokens(match: Match) -> Block:
     """Draft the sending of jettons to another chain through an application."""
     sent = match.block.pick("layerzero_send_data", "layerzero_packet_data")
-    return Draft("layerzero_send_tokens", match["jettons"].pick(*WAY, "asset", "amount") | sent)
+    return Block("layerzero_send_tokens", match["jettons"].pick(*WAY, "asset", "amount") | sent)
 
 
 @rule(
@@ -180,14 +180,14 @@ def send_tokens(match: Match) -> Draft:
         call(EXECUTE_CALLBACK).then(_EVENT, _EXCESSES),
     )
 )
-def receive(match: Match) -> Draft:
+def receive(match: Match) -> Block:
     """Draft the delivery of a packet to its application."""
     block, prepare = match.block, match["prepare"]
     columns = block.pick("source", destination_secondary="destination") | {
         "destination": prepare["destination"],
         "layerzero_packet_data": read_packet(read_record(prepare.arguments())),
     }
-    return Draft("layerzero_receive", columns)
+    return Block("layerzero_receive", columns)
 
 
 @rule(
@@ -200,7 +200,7 @@ def receive(match: Match) -> Draft:
         call(COMMIT_CALLBACK).then(_EXCESSES),
     )
 )
-def commit_packet(match: Match) -> Draft:
+def commit_packet(match: Match) -> Block:
     """Draft the commit of a verified packet."""
     block, connection = match.block, match["connection"]["destination"]
     packet = Record(read_record(block.arguments()).cell(0))
@@ -213,7 +213,7 @@ def commit_packet(match: Match) -> Draft:
         "asset_secondary": connection,
         "layerzero_packet_data": read_packet(packet),
     }
-    return Draft("layerzero_commit_packet", columns)
+    return Block("layerzero_commit_packet", columns)
 
 
 @rule(
@@ -223,7 +223,7 @@ def commit_packet(match: Match) -> Draft:
         call(VERIFY_CALLBACK, name="callback").then(_EXCESSES),
     )
 )
-def dvn_verify(match: Match) -> Draft:
+def dvn_verify(match: Match) -> Block:
     """Draft the verification of a packet by a verifier (DVN)."""
     block = match.block
     verdict = read_record(match["callback"].arguments()).record(0)
@@ -237,7 +237,7 @@ def dvn_verify(match: Match) -> Draft:
         "uln_connection": match["connection"]["destination"],
     }
     columns = {"source": block["source"], "layerzero_dvn_verify_data": data}
-    return Draft("layerzero_dvn_verify", columns)
+    return Block("layerzero_dvn_verify", columns)
 
 
 RULES = (send, send_tokens, receive, commit_packet, dvn_verify)

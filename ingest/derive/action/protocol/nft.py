@@ -8,7 +8,7 @@ from tonlake.ingest.derive.action.interface import DNS_ITEM, Interfaces, Listing
 from tonlake.ingest.derive.action.model import Message
 from tonlake.ingest.derive.action.pattern import EXCESS_OPCODE, Match, built, call
 from tonlake.ingest.derive.action.protocol.jetton import show_payload
-from tonlake.ingest.derive.action.rule import CALL, DEPLOYING, Block, Columns, Draft, rule
+from tonlake.ingest.derive.action.rule import CALL, DEPLOYING, Block, Columns, rule
 from tonlake.ingest.derive.action.rule import TRANSFER as TON_TRANSFER
 
 GETGEMS, FRAGMENT = "getgems", "fragment"
@@ -110,7 +110,7 @@ _OF_SALES = (
 
 
 @rule(built(DEPLOYING).where(lambda block: len(block.deployments) == 1))
-def mint(match: Match) -> Draft | None:
+def mint(match: Match) -> Block | None:
     """Draft a mint: a message that deploys only an item."""
     block = match.block
     (address,) = block.deployments
@@ -126,13 +126,13 @@ def mint(match: Match) -> Draft | None:
             "nft_mint_data": {"nft_item_index": item.item_index},
         }
     )
-    return Draft("nft_mint", columns)
+    return Block("nft_mint", columns)
 
 
 @rule(
     call(TRANSFER).then(call(OWNERSHIP_ASSIGNED, name="assigned").maybe, call(EXCESS_OPCODE).maybe)
 )
-def transfer(match: Match) -> Draft | None:
+def transfer(match: Match) -> Block | None:
     """Draft a transfer of a known item; if a sale or auction sends it to a buyer, a purchase."""
     block, assigned = match.block, match.get("assigned")
     item = match.interfaces.nft_item(block.message.destination)
@@ -168,7 +168,7 @@ def transfer(match: Match) -> Draft | None:
         "nft_transfer_data": data,
         "nft_listing_data": dict.fromkeys(_ADDRESSES),
     }
-    return Draft(
+    return Block(
         "nft_transfer",
         columns,
         failed=block.failed,
@@ -178,7 +178,7 @@ def transfer(match: Match) -> Draft | None:
 
 
 @rule(call(OWNERSHIP_ASSIGNED))
-def assignment(match: Match) -> Draft | None:
+def assignment(match: Match) -> Block | None:
     """Draft a change of owner without a transfer, as at the end of the item's own auction.
 
     Payload at the end of an auction. TL-B: teleitem_bid_info#38127de1 bid:Coins bid_ts:uint32.
@@ -226,11 +226,11 @@ def assignment(match: Match) -> Draft | None:
         | item.show()
         | {"source": owner, "nft_transfer_data": data, "nft_listing_data": listing}
     )
-    return Draft("nft_transfer", columns, more=more)
+    return Block("nft_transfer", columns, more=more)
 
 
 @rule(built("nft_transfer"))
-def getgems_purchase(match: Match) -> Draft | None:
+def getgems_purchase(match: Match) -> Block | None:
     """Draft a purchase on Getgems: the transfer, with the payment to the previous owner."""
     moved = match.block
     data = moved["nft_transfer_data"]
@@ -257,15 +257,15 @@ def getgems_purchase(match: Match) -> Draft | None:
     }
     columns = moved.pick("source", "destination", "asset", "asset_secondary")
     columns["nft_transfer_data"] = data
-    return Draft("nft_purchase", columns, notes=moved.notes, more=[payout])
+    return Block("nft_purchase", columns, notes=moved.notes, more=[payout])
 
 
 @rule(call(GET_STATIC_DATA).then(call(REPORT_STATIC_DATA, name="report")))
-def discovery(match: Match) -> Draft:
+def discovery(match: Match) -> Block:
     """Draft a request to an item for its index and collection."""
     index, collection = match["report"].fields().take(256, "address")
     columns = match.block.pick("source", asset_secondary="destination") | {
         "asset": collection,
         "nft_transfer_data": {"nft_item_index": index},
     }
-    return Draft("nft_discovery", columns)
+    return Block("nft_discovery", columns)

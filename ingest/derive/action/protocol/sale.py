@@ -19,7 +19,7 @@ from tonlake.ingest.derive.action.interface import (
 )
 from tonlake.ingest.derive.action.pattern import Match, built, call, comment, one_of
 from tonlake.ingest.derive.action.protocol import nft
-from tonlake.ingest.derive.action.rule import CALL, Block, Columns, Draft, rule
+from tonlake.ingest.derive.action.rule import CALL, Block, Columns, rule
 from tonlake.ingest.derive.action.rule import TRANSFER as TON_TRANSFER
 from tonlake.ingest.derive.contract.program import run_alone
 from tonlake.ingest.derive.contract.stack import Cell, Detector, Finding, Mismatch, parse_address
@@ -127,7 +127,7 @@ def _is_deployment(block: Block) -> bool:
     ),
     name="sale.listing",
 )
-def put_on_sale(match: Match) -> Draft | None:
+def put_on_sale(match: Match) -> Block | None:
     """Draft a listing: an item moves through the marketplace to the sale or auction it deployed."""
     first, deployed = match.block, match["sale_init"].message
     address = match["to_sale"].columns["destination"]
@@ -152,11 +152,11 @@ def put_on_sale(match: Match) -> Draft | None:
             },
         }
     )
-    return Draft("nft_put_on_sale" if sale is not None else "nft_put_on_auction", columns)
+    return Block("nft_put_on_sale" if sale is not None else "nft_put_on_auction", columns)
 
 
 @rule(call(UPDATE_SALE), name="sale.update")
-def update_sale(match: Match) -> Draft | None:
+def update_sale(match: Match) -> Block | None:
     """Draft a price change by the owner of a sale."""
     block = match.block
     sale = match.interfaces.nft_sale(block.message.destination)
@@ -170,12 +170,12 @@ def update_sale(match: Match) -> Draft | None:
     }
     extra = [sale.nft] if sale.nft is not None else []
     failed = block.transaction.aborted
-    return Draft("nft_update_sale", columns, failed=failed, extra_accounts=extra)
+    return Block("nft_update_sale", columns, failed=failed, extra_accounts=extra)
 
 
 def _draft_end(
     kind: str, match: Match, listing: Listing | None, marketplace: str | None
-) -> Draft | None:
+) -> Block | None:
     """Return the draft of a listing's end, which transfers the item to its owner or to a buyer."""
     moved = match["transfer"]
     item = moved["asset_secondary"]
@@ -185,11 +185,11 @@ def _draft_end(
     columns = moved.pick("asset", "asset_secondary", source="destination")
     columns |= match.block.pick("destination")
     data = {"marketplace": marketplace, "marketplace_address": address}
-    return Draft(kind, columns | {"nft_transfer_data": data}, extra_accounts=[item])
+    return Block(kind, columns | {"nft_transfer_data": data}, extra_accounts=[item])
 
 
 @rule(call(CANCEL_SALE).then(built("nft_transfer", name="transfer").apart), name="sale.cancel")
-def cancel_sale(match: Match) -> Draft | None:
+def cancel_sale(match: Match) -> Block | None:
     """Draft the cancellation of a sale, which returns the item to its owner."""
     sale = match.interfaces.nft_sale(match.block["destination"])
     return _draft_end("nft_cancel_sale", match, sale, None)
@@ -224,7 +224,7 @@ _OK = call(TELEGRAM_OK, name="teleitem_ok").maybe
 
 
 @rule(call(START_TELEGRAM).then(_OK), name="auction.telegram_start")
-def telegram_start(match: Match) -> Draft | None:
+def telegram_start(match: Match) -> Block | None:
     """Draft the start of an auction of a Telegram item by its owner.
 
     TL-B of the config: beneficiary_address:MsgAddress initial_min_bid:Coins max_bid:Coins.
@@ -252,22 +252,22 @@ def telegram_start(match: Match) -> Draft | None:
             },
         }
     )
-    return Draft("teleitem_start_auction", columns, failed=block.transaction.aborted)
+    return Block("teleitem_start_auction", columns, failed=block.transaction.aborted)
 
 
 @rule(call(CANCEL_TELEGRAM).then(_OK), name="auction.telegram_cancel")
-def telegram_cancel(match: Match) -> Draft | None:
+def telegram_cancel(match: Match) -> Block | None:
     """Draft the cancellation of a Telegram item's auction by its owner, before any bid."""
     block = match.block
     item = nft.find_item(match.interfaces, block.message.destination)
     if not nft.is_telegram_item(item):
         return None
     columns = block.pick("source") | item.show() | {"destination": item.address}
-    return Draft("teleitem_cancel_auction", columns, failed=block.transaction.aborted)
+    return Block("teleitem_cancel_auction", columns, failed=block.transaction.aborted)
 
 
 @rule(built(TON_TRANSFER), name="auction.bid")
-def bid(match: Match) -> Draft | None:
+def bid(match: Match) -> Block | None:
     """Draft a bid: coins sent to an auction, or to an item that is its own auction."""
     block = match.block
     address = block.message.destination
@@ -284,7 +284,7 @@ def bid(match: Match) -> Draft | None:
         "nft_transfer_data": {"nft_item_index": item.item_index, "marketplace": marketplace},
     }
     extra = [item.address] if item.address else []
-    return Draft("auction_bid", columns, failed=block.failed, extra_accounts=extra)
+    return Block("auction_bid", columns, failed=block.failed, extra_accounts=extra)
 
 
 @rule(
@@ -293,7 +293,7 @@ def bid(match: Match) -> Draft | None:
     .after(built("auction_bid", name="bid").apart),
     name="auction.outbid",
 )
-def outbid(match: Match) -> Draft | None:
+def outbid(match: Match) -> Block | None:
     """Draft an outbid: coins returned to the previous bidder; several refunds are not an outbid."""
     refund, beaten = match.block, match["bid"]
     if sum(map(_is_refund, beaten.next)) != 1:
@@ -303,7 +303,7 @@ def outbid(match: Match) -> Draft | None:
         "nft_transfer_data": {"marketplace": beaten["nft_transfer_data"]["marketplace"]},
         "ton_transfer_data": {"comment": refund.comment},
     }
-    return Draft("auction_outbid", columns, extra_accounts=[beaten["asset_secondary"] or ""])
+    return Block("auction_outbid", columns, extra_accounts=[beaten["asset_secondary"] or ""])
 
 
 _ENDED = built("nft_purchase", "nft_transfer", name="transfer").apart
@@ -313,14 +313,14 @@ _ENDED = built("nft_purchase", "nft_transfer", name="transfer").apart
     one_of(comment("finish", "stop"), call(nft.FINISH_AUCTION, nft.CLOSE_AUCTION)).then(_ENDED),
     name="auction.finish",
 )
-def finish_auction(match: Match) -> Draft | None:
+def finish_auction(match: Match) -> Block | None:
     """Draft the end of an auction that transfers the item to the last bidder."""
     auction = match.interfaces.nft_auction(match.block["destination"])
     return _draft_end("nft_finish_auction", match, auction, nft.GETGEMS)
 
 
 @rule(one_of(comment("cancel"), call(nft.CANCEL_AUCTION)).then(_ENDED), name="auction.cancel")
-def cancel_auction(match: Match) -> Draft | None:
+def cancel_auction(match: Match) -> Block | None:
     """Draft the cancellation of an auction that returns the item."""
     auction = match.interfaces.nft_auction(match.block["destination"])
     return _draft_end("nft_cancel_auction", match, auction, nft.GETGEMS)

@@ -5,7 +5,7 @@ import itertools
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.pattern import Match, anything, built, call, jettons, one_of
 from tonlake.ingest.derive.action.protocol import exchange, jetton
-from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, Draft, rule
+from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, rule
 from tonlake.ingest.errors import ActionUnreadable
 
 SWAP_V1, PAYMENT_V1 = 0x25938561, 0xF93BB43F
@@ -42,7 +42,7 @@ def _is_known(paid: Block, interfaces: Interfaces) -> bool:
         )
     )
 )
-def swap_v1(match: Match) -> Draft:
+def swap_v1(match: Match) -> Block:
     """Draft a swap of version 1; the receiver's wallet is shown as the router's, as in TON Center.
 
     TL-B of the payload that requests it: swap#25938561 token_wallet:MsgAddress ….
@@ -66,11 +66,11 @@ def swap_v1(match: Match) -> Draft:
         columns["destination_secondary"] = requested
         columns["asset2"] = match.interfaces.jetton_of(requested)
     failed = _read_code(match["payment"], 1) != OK_CODE
-    return Draft("jetton_swap", columns, failed=failed)
+    return Block("jetton_swap", columns, failed=failed)
 
 
 @rule(call(SWAP, name="swap").then(exchange.pay(PAY_TO, SWAP, _MAX_HOPS)).after(exchange.SENT))
-def swap(match: Match) -> Draft | None:
+def swap(match: Match) -> Block | None:
     """Draft a swap of version 2; it failed if it pays back the incoming asset."""
     incoming, out = exchange.read_sent(match), match.get("out")
     if incoming is None or out is None:
@@ -89,7 +89,7 @@ def swap(match: Match) -> Draft | None:
     codes = {_read_code(block, 3) for block in match.all("payment")}
     columns = exchange.show_swap(DEX, incoming, outgoing, hops=hops)
     failed = codes != {OK_CODE} or outgoing.asset == incoming.asset
-    return Draft("jetton_swap", columns, failed=failed)
+    return Block("jetton_swap", columns, failed=failed)
 
 
 PROVIDE, ADD_LIQUIDITY, CALL_BACK = 0x37C096DF, 0x50C6A654, 0x06ECD527
@@ -132,7 +132,7 @@ _JETTONS = jettons("in").after(_PART)
         )
     )
 )
-def deposit_liquidity(match: Match) -> Draft | None:
+def deposit_liquidity(match: Match) -> Block | None:
     """Draft the payment of one side; includes the other side if the same message sent it."""
     incoming = exchange.read_sent(match)
     if incoming is None:
@@ -151,7 +151,7 @@ def deposit_liquidity(match: Match) -> Draft | None:
         "destination_secondary": match["account"]["destination"],
         _DATA: data,
     }
-    return Draft(DEPOSIT, columns, failed="refund" in match)
+    return Block(DEPOSIT, columns, failed="refund" in match)
 
 
 @rule(
@@ -164,7 +164,7 @@ def deposit_liquidity(match: Match) -> Draft | None:
         )
     )
 )
-def withdraw_liquidity(match: Match) -> Draft | None:
+def withdraw_liquidity(match: Match) -> Block | None:
     """Draft a payout of both sides by a pool: for burnt tokens, or of an unused deposit."""
     paid = [each for each in match.block.following if each.type == JETTON_TRANSFER]
     legs = [_read_payout(block) for block in paid]
@@ -181,4 +181,4 @@ def withdraw_liquidity(match: Match) -> Draft | None:
         columns["source"] = (
             match.column("asked", "source") if "asked" in match else legs[0].destination
         )
-    return Draft("dex_withdraw_liquidity", columns, more=paid)
+    return Block("dex_withdraw_liquidity", columns, more=paid)

@@ -20,7 +20,7 @@ from tonlake.ingest.derive.action.body import Body
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.model import Message, Node, Transaction
 from tonlake.ingest.derive.action.pattern import Match, call
-from tonlake.ingest.derive.action.rule import EXTRA, Draft, rule
+from tonlake.ingest.derive.action.rule import EXTRA, Block, rule
 from tonlake.ingest.errors import ActionUnreadable, IngestError
 from tonlake.lake.file.rows import keep_rows
 
@@ -170,7 +170,7 @@ def _is_signed(key: str, signed: bytes, signature: str) -> bool:
 
 
 @rule(call(CHANGE_KEY_EXTERNAL, CHANGE_KEY_INTERNAL))
-def change_key(match: Match) -> Draft | None:
+def change_key(match: Match) -> Block | None:
     """Draft a key rotation that took effect."""
     block = match.block
     message, transaction = block.message, block.transaction
@@ -189,4 +189,4 @@ def change_key(match: Match) -> Draft | None:
         "encrypted_old_private_key": rotation.old_key,
     }
     columns = block.pick("source", "destination", "value")
-    return Draft("change_wallet_key", columns | {EXTRA: extra})
+    return Block("change_wallet_key", columns | {EXTRA: extra})

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from tonlake.ingest.derive.action.pattern import Match, anything, built, call, one_of
 from tonlake.ingest.derive.action.protocol.jetton import BURN_NOTIFICATION
-from tonlake.ingest.derive.action.rule import EXTRA, TRANSFER, Block, Columns, Draft, Rule, rule
+from tonlake.ingest.derive.action.rule import EXTRA, TRANSFER, Block, Columns, Rule, rule
 from tonlake.ingest.errors import IngestError
 
 TELEPORT = 0x3F781D24
@@ -62,14 +62,14 @@ _BURNT = (call(BURN_LOG, name="log"), _PEGOUT)
 
 
 @rule(call(MINT).then(call(MINT_LOG, name="log"), built("jetton_mint", name="minted")))
-def mint(match: Match) -> Draft | None:
+def mint(match: Match) -> Block | None:
     """Draft a mint of jettons for received bitcoins."""
     minted, before = match["minted"], _list_before(match.block)
     if not before:
         return None
     columns = _read_mint(match["log"]) | minted.pick("destination_secondary", "asset")
     columns |= before[-1].pick("source") | match.block.pick(source_secondary="destination")
-    return Draft("tgbtc_mint", columns, more=before)
+    return Block("tgbtc_mint", columns, more=before)
 
 
 @rule(
@@ -77,7 +77,7 @@ def mint(match: Match) -> Draft | None:
         one_of(call(BURN_NOTIFICATION).then(*_BURNT), call(BURN_REQUEST).then(*_BURNT))
     )
 )
-def burn(match: Match) -> Draft:
+def burn(match: Match) -> Block:
     """Draft a burn of jettons for bitcoins."""
     burnt = match.block
     columns = burnt.pick("source", "source_secondary", "asset")
@@ -87,7 +87,7 @@ def burn(match: Match) -> Draft:
         logged = {"amount": burnt["amount"], "destination": None}
     amounts = [amount for amount in (burnt["amount"], logged["amount"]) if amount]
     columns |= {"amount": min(amounts, default=0), "destination": logged["destination"]}
-    return Draft("tgbtc_burn", columns)
+    return Block("tgbtc_burn", columns)
 
 
 @rule(
@@ -95,11 +95,11 @@ def burn(match: Match) -> Draft:
     .then(call(NEW_KEY_LOG, name="log"), _PEGOUT)
     .after(anything().then(call(KEY_READY_LOG, name="ready")))
 )
-def new_key(match: Match) -> Draft:
+def new_key(match: Match) -> Block:
     """Draft the agreement on a new key, to which the bitcoins move."""
     columns = _read_new_key(match["log"]) | match.block.pick("source", "destination")
     columns["value"] = match["ready"].arguments().uint(64)
-    return Draft("tgbtc_new_key", columns)
+    return Block("tgbtc_new_key", columns)
 
 
 def _read_ready(log: Block) -> Columns:
@@ -113,9 +113,9 @@ def _log_rule(
 ) -> Rule:
     """Return the rule of an action of which only the log is as expected."""
 
-    def make(match: Match) -> Draft:
+    def make(match: Match) -> Block:
         columns = read(match.block) | dict.fromkeys(senders, match.block["source"])
-        return Draft(kind, columns, served=f"{kind}_fallback")
+        return Block(kind, columns, served=f"{kind}_fallback")
 
     return Rule(f"tgbtc.{name}", call(log), make)
 

@@ -11,7 +11,7 @@ from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.pattern import EXCESS_OPCODE, Match, built, call
 from tonlake.ingest.derive.action.protocol import exchange
 from tonlake.ingest.derive.action.protocol.jetton import PTON_MASTERS, asset_of
-from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, Draft, rule
+from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, rule
 
 SWAP, PAY_TO = 0xA7FB58F8, 0xA1DAA96D
 CREATE_POOL, INIT_POOL = 0x2E3034EF, 0x441C39ED
@@ -59,7 +59,7 @@ def _read_source_wallet(order: Block) -> str | None:
 
 
 @rule(call(SWAP, name="swap").then(exchange.pay(PAY_TO, SWAP, _MAX_HOPS)).after(exchange.SENT))
-def swap(match: Match) -> Draft | None:
+def swap(match: Match) -> Block | None:
     """Draft a swap of one or several hops; it failed if it pays back the incoming asset."""
     incoming, out, orders = exchange.read_sent(match), match.get("out"), match.all("swap")
     if incoming is None or out is None:
@@ -90,11 +90,11 @@ def swap(match: Match) -> Draft | None:
         else outgoing.amount,
         asset_out=find_asset(match.interfaces, other),
     )
-    return Draft("jetton_swap", columns, failed=failed)
+    return Block("jetton_swap", columns, failed=failed)
 
 
 @rule(call(CREATE_POOL).then(call(INIT_POOL, name="init").then(call(EXCESS_OPCODE).maybe)))
-def deploy_pool(match: Match) -> Draft:
+def deploy_pool(match: Match) -> Block:
     """Draft the creation of a pool of two jettons by a router.
 
     TL-B of 441c39ed: query_id:uint64 from_admin:Bool has_admin:Bool admin_address:MsgAddress
@@ -121,7 +121,7 @@ def deploy_pool(match: Match) -> Draft:
         "destination_secondary": init["destination"],
         "tonco_deploy_pool_data": data,
     }
-    return Draft("tonco_deploy_pool", columns)
+    return Block("tonco_deploy_pool", columns)
 
 
 def _read_other_wallet(sent: Block) -> str | None:
@@ -150,7 +150,7 @@ _PAID = exchange.paid_out("paid").maybe
     )
     .after(call(FUND, name="fund").after(exchange.SENT))
 )
-def deposit_liquidity(match: Match) -> Draft | None:
+def deposit_liquidity(match: Match) -> Block | None:
     """Draft the payment of one side, or the position that is minted once both have arrived.
 
     TL-B of 4468de77: query_id:uint64 owner_address:MsgAddress amount0:Coins amount1:Coins
@@ -192,7 +192,7 @@ def deposit_liquidity(match: Match) -> Draft | None:
         "destination_secondary": match.block["destination"],
         "dex_deposit_liquidity_data": data,
     }
-    return Draft("tonco_deposit_liquidity", columns, served="dex_deposit_liquidity")
+    return Block("tonco_deposit_liquidity", columns, served="dex_deposit_liquidity")
 
 
 def _read_payout(block: Block) -> exchange.Leg:
@@ -209,7 +209,7 @@ def _read_payout(block: Block) -> exchange.Leg:
         )
     )
 )
-def withdraw_liquidity(match: Match) -> Draft:
+def withdraw_liquidity(match: Match) -> Block:
     """Draft the burn of a position, in whole or in part."""
     block, burn = match.block, match["burn"]
     index, liquidity, lower, upper = block.fields().take(64, 128, -24, -24)
@@ -241,4 +241,4 @@ def withdraw_liquidity(match: Match) -> Draft:
             f"dex_jetton_wallet_{number + 1}": None if is_coins or leg.asset is None else wallet,
         }
     columns = block.pick("source", "destination") | {"dex_withdraw_liquidity_data": data}
-    return Draft("tonco_withdraw_liquidity", columns, served="dex_withdraw_liquidity")
+    return Block("tonco_withdraw_liquidity", columns, served="dex_withdraw_liquidity")

@@ -2,7 +2,7 @@
 
 from tonlake.ingest.derive.action.pattern import Match, call, one_of, relay
 from tonlake.ingest.derive.action.protocol.jetton import BURN, BURN_NOTIFICATION, INTERNAL, NOTIFY
-from tonlake.ingest.derive.action.rule import Block, Draft, rule
+from tonlake.ingest.derive.action.rule import Block, rule
 
 DEPOSIT, MINT_JETTONS = 0x47D54391, 0x1674B0A0
 WITHDRAW_REQUEST, WITHDRAWAL = 0x319B0CDC, 0x0A77535C
@@ -27,7 +27,7 @@ def _find_pool(burnt: Block) -> str | None:
 
 
 @rule(call(NFT_PAYOUT).after(call(NFT_BURNT, name="burnt").after(call(NFT_BURN))))
-def delayed_withdraw(match: Match) -> Draft:
+def delayed_withdraw(match: Match) -> Block:
     """Draft the payout at the end of a round, for a burnt item.
 
     TL-B of ed58b0b2: query_id:uint64 amount:Coins owner:MsgAddress ….
@@ -40,7 +40,7 @@ def delayed_withdraw(match: Match) -> Draft:
         "amount": match.block["value"],
         "staking_data": {"provider": PROVIDER, "ts_nft": burnt["source"], "tokens_burnt": tokens},
     }
-    return Draft("tonstakers_withdraw", columns, served="stake_withdrawal")
+    return Block("tonstakers_withdraw", columns, served="stake_withdrawal")
 
 
 @rule(
@@ -48,7 +48,7 @@ def delayed_withdraw(match: Match) -> Draft:
         call(MINT_JETTONS).then(call(INTERNAL, name="minted").then(call(NOTIFY).maybe)).maybe
     )
 )
-def deposit(match: Match) -> Draft:
+def deposit(match: Match) -> Block:
     """Draft a deposit of coins for tsTON; it failed if no wallet received them."""
     block = match.block
     failed = block.failed or "minted" not in match
@@ -58,7 +58,7 @@ def deposit(match: Match) -> Draft:
         "asset": match.column("minted", "source"),
         "staking_data": {"provider": PROVIDER, "tokens_minted": tokens},
     }
-    return Draft("tonstakers_deposit", columns, failed=failed, served="stake_deposit")
+    return Block("tonstakers_deposit", columns, failed=failed, served="stake_deposit")
 
 
 @rule(
@@ -68,7 +68,7 @@ def deposit(match: Match) -> Draft:
         one_of(call(WITHDRAWAL, name="paid"), call(MINT_JETTONS, name="delayed")),
     )
 )
-def withdraw(match: Match) -> Draft:
+def withdraw(match: Match) -> Block:
     """Draft a withdrawal for burnt tsTON, at once or through an item paid at the end of a round."""
     burn, request, paid = match.block, match["request"], match.get("paid")
     tokens = burn.fields().coins()
@@ -78,12 +78,12 @@ def withdraw(match: Match) -> Draft:
         amount = (paid["value"] or 0) - (request["value"] or 0)
         data = {"provider": PROVIDER, "ts_nft": None, "tokens_burnt": tokens}
         columns |= {"amount": amount, "staking_data": data}
-        return Draft("tonstakers_withdraw", columns, failed=burn.failed, served="stake_withdrawal")
+        return Block("tonstakers_withdraw", columns, failed=burn.failed, served="stake_withdrawal")
     deployed = (min(each.deployments) for each in match["delayed"].following if each.deployments)
     item = next(deployed, None)  # created for a later payout
     columns |= burn.pick(source_secondary="destination")
     columns |= {"amount": tokens, "staking_data": {"provider": PROVIDER, "ts_nft": item}}
-    return Draft(
+    return Block(
         "tonstakers_withdraw_request",
         columns,
         failed=burn.failed or item is None,

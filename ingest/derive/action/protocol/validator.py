@@ -6,7 +6,7 @@ Nominators deposit with the comment "d", and withdraw with the comment "w".
 from collections.abc import Sequence
 
 from tonlake.ingest.derive.action.pattern import Match, built, call, comment
-from tonlake.ingest.derive.action.rule import TRANSFER, Block, Draft, rule
+from tonlake.ingest.derive.action.rule import TRANSFER, Block, rule
 
 NEW_STAKE, STAKE_ACCEPTED = 0x4E73744B, 0xF374484C
 RECOVER_STAKE, STAKE_RETURNED = 0x47657424, 0xF96F7324
@@ -16,26 +16,26 @@ ELECTOR = "-1:3333333333333333333333333333333333333333333333333333333333333333"
 @rule(
     call(NEW_STAKE).then(call(STAKE_ACCEPTED, name="confirmation").maybe), name="election.deposit"
 )
-def stake(match: Match) -> Draft | None:
+def stake(match: Match) -> Block | None:
     """Draft a stake; it succeeded if the elector confirms it."""
     block = match.block
     if block["destination"] != ELECTOR:
         return None
     columns = block.pick("source", amount="value")
-    return Draft("election_deposit", columns, failed="confirmation" not in match)
+    return Block("election_deposit", columns, failed="confirmation" not in match)
 
 
 @rule(
     call(RECOVER_STAKE).then(call(STAKE_RETURNED, name="confirmation").maybe),
     name="election.recover",
 )
-def recover(match: Match) -> Draft | None:
+def recover(match: Match) -> Block | None:
     """Draft the recovery of a stake."""
     block = match.block
     if block["destination"] != ELECTOR:
         return None
     columns = block.pick("source") | {"amount": match.column("confirmation", "value")}
-    return Draft("election_recover", columns, failed="confirmation" not in match)
+    return Block("election_recover", columns, failed="confirmation" not in match)
 
 
 INTERFACE = "NominatorPool"
@@ -50,14 +50,14 @@ def _draft_withdrawal(
     pool: str | None,
     payout: Block | None,
     more: Sequence[Block] = (),
-) -> Draft:
+) -> Block:
     columns = {
         "source": nominator,
         "destination": pool,
         "amount": None if payout is None else payout.message.value,
         "staking_data": {"provider": PROVIDER},
     }
-    return Draft(
+    return Block(
         "nominator_pool_withdraw_request",
         columns,
         failed=payout is not match.block and match.block.failed,
@@ -67,19 +67,19 @@ def _draft_withdrawal(
 
 
 @rule(comment("d").with_excesses, name="nominator.deposit")
-def nominate(match: Match) -> Draft | None:
+def nominate(match: Match) -> Block | None:
     """Draft a deposit: coins with the comment "d"."""
     if not match.interfaces.has(match.block["destination"], INTERFACE):
         return None
     columns = match.block.pick("source", "destination", amount="value")
     columns["staking_data"] = {"provider": PROVIDER}
-    return Draft(
+    return Block(
         "nominator_pool_deposit", columns, failed=match.block.failed, served="stake_deposit"
     )
 
 
 @rule(comment("w").with_excesses, name="nominator.withdraw_request")
-def withdraw_request(match: Match) -> Draft | None:
+def withdraw_request(match: Match) -> Block | None:
     """Draft a withdrawal request, comment "w": paid at once if the pool has the coins."""
     block = match.block
     if not match.interfaces.has(block["destination"], INTERFACE):
@@ -94,7 +94,7 @@ def withdraw_request(match: Match) -> Draft | None:
 
 
 @rule(built(TRANSFER).after(call(PROCESS_REQUESTS).apart), name="nominator.late_payout")
-def late_payout(match: Match) -> Draft | None:
+def late_payout(match: Match) -> Block | None:
     """Draft the payout of an earlier request."""
     message = match.block.message
     if not match.interfaces.has(message.source, INTERFACE):

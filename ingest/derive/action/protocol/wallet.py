@@ -18,7 +18,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.action.body import Body
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.pattern import Match, call, comment, one_of
-from tonlake.ingest.derive.action.rule import TRANSFER, Draft, rule
+from tonlake.ingest.derive.action.rule import TRANSFER, Block, rule
 from tonlake.ingest.errors import ActionUnreadable, IngestError
 
 PAYMENT_REQUEST, PAYMENT_CONFIRMED = 0x706C7567, 0xF06C7567
@@ -31,7 +31,7 @@ PAYMENT, DESTRUCT = 0x73756273, 0x64737472
     .after(call(PAYMENT_REQUEST, name="request").maybe),
     name="subscription.subscribe",
 )
-def subscribe(match: Match) -> Draft:
+def subscribe(match: Match) -> Block:
     """Draft the payment of a wallet to its subscription, which pays the beneficiary."""
     block, request = match.block, match.get("request")
     columns = block.pick("source", amount="value", destination_secondary="destination")
@@ -39,15 +39,15 @@ def subscribe(match: Match) -> Draft:
         columns["amount"] = request.fields().coins()
     columns["destination"] = match["payment"]["destination"]
     failed = request is not None and request.failed
-    return Draft("subscribe", columns, failed=failed)
+    return Block("subscribe", columns, failed=failed)
 
 
 @rule(call(DESTRUCT).then(call(DESTRUCT, name="notice").maybe), name="subscription.unsubscribe")
-def unsubscribe(match: Match) -> Draft:
+def unsubscribe(match: Match) -> Block:
     """Draft the removal of a subscription by its wallet, which notifies the beneficiary."""
     columns = match.block.pick("source", destination_secondary="destination")
     columns["destination"] = match.column("notice", "destination")
-    return Draft("unsubscribe", columns)
+    return Block("unsubscribe", columns)
 
 
 EXTERNAL_REQUEST = 0x7369676E
@@ -81,7 +81,7 @@ def _read_changes(body: Body) -> tuple[list[tuple[int, str | None]], bool | None
 
 
 @rule(call(EXTERNAL_REQUEST), name="wallet_v5.extension")
-def extension(match: Match) -> Draft | None:
+def extension(match: Match) -> Block | None:
     """Draft the first change of extensions; the exit code determines whether it failed."""
     message, transaction = match.block.message, match.block.transaction
     if message.source is not None:
@@ -104,7 +104,7 @@ def extension(match: Match) -> Draft | None:
         "wallet_v5_extension_data": data,
     }
     failed = transaction.aborted or transaction.exit_code not in _SUCCESSES
-    return Draft(_TYPES[kind], columns, failed=failed)
+    return Block(_TYPES[kind], columns, failed=failed)
 
 
 SEND, SENT = 0xA7733ACD, 0xF7733ACD
@@ -139,7 +139,7 @@ def _read_accounts(body: Body) -> list[str]:
 
 
 @rule(call(SEND).then(call(SENT)), name="vesting.send_message")
-def send_message(match: Match) -> Draft:
+def send_message(match: Match) -> Block:
     """Draft a message that the owner sends from the vesting wallet."""
     block = match.block
     query_id, _mode, inner = block.arguments().take(64, 8, "child")
@@ -157,16 +157,16 @@ def send_message(match: Match) -> Draft:
     else:
         bodies = (parse_boc(each.boc) for each in sent if each.boc is not None)
         is_sent = any(body.hash(body.roots[0]) == body_hash for body in bodies)
-    return Draft("vesting_send_message", columns, failed=not is_sent)
+    return Block("vesting_send_message", columns, failed=not is_sent)
 
 
 @rule(call(ADD_WHITELIST).then(call(WHITELIST_ADDED)), name="vesting.add_whitelist")
-def add_whitelist(match: Match) -> Draft:
+def add_whitelist(match: Match) -> Block:
     """Draft the addition of accounts to the whitelist for locked coins."""
     body = match.block.arguments()
     data = {"query_id": body.uint(64), "accounts_added": _read_accounts(body)}
     columns = match.block.pick("source", "destination") | {"vesting_add_whitelist_data": data}
-    return Draft("vesting_add_whitelist", columns)
+    return Block("vesting_add_whitelist", columns)
 
 
 NEW_ORDER, INIT_ORDER = 0xF718510F, 0x9C73FBA2
@@ -183,7 +183,7 @@ def _find_signers(interfaces: Interfaces, order: str | None) -> list[str] | None
 
 
 @rule(call(NEW_ORDER).then(call(INIT_ORDER, name="init")), name="multisig.create_order")
-def create_order(match: Match) -> Draft | None:
+def create_order(match: Match) -> Block | None:
     """Draft the creation of an order. TL-B: new_order and order_init of multisig v2."""
     block, init = match.block, match["init"]
     signers = _find_signers(match.interfaces, init["destination"])
@@ -199,7 +199,7 @@ def create_order(match: Match) -> Draft | None:
         "destination_secondary": init["destination"],
         "multisig_create_order_data": shown,
     }
-    return Draft("multisig_create_order", columns, extra_accounts=signers)
+    return Block("multisig_create_order", columns, extra_accounts=signers)
 
 
 @rule(
@@ -208,7 +208,7 @@ def create_order(match: Match) -> Draft | None:
     ),
     name="multisig.approve",
 )
-def approve(match: Match) -> Draft | None:
+def approve(match: Match) -> Block | None:
     """Draft the approval of an order by a call or a comment; the order accepts or rejects it."""
     block, rejected = match.block, match.get("rejected")
     signers = _find_signers(match.interfaces, block["destination"])
@@ -219,11 +219,11 @@ def approve(match: Match) -> Draft | None:
         "exit_code": 0 if rejected is None else rejected.fields().uint(32),
     }
     columns = block.pick("source", "destination") | {"multisig_approve_data": data}
-    return Draft("multisig_approve", columns, failed=rejected is not None, extra_accounts=signers)
+    return Block("multisig_approve", columns, failed=rejected is not None, extra_accounts=signers)
 
 
 @rule(call(EXECUTE), name="multisig.execute")
-def execute(match: Match) -> Draft | None:
+def execute(match: Match) -> Block | None:
     """Draft the execution of an approved order by the multisig wallet."""
     block = match.block
     signers = _find_signers(match.interfaces, block["source"])
@@ -234,7 +234,7 @@ def execute(match: Match) -> Draft | None:
     data["signers_hash"] = base64.b64encode(body.uint(256).to_bytes(32, "big")).decode()
     data["order_boc"] = body.child().boc(crc32c=False)
     columns = block.pick("source", "destination") | {"multisig_execute_data": data}
-    return Draft("multisig_execute", columns, failed=block.failed, extra_accounts=signers)
+    return Block("multisig_execute", columns, failed=block.failed, extra_accounts=signers)
 
 
 RULES = (create_order, approve, execute)
