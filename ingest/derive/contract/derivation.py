@@ -19,12 +19,11 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.derive.contract.detection import ContractDetection
-from tonlake.ingest.derive.contract.known import AccountState, KnownLake
 from tonlake.ingest.derive.contract.program import AnswerCache
 from tonlake.ingest.derive.contract.record import keep_first_codes, make_history, make_interfaces
 from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.transfer import list_recipients, make_moves, select_moves
-from tonlake.ingest.derive.contract.world import CellCache, Network, World
+from tonlake.ingest.derive.contract.world import AccountState, CellCache, KnownLake, Network, World
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope

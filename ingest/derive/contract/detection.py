@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
-from tonlake.ingest.derive.contract.known import AccountState
 from tonlake.ingest.derive.contract.session import GetMethodSession, NotRun
 from tonlake.ingest.derive.contract.stack import (
     Address,
@@ -17,7 +16,7 @@ from tonlake.ingest.derive.contract.stack import (
 )
 from tonlake.ingest.derive.contract.standard import TRIGGERS, list_triggers
 from tonlake.ingest.derive.contract.wallet import read_wallet
-from tonlake.ingest.derive.contract.world import NotLoaded, World
+from tonlake.ingest.derive.contract.world import AccountState, NotLoaded, World
 from tonlake.ingest.errors import BocError
 from tonlake.lake.schema.contract import UNANSWERED_METHODS, WALLETS
 

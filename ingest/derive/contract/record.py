@@ -17,9 +17,8 @@ import pyarrow as pa
 
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.derive.contract.known import AccountState
 from tonlake.ingest.derive.contract.stack import Finding
-from tonlake.ingest.derive.contract.world import World
+from tonlake.ingest.derive.contract.world import AccountState, World
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import BocError
 from tonlake.lake.file.rows import make_rows

@@ -12,11 +12,10 @@ import msgspec
 
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import LIBRARY
-from tonlake.ingest.derive.contract.known import AccountState
 from tonlake.ingest.derive.contract.program import GAS_LIMIT, AnswerCache, from_tvm, to_tvm
 from tonlake.ingest.derive.contract.record import find_method_ids
 from tonlake.ingest.derive.contract.stack import Cell, Mismatch, Question, Value
-from tonlake.ingest.derive.contract.world import Network, NotLoaded, World
+from tonlake.ingest.derive.contract.world import AccountState, Network, NotLoaded, World
 from tonlake.ingest.derive.tvm.call import (
     SUCCESS,
     Context,

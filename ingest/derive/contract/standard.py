@@ -214,7 +214,11 @@ def _ask_domain(me: Address) -> Generator[Question, Any, str | None]:
     if name is not None:
         return read_text(_take_slice(name)) + TON_SUFFIX
     labels = yield Question(me, "get_full_domain", required=False)
-    return None if labels is None else join_labels(_take_slice(labels))
+    if labels is None:
+        return None
+    # ``me``, ``t``, ``name``, each ended by a zero byte, are ``name.t.me``.
+    parts = _load_text(_take_slice(labels)).split("\0")
+    return ".".join(reversed([part for part in parts if part]))
 
 
 def _take_slice(stack: list[Any]) -> CellSlice:
@@ -286,11 +290,6 @@ def read_text(start: CellSlice) -> str:
     return _load_text(start).replace("\0", "")
 
 
-def join_labels(start: CellSlice) -> str:
-    """Return ``name.t.me`` for ``me``, ``t``, ``name``, each ended by a zero byte; or Mismatch."""
-    return ".".join(reversed([label for label in _load_text(start).split("\0") if label]))
-
-
 def _load_text(start: CellSlice) -> str:
     try:
         return read_words(start.copy()).decode("utf-8")
@@ -358,10 +357,7 @@ _ORDER = (
     "small approvals_num expiration_date, maybe_cell order_boc"
 )
 _NOT_INITIALISED: dict[str, Any] = dict.fromkeys(
-    (
-        *("threshold", "sent_for_execution", "signers", "approvals_mask", "approvals_num"),
-        *("expiration_date", "order_boc"),
-    )
+    name for part in _ORDER.split(",") for name in part.split()[1:]
 )
 
 

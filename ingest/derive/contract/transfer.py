@@ -55,14 +55,12 @@ class Move(NamedTuple):
 
 
 def make_moves(
-    moves: Mapping[str, pa.Table],
-    found: Mapping[str, pa.Table],
-    before: Mapping[str, pa.Table] | None = None,
+    moves: Mapping[str, pa.Table], found: Mapping[str, pa.Table], before: Mapping[str, pa.Table]
 ) -> dict[str, pa.Table]:
     """Return the transfer and burn rows of a commit, from the rows of ``select_moves``.
 
     ``found`` are its contract rows, ``before`` those as of the previous block, for accounts that
-    no longer exist after a block; None for a recorded trace, whose rows are of its first block.
+    no longer exist after a block.
     """
     tables = [move.table for move in _MOVES.values()]
     messages = moves[MESSAGES.name]
@@ -70,13 +68,15 @@ def make_moves(
         return {table.name: table.empty for table in tables}
     rows: dict[str, list[Row]] = {table.name: [] for table in tables}
     contracts = {
-        name: _History(found[name], None if before is None else before[name], columns)
+        name: (_group(found[name], columns), _group(before[name], columns))
         for name, columns in _PART.items()
     }
     aborted = _list_chosen(moves, "aborted", value=True)
     for message in iter_dicts(messages):
         move = _MOVES[message["opcode"]]
-        part = contracts[move.contracts].find(message)
+        account, mc_seqno = (message["tx_workchain"], message["tx_account"]), message["mc_seqno"]
+        after, earlier = (states.get(account, {}) for states in contracts[move.contracts])
+        part = after.get(mc_seqno) or earlier.get(mc_seqno - 1)
         fields = None if part is None else read_move(message["opcode"], message["body"])
         if part is None or fields is None:
             continue
@@ -109,22 +109,6 @@ def select_moves(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     hashes = moving["tx_hash"].combine_chunks()
     theirs = keep_rows(transactions, pc.is_in(transactions["hash"], value_set=hashes))
     return {MESSAGES.name: moving, TRANSACTIONS.name: theirs}
-
-
-class _History:
-    """Contract rows of accounts after the blocks of the commit."""
-
-    def __init__(self, found: pa.Table, before: pa.Table | None, columns: tuple[str, ...]) -> None:
-        self._found = _group(found, columns)
-        self._before = None if before is None else _group(before, columns)
-
-    def find(self, message: Row) -> Row | None:
-        """Return the row of a message's account after its block, else from before the block."""
-        account, mc_seqno = (message["tx_workchain"], message["tx_account"]), message["mc_seqno"]
-        found = self._found.get(account, {})
-        if self._before is None:
-            return found.get(max((at for at in found if at <= mc_seqno), default=mc_seqno))
-        return found.get(mc_seqno) or self._before.get(account, {}).get(mc_seqno - 1)
 
 
 def _group(rows: pa.Table, columns: tuple[str, ...]) -> dict[AccountId, dict[int, Row]]:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tonlake.ingest.assemble.statecell import CellFinder
-from tonlake.ingest.derive.contract.known import KnownLake
-from tonlake.ingest.derive.contract.world import World
+from tonlake.ingest.derive.contract.world import KnownLake, World
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import list_places

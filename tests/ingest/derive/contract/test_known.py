@@ -9,8 +9,8 @@ import pytest
 
 from tests.damage import flip_file
 from tests.lake.chain import Chain, commit_chain
-from tonlake.ingest.derive.contract.known import AccountState, KnownLake
 from tonlake.ingest.derive.contract.stack import Address
+from tonlake.ingest.derive.contract.world import AccountState, KnownLake
 from tonlake.ingest.settings import IngestSections, IngestSettings
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder.rebuild import rebuild_index

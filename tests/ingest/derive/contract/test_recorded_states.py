@@ -17,11 +17,10 @@ from tonlake.ingest.decode.block.state import StateAt, StateCells, Touched, make
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.derive.contract.detection import ContractDetection
-from tonlake.ingest.derive.contract.known import AccountState, KnownLake
 from tonlake.ingest.derive.contract.record import load_interfaces, name_interfaces
 from tonlake.ingest.derive.contract.session import GetMethodSession, NotRun
 from tonlake.ingest.derive.contract.stack import Question, load_address, parse_address
-from tonlake.ingest.derive.contract.world import Network, World
+from tonlake.ingest.derive.contract.world import AccountState, KnownLake, Network, World
 from tonlake.ingest.derive.tvm.support import LIBRARY_MISSING
 from tonlake.lake.log.state import LogState
 

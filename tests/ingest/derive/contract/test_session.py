@@ -12,11 +12,10 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, graft
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.detection import ContractDetection
-from tonlake.ingest.derive.contract.known import AccountState
 from tonlake.ingest.derive.contract.program import GAS_LIMIT, from_tvm, to_tvm
 from tonlake.ingest.derive.contract.session import GetMethodSession, make_key
 from tonlake.ingest.derive.contract.stack import Address, Cell, Question, Value
-from tonlake.ingest.derive.contract.world import Network, World
+from tonlake.ingest.derive.contract.world import AccountState, Network, World
 from tonlake.ingest.derive.tvm.call import SUCCESS, GetMethodCall, join_libraries, method_id
 
 pytest.importorskip("tonpy")

@@ -65,8 +65,9 @@ def read(body: CellBuilder, table: Any) -> list[dict[str, Any]]:
         JETTON_WALLETS.name: table_of(JETTON_WALLETS, **own, jetton_workchain=0, jetton=JETTON),
         NFT_ITEMS.name: table_of(NFT_ITEMS, **own, item_index="7"),
     }
+    before = {name: rows.slice(0, 0) for name, rows in found.items()}
     moves = select_moves({MESSAGES.name: message})
-    rows: list[dict[str, Any]] = make_moves(moves, found)[table.name].to_pylist()
+    rows: list[dict[str, Any]] = make_moves(moves, found, before)[table.name].to_pylist()
     return rows
 
 

@@ -10,10 +10,9 @@ from tests.ingest.derive.contract.conftest import MadeWorld
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import LIBRARY
 from tonlake.ingest.derive.contract.detection import ContractDetection
-from tonlake.ingest.derive.contract.known import AccountState
 from tonlake.ingest.derive.contract.session import GetMethodSession, NotRun
 from tonlake.ingest.derive.contract.stack import Cell, Question
-from tonlake.ingest.derive.contract.world import Network
+from tonlake.ingest.derive.contract.world import AccountState, Network
 from tonlake.ingest.derive.tvm.call import VERSION_PARAM, make_version_param
 from tonlake.ingest.derive.tvm.support import LIBRARY_MISSING
 from tonlake.lake.schema import CONFIG_PARAMS
