@@ -29,7 +29,7 @@ from tonlake.api.stream.event import (
 from tonlake.api.text.encoding import render_raw
 from tonlake.api.v3.layout.transaction import Transaction
 from tonlake.api.v3.resource.action import Action, render_action
-from tonlake.api.v3.resource.answer import Trace, render_trace
+from tonlake.api.v3.resource.answer import Trace, head_of, render_trace
 from tonlake.api.v3.resource.transaction import render_transaction
 from tonlake.ingest.derive.action.derivation import classify_traces
 from tonlake.ingest.derive.action.stored import SOURCES, Rows
@@ -39,6 +39,7 @@ from tonlake.ingest.derive.tvm.trace import EmulatedTrace, read_message
 from tonlake.ingest.errors import IngestError
 from tonlake.lake import schema
 from tonlake.lake.errors import LakeError
+from tonlake.lake.index.segment.declared import make_record
 from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.action import ACTIONS
 from tonlake.lake.schema.action_type import expand_names
@@ -68,7 +69,7 @@ class PendingTrace:
         self.transactions: dict[str, Transaction] = {}
         for step in steps:
             place = {"mc_seqno": None, "block_seqno": None, "shard": None, "trace_id": root}
-            shown = render_transaction(step.row | place, step.messages, {}, form)
+            shown = render_transaction(make_record(step.row | place, step.messages, {}), form)
             shown.emulated, shown.finality = True, _PENDING
             for name in ("is_tock", "installed"):
                 if getattr(shown.description, name) is UNSET:
@@ -89,7 +90,8 @@ class PendingTrace:
 
     def render(self, types: frozenset[str]) -> Trace:
         """Return the trace with its transactions and the actions of known types."""
-        trace = render_trace(self.row, self._members, self.transactions)
+        shown = ((each, head_of(each)) for each in self.transactions.values())
+        trace = render_trace(self.row, self._members, shown)
         trace.actions = self.render_actions(types)
         return trace
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache, cached_property
-from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 import duckdb
@@ -20,7 +19,7 @@ from tonlake.lake.duck.silence import check_literals
 from tonlake.lake.errors import QueryError as QueryRefused
 from tonlake.lake.index.answer import ANSWERS, find_answer
 from tonlake.lake.index.index import Index
-from tonlake.lake.index.segment.declared import Record
+from tonlake.lake.index.segment.declared import make_record
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.queries.errors import (
     ParameterMismatch,
@@ -50,10 +49,14 @@ def _compose_transactions(reader: Reader, asked: Mapping[str, Any]) -> list[Any]
     found = {row["hash"]: row for row in reader.rows("v3/transaction_rows", hashes=hashes, **span)}
     messages: dict[bytes, list[Row]] = {tx_hash: [] for tx_hash in hashes}
     lines = reader.rows("v3/message_rows", tx_hashes=hashes, msg_hashes=[], **span)
-    for line in sorted(lines, key=itemgetter("direction", "msg_index")):
+    for line in lines:
         messages[line["tx_hash"]].append(line)
     rows = [found[tx_hash] for tx_hash in hashes]
-    state_keys = {_state_key(row, when) for row in rows for when in ("before", "after")}
+    state_keys = {
+        (row["workchain"], row["account"], row[f"account_state_hash_{when}"])
+        for row in rows
+        for when in ("before", "after")
+    }
     workchains, accounts, state_hashes = (
         list(part) for part in zip(*sorted(state_keys), strict=True)
     )
@@ -66,19 +69,7 @@ def _compose_transactions(reader: Reader, asked: Mapping[str, Any]) -> list[Any]
             hashes=state_hashes,
         )
     }
-    return [
-        Record(
-            row,
-            messages[row["hash"]],
-            states.get(_state_key(row, "before")),
-            states.get(_state_key(row, "after")),
-        )
-        for row in rows
-    ]
-
-
-def _state_key(row: Row, when: str) -> tuple[int, bytes, bytes]:
-    return row["workchain"], row["account"], row[f"account_state_hash_{when}"]
+    return [make_record(row, messages[row["hash"]], states) for row in rows]
 
 
 def _compose_bags(reader: Reader, asked: Mapping[str, Any]) -> list[Any]:

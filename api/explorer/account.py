@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
-from itertools import groupby, product, starmap
+from itertools import groupby, product
 from typing import Any
 
 import msgspec
@@ -70,7 +70,7 @@ from tonlake.api.v3.route.token import (
     get_items,
     get_wallets,
 )
-from tonlake.api.v3.route.trace import ActionsQuery, Cursor, answer_actions, parse_cursor
+from tonlake.api.v3.route.trace import ActionsQuery, Cursor, get_actions, parse_cursor
 
 ROWS = 20
 BATCH, MAX_READ = 100, 1000
@@ -275,7 +275,7 @@ def _find_repeated(
 
 
 def _ask(question: Question, query: ActionsQuery) -> list[Action]:
-    return question.ask(answer_actions, query).actions
+    return question.ask(get_actions, query).actions
 
 
 def _mark(action: Action, *, by_time: bool) -> Cursor:
@@ -452,7 +452,7 @@ def _list_messages(question: Question, address: Address) -> ListPage:
         only_externals=way == EXTERNAL,
     )
     rows: list[Any] = find_rows(question.call, query)
-    question.names.learn(**describe(question.call, starmap(Address, list_ends(rows))))
+    question.names.learn(**describe(question.call, list_ends(rows)))
     build = make_builder(Message, question.call.settings.http.opcode_format)
     return _page(question, address, [build((row,)) for row in rows])
 

@@ -20,7 +20,7 @@ from tonlake.api.explorer.words.form import write_count, write_hex, write_moment
 from tonlake.api.explorer.words.outcome import explain_exit_code
 from tonlake.api.request.call import parse_any_address
 from tonlake.api.text.encoding import Address, encode_bytes, encode_v3, parse_address, read_argument
-from tonlake.api.v3.page.book import read_address_book
+from tonlake.api.v3.page.book import write_address_book
 from tonlake.api.v3.page.history import read_contracts
 from tonlake.api.v3.page.listed import list_addresses, render_rows
 from tonlake.api.v3.resource.order import OrderAction
@@ -295,7 +295,7 @@ def _describe_domain(question: Question, address: Address) -> list[list[Fact]]:
     rows = read_contracts(
         question.call, "dns_records", (address,), wallet_workchains=[], wallets=[], limit=1
     )
-    question.names.learn(read_address_book(question.call, list_addresses(DNSRecord, rows)))
+    question.names.learn(write_address_book(question.call, list_addresses(DNSRecord, rows)))
     domains = [
         (
             Fact("Domain", one.domain),

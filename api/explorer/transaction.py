@@ -27,7 +27,7 @@ from tonlake.api.v3.page.metadata import read_metadata
 from tonlake.api.v3.page.operation import check_no_gap
 from tonlake.api.v3.page.transaction_page import answer_transactions, read_records
 from tonlake.api.v3.resource.answer import Transactions
-from tonlake.api.v3.route.trace import ActionsQuery, TracesQuery, answer_actions, answer_traces
+from tonlake.api.v3.route.trace import ActionsQuery, TracesQuery, answer_traces, get_actions
 from tonlake.queries.reader import Row
 
 BOX_WIDTH, BOX_HEIGHT = 176, 48
@@ -364,4 +364,4 @@ def find_trace(call: Call, any_hash: bytes) -> bytes:
 
 def list_actions(question: Question, query: ActionsQuery) -> list[WrittenAction]:
     """Return actions as sentences, after learning the names in them."""
-    return write_actions(question.ask(answer_actions, query).actions, question.names)
+    return write_actions(question.ask(get_actions, query).actions, question.names)

@@ -22,7 +22,7 @@ from tonlake.api.request.call import parse_hash
 from tonlake.api.v3.layout.transaction import Transaction
 from tonlake.api.v3.resource.action import Action
 from tonlake.api.v3.resource.answer import Trace as TraceAnswer
-from tonlake.api.v3.route.trace import ActionsQuery, TracesQuery, answer_actions, answer_traces
+from tonlake.api.v3.route.trace import ActionsQuery, TracesQuery, answer_traces, get_actions
 
 PAGE_ACTIONS = 1000
 """Actions read per query."""
@@ -108,7 +108,7 @@ class Trace:
                 query = ActionsQuery(
                     trace_id=(trace_id,), limit=PAGE_ACTIONS, offset=offset, sort="asc"
                 )
-                page = answer_actions(call, query)
+                page = get_actions(call, query)
                 self._names.learn(page.address_book, page.metadata)
                 yield from page.actions
                 if len(page.actions) < PAGE_ACTIONS:

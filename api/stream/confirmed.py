@@ -12,7 +12,7 @@ from pathlib import Path
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.settings import Settings
 from tonlake.api.stream.event import CONFIRMED, TYPES, Event, make_withdrawal
-from tonlake.api.stream.rendering import Chunk, CommitRows, EventMaker, Members, read_sources
+from tonlake.api.stream.rendering import Chunk, CommitRows, EventMaker, Members, read_records
 from tonlake.api.text.encoding import render_raw
 from tonlake.lake import schema
 from tonlake.lake.account import BlockPlace, is_passed
@@ -94,10 +94,10 @@ class SignedMaker(EventMaker):
 
     def list_traces(self) -> dict[BlockPlace, Traces]:
         """Return the traces of each new block, by workchain, shard and seqno."""
-        rows, messages, _ = read_sources(self._rows, _NEW)
+        records = read_records(self._rows, _NEW)
         found: dict[BlockPlace, Traces] = {}
-        for tx_hash, (trace_id, norm) in self.read_norms(_NEW, messages).items():
-            row = rows[tx_hash]
+        for tx_hash, (trace_id, norm) in self.read_norms(_NEW, records).items():
+            row = records[tx_hash].row
             traces = found.setdefault(_place(row), {})
             _norm, accounts = traces.get(trace_id, (norm, frozenset()))
             traces[trace_id] = norm, accounts | {render_raw(row["workchain"], row["account"])}

@@ -8,7 +8,7 @@ newest snapshot.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
@@ -38,15 +38,17 @@ from tonlake.api.stream.event import (
     make_trace_event,
     make_transaction_event,
 )
-from tonlake.api.text.encoding import encode_account, encode_bytes, encode_number, render_raw
-from tonlake.api.v3.layout.transaction import Transaction
+from tonlake.api.text.encoding import encode_account, encode_number, render_raw
+from tonlake.api.v3.layout.build import make_builder
+from tonlake.api.v3.layout.transaction import AccountState, Transaction
 from tonlake.api.v3.resource.action import Action, render_action
-from tonlake.api.v3.resource.answer import Trace, render_trace
-from tonlake.api.v3.resource.transaction import find_writer, render_state, render_transaction
+from tonlake.api.v3.resource.answer import Trace, head_of, render_trace
+from tonlake.api.v3.resource.transaction import render_transaction, write_records
 from tonlake.api.v3.route.trace import TracesQuery, answer_traces
 from tonlake.lake import schema
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
+from tonlake.lake.index.segment.declared import Record, make_record
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.state import Commit, DataFile, read_commit, read_state
@@ -61,6 +63,9 @@ CHUNK_TRANSACTIONS = 2_000
 
 KEPT_CHUNKS, KEPT_COMMITS = 2, 256
 """Cached chunks, whose rows all types of events are made from, and cached commits."""
+
+_FINALIZED = b'"finalized"}'
+"""The end of a transaction's JSON."""
 
 _LEFT_OUT = ("boc", "time")
 """Columns of transactions that no event shows."""
@@ -172,25 +177,17 @@ def _list_own(commit: Commit, table: str) -> list[DataFile]:
     ]
 
 
-class Sources(NamedTuple):
-    """The rows that transactions are rendered from, by hash; states by account and hash."""
-
-    rows: dict[bytes, Row]
-    messages: dict[bytes, list[Row]]
-    states: dict[tuple[int, bytes, bytes], Row]
-
-
-def read_sources(reader: CommitRows, chunk: Chunk) -> Sources:
-    """Return the rows that the transactions of ``chunk`` are rendered from."""
-    rows = {row["hash"]: row for row in reader.read(chunk, schema.TRANSACTIONS.name)}
-    messages: dict[bytes, list[Row]] = {tx_hash: [] for tx_hash in rows}
+def read_records(reader: CommitRows, chunk: Chunk) -> dict[bytes, Record]:
+    """Return the transactions of ``chunk`` by hash."""
+    rows = reader.read(chunk, schema.TRANSACTIONS.name)
+    messages: dict[bytes, list[Row]] = {row["hash"]: [] for row in rows}
     for message in reader.read(chunk, schema.MESSAGES.name):
         messages[message["tx_hash"]].append(message)
     states = {
         (row["workchain"], row["account"], row["hash"]): row
         for row in reader.read(chunk, ACCOUNT_STATES.name)
     }
-    return Sources(rows, messages, states)
+    return {row["hash"]: make_record(row, messages[row["hash"]], states) for row in rows}
 
 
 place_of = itemgetter("lt", "workchain", "account")
@@ -254,25 +251,22 @@ class EventMaker:
         return events
 
     def _make_transactions(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
-        rows, messages, states = read_sources(self._rows, chunk)
-        norms = self.read_norms(chunk, messages)
-        finality = self._rows.finality
-        write = find_writer(self._settings.http.opcode_format) if finality == FINALIZED else None
-        for found in sorted(rows.values(), key=place_of):
-            trace_id, norm = norms.get(found["hash"], (None, None))
-            row = found | {"trace_id": trace_id}
-            if write is None:
-                form = self._settings.http.opcode_format
-                shown = render_transaction(row, messages[row["hash"]], states, form)
-                shown.finality = FINALITIES[finality]
-                text = msgspec.json.encode(shown)
-            else:
-                text = write(row, messages[row["hash"]], states)
+        records = read_records(self._rows, chunk)
+        norms, finality = self.read_norms(chunk, records), self._rows.finality
+        found = sorted(records.values(), key=lambda record: place_of(record.row))
+        traced = [norms.get(record.row["hash"], (None, None)) for record in found]
+        named = [
+            record._replace(row=record.row | {"trace_id": trace_id})
+            for record, (trace_id, _norm) in zip(found, traced, strict=True)
+        ]
+        texts, _ = write_records(named, self._settings.http.opcode_format)
+        for (row, *_), (_, norm), plain in zip(named, traced, texts, strict=True):
+            text = plain.removesuffix(_FINALIZED) + msgspec.json.encode(FINALITIES[finality]) + b"}"
             account = render_raw(row["workchain"], row["account"])
             yield row["mc_seqno"], make_transaction_event(text, account, norm, finality)
 
     def read_norms(
-        self, chunk: Chunk, messages: dict[bytes, list[Row]]
+        self, chunk: Chunk, records: Mapping[bytes, Record]
     ) -> dict[bytes, tuple[bytes, bytes | None]]:
         """Return the trace id of each transaction, and the hash of the message that started it."""
         traces = {
@@ -281,7 +275,8 @@ class EventMaker:
         }
         for tx_hash, trace_id in traces.items():
             if tx_hash == trace_id:
-                received = [one for one in messages[tx_hash] if one["direction"] == "in"]
+                messages = records[tx_hash].messages
+                received = [one for one in messages if one["direction"] == "in"]
                 self.norms[trace_id] = received[0]["hash_norm"] if received else None
         unknown = set(traces.values()) - self.norms.keys()
         if unknown:
@@ -297,9 +292,8 @@ class EventMaker:
 
     def _make_states(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
         for row in self._rows.read(chunk, ACCOUNT_STATES.name):
-            key = row["workchain"], row["account"], row["hash"]
             account = render_raw(row["workchain"], row["account"])
-            body = {"account": account, "state": render_state(row, "hash", {key: row})}
+            body = {"account": account, "state": make_builder(AccountState)((row,))}
             finality = self._rows.finality
             yield row["mc_seqno"], make_event(STATES, body, [account], finality=finality)
 
@@ -361,8 +355,8 @@ class EventMaker:
         for trace_id, row in ended.items():
             found = sorted(members[trace_id], key=lambda one: place_of(one.row))
             if len(found) == row["transactions"]:
-                known = {encode_bytes(one.row["hash"]): one.written for one in found}
-                complete[trace_id] = render_trace(row, [one.row for one in found], known)
+                shown = ((one.written, head_of(one.written)) for one in found)
+                complete[trace_id] = render_trace(row, [one.row for one in found], shown)
         return complete
 
     def _list_back(self, chunk: Chunk, first: int) -> Iterator[Members]:
@@ -397,13 +391,13 @@ class EventMaker:
         if found is not None:
             self._kept.move_to_end(chunk)
             return found
-        sources = read_sources(self._rows, chunk)
+        records = read_records(self._rows, chunk)
         form = self._settings.http.opcode_format
         found = {}
         for member in self._rows.read(chunk, schema.TRANSACTION_TRACES.name):
-            tx_hash, trace_id = member["hash"], member["trace_id"]
-            row = sources.rows[tx_hash] | {"trace_id": trace_id}
-            written = render_transaction(row, sources.messages[tx_hash], sources.states, form)
+            record, trace_id = records[member["hash"]], member["trace_id"]
+            row = record.row | {"trace_id": trace_id}
+            written = render_transaction(record._replace(row=row), form)
             written.finality = FINALITIES[self._rows.finality]
             found.setdefault(trace_id, []).append(_Member(member, written))
         self._kept[chunk] = found

@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 
+import msgspec
+from msgspec import Raw
+
 from tonlake.api.errors import AddressInvalid
 from tonlake.api.explorer.words.form import MAX_DIGITS, NANO_DIGITS, shorten, write_units
 from tonlake.api.request.call import Call
@@ -20,6 +23,7 @@ _TOKENS = ("jetton_masters", "nft_collections", "nft_items")
 _NO_LABELS: Mapping[str, Label] = MappingProxyType({})
 load_labels = cache(read_labels)
 
+_decode_book = msgspec.json.Decoder(AddressBook).decode
 _WALLET, _VESTING = "wallet_", "wallet_vesting"
 
 
@@ -47,8 +51,10 @@ class Names:
         self._book: AddressBook = {}
         self._tokens: dict[str, TokenInfo] = {}
 
-    def learn(self, address_book: AddressBook, metadata: Metadata | None = None) -> None:
+    def learn(self, address_book: AddressBook | Raw, metadata: Metadata | None = None) -> None:
         """Add the address book and metadata of a response."""
+        if isinstance(address_book, Raw):
+            address_book = _decode_book(address_book)
         self._book |= address_book
         for address, known in (metadata or {}).items():
             for info in known.token_info:

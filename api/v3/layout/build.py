@@ -4,7 +4,7 @@ The layout of a struct is compiled once: to one expression that builds it with a
 a table for the extension.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -111,24 +111,21 @@ _ENCODERS: dict[Kind, Callable[[Any], Any]] = {
 """Conversions of non-NULL values by kind; other kinds keep the value."""
 
 
-def make_builder(
-    struct: Callable[..., T], opcodes: str = HEX, made: Inner = _NO_INNER
-) -> Callable[..., T]:
+def make_builder(struct: Callable[..., T], opcodes: str = HEX) -> Callable[..., T]:
     """Return the builder of a struct from rows, its own first; other fields are keywords."""
-    return _compile_builder(struct, opcodes, made)
+    return _compile_builder(struct, opcodes)
 
 
 @cache
-def _compile_builder(struct: Any, opcodes: str, made: Inner) -> Callable[..., Any]:  # noqa: ANN401
+def _compile_builder(struct: Any, opcodes: str) -> Callable[..., Any]:  # noqa: ANN401
     names: dict[str, Any] = {
         "UNSET": UNSET,
         "encode_account": encode_account,
         "decode_currencies": decode_currencies,
         "read_body": read_body,
     }
-    row = f"sources[{max(made.source, 0)}]"
-    made_struct = _Compiler(opcodes, names).write_struct(struct, made, "row", "**extra")
-    exec(f"def build(sources, **extra):\n row = {row}\n return {made_struct}", names)  # noqa: S102 - of fields alone
+    made = _Compiler(opcodes, names).write_struct(struct, _NO_INNER, "row", "**extra")
+    exec(f"def build(sources, **extra):\n row = sources[0]\n return {made}", names)  # noqa: S102 - of fields alone
     build: Callable[..., Any] = names["build"]
     return build
 
@@ -264,28 +261,10 @@ def _describe(
     return field.kind.value, source, tuple(map(place, names)), prefix, missing, other
 
 
-def make_writer(layout: Any) -> Callable[[tuple[Mapping[str, Any] | Any, ...]], bytes]:  # noqa: ANN401
-    """Return the function that writes the first row of a tuple; the others are its sources."""
-    return partial(NATIVE.write_row, layout)
-
-
 @cache
 def make_row_writer(struct: Any, opcodes: str = HEX) -> Callable[[tuple[Any, ...]], Any]:  # noqa: ANN401 - any struct
     """Return the writer of the first row of a tuple, for sending only: JSON, or the struct."""
     if NATIVE is None:
         return make_builder(struct, opcodes)
-    write = make_writer(compile_struct(struct, opcodes))
+    write = partial(NATIVE.write_row, compile_struct(struct, opcodes))
     return lambda sources: msgspec.Raw(write(sources))
-
-
-def make_record_writer(
-    layout: Any,  # noqa: ANN401 - the extension's
-    keys: tuple[object, ...],
-) -> Callable[[list[Any], set[tuple[int, bytes]], memoryview | bytes], list[bytes]]:
-    """Return the function that writes transactions from their records, in the given layout.
-
-    It adds workchain and id of the address book's accounts to its second argument; the third has
-    the 32-byte values that numbers stand for. ``keys`` are columns of direction and state hashes,
-    the place of messages in a list, the word ``in``, hash and rows of states not known.
-    """
-    return partial(NATIVE.write_records, layout, keys)

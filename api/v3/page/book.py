@@ -18,7 +18,7 @@ from tonlake.api.errors import AddressInvalid
 from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import TAGS, Address, render_friendly
 from tonlake.api.text.native import NATIVE
-from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow
+from tonlake.api.v3.resource.answer import AddressBookRow
 from tonlake.ingest.derive.contract.record import load_interfaces
 from tonlake.queries.reader import Reader, Row
 
@@ -61,35 +61,25 @@ def read_accounts(
     return {Address(row["workchain"], row["account"]): row for row in rows}
 
 
-def pair_addresses(addresses: Iterable[Address]) -> dict[str, list[Any]]:
+def pair_addresses(accounts: Iterable[tuple[int, bytes]]) -> dict[str, list[Any]]:
     """Return the two list parameters by which queries take accounts."""
-    listed = list(addresses)
+    listed = list(accounts)
     return {
-        "workchains": [address.workchain for address in listed],
-        "accounts": [address.account for address in listed],
+        "workchains": [workchain for workchain, _account in listed],
+        "accounts": [account for _workchain, account in listed],
     }
 
 
-def read_address_book(call: Call, addresses: Iterable[Address]) -> AddressBook:
-    """Return the address book, keyed by raw address; {} if the request opts out of it."""
-    if call.no_address_book:
-        return {}
-    if NATIVE is None:
-        return {str(each): row for each, row in describe_addresses(call, addresses).items()}
-    written = write_address_book(call, {(each.workchain, each.account) for each in addresses})
-    return _decode_book(written)
-
-
-_decode_book = msgspec.json.Decoder(AddressBook).decode
-
-
 def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any:  # noqa: ANN401
-    """Return the address book of workchains and account ids, for sending only.
+    """Return the address book of workchains and account ids; {} if the request opts out of it.
 
     With the C extension it is ``msgspec.Raw``: JSON written without a struct for each address.
     """
-    if NATIVE is None or call.no_address_book:
-        return read_address_book(call, starmap(Address, accounts))
+    if call.no_address_book:
+        return {}
+    if NATIVE is None:
+        described = describe_addresses(call, starmap(Address, accounts))
+        return {str(address): row for address, row in described.items()}
     # By workchain and id: in two steps that compare numbers and bytes, not pairs.
     requested = sorted(sorted(accounts, key=itemgetter(1)), key=itemgetter(0))
     code_hashes = list_codes(call, requested)
@@ -130,7 +120,7 @@ def _is_bounceable(code_hash: bytes | None) -> bool:
 def describe_addresses(call: Call, addresses: Iterable[Address]) -> dict[Address, AddressBookRow]:
     """Return the rows of the addresses, in their order."""
     requested = sorted(set(addresses))
-    code_hashes = list_codes(call, [(item.workchain, item.account) for item in requested])
+    code_hashes = list_codes(call, requested)
     codes = read_codes(call.reader, code_hashes)
     domains = find_domains(call.reader)
     test_only = call.test_only

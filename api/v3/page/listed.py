@@ -1,9 +1,8 @@
 """Pages of contracts and of transfers: structs of rows, and the addresses in them."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from itertools import starmap
 from typing import Any, TypeVar
 
 import msgspec
@@ -12,24 +11,18 @@ from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import Address, encode_bytes, parse_address
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import Kind, list_fields
-from tonlake.api.v3.page.book import read_address_book, write_address_book
+from tonlake.api.v3.page.book import write_address_book
 from tonlake.api.v3.page.metadata import read_metadata
 from tonlake.queries.reader import Row
 
 S = TypeVar("S")
 
 
-def describe(call: Call, addresses: Iterable[Address]) -> dict[str, Any]:
-    """Return the address book and the token metadata of addresses, the fields of ``Described``."""
-    named = set(addresses)
-    book = read_address_book(call, named)
+def describe(call: Call, accounts: Iterable[tuple[int, bytes]]) -> dict[str, Any]:
+    """Return the address book and the token metadata of accounts, the fields of ``Described``."""
+    named = set(accounts)
+    book = write_address_book(call, named)
     return {"address_book": book, "metadata": read_metadata(call, named)}
-
-
-def write_description(call: Call, accounts: Collection[tuple[int, bytes]]) -> dict[str, Any]:
-    """Return both for workchains and account ids, for sending only."""
-    book = write_address_book(call, accounts)
-    return {"address_book": book, "metadata": read_metadata(call, starmap(Address, accounts))}
 
 
 def list_addresses(struct: Callable[..., Any], rows: Iterable[Row]) -> set[Address]:

@@ -17,7 +17,8 @@ from tonlake.api.v3.resource.answer import AddressMetadata, Metadata, TokenInfo
 from tonlake.queries.reader import Row
 
 Content: TypeAlias = dict[str, object] | None
-
+Account = tuple[int, bytes]
+"""Workchain and account id."""
 
 _TABLE = "offchain_metadata"
 
@@ -89,21 +90,21 @@ def get_metadata(call: Call, query: MetadataQuery) -> Metadata:
     return describe_tokens(call, [item for text in query.address for item in _parse(text)])
 
 
-def read_metadata(call: Call, addresses: Iterable[Address]) -> Metadata:
-    """Return the metadata of these addresses; {} if the request opts out of it."""
-    return {} if call.no_metadata else describe_tokens(call, addresses)
+def read_metadata(call: Call, accounts: Iterable[Account]) -> Metadata:
+    """Return the metadata of these accounts; {} if the request opts out of it."""
+    return {} if call.no_metadata else describe_tokens(call, accounts)
 
 
-def describe_tokens(call: Call, addresses: Iterable[Address]) -> Metadata:
-    """Return the metadata of these addresses and of the masters of jetton wallets among them."""
+def describe_tokens(call: Call, accounts: Iterable[Account]) -> Metadata:
+    """Return the metadata of these accounts and of the masters of jetton wallets among them."""
     if not is_derived(call):
         call.warn("metadata is left out: this lake has no contract detection")
         return {}
-    requested = _select_tokens(call, addresses)
+    requested = _select_tokens(call, accounts)
     found: Metadata = {}
     masters = set(requested[MASTERS])
     for row in _read_tokens(call, WALLETS, requested[WALLETS]):
-        masters.add(Address(row["jetton_workchain"], row["jetton"]))
+        masters.add((row["jetton_workchain"], row["jetton"]))
         held: dict[str, object] = {
             "balance": str(row["balance"]),
             "owner": encode_account(row["owner_workchain"], row["owner"]),
@@ -136,26 +137,26 @@ def _parse(text: str) -> list[Address]:
         return []
 
 
-def _select_tokens(call: Call, addresses: Iterable[Address]) -> dict[TokenKind, set[Address]]:
+def _select_tokens(call: Call, accounts: Iterable[Account]) -> dict[TokenKind, set[Account]]:
     """Return the candidate accounts of each kind: those whose code has the kind's get-method."""
-    requested = list(addresses)
-    code_hashes = list_codes(call, [(each.workchain, each.account) for each in requested])
+    requested = list(accounts)
+    code_hashes = list_codes(call, requested)
     codes = read_codes(call.reader, code_hashes)
     kinds: dict[bytes | None, list[TokenKind]] = {
         code_hash: [kind for kind in KINDS if facts.methods is None or kind.method in facts.methods]
         for code_hash, facts in codes.items()
         if code_hash
     }
-    selected: dict[TokenKind, set[Address]] = {kind: set() for kind in KINDS}
-    for address, code_hash in zip(requested, code_hashes, strict=True):
+    selected: dict[TokenKind, set[Account]] = {kind: set() for kind in KINDS}
+    for account, code_hash in zip(requested, code_hashes, strict=True):
         for kind in kinds.get(code_hash, ()):
-            selected[kind].add(address)
+            selected[kind].add(account)
     return selected
 
 
-def _read_tokens(call: Call, kind: TokenKind, addresses: Iterable[Address]) -> list[Row]:
-    accounts = sorted(set(addresses))
-    return call.reader.rows(kind.query, **pair_addresses(accounts)) if accounts else []
+def _read_tokens(call: Call, kind: TokenKind, accounts: Iterable[Account]) -> list[Row]:
+    listed = sorted(accounts)
+    return call.reader.rows(kind.query, **pair_addresses(listed)) if listed else []
 
 
 def _describe_token(

@@ -4,7 +4,7 @@ A field whose default is ``UNSET`` is left out of the JSON; a None is written as
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -243,6 +243,14 @@ def head_of(transaction: Transaction) -> Head:
     return Head(None if message is None else message.hash, bool(transaction.out_msgs))
 
 
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def read_sent(answer: S) -> S:
+    """Return a response with structs in place of the JSON that it is sent with."""
+    return msgspec.json.decode(msgspec.json.encode(answer), type=type(answer))
+
+
 def head_of_record(record: Record) -> Head:
     """Return the tree node of a transaction, from its record."""
     messages = record.messages
@@ -263,46 +271,30 @@ def read_head(record: Sequence[Any], values: memoryview | bytes) -> Head:
     return Head(in_hash, len(messages) > (in_hash is not None))
 
 
-def start_trace(row: Row, *, is_shown: bool) -> Trace:
-    """Return a trace without transactions; ``is_shown``: it is small enough to show them."""
-    trace = make_builder(Trace)((row,), is_incomplete=row["state"] != "complete")
-    if not is_shown:
-        trace.is_incomplete, trace.warning = True, TOO_LARGE
-    return trace
-
-
-def render_trace(row: Row, members: Sequence[Row] | None, known: Mapping[str, Any]) -> Trace:
+def render_trace(
+    row: Row, members: Sequence[Row] | None, transactions: Iterable[tuple[Any, Head]]
+) -> Trace:
     """Return a trace.
 
-    ``members`` are hash and parent_hash of its transactions by logical time (None: too many),
-    ``known`` transactions by hash, including all of the trace.
+    ``members`` are hash and parent_hash of its transactions by logical time (None: too many);
+    ``transactions`` begin with these, as they are shown and as nodes of the tree.
     """
-    trace = start_trace(row, is_shown=members is not None)
+    trace = make_builder(Trace)((row,), is_incomplete=row["state"] != "complete")
     if members is None:
+        trace.is_incomplete, trace.warning = True, TOO_LARGE
         return trace
-    texts = encode_hashes(members)
-    trace.transactions_order = order = list(texts.values())
-    heads = {tx_hash: head_of(known[tx_hash]) for tx_hash in order}
-    trace.trace = msgspec.Raw(draw_tree(trace.trace_id, texts, members, heads))
-    trace.transactions = {tx_hash: known[tx_hash] for tx_hash in order}
-    return trace
-
-
-def encode_hashes(members: Iterable[Row]) -> dict[bytes, str]:
-    """Return the texts of the hashes of transactions, in order."""
-    return {member["hash"]: encode_bytes(member["hash"]) for member in members}
-
-
-def draw_tree(
-    root: str, texts: Mapping[bytes, str], members: Sequence[Row], heads: Mapping[str, Head]
-) -> bytes:
-    """Return the JSON of the tree of transactions; ``texts`` are the hashes of ``members``."""
+    texts = {member["hash"]: encode_bytes(member["hash"]) for member in members}
+    trace.transactions_order = list(texts.values())
+    trace.transactions = shown = {}
+    heads: dict[str, Head] = {}
     children: dict[str, list[str]] = {}
-    for tx_hash, member in zip(texts.values(), members, strict=True):
+    pairs = zip(texts.values(), members, transactions, strict=False)  # others may follow
+    for tx_hash, member, (shown[tx_hash], heads[tx_hash]) in pairs:
         parent = member["parent_hash"]
-        if parent is not None and tx_hash != root:
+        if parent is not None and tx_hash != trace.trace_id:
             children.setdefault(texts[parent], []).append(tx_hash)
-    return encode_tree(root, children, heads)
+    trace.trace = msgspec.Raw(encode_tree(trace.trace_id, children, heads))
+    return trace
 
 
 def encode_tree(

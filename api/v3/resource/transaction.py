@@ -1,29 +1,31 @@
 """Transactions in the form of version 3, from rows or from a bag of cells."""
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
-from operator import itemgetter
+from collections.abc import Callable, Iterable
+from functools import cache, partial
 from typing import Any
 
+import msgspec
+
 from tonlake.api.text.native import NATIVE
-from tonlake.api.v3.layout.build import (
-    compile_struct,
-    make_builder,
-    make_record_writer,
-    make_writer,
-    place_column,
-)
-from tonlake.api.v3.layout.field import inner
-from tonlake.api.v3.layout.transaction import AccountState, Transaction
+from tonlake.api.v3.layout.build import compile_struct, make_builder, place_column
+from tonlake.api.v3.layout.transaction import Transaction
 from tonlake.ingest.decode.block.state import NONEXIST_HASH
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.index.answer.transactions import Records
-from tonlake.lake.index.segment.declared import FACT_COLUMNS, MESSAGE_COLUMNS, RECORD_COLUMNS
+from tonlake.lake.index.segment.declared import (
+    FACT_COLUMNS,
+    MESSAGE_COLUMNS,
+    RECORD_COLUMNS,
+    Record,
+    make_record,
+)
 from tonlake.lake.index.segment.segment import PARTS_AT
 from tonlake.queries.reader import Row
 
-States = Mapping[tuple[int, bytes, bytes], Any]
+Account = tuple[int, bytes]
+"""Workchain and account id."""
+
 Read = Callable[[list[Any], memoryview | bytes], Iterable[Any]]
 
 
@@ -38,93 +40,81 @@ _RECORD = (
     place_column("account_state_hash_after", RECORD_COLUMNS),
     *(PARTS_AT, "in", NONEXIST_HASH, _NONEXIST, _UNKNOWN),
 )
+"""Of records: columns of direction and state hashes, the place of messages in a list, the word
+``in``, hash and rows of states that do not exist or are not known.
+"""
+
 _LISTS = (RECORD_COLUMNS, MESSAGE_COLUMNS, MESSAGE_COLUMNS, FACT_COLUMNS, FACT_COLUMNS)
 """Columns of the sources of a transaction whose record is a list."""
 
 
-def render_transaction(
-    row: Row, messages: Iterable[Row], states: States, opcode_format: str
-) -> Transaction:
-    """Return a transaction from its row and its messages, by direction and index.
+def render_transaction(record: Record, opcode_format: str) -> Transaction:
+    """Return the struct of a record, whose row has trace_id if that is known.
 
-    The row has trace_id if that is known; block columns may be None. ``states`` are rows of
-    ``account_states`` by workchain, account and state hash.
+    Columns of the row about its block may be None.
     """
+    row, messages, *states = record
+    hashes = row["account_state_hash_before"], row["account_state_hash_after"]
+    around = (
+        _NONEXIST if state_hash == NONEXIST_HASH else _UNKNOWN if state is None else state
+        for state_hash, state in zip(hashes, states, strict=True)
+    )
+    received = [message for message in messages if message["direction"] == "in"]
+    in_msg = received[0] if received else None
     build = make_builder(Transaction, opcode_format)
-    transaction: Transaction = build(_list_sources(row, messages, states))
+    transaction: Transaction = build((row, in_msg, messages[len(received) :], *around))
     return transaction
 
 
-def render_state(row: Row, column: str, states: States) -> AccountState:
-    """Return the state whose hash is in a column: with all fields if it is known or nonexistent."""
-    build = make_builder(AccountState, made=inner(source=1, hash=column))
-    state: AccountState = build((row, _find_state(row, column, states)))
-    return state
+def write_records(
+    records: Iterable[Any], opcode_format: str, read: Read | None = None
+) -> tuple[list[Any], set[Account]]:
+    """Return transactions as JSON, and the accounts of their address book.
 
-
-def find_writer(opcode_format: str) -> Callable[[Row, Iterable[Row], States], bytes] | None:
-    """Return the native writer of row, messages and known states; None without the extension."""
-    if NATIVE is None:
-        return None
-    write = make_writer(_compile(opcode_format))
-    return lambda row, messages, states: write(_list_sources(row, messages, states))
-
-
-def find_record_writer(
-    opcode_format: str,
-) -> Callable[..., tuple[list[Any], set[tuple[int, bytes]]]] | None:
-    """Return the native writer of transactions from records; None without the C extension.
-
-    It returns them with the accounts of their address book, by workchain and id. A second argument
-    is called with some records, as they are written, and the values that numbers stand for: then
-    each transaction is in a pair with what it returned of its record.
+    ``read`` is called with some records, as they are written, and the values that numbers stand
+    for: then each transaction is in a pair with what it returned of its record.
     """
-    if NATIVE is None:
-        return None
-    write = _make_record_writer(opcode_format)
+    named: set[Account] = set()
+    write = _make_native_writer(opcode_format) if NATIVE else partial(_write_structs, opcode_format)
 
-    def write_records(
-        records: Iterable[Any], read: Read | None = None
-    ) -> tuple[list[Any], set[tuple[int, bytes]]]:
-        named: set[tuple[int, bytes]] = set()
+    def write_some(some: list[Any], values: memoryview | bytes) -> list[Any]:
+        texts = write(some, named, values)
+        return texts if read is None else list(zip(texts, read(some, values), strict=True))
 
-        def write_some(some: list[Any], values: memoryview | bytes) -> list[Any]:
-            texts = write(some, named, values)
-            return texts if read is None else list(zip(texts, read(some, values), strict=True))
-
-        if isinstance(records, Records):
-            return records.write(write_some), named
-        return write_some(list(records), b""), named
-
-    return write_records
+    if NATIVE and isinstance(records, Records):
+        return records.write(write_some), named
+    return write_some(list(records), b""), named
 
 
 @cache
-def _make_record_writer(opcode_format: str) -> Callable[..., list[bytes]]:
-    return make_record_writer(_compile(opcode_format), _RECORD)
+def _make_native_writer(opcode_format: str) -> Callable[..., list[bytes]]:
+    """Return the function that writes transactions from their records.
 
-
-@cache
-def _compile(opcode_format: str) -> Any:  # noqa: ANN401 - the extension's
-    return compile_struct(Transaction, opcode_format, _LISTS)
-
-
-def _list_sources(row: Row, messages: Iterable[Row], states: States) -> tuple[Any, ...]:
-    """Return the rows of a transaction in the order of its layout's sources."""
-    listed = sorted(messages, key=itemgetter("msg_index"))
-    return (
-        row,
-        next((message for message in listed if message["direction"] == "in"), None),
-        [message for message in listed if message["direction"] != "in"],
-        _find_state(row, "account_state_hash_before", states),
-        _find_state(row, "account_state_hash_after", states),
+    It adds the accounts of the address book to its second argument; the third has the 32-byte
+    values that numbers stand for.
+    """
+    return partial(
+        NATIVE.write_records, compile_struct(Transaction, opcode_format, _LISTS), _RECORD
     )
 
 
-def _find_state(row: Row, column: str, states: States) -> Any:  # noqa: ANN401 - a row
-    if row[column] == NONEXIST_HASH:
-        return _NONEXIST
-    return states.get((row["workchain"], row["account"], row[column]), _UNKNOWN)
+def _write_structs(
+    opcode_format: str, records: Iterable[Record], named: set[Account], _values: bytes
+) -> list[bytes]:
+    """Do the same in Python."""
+    texts = []
+    for record in records:
+        named.add((record.row["workchain"], record.row["account"]))
+        for message in record.messages:
+            end = _NAMED[message["direction"]]
+            if message[end] is not None:
+                named.add((message[f"{end}_workchain"], message[end]))
+        texts.append(msgspec.json.encode(render_transaction(record, opcode_format)))
+    return texts
+
+
+_NAMED = {"in": "source", "out": "destination"}
+"""By direction: the end of a message that is not the transaction's account."""
 
 
 def render_decoded(
@@ -133,7 +123,7 @@ def render_decoded(
     """Return the transaction in a bag, without block and state. Raises BocError, DecodeError."""
     row, messages = decode_transaction(data, global_version=global_version)
     row["workchain"] = find_workchain(messages)
-    return render_transaction(row, messages, {}, opcode_format)
+    return render_transaction(make_record(row, messages, {}), opcode_format)
 
 
 def find_workchain(messages: Iterable[Row]) -> int:

@@ -11,12 +11,13 @@ from tonlake.api.text.encoding import Address, render_raw
 from tonlake.api.v3.page.book import pair_addresses
 from tonlake.api.v3.page.history import check_derived, name_addresses
 from tonlake.api.v3.page.operation import check_no_gap, operation
-from tonlake.api.v3.page.transaction_page import read_transactions
+from tonlake.api.v3.page.transaction_page import read_records
 from tonlake.api.v3.resource.answer import TRACE_TRANSACTIONS
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.action.pattern import BOUNCES, NEW_BOUNCE_OPCODE
 from tonlake.ingest.derive.action.protocol import jetton
 from tonlake.ingest.errors import BocError
+from tonlake.lake.index.segment.declared import Record
 from tonlake.lake.schema.contract import JETTON_WALLETS
 from tonlake.queries.reader import Row
 
@@ -35,9 +36,7 @@ class BalanceChanges(msgspec.Struct):
 
 
 def sum_balances(
-    transactions: Iterable[Row],
-    messages: Mapping[bytes, Sequence[Row]],
-    wallets: Mapping[Address, tuple[str, str]],
+    records: Iterable[Record], wallets: Mapping[Address, tuple[str, str]]
 ) -> BalanceChanges:
     """Return the balance changes that transactions caused on their accounts.
 
@@ -48,9 +47,8 @@ def sum_balances(
     changes: dict[str, int] = defaultdict(int)
     fees: dict[str, int] = defaultdict(int)
     jettons: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for row in transactions:
+    for row, own, *_states in records:
         account = render_raw(row["workchain"], row["account"])
-        own = messages[row["hash"]]
         paid = row["total_fees"] + _sum(own, "out", "fwd_fee") + _sum(own, "out", "ihr_fee")
         received = _sum(own, "in", "value") + _sum(own, "in", "ihr_fee")
         fees[account] += paid
@@ -101,9 +99,9 @@ class BalanceChangesQuery(Query, frozen=True, kw_only=True):
 def get_balance_changes(call: Call, query: BalanceChangesQuery) -> BalanceChanges:
     """List balance changes of a trace or action."""
     check_derived(call, JETTON_WALLETS.name)
-    rows, messages = read_transactions(call, _find_keys(call, query))
-    accounts = {Address(row["workchain"], row["account"]) for row in rows}
-    return sum_balances(rows, messages, _read_wallets(call, accounts))
+    records = list(read_records(call, _find_keys(call, query)))
+    accounts = {Address(one.row["workchain"], one.row["account"]) for one in records}
+    return sum_balances(records, _read_wallets(call, accounts))
 
 
 def _find_keys(call: Call, query: BalanceChangesQuery) -> list[Row]:

@@ -23,7 +23,7 @@ from tonlake.api.request.call import (
 from tonlake.api.text.encoding import Address
 from tonlake.api.v3.layout.build import make_builder, make_row_writer
 from tonlake.api.v3.layout.transaction import Block, Message
-from tonlake.api.v3.page.listed import write_description
+from tonlake.api.v3.page.listed import describe
 from tonlake.api.v3.page.operation import (
     INT32_MAX,
     SortedPage,
@@ -266,7 +266,7 @@ def get_messages(call: Call, query: MessagesQuery) -> Messages:
         query.check_covered(call.reader)
     write = make_row_writer(Message, call.settings.http.opcode_format)
     messages = [write((row,)) for row in rows]
-    return Messages(messages, **write_description(call, set(list_ends(rows))))
+    return Messages(messages, **describe(call, list_ends(rows)))
 
 
 def find_rows(call: Call, query: MessagesQuery) -> list[Any]:

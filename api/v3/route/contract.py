@@ -12,7 +12,7 @@ from tonlake.api.request.call import Addresses, Call, Flag, Int32, OneAddress, T
 from tonlake.api.text.encoding import Address, parse_address
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import Base64, Column, Decimal, Kind, RawAddress, Read, account
-from tonlake.api.v3.page.book import read_address_book
+from tonlake.api.v3.page.book import write_address_book
 from tonlake.api.v3.page.history import name_addresses, read_contracts
 from tonlake.api.v3.page.listed import find_addresses, list_addresses, render_rows
 from tonlake.api.v3.page.operation import Page, SortedPage, operation
@@ -67,7 +67,7 @@ def get_records(call: Call, query: RecordsQuery) -> DNSRecords:
         **query.filters(),
     )
     shown = render_rows(DNSRecord, rows)
-    return DNSRecords(shown, read_address_book(call, list_addresses(DNSRecord, rows)))
+    return DNSRecords(shown, write_address_book(call, list_addresses(DNSRecord, rows)))
 
 
 class VestingQuery(Page, frozen=True, kw_only=True):
@@ -117,7 +117,7 @@ def get_vesting(call: Call, query: VestingQuery) -> VestingContracts:
     )
     named = list_addresses(VestingInfo, rows)
     named |= {parse_address(text) for row in rows for text in row["whitelist"]}
-    return VestingContracts(render_rows(VestingInfo, rows), read_address_book(call, named))
+    return VestingContracts(render_rows(VestingInfo, rows), write_address_book(call, named))
 
 
 class MultisigsQuery(SortedPage, frozen=True, kw_only=True):
@@ -207,7 +207,7 @@ def get_multisigs(call: Call, query: MultisigsQuery) -> Multisigs:
     for row in (*rows, *orders):
         texts = (*(row["signers"] or ()), *(row.get("proposers") or ()))
         named.update(map(parse_address, texts))
-    return Multisigs(wallets, read_address_book(call, named))
+    return Multisigs(wallets, write_address_book(call, named))
 
 
 def get_orders(call: Call, query: OrdersQuery) -> MultisigOrders:
@@ -221,7 +221,7 @@ def get_orders(call: Call, query: OrdersQuery) -> MultisigOrders:
         for order, row in zip(orders, rows, strict=True):
             order.actions = None if row["order_boc"] is None else read_order(row["order_boc"])
     named = find_addresses(orders)
-    return MultisigOrders(orders, read_address_book(call, named))
+    return MultisigOrders(orders, write_address_book(call, named))
 
 
 def _read_orders_of(call: Call, wallets: Sequence[Row], query: MultisigsQuery) -> list[Row]:

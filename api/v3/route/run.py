@@ -23,7 +23,7 @@ from tonlake.api.errors import (
 from tonlake.api.request.call import Addresses, Call, Flag, Hashes, OneAddress, Query, Texts
 from tonlake.api.text.encoding import Address, encode_bytes, encode_v3
 from tonlake.api.v3.layout.field import Omitted
-from tonlake.api.v3.page.book import read_address_book
+from tonlake.api.v3.page.book import write_address_book
 from tonlake.api.v3.page.listed import describe
 from tonlake.api.v3.page.operation import Posted, describe_gaps, operation, posted
 from tonlake.api.v3.page.transaction_page import list_addresses
@@ -152,7 +152,7 @@ def get_pending_transactions(call: Call, query: PendingTransactionsQuery) -> Tra
         if not accounts or transaction.account in accounts
     ]
     return Transactions(
-        transactions=shown, address_book=read_address_book(call, list_addresses(shown))
+        transactions=shown, address_book=write_address_book(call, list_addresses(shown))
     )
 
 

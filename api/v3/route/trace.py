@@ -1,10 +1,10 @@
 """Operations about traces, and about the actions derived from them, such as transfers and swaps."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain, starmap
+from itertools import chain
 from operator import itemgetter
 from typing import Annotated, Any, NamedTuple
 
@@ -25,9 +25,9 @@ from tonlake.api.request.call import (
 )
 from tonlake.api.text.encoding import Address, name_ranges, parse_address, render_raw
 from tonlake.api.v3.page.history import warn_of_unanswered
-from tonlake.api.v3.page.listed import QUOTED_ADDRESS, describe, write_description
+from tonlake.api.v3.page.listed import QUOTED_ADDRESS, describe
 from tonlake.api.v3.page.operation import SpanPage, check_mc_seqno, operation
-from tonlake.api.v3.page.transaction_page import answer_transactions, list_addresses, read_records
+from tonlake.api.v3.page.transaction_page import answer_transactions, read_records
 from tonlake.api.v3.resource.action import Action, render_action
 from tonlake.api.v3.resource.answer import (
     PAGE_TRANSACTIONS,
@@ -37,14 +37,12 @@ from tonlake.api.v3.resource.answer import (
     Head,
     Trace,
     Traces,
-    draw_tree,
-    encode_hashes,
     head_of_record,
     read_head,
+    read_sent,
     render_trace,
-    start_trace,
 )
-from tonlake.api.v3.resource.transaction import find_record_writer
+from tonlake.api.v3.resource.transaction import write_records
 from tonlake.ingest.derive.action.rule import CURRENCY_TRANSFER
 from tonlake.lake.schema.action_type import expand_names
 from tonlake.lake.schema.contract import (
@@ -64,47 +62,18 @@ class TracePage(NamedTuple):
     named: set[tuple[int, bytes]]
 
 
-def answer_page(
-    call: Call, rows: Sequence[Row], members: Mapping[bytes, Sequence[Row]]
-) -> TracePage:
-    """Return the traces of rows of ``traces``, in their order.
-
-    ``members`` are their transactions by trace id, except for traces that are too large.
-    """
-    page = answer_transactions(call, list(_list_members(rows, members)))
-    known = {transaction.hash: transaction for transaction in page.transactions}
-    traces = [render_trace(row, members.get(row["trace_id"]), known) for row in rows]
-    found = list_addresses(page.transactions)
-    return TracePage(traces, {(address.workchain, address.account) for address in found})
-
-
 def write_page(
     call: Call, rows: Sequence[Row], members: Mapping[bytes, Sequence[Row]]
 ) -> TracePage:
-    """Return the same as ``answer_page``, for sending only.
+    """Return the traces of rows of ``traces``, in their order, their transactions as JSON.
 
-    With the C extension the transactions are ``msgspec.Raw``: JSON written without structs.
+    ``members`` are their transactions by trace id, except for traces that are too large.
     """
-    write = find_record_writer(call.settings.http.opcode_format)
-    if write is None:
-        return answer_page(call, rows, members)
-    records = read_records(call, list(_list_members(rows, members)))
-    written, named = write(records, _read_heads)
-    rest = iter(written)
-    traces: list[Any] = []
-    for row in rows:
-        own = members.get(row["trace_id"])
-        trace: Any = start_trace(row, is_shown=own is not None)
-        if own is not None:
-            hashes, nodes = encode_hashes(own), {}
-            trace.transactions_order = order = list(hashes.values())
-            trace.transactions = shown = {}
-            for tx_hash in order:
-                text, nodes[tx_hash] = next(rest)
-                shown[tx_hash] = Raw(text)
-            trace.trace = Raw(draw_tree(trace.trace_id, hashes, own, nodes))
-        traces.append(trace)
-    return TracePage(traces, named)
+    keys = chain.from_iterable(members.get(row["trace_id"], ()) for row in rows)
+    records, form = read_records(call, list(keys)), call.settings.http.opcode_format
+    written, named = write_records(records, form, _read_heads)
+    rest = ((Raw(text), head) for text, head in written)
+    return TracePage([render_trace(row, members.get(row["trace_id"]), rest) for row in rows], named)
 
 
 def _read_heads(records: list[Any], values: memoryview | bytes) -> list[Head]:
@@ -114,14 +83,6 @@ def _read_heads(records: list[Any], values: memoryview | bytes) -> list[Head]:
         for record in records
     ]
 
-
-def _list_members(rows: Iterable[Row], members: Mapping[bytes, Sequence[Row]]) -> Iterable[Row]:
-    return chain.from_iterable(members.get(row["trace_id"], ()) for row in rows)
-
-
-Show = Callable[
-    [Call, Sequence[dict[str, Any]], Mapping[bytes, Sequence[dict[str, Any]]]], TracePage
-]
 
 _PART = r"([0-9]{1,19}):([0-9a-f]{64})"
 _TYPE_NAME = re.compile(r"[A-Za-z0-9_.]+")
@@ -253,18 +214,6 @@ class Actions(Described):
 
 def get_actions(call: Call, query: ActionsQuery) -> Actions:
     """List actions of complete traces, latest trace first."""
-    actions, named = _list_actions(call, query)
-    pairs = {(address.workchain, address.account) for address in named}
-    return Actions(actions, **write_description(call, pairs))
-
-
-def answer_actions(call: Call, query: ActionsQuery) -> Actions:
-    """Return the same as ``get_actions``, with the address book as objects."""
-    actions, named = _list_actions(call, query)
-    return Actions(actions, **describe(call, named))
-
-
-def _list_actions(call: Call, query: ActionsQuery) -> tuple[list[Action], set[Address]]:
     rows = _find_actions(call, query)
     if len(rows) == query.limit:
         last, by = rows[-1], "utime" if query.by_time else "lt"
@@ -276,7 +225,7 @@ def _list_actions(call: Call, query: ActionsQuery) -> tuple[list[Action], set[Ad
             action.accounts = row["accounts"]
     if query.include_transactions:
         _add_transactions(call, actions, rows)
-    return actions, list_action_addresses(rows)
+    return Actions(actions, **describe(call, list_action_addresses(rows)))
 
 
 def list_action_addresses(rows: Iterable[Row]) -> set[Address]:
@@ -421,33 +370,32 @@ class TracesQuery(SpanPage, frozen=True, kw_only=True):
 
 def get_traces(call: Call, query: TracesQuery) -> Traces:
     """List traces with their transactions, latest end first."""
-    page = _answer(call, query, write_page, with_actions=bool(query.include_actions))
-    return Traces(page.traces, **write_description(call, page.named))
+    page = _answer(call, query, with_actions=bool(query.include_actions))
+    return Traces(page.traces, **describe(call, page.named))
 
 
 def answer_traces(call: Call, query: TracesQuery) -> Traces:
-    """Return the same as ``get_traces``, with transactions as objects."""
-    page = _answer(call, query, answer_page, with_actions=bool(query.include_actions))
-    return Traces(page.traces, **describe(call, starmap(Address, page.named)))
+    """Return the same as ``get_traces``, with transactions as structs."""
+    return read_sent(get_traces(call, query))
 
 
 def get_events(call: Call, query: TracesQuery) -> Events:
     """List traces with actions (former name of /traces)."""
-    page = _answer(call, query, write_page, with_actions=True)
-    return Events(page.traces, **write_description(call, page.named))
+    page = _answer(call, query, with_actions=True)
+    return Events(page.traces, **describe(call, page.named))
 
 
-def _answer(call: Call, query: TracesQuery, show: Show, *, with_actions: bool) -> TracePage:
+def _answer(call: Call, query: TracesQuery, *, with_actions: bool) -> TracePage:
     rows = _find_traces(call, query)
     if len(rows) == query.limit:
         end = rows[-1]["end_utime" if query.by_time else "end_lt"]
         call.headers["X-Tonlake-Cursor"] = str(Cursor(end, rows[-1]["trace_id"]))
-    page = show(call, rows, _read_members(call, rows))
+    page = write_page(call, rows, _read_members(call, rows))
     if with_actions:
         actions, acted = read_trace_actions(call, rows, query.supported_action_types)
         for trace, row in zip(page.traces, rows, strict=True):
             trace.actions = actions[row["trace_id"]]
-        page.named.update((each.workchain, each.account) for each in list_action_addresses(acted))
+        page.named.update(list_action_addresses(acted))
     return page
 
 

@@ -1,8 +1,9 @@
 """What a segment has of each table: copies of rows, columns of numbers, postings and orders."""
 
 from collections import namedtuple
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from tonlake.lake.schema import TABLES
@@ -251,3 +252,15 @@ class Record(NamedTuple):
     messages: list[Any]
     before: Any
     after: Any
+
+
+def make_record(
+    row: Any,  # noqa: ANN401 - a row, as the others
+    messages: Iterable[Any],
+    states: Mapping[tuple[int, bytes, bytes], Any],
+) -> Record:
+    """Return the record of a transaction; ``states`` are by workchain, account and hash."""
+    account = row["workchain"], row["account"]
+    columns = ("account_state_hash_before", "account_state_hash_after")
+    around = (states.get((*account, row[column])) for column in columns)
+    return Record(row, sorted(messages, key=itemgetter("direction", "msg_index")), *around)

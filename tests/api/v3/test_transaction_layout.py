@@ -1,7 +1,7 @@
 """Rows written without structs equal those written from structs, for every row of the lake."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,28 +11,20 @@ from tests.patience import patient
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.layout.transaction import Transaction
-from tonlake.api.v3.page.transaction_page import split_records
 from tonlake.api.v3.resource import transaction
-from tonlake.api.v3.resource.transaction import find_writer, render_transaction
-
-
-class Transactions(NamedTuple):
-    rows: list[Any]
-    messages: dict[bytes, list[Any]]
-    states: dict[tuple[int, bytes, bytes], Any]
-
+from tonlake.api.v3.resource.transaction import render_transaction, write_records
 
 needs_native = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 
 
 @pytest.fixture(scope="module", params=[50_000, 0], ids=["look-ups", "queries"])
-def found(demo_lake: Path, request: pytest.FixtureRequest) -> Transactions:
+def found(demo_lake: Path, request: pytest.FixtureRequest) -> list[Any]:
     """Every transaction of the demo lake, as rows of look-ups and as rows of queries."""
     holder = SnapshotHolder(demo_lake, patient(lake={"index_memory_rows": request.param}))
     reader = holder.reader(timeout_ms=0)
     keys = reader.rows("v3/transaction_keys", **dict.fromkeys(_FILTERS), **_PAGE)
     reader.answered_by.clear()
-    found = Transactions(*split_records(reader.rows("v3/transactions", keys=keys)))
+    found = list(reader.rows("v3/transactions", keys=keys))
     assert reader.answered_by == {"sql" if request.param == 0 else "index"}
     return found
 
@@ -54,18 +46,15 @@ _PAGE: dict[str, Any] = {
 
 @needs_native
 @pytest.mark.parametrize("opcode_format", ["hex", "integer"])
-def test_written_and_rendered_are_equal(found: Transactions, opcode_format: str) -> None:
-    write = find_writer(opcode_format)
-    assert write is not None
-    assert len(found.rows) > 1000
-    seen: set[str] = set()
-    for row in found.rows:
-        messages = found.messages[row["hash"]]
-        rendered = render_transaction(row, messages, found.states, opcode_format)
-        written = write(row, messages, found.states)
-        assert written == msgspec.json.encode(rendered)
-        seen |= msgspec.json.decode(written).keys()
+def test_written_and_rendered_are_equal(
+    found: list[Any], opcode_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, named = write_records(found, opcode_format)
+    assert len(written) > 1000
+    seen = {name for text in written for name in msgspec.json.decode(text)}
     assert seen == set(Transaction.__struct_fields__)
+    monkeypatch.setattr(transaction, "NATIVE", None)
+    assert write_records(found, opcode_format) == (written, named)
 
 
 @needs_native
@@ -83,15 +72,10 @@ def test_written_and_rendered_are_equal(found: Transactions, opcode_format: str)
         {"shard": None, "mc_seqno": None, "compute_exit_arg": -(1 << 31)},
     ],
 )
-def test_rare_phases_are_equal(found: Transactions, changes: dict[str, Any]) -> None:
-    write = find_writer("hex")
-    assert write is not None
-    for row in found.rows[:50]:
-        changed: Any = dict(row) | changes
-        messages = found.messages[row["hash"]]
-        rendered = render_transaction(changed, messages, found.states, "hex")
-        written = write(changed, messages, found.states)
-        assert written == msgspec.json.encode(rendered)
+def test_rare_phases_are_equal(found: list[Any], changes: dict[str, Any]) -> None:
+    changed = [each._replace(row=dict(each.row) | changes) for each in found[:50]]
+    rendered = [msgspec.json.encode(render_transaction(each, "hex")) for each in changed]
+    assert write_records(changed, "hex")[0] == rendered
 
 
 def test_answers_are_the_same_without_the_extension(

@@ -1,6 +1,7 @@
 """The extension writes the same as Python: text, numbers, hashes, checksums; or refuses."""
 
 from collections import namedtuple
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,7 +13,6 @@ from tests.api.text.native.glance import peek_opcode
 from tonlake.api.chain.cells import add_checksum
 from tonlake.api.text.encoding import Address, encode_bytes, render_friendly
 from tonlake.api.text.native import NATIVE
-from tonlake.api.v3.layout.build import make_record_writer, make_writer
 from tonlake.api.v3.layout.field import Kind
 from tonlake.ingest.decode.cell.writer import add_crc32c, serialize_single
 from tonlake.lake.index.segment.declared import Record
@@ -62,7 +62,7 @@ def compile_layout(*fields: Field) -> Any:
 
 
 def _write(kind: Kind, row: object, **options: Any) -> Any:
-    write = make_writer(compile_layout(field(kind, "x", **options)))
+    write = partial(NATIVE.write_row, compile_layout(field(kind, "x", **options)))
     return msgspec.json.decode(write((row,)))
 
 
@@ -95,7 +95,7 @@ def test_numbers_stand_for_values() -> None:
         field(Kind.OBJECT, "s", source=3, other=compile_layout(field(Kind.TEXT, "s"))),
     )
     keys = _keys({"s": "none"}, {"s": "unknown"})
-    write = make_record_writer(layout, (*keys[:5], b"n" * 32, *keys[6:]))
+    write = partial(NATIVE.write_records, layout, (*keys[:5], b"n" * 32, *keys[6:]))
     values = [b"a" * 32, b"n" * 32, b"h" * 32]
     row = {"x": 0, "a": 0, "h": 2, "n": 0, "account_state_hash_after": 2}
     numbered = row | {"account_state_hash_before": 1}
@@ -127,7 +127,7 @@ def test_a_record_may_be_a_list() -> None:
         field(Kind.OBJECT, "after", source=4, other=number, missing=b"null"),
     )
     keys = (*(("direction", 0), ("before", 4), ("after", 0), 1, "in", b"n" * 32), {"n1": 0}, None)
-    write = make_record_writer(layout, keys)
+    write = partial(NATIVE.write_records, layout, keys)
     messages = [["in", 5], ["out", 6], ["out", 7]]
     values = b"h" * 32 + b"n" * 32
     texts = write([[0, messages, ["", 8], ["", 9], 1], [0, [], None, ["", 9], 0]], set(), values)
@@ -185,7 +185,7 @@ def test_records_are_taken_apart() -> None:
         ),
         field(Kind.LIST, "out", source=2, other=compile_layout(field(Kind.NUMBER, "n"))),
     )
-    write = make_record_writer(layout, _keys({"s": "none"}, {"s": "unknown"}))
+    write = partial(NATIVE.write_records, layout, _keys({"s": "none"}, {"s": "unknown"}))
     received, sent = {"direction": "in", "n": 1}, {"direction": "out", "n": 2}
     known = {"s": "known"}
     texts = write(
@@ -236,7 +236,9 @@ def test_records_are_taken_apart() -> None:
 )
 def test_a_wrong_value_is_refused(kind: Kind, value: object) -> None:
     other = compile_layout() if kind is Kind.LIST else None
-    write = make_writer(compile_layout(field(kind, "x", other=other, missing=b"null", source=1)))
+    write = partial(
+        NATIVE.write_row, compile_layout(field(kind, "x", other=other, missing=b"null", source=1))
+    )
     with pytest.raises((TypeError, ValueError, OverflowError, SystemError)):
         write(({}, value if kind is Kind.LIST else {"x": value}))
 
@@ -245,7 +247,7 @@ def test_an_error_on_the_way_is_passed_on() -> None:
     def fail(*_body: object) -> tuple[bytes, bytes]:
         raise ZeroDivisionError
 
-    write = make_writer(_lay_out_body(fail))
+    write = partial(NATIVE.write_row, _lay_out_body(fail))
     with pytest.raises(ZeroDivisionError):
         write(({"h": b"", "b": None, "k": "int"},))
 
@@ -280,7 +282,7 @@ def _lay_out_body(decode: Any, kept: Any = ({}, {})) -> Any:
 @given(st.binary(min_size=32, max_size=32), _BODIES, st.sampled_from(["int", "ext_in"]))
 def test_bodies(body_hash: bytes, body: bytes | None, kind: str) -> None:
     """Without the function a body is written only where it would say nothing about it."""
-    write = make_writer(_lay_out_body(lambda *_: (b'"called"', b"1", None)))
+    write = partial(NATIVE.write_row, _lay_out_body(lambda *_: (b'"called"', b"1", None)))
     written = msgspec.json.decode(write(({"h": body_hash, "b": body, "k": kind, "between": None},)))
     opcode = None if body is None or kind == "ext_in" else peek_opcode(body)
     if body is None or opcode in (None, _NAMED_OPCODE):
@@ -293,7 +295,7 @@ def test_bodies(body_hash: bytes, body: bytes | None, kind: str) -> None:
 def test_a_body_is_decoded_once() -> None:
     """What was kept under a hash is written where all that it follows from is the same."""
     kept: Any = {b"hash": (b'"kept"', b"2", _BODY)}, {b"signed": (b'"signed"', b"2", _BODY)}
-    write = make_writer(_lay_out_body(lambda *_: (b'"called"', b"1", _BODY), kept))
+    write = partial(NATIVE.write_row, _lay_out_body(lambda *_: (b'"called"', b"1", _BODY), kept))
     row = {"h": b"hash", "b": _BODY, "k": "int", "between": None}
     called = {"h": b"another"}, {"b": _BODY + b"\0"}, {"b": None}, {"k": "ext_in"}
     signed = {"h": b"signed", "k": "ext_in"}, "signed"
@@ -307,7 +309,7 @@ def test_a_wrong_decoder_is_refused() -> None:
     row = {"h": bytes(32), "b": None, "k": "int", "between": None}
     for wrong in (b"bytes", (b"1", b"2"), (b"1", "2", None), ("1", b"2", None), (b"1",) * 4):
         with pytest.raises(TypeError):
-            make_writer(_lay_out_body(lambda *_, found=wrong: found))((row,))
+            partial(NATIVE.write_row, _lay_out_body(lambda *_, found=wrong: found))((row,))
 
 
 def test_rows_are_dicts_named_tuples_or_lists() -> None:
@@ -315,7 +317,7 @@ def test_rows_are_dicts_named_tuples_or_lists() -> None:
     liar: Any = type("liar", (tuple,), {"_fields": ("a", "x")})
     assert _write(Kind.NUMBER, named(7)) == {"x": 7}
     assert _write(Kind.NUMBER, [6, 7], column="x1") == {"x": 7}
-    write = make_writer(compile_layout(field(Kind.NUMBER, "x", missing=b"null")))
+    write = partial(NATIVE.write_row, compile_layout(field(Kind.NUMBER, "x", missing=b"null")))
     other: Any = namedtuple("other", ("y",))  # noqa: PYI024
     for wrong in (liar((7,)), (7,), [7], object(), {}, other(7)):
         with pytest.raises((IndexError, AttributeError, TypeError, KeyError)):

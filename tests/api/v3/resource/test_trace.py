@@ -119,14 +119,15 @@ def test_a_tree_may_be_deeper_than_any_recursion() -> None:
 def test_only_a_complete_trace_is_not_incomplete(state: str) -> None:
     name = encode_bytes(ROW["trace_id"])
     members = [{"hash": ROW["trace_id"], "parent_hash": None}]
-    trace = render_trace(ROW | {"state": state}, members, {name: make_transaction(name)})
+    shown = make_transaction(name)
+    trace = render_trace(ROW | {"state": state}, members, [(shown, head_of(shown))])
     assert trace.trace_info.trace_state == state
     assert trace.is_incomplete == (state != "complete")
     assert trace.transactions_order == [name]
 
 
 def test_a_trace_that_is_too_large_is_shown_without_transactions() -> None:
-    rendered = render_trace(ROW | {"transactions": 4001}, None, {})
+    rendered = render_trace(ROW | {"transactions": 4001}, None, ())
     trace = json.loads(msgspec.json.encode(rendered))
     assert trace["is_incomplete"] is True
     assert trace["warning"] == "trace is too large"
