@@ -12,7 +12,7 @@ from pathlib import Path
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.settings import Settings
 from tonlake.api.stream.event import CONFIRMED, TYPES, Event, make_withdrawal
-from tonlake.api.stream.rendering import Chunk, CommitRows, EventMaker, Members, read_records
+from tonlake.api.stream.rendering import Chunk, CommitRows, EventMaker, Members
 from tonlake.api.text.encoding import render_raw
 from tonlake.lake import schema
 from tonlake.lake.account import BlockPlace, is_passed
@@ -94,9 +94,9 @@ class SignedMaker(EventMaker):
 
     def list_traces(self) -> dict[BlockPlace, Traces]:
         """Return the traces of each new block, by workchain, shard and seqno."""
-        records = read_records(self._rows, _NEW)
+        records = self._rows.records(_NEW)
         found: dict[BlockPlace, Traces] = {}
-        for tx_hash, (trace_id, norm) in self.read_norms(_NEW, records).items():
+        for tx_hash, (trace_id, norm) in self.read_norms(_NEW).items():
             row = records[tx_hash].row
             traces = found.setdefault(_place(row), {})
             _norm, accounts = traces.get(trace_id, (norm, frozenset()))

@@ -8,7 +8,7 @@ newest snapshot.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
@@ -89,6 +89,7 @@ class CommitRows:
         self._lake_dir = lake_dir
         self._find_commit = lru_cache(KEPT_COMMITS)(lambda at: read_commit(lake_dir, at)[0])
         self._tables: Callable[[Chunk], dict[str, list[Row]]] = lru_cache(KEPT_CHUNKS)(lambda _: {})
+        self.records = lru_cache(KEPT_CHUNKS)(self._join_rows)
 
     def find_undone(self, number: int) -> Range | None:
         """Return the blocks that a commit removed from the lake, or None if it is not an undo."""
@@ -117,6 +118,23 @@ class CommitRows:
         if table not in tables:
             tables[table] = self._read_table(chunk, table)
         return tables[table]
+
+    def _join_rows(self, chunk: Chunk) -> dict[bytes, Record]:
+        """Return the transactions of ``chunk`` by hash, with the ids of their traces if known."""
+        traces = {
+            row["hash"]: row["trace_id"] for row in self.read(chunk, schema.TRANSACTION_TRACES.name)
+        }
+        rows = self.read(chunk, schema.TRANSACTIONS.name)
+        messages: dict[bytes, list[Row]] = {}
+        for row in rows:
+            row["trace_id"], messages[row["hash"]] = traces.get(row["hash"]), []
+        for message in self.read(chunk, schema.MESSAGES.name):
+            messages[message["tx_hash"]].append(message)
+        states = {
+            (row["workchain"], row["account"], row["hash"]): row
+            for row in self.read(chunk, ACCOUNT_STATES.name)
+        }
+        return {row["hash"]: make_record(row, messages[row["hash"]], states) for row in rows}
 
     def _read_table(self, chunk: Chunk, table: str) -> list[Row]:
         own = _list_own(self._find_commit(chunk.commit), table)
@@ -175,19 +193,6 @@ def _list_own(commit: Commit, table: str) -> list[DataFile]:
     return [
         file for file in commit.added if file.table == table and read_place(file.path)[:2] == span
     ]
-
-
-def read_records(reader: CommitRows, chunk: Chunk) -> dict[bytes, Record]:
-    """Return the transactions of ``chunk`` by hash."""
-    rows = reader.read(chunk, schema.TRANSACTIONS.name)
-    messages: dict[bytes, list[Row]] = {row["hash"]: [] for row in rows}
-    for message in reader.read(chunk, schema.MESSAGES.name):
-        messages[message["tx_hash"]].append(message)
-    states = {
-        (row["workchain"], row["account"], row["hash"]): row
-        for row in reader.read(chunk, ACCOUNT_STATES.name)
-    }
-    return {row["hash"]: make_record(row, messages[row["hash"]], states) for row in rows}
 
 
 place_of = itemgetter("lt", "workchain", "account")
@@ -251,23 +256,17 @@ class EventMaker:
         return events
 
     def _make_transactions(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
-        records = read_records(self._rows, chunk)
-        norms, finality = self.read_norms(chunk, records), self._rows.finality
+        records = self._rows.records(chunk)
+        norms, finality = self.read_norms(chunk), self._rows.finality
         found = sorted(records.values(), key=lambda record: place_of(record.row))
-        traced = [norms.get(record.row["hash"], (None, None)) for record in found]
-        named = [
-            record._replace(row=record.row | {"trace_id": trace_id})
-            for record, (trace_id, _norm) in zip(found, traced, strict=True)
-        ]
-        texts, _ = write_records(named, self._settings.http.opcode_format)
-        for (row, *_), (_, norm), plain in zip(named, traced, texts, strict=True):
+        texts, _ = write_records(found, self._settings.http.opcode_format)
+        for (row, *_), plain in zip(found, texts, strict=True):
+            _trace_id, norm = norms.get(row["hash"], (None, None))
             text = plain.removesuffix(_FINALIZED) + msgspec.json.encode(FINALITIES[finality]) + b"}"
             account = render_raw(row["workchain"], row["account"])
             yield row["mc_seqno"], make_transaction_event(text, account, norm, finality)
 
-    def read_norms(
-        self, chunk: Chunk, records: Mapping[bytes, Record]
-    ) -> dict[bytes, tuple[bytes, bytes | None]]:
+    def read_norms(self, chunk: Chunk) -> dict[bytes, tuple[bytes, bytes | None]]:
         """Return the trace id of each transaction, and the hash of the message that started it."""
         traces = {
             row["hash"]: row["trace_id"]
@@ -275,7 +274,7 @@ class EventMaker:
         }
         for tx_hash, trace_id in traces.items():
             if tx_hash == trace_id:
-                messages = records[tx_hash].messages
+                messages = self._rows.records(chunk)[tx_hash].messages
                 received = [one for one in messages if one["direction"] == "in"]
                 self.norms[trace_id] = received[0]["hash_norm"] if received else None
         unknown = set(traces.values()) - self.norms.keys()
@@ -391,15 +390,12 @@ class EventMaker:
         if found is not None:
             self._kept.move_to_end(chunk)
             return found
-        records = read_records(self._rows, chunk)
-        form = self._settings.http.opcode_format
+        records, form = self._rows.records(chunk), self._settings.http.opcode_format
         found = {}
         for member in self._rows.read(chunk, schema.TRANSACTION_TRACES.name):
-            record, trace_id = records[member["hash"]], member["trace_id"]
-            row = record.row | {"trace_id": trace_id}
-            written = render_transaction(record._replace(row=row), form)
+            written = render_transaction(records[member["hash"]], form)
             written.finality = FINALITIES[self._rows.finality]
-            found.setdefault(trace_id, []).append(_Member(member, written))
+            found.setdefault(member["trace_id"], []).append(_Member(member, written))
         self._kept[chunk] = found
         self._count += sum(map(len, found.values()))
         while self._count > KEPT_TRANSACTIONS and len(self._kept) > 1:

@@ -260,7 +260,10 @@ def make_record(
     states: Mapping[tuple[int, bytes, bytes], Any],
 ) -> Record:
     """Return the record of a transaction; ``states`` are by workchain, account and hash."""
-    account = row["workchain"], row["account"]
-    columns = ("account_state_hash_before", "account_state_hash_after")
-    around = (states.get((*account, row[column])) for column in columns)
-    return Record(row, sorted(messages, key=itemgetter("direction", "msg_index")), *around)
+    workchain, account = row["workchain"], row["account"]
+    return Record(
+        row,
+        sorted(messages, key=itemgetter("direction", "msg_index")),
+        states.get((workchain, account, row["account_state_hash_before"])),
+        states.get((workchain, account, row["account_state_hash_after"])),
+    )
