@@ -1,29 +1,60 @@
-"""Ingests days of the public data set into a lake, with the derivations of every other source."""
+"""Ingests days of the public data set into a lake, with the derivations of every other source.
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
-from datetime import date
+The files of a UTC day, and those of the days beside it as far as they have rows of the same
+masterchain blocks, go through DuckDB, which keeps them on disk. A masterchain block whose rows are
+incomplete or wrong is a hole, and the reason names the row.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, date, datetime, timedelta
+from functools import cache, lru_cache
+from importlib.resources import files
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import duckdb
 import msgspec
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.ingest.dataset.day import Day
-from tonlake.ingest.dataset.files import DataSet
+from tonlake.ingest.assemble.batch import DAY_S
+from tonlake.ingest.blocks import McBundle, McHead, ZeroState
+from tonlake.ingest.dataset.files import FORM, DataSet
+from tonlake.ingest.decode.block.block import read_params
 from tonlake.ingest.decode.block.header import find_child, find_parent
-from tonlake.ingest.decode.piece import Hole, Piece
-from tonlake.ingest.decode.rows import Row
+from tonlake.ingest.decode.block.message import normalize
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.packed import pack_cell
+from tonlake.ingest.decode.native import hash_root
+from tonlake.ingest.decode.piece import Hole, Piece, take_blocks
+from tonlake.ingest.decode.rows import Row, make_table
+from tonlake.ingest.errors import BlockNeverHad, BocError, DecodeError, SourceError
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline, Progress
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Span
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.delta import publish
-from tonlake.lake.file.rows import read_rows
-from tonlake.lake.log.disk import make_folder
+from tonlake.lake.file.rows import iter_dicts, iter_tuples, keep_rows, read_rows, without_collector
+from tonlake.lake.log.disk import TEMPORARY_PREFIX, make_folder
 from tonlake.lake.log.place import list_files_between
-from tonlake.lake.log.state import LOG_FOLDER, LogState
-from tonlake.lake.schema import BLOCKS, CONFIG_PARAMS, SHARD_BLOCKS
+from tonlake.lake.log.state import LOG_FOLDER, REPORTED_KIND, LogState
+from tonlake.lake.schema import (
+    ACCOUNT_STATES,
+    BASE_TABLES,
+    BLOCKS,
+    CONFIG_PARAMS,
+    MESSAGES,
+    SHARD_BLOCKS,
+    STATE_CELLS,
+    TRANSACTIONS,
+    Table,
+)
+from tonlake.lake.settings import LakeSettings
 
 _MASK = (1 << 64) - 1
 
@@ -113,6 +144,375 @@ class Tops:
                 self._tops.pop((workchain, parent), None)
         self._tops[workchain, shard] = Top(*(block[name] for name in Top._fields))
         return found
+
+
+_CONFIG_ACCOUNT = {"workchain": MASTERCHAIN, "account": pa.scalar(bytes([0x55]) * 32, pa.binary())}
+"""The configuration contract of every network."""
+
+_HASHED = (("body_hash", "body"), ("init_state_hash", "init_state"))
+_CHECKED = ("mc_seqno", "msg_hash", *_HASHED[0], *_HASHED[1])
+_NORMALIZED = ("mc_seqno", "body", "body_hash", "destination_workchain", "destination")
+_OF_CELLS = ("mc_seqno", "account", "code_hash", "code_boc", "data_hash", "data_boc")
+_OF_PARAMS = ("mc_seqno", "utime", "data_boc")
+_BAGS_KEPT = 1_024
+
+
+def check_messages(messages: pa.Table) -> dict[int, str]:
+    """Return what is wrong with messages by masterchain block: the first of each."""
+    found: dict[int, str] = {}
+    for mc_seqno, msg_hash, *parts in iter_tuples(messages, _CHECKED):
+        for (_, name), expected, bag in zip(_HASHED, parts[::2], parts[1::2], strict=True):
+            flaw = None if bag is None else _find_flaw(bag, expected)
+            if flaw is not None and mc_seqno not in found:
+                found[mc_seqno] = f"message {msg_hash.hex()}: its {name} {flaw}"
+    return found
+
+
+@lru_cache(_BAGS_KEPT)  # most messages come twice: where they are sent and received
+def _find_flaw(bag: bytes, expected: bytes | None) -> str | None:
+    found = hash_root(bag)
+    if found is None:
+        try:
+            tree = parse_boc(bag)
+            found = tree.hash(tree.roots[0])
+        except BocError as error:
+            return f"is not a bag of cells ({error})"
+    return None if found == expected else f"has the hash {found.hex()}, not that of its row"
+
+
+def _list_cells(
+    mc_seqno: int, account: bytes, parts: Sequence[Any], known: dict[bytes, int]
+) -> list[Row]:
+    """Return the cells of an account's code and data that are not ``known`` as early; add them."""
+    found: list[Row] = []
+    for name, expected, bag in zip(("code", "data"), parts[::2], parts[1::2], strict=True):
+        if bag is None or known.get(expected, mc_seqno + 1) <= mc_seqno:
+            continue
+        flaw = _find_flaw(bag, expected)
+        if flaw is not None:
+            raise DecodeError(f"account {account.hex()}: its {name} {flaw}")
+        tree = parse_boc(bag)
+        cells = range(tree.count)
+        tree.hash_all(cells)
+        for cell in cells:
+            cell_hash = tree.hash(cell)
+            if known.get(cell_hash, mc_seqno + 1) > mc_seqno:
+                known[cell_hash] = mc_seqno
+                found.append((cell_hash, mc_seqno, *pack_cell(tree, cell)))
+    return found
+
+
+def list_params(
+    states: pa.Table, key_blocks: Collection[int], flaws: Collection[int], *, is_known: bool
+) -> list[Row]:
+    """Return rows of ``config_params``: of key blocks, the zero state and, if new, the first."""
+    found: list[Row] = []
+    is_config = [pc.equal(states[name], value) for name, value in _CONFIG_ACCOUNT.items()]
+    rows = keep_rows(states.select(_OF_PARAMS), pc.and_(*is_config))
+    for mc_seqno, utime, data in iter_tuples(rows, _OF_PARAMS):
+        if data is None or max(mc_seqno, 1) in flaws:
+            continue
+        if not mc_seqno or mc_seqno in key_blocks or not (is_known or found):
+            tree = parse_boc(data)
+            root = tree.links[tree.roots[0]][0]
+            found += read_params(tree, root, mc_seqno, utime)
+    return found
+
+
+SLACK_S = 3_600
+"""A shard block may be this much older than the masterchain block that commits it."""
+
+FLAWED = "RowsFlawed"
+"""Kind of the hole of a masterchain block whose rows are incomplete or wrong."""
+
+_CHUNK, _CHUNK_TRANSACTIONS = 1_000, 16_384
+"""Masterchain blocks and, on average, transactions read at a time; their rows are in memory."""
+
+_CHUNK_MIB = 128
+"""Memory of DuckDB for each chunk of those that are copied at a time."""
+
+Tables = dict[str, pa.Table]
+
+
+@cache
+def _read_statement(name: str) -> str:
+    return (files("tonlake.ingest.dataset") / f"{name}.sql").read_text(encoding="utf-8")
+
+
+class Day:
+    """The rows of one day, as a source without blocks; closing it removes them from the disk."""
+
+    def __init__(self, dataset: DataSet, day: date, lake_dir: Path, settings: LakeSettings) -> None:
+        """Find the masterchain blocks of the day; all other rows are loaded on demand."""
+        self._dataset, self._day = dataset, day
+        self._settings = settings
+        begin_s = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+        self._times = begin_s, begin_s + DAY_S - 1
+        self._chunk = 0  # masterchain blocks read at a time; 0 until the rows are loaded
+        self._flaws: dict[int, str] = {}
+        self._key_blocks: set[int] = set()
+        self.knows_config = False
+        """Whether the lake has a configuration; else that of the first block is added."""
+
+        with ExitStack() as stack:
+            self._folder = stack.enter_context(
+                tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=lake_dir / LOG_FOLDER)
+            )
+            self._connection = stack.enter_context(self._connect())
+            self.heads = self._read_heads()
+            self._stack = stack.pop_all()
+
+    def close(self) -> None:
+        """Remove the rows."""
+        self._stack.close()
+
+    def refresh(self) -> None:
+        """Do nothing, as a day does not grow."""
+
+    def first_mc_seqno(self) -> int:
+        """Return the first masterchain block of the day."""
+        return min(self.heads)
+
+    def last_mc_seqno(self) -> int:
+        """Return the last masterchain block of the day."""
+        return max(self.heads)
+
+    def read_bundle(self, mc_seqno: int) -> McBundle:
+        """Raise BlockNeverHad: there are only rows."""
+        raise BlockNeverHad("the data set has its rows only", block=mc_seqno)
+
+    read_unchecked = read_bundle
+
+    def find_head(self, mc_seqno: int) -> McHead | None:
+        """Return a masterchain block of the day."""
+        root_hash = self.heads.get(mc_seqno)
+        return None if root_hash is None else McHead(mc_seqno, root_hash, None)
+
+    def zero_states(self) -> tuple[ZeroState, ...]:
+        """Return nothing: their cells are not in the data set."""
+        return ()
+
+    def describe(self) -> dict[str, str]:
+        """Return the origin of the rows for the commit log."""
+        return {"kind": REPORTED_KIND, "name": self._dataset.name}
+
+    @property
+    def span(self) -> Span | None:
+        """The masterchain blocks of the day, missing ones between them included."""
+        return Span(min(self.heads), max(self.heads)) if self.heads else None
+
+    def read(self, span: Span, tops: Tops) -> Iterator[list[Piece | Hole]]:
+        """Yield the pieces and holes of a span of the day, in order."""
+        self._load()
+        chunks = max(1, self._settings.duckdb_memory_mib // _CHUNK_MIB)
+        for count, first in enumerate(range(span.first, span.last + 1, self._chunk)):
+            if count % chunks == 0:
+                self._take_part(Span(first, first + chunks * self._chunk - 1))
+            yield self._read_chunk(Span(first, min(span.last, first + self._chunk - 1)), tops)
+
+    def _take_part(self, span: Span) -> None:
+        """Copy the rows of a span, so that a chunk is not searched for among those of a day."""
+        bounds = {"first": span.first - (span.first == 1), "last": span.last}
+        for table in FORM:
+            self._run(table, _read_statement(f"part/{table}"), bounds)
+
+    def _connect(self) -> duckdb.DuckDBPyConnection:
+        connection = duckdb.connect(
+            f"{self._folder}/rows.duckdb",
+            config={
+                "memory_limit": f"{self._settings.duckdb_memory_mib}MiB",
+                "threads": self._settings.duckdb_threads,
+                "temp_directory": f"{self._folder}/spill",
+            },
+        )
+        connection.execute(_read_statement("macros"))
+        return connection
+
+    def _read_heads(self) -> dict[int, bytes]:
+        rows = self._dataset.read("blocks", [self._day], self._times)
+        self._connection.register("incoming", rows)
+        found = self._run(
+            "blocks",
+            "select distinct seqno, hash_of(root_hash) from incoming "
+            "where workchain = -1 and seqno > 0 and gen_utime between $start and $end",
+            {"start": self._times[0], "end": self._times[1]},
+        ).fetchall()
+        return dict(found)
+
+    def _load(self) -> None:
+        """Load the rows of the day's masterchain blocks, and look for what they lack."""
+        if self._chunk or self.span is None:
+            return
+        start, end = self._times[0] - SLACK_S, self._times[1] + SLACK_S
+        bounds = {"first": self.span.first, "last": self.span.last, "start": start, "end": end}
+        days = [self._day + timedelta(days) for days in (-1, 0, 1)]
+        for table in FORM:
+            # The zero state is older than the first block, by any time.
+            times = (0, end) if table == "account_states" and self.span.first == 1 else (start, end)
+            self._connection.register("incoming", self._dataset.read(table, days, times))
+            statement = _read_statement(table)
+            used = {name: value for name, value in bounds.items() if f"${name}" in statement}
+            self._run(table, statement, used)
+            self._run(table, _read_statement(f"duplicates/{table}"))
+        self._flaws = dict(self._run("flaws", _read_statement("flaws")).fetchall())
+        key_blocks = "select seqno from blocks where workchain = -1 and key_block"
+        self._key_blocks = {seqno for (seqno,) in self._run("blocks", key_blocks).fetchall()}
+        count = self._connection.table("transactions").shape[0]
+        self._chunk = min(_CHUNK, 1 + len(self.heads) * _CHUNK_TRANSACTIONS // (1 + count))
+
+    def _run(self, table: str, statement: str, parameters: dict[str, int] | None = None) -> Any:  # noqa: ANN401
+        with self._name_errors(table):
+            return self._connection.execute(statement, parameters)
+
+    def _fetch(self, table: str, span: Span) -> pa.Table:
+        bounds = {"first": span.first, "last": span.last}
+        statement = _read_statement(f"rows/{table}")
+        with self._name_errors(table):
+            return self._connection.sql(statement, params=bounds).to_arrow_table()
+
+    @contextmanager
+    def _name_errors(self, table: str) -> Iterator[None]:
+        """Make a SourceError of an error of the files that a statement reads, or of its memory."""
+        try:
+            yield
+        except duckdb.OutOfMemoryException as error:
+            limit = self._settings.duckdb_memory_mib
+            raise SourceError(
+                f"{self._day}, {table}: [lake] duckdb_memory_mib = {limit} is too little: raise it"
+                f" ({error})"
+            ) from error
+        except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
+            named = SourceError(f"{self._dataset.name}, {self._day}: {error}")
+            raise self._dataset.failure or named from error
+
+    @without_collector()
+    def _read_chunk(self, span: Span, tops: Tops) -> list[Piece | Hole]:
+        messages = self._fetch(MESSAGES.name, span)
+        flaws = check_messages(messages) | self._flaws
+        blocks, shards = self._follow_chain(span, tops, flaws)
+        # The zero state comes with block 1.
+        states = self._fetch(ACCOUNT_STATES.name, Span(span.first - (span.first == 1), span.last))
+        cells = _read_cells(states, flaws) + self._read_libraries(span, flaws)
+        params = self._read_params(states, flaws)
+        tables = {table.name: table.empty for table in BASE_TABLES} | {
+            CONFIG_PARAMS.name: make_table(CONFIG_PARAMS, params),
+            BLOCKS.name: make_table(BLOCKS, blocks),
+            SHARD_BLOCKS.name: make_table(SHARD_BLOCKS, shards),
+            TRANSACTIONS.name: _fit(self._fetch(TRANSACTIONS.name, span), TRANSACTIONS),
+            MESSAGES.name: _fit(_add_normal_forms(messages, flaws), MESSAGES),
+            ACCOUNT_STATES.name: _fit(states, ACCOUNT_STATES),
+            STATE_CELLS.name: make_table(STATE_CELLS, cells),
+        }
+        return list(self._cut(span, tables, flaws))
+
+    def _read_params(self, states: pa.Table, flaws: dict[int, str]) -> list[Row]:
+        found = list_params(states, self._key_blocks, flaws, is_known=self.knows_config)
+        self.knows_config = self.knows_config or bool(found)
+        return found
+
+    def _read_libraries(self, span: Span, flaws: dict[int, str]) -> list[Row]:
+        """Return the cells that transactions of the masterchain may have published as libraries."""
+        found: list[Row] = []
+        for row in iter_dicts(self._fetch("published", span)):
+            if row["bag"] is None or row["mc_seqno"] in flaws:
+                continue
+            tree = parse_boc(row["bag"])
+            tree.hash_all(range(tree.count))
+            wanted = set(tree.links[tree.roots[0]][row["codes"] :])
+            for cell in range(tree.count):  # a cell comes before those that it refers to
+                if cell in wanted:
+                    wanted.update(tree.links[cell])
+                    found.append((tree.hash(cell), row["mc_seqno"], *pack_cell(tree, cell)))
+        return found
+
+    def _follow_chain(
+        self, span: Span, tops: Tops, flaws: dict[int, str]
+    ) -> tuple[list[Row], list[Row]]:
+        """Return rows of blocks and shard tops; add to ``flaws`` blocks that are missing."""
+        by_mc: dict[int, list[dict[str, Any]]] = {}
+        for block in iter_dicts(self._fetch(BLOCKS.name, span)):
+            by_mc.setdefault(block["mc_seqno"], []).append(block)
+        rows, shards = list[Row](), list[Row]()
+        for mc_seqno in range(span.first, span.last + 1):
+            blocks = by_mc.get(mc_seqno, [])
+            if mc_seqno not in self.heads or mc_seqno in flaws:
+                continue
+            try:
+                more_rows, more_shards = tops.add(mc_seqno, blocks)
+            except ValueError as error:
+                flaws[mc_seqno] = str(error)
+                continue
+            rows += more_rows
+            shards += more_shards
+        return rows, shards
+
+    def _cut(self, span: Span, tables: Tables, flaws: dict[int, str]) -> Iterator[Piece | Hole]:
+        """Yield the unbroken parts of the rows, and a hole for each other masterchain block."""
+        begun = span.first
+        for mc_seqno in range(span.first, span.last + 2):
+            hole = None
+            if mc_seqno <= span.last and mc_seqno not in self.heads:
+                reason = f"the data set has no masterchain block {mc_seqno}"
+                hole = Hole(mc_seqno, BlockNeverHad.__name__, reason)
+            elif mc_seqno in flaws:
+                hole = Hole(mc_seqno, FLAWED, flaws[mc_seqno])
+            if hole is None and mc_seqno <= span.last:
+                continue
+            if begun < mc_seqno:
+                yield Piece(begun, mc_seqno - 1, take_blocks(tables, begun, mc_seqno - 1))
+            begun = mc_seqno + 1
+            if hole is not None:
+                yield hole
+
+
+def _read_cells(states: pa.Table, flaws: dict[int, str]) -> list[Row]:
+    """Return the cells of account states; add to ``flaws`` what is wrong with them."""
+    rows = list(iter_tuples(states, _OF_CELLS))
+    known = -1
+    found: list[Row] = []
+    while len(flaws) != known:  # cells of a block with a flaw are left out, and may be in others
+        known, roots, found = len(flaws), dict[bytes, int](), []
+        for mc_seqno, account, *parts in rows:
+            block = max(mc_seqno, 1)
+            if block in flaws:
+                continue
+            try:
+                found += _list_cells(mc_seqno, account, parts, roots)
+            except DecodeError as error:
+                flaws[block] = str(error)
+    return found
+
+
+def _normalize(body: bytes, body_hash: bytes, workchain: int, account: bytes) -> bytes:
+    tree = parse_boc(body)
+    # addr_std$10 without anycast: 100, workchain, account.
+    head = 0b100 << 8 | workchain & 0xFF
+    address = head << 256 | int.from_bytes(account, "big")
+    return normalize(address, 267, tree.depth(tree.roots[0]), body_hash)
+
+
+def _add_normal_forms(messages: pa.Table, flaws: Collection[int]) -> pa.Table:
+    """Add ``hash_norm`` of external messages; their bodies have the hashes of their rows."""
+    has_form = pc.and_(pc.equal(messages["kind"], "ext_in"), pc.is_valid(messages["body"]))
+    hashes = [
+        None if mc_seqno in flaws else _normalize(*parts)
+        for mc_seqno, *parts in iter_tuples(messages.filter(has_form), _NORMALIZED)
+    ]
+    nothing, kind = pa.nulls(messages.num_rows, pa.binary()), pa.binary(32)
+    forms = pc.replace_with_mask(nothing, has_form.combine_chunks(), pa.array(hashes, pa.binary()))
+    return messages.append_column("hash_norm", forms.cast(kind))
+
+
+def _fit(rows: pa.Table, table: Table) -> pa.Table:
+    """Return rows with the columns of a table; those that they lack are NULL."""
+    known = set(rows.column_names)
+    columns = [
+        rows[field.name].cast(field.type)
+        if field.name in known
+        else pa.nulls(len(rows), field.type)
+        for field in table.arrow
+    ]
+    return pa.table(columns, schema=table.arrow)
 
 
 class DayReport(msgspec.Struct):

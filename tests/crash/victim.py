@@ -15,7 +15,7 @@ from tests.commands import run
 from tests.ingest.whole import ingest_node
 from tests.lake.killed import serve_orders
 from tests.patience import compose
-from tonlake.ingest.dataset import day
+from tonlake.ingest.dataset import pipeline
 from tonlake.ingest.derive.contract import derivation
 from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.lake.commit import commit
@@ -33,7 +33,7 @@ def bring(node: Path, lake: Path) -> None:
 def bring_days(dataset: Path, lake: Path) -> None:
     """Run the command on all days of a data set, with small commits."""
     grace = {"TONLAKE_LAKE_ORPHAN_GRACE_S": "0", "TONLAKE_INGEST_MC_BLOCKS_PER_COMMIT": "8"}
-    with mock.patch.object(day, "_CHUNK", 8):
+    with mock.patch.object(pipeline, "_CHUNK", 8):
         found = ("--dataset", dataset, "--days", "2026-11-21..2026-11-22")
         done = run("ingest", *found, "--lake", lake, env=grace)
     assert done.exit_code == 0, done.output
