@@ -5,11 +5,12 @@ TL-B: hm_edge, HmLabel, HashmapNode.
 
 from functools import cached_property
 
+from tonlake.ingest.decode.cell.dictionary import read_label
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.body.codec import MAX_ITEMS, NOTHING, SOMETHING, Codec, Work, show_bits
 from tonlake.ingest.derive.body.function import Function, ReadCell, refuse_rest
-from tonlake.ingest.errors import BodyError, CellUnderflow
+from tonlake.ingest.errors import BodyError
 
 FIRST, SECOND = "first_from_either", "second_from_either"
 CELL_REFERENCE = "cell_reference"
@@ -195,26 +196,11 @@ def _read_label(value: int, left: int, width: int) -> tuple[str, int, int]:
 
     It returns the object, and what is left of the cell and of the key.
     """
-    tag, bit = value >> left & 3, 0
-    try:
-        if tag == 1:  # the second bit belongs to the length, in unary
-            start = left
-            while value >> left - 1 & 1:
-                left -= 1
-            length, left = start - left + 1, left - 1
-        else:
-            if tag == 3:  # noqa: PLR2004 - hml_same
-                left -= 1
-                bit = value >> left & 1
-            left -= width.bit_length()
-            length = value >> left & (1 << width.bit_length()) - 1
-        if length > width:
-            raise BodyError(f"dictionary label of {length} bits where {width} are left")
-        if tag == 3:  # noqa: PLR2004 - hml_same
-            return f'{{"@type":"{SAME}","v":"{bit}","n":"{length}"}}', left, width - length
-        left -= length
-        bits = show_bits(value >> left & (1 << length) - 1, length)
-    except ValueError as error:
-        raise CellUnderflow("a dictionary label ends after its cell") from error
+    label, below, rest = read_label(value, left + 2, width, 0)
+    tag, length = value >> left & 3, width - below
+    if tag == 3:  # noqa: PLR2004 - hml_same
+        bit = value >> left - 1 & 1
+        return f'{{"@type":"{SAME}","v":"{bit}","n":"{length}"}}', rest, below
     start_text = f'"{SHORT}","len"' if tag == 1 else f'"{LONG}","n"'
-    return f'{{"@type":{start_text}:"{length}","s":"{bits}"}}', left, width - length
+    text = f'{{"@type":{start_text}:"{length}","s":"{show_bits(label, length)}"}}'
+    return text, rest, below
