@@ -16,6 +16,7 @@ from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BocError
+from tonlake.lake.account import read_raw_address
 from tonlake.lake.schema import Table
 
 _NONE, _EXTERN, _STD, _VAR = range(4)
@@ -27,7 +28,7 @@ _INT8_LIMIT = 1 << 7
 AMOUNT_LIMIT = 10**38
 """First amount that does not fit into an amount column; Coins have at most 120 bits."""
 
-_INT32_LIMIT, _INT64_LIMIT = 1 << 31, 1 << 63
+_INT64_LIMIT = 1 << 63
 
 Value = Any
 """int, None, Cell, CellSlice, or a tuple or list of these."""
@@ -120,11 +121,10 @@ def load_any_address(start: CellSlice) -> Address | None:
 
 def parse_address(text: str) -> Address:
     """Return the address with a raw form, ``workchain:HEX``; raise ValueError if it is none."""
-    workchain, _, account = text.partition(":")
-    found = Address(int(workchain), bytes.fromhex(account))
-    if len(found.account) != _ACCOUNT_BYTES or not -_INT32_LIMIT <= found.workchain < _INT32_LIMIT:
+    found = read_raw_address(text)
+    if found is None:
         raise ValueError(f"{text!r} is not an address")
-    return found
+    return Address(*found)
 
 
 class Results:

@@ -79,7 +79,7 @@ class KnownLake:
     """The lake as contract detection reads it; close it after use."""
 
     def __init__(self, lake_dir: Path, settings: IngestSections) -> None:
-        self._lake_dir = lake_dir
+        self.lake_dir = lake_dir
         self._most = most = settings.ingest.cached_rows
         self._newest = _NewestCache(lake_dir, settings.lake, most)
         lake = lake_dir, settings.lake, ACCOUNT_STATES.name
@@ -117,20 +117,6 @@ class KnownLake:
         """Keep the newest states of a commit at the end of the chain."""
         if len(states) <= self._most:
             self._newest.learn(states, commit)
-
-    def list_rows(
-        self, state: LogState, table: str, columns: Sequence[str], before: int
-    ) -> Iterator[Rows]:
-        """Yield the rows before a block, file by file, newest file first.
-
-        For tables with rows in few commits. The first column is the masterchain block.
-        """
-        files = list_files(state, table)
-        for file in sorted(files, key=lambda file: read_place(file.path), reverse=True):
-            if read_place(file.path).first < before:
-                rows = [row for row in _read_file(self._lake_dir, file, columns) if row[0] < before]
-                if rows:
-                    yield rows
 
 
 @lru_cache(_FILES_KEPT)
@@ -326,11 +312,18 @@ class World:
         baseline = state.baseline
         self._unknown_to = 0 if isinstance(baseline, UnsetType) else baseline.state_mc_seqno
 
-    def list_rows(
-        self, table: str, columns: Sequence[str], before: int
-    ) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield rows of a small table from before a block, newest file first."""
-        yield from self._lake.list_rows(self._state, table, columns, before)
+    def list_rows(self, table: str, columns: Sequence[str], before: int) -> Iterator[Rows]:
+        """Yield the rows before a block, file by file, newest file first.
+
+        For tables with rows in few commits. The first column is the masterchain block.
+        """
+        files = list_files(self._state, table)
+        for file in sorted(files, key=lambda file: read_place(file.path), reverse=True):
+            if read_place(file.path).first < before:
+                held = _read_file(self._lake.lake_dir, file, columns)
+                rows = [row for row in held if row[0] < before]
+                if rows:
+                    yield rows
 
     def is_whole(self, before: int) -> bool:
         """Return whether the lake has every block up to one, or its baseline and those after.

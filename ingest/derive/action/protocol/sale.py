@@ -5,9 +5,6 @@ The terms of a sale are those in the StateInit that deploys it. TL-B: ``_ fixed_
 StateInit``. The contract's get-method tells them.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
-
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.action.interface import (
     Facts,
@@ -32,15 +29,11 @@ SALE_V4_CODE = bytes.fromhex("6b95a6418b9c9d2359045d1e7559b8d549ae0e506f24caab58
 """Sale of Getgems, version 4, whose data have fees as shares of the price."""
 
 
-class Deployment(NamedTuple):
-    """A code hash and the interfaces of its initial data; none if it is no sale of these kinds."""
+def read_deployment(address: str, init_state: bytes) -> tuple[bytes | None, dict[str, Facts]]:
+    """Return the code hash in a StateInit, None without code or data, and its interfaces, if any.
 
-    code_hash: bytes
-    interfaces: Mapping[str, Facts]
-
-
-def read_deployment(address: str, init_state: bytes) -> Deployment | None:
-    """Return what a StateInit deploys, None without code or data. Raises BocError."""
+    They are those of sales and auctions, from the initial data. Raises BocError.
+    """
     tree = parse_boc(init_state)
     start = tree.slice(tree.roots[0])
     for bits in (_PREFIX_BITS, _TICK_TOCK_BITS):
@@ -48,18 +41,12 @@ def read_deployment(address: str, init_state: bytes) -> Deployment | None:
             start.skip(bits)
     code, data = start.load_maybe_ref(), start.load_maybe_ref()
     if code is None or data is None:
-        return None
-    return Deployment(
-        tree.hash(code),
-        {
-            interface: facts
-            for detector in _DETECTORS
-            for finding in _detect(detector, address, Cell(tree, code), Cell(tree, data))
-            for interface, facts in show_sale(
-                finding.fields, finding.fields["details"], address
-            ).items()
-        },
-    )
+        return None, {}
+    found: dict[str, Facts] = {}
+    for detector in _DETECTORS:
+        for finding in _detect(detector, address, Cell(tree, code), Cell(tree, data)):
+            found |= show_sale(finding.fields, finding.fields["details"], address)
+    return tree.hash(code), found
 
 
 def _detect(detector: Detector, address: str, code: Cell, data: Cell) -> list[Finding]:
@@ -92,13 +79,11 @@ _TERMS = {
 
 def _read_terms(kind: str, address: str, init_state: bytes, interfaces: Interfaces) -> Columns:
     """Return price, bids and fees as deployed, or the current facts if the code does not tell."""
-    deployment = read_deployment(address, init_state)
-    facts = interfaces.find(address, kind) or {}
-    if deployment is not None:
-        facts = deployment.interfaces.get(kind, facts)
+    code_hash, deployed = read_deployment(address, init_state)
+    facts = deployed.get(kind) or interfaces.find(address, kind) or {}
     amounts, fee_address, royalty_address = _TERMS[kind]
     terms: Columns = {name: exact(facts.get(name)) for name in amounts}
-    if deployment is not None and deployment.code_hash == SALE_V4_CODE:
+    if code_hash == SALE_V4_CODE:
         terms |= dict.fromkeys(_FEES)
     return terms | {
         "marketplace_fee_address": facts.get(fee_address),
