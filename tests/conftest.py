@@ -44,6 +44,7 @@ LONGEST = (
 
 # Results must depend neither on machine speed nor on luck: every run uses the same examples.
 # `pytest --hypothesis-profile=luck` draws four times as many random ones.
+gc.disable()  # until modules are loaded and tests collected
 settings.register_profile(
     "luck",
     deadline=None,
@@ -97,9 +98,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Collect garbage seldom, and never what modules have made: it took a tenth of all CPU."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000)
+    gc.enable()
 
 
 def pytest_sessionfinish() -> None:

@@ -73,38 +73,30 @@ def _chunked_text(text: str) -> codecs.Value:
     return {"@type": "text", "chunks": "1" if text else "0", "text": text}
 
 
-def records(record: Record, level: int = 0) -> Values:
+@st.composite
+def records(draw: st.DrawFn, record: Record, level: int = 0) -> codecs.Object:
     """Objects of one constructor; conditional fields follow the fields that they depend on."""
-
-    @st.composite
-    def build(draw: st.DrawFn) -> codecs.Object:
-        fields: codecs.Object = {"@type": record.name} if record.name else {}
-        for part in record.parts:
-            if part.is_present(fields):
-                fields[part.name] = draw(values(part.codec, level))
-        return fields
-
-    return build()
+    fields: codecs.Object = {"@type": record.name} if record.name else {}
+    for part in record.parts:
+        if part.is_present(fields):
+            fields[part.name] = draw(values(part.codec, level))
+    return fields
 
 
-def edges(codec: composite.Hashmap, level: int = 0) -> Values:
+@st.composite
+def edges(draw: st.DrawFn, codec: composite.Hashmap, level: int = 0) -> codecs.Value:
     """Dictionaries of one to a few keys, with labels of all three forms."""
-
-    @st.composite
-    def build(draw: st.DrawFn) -> codecs.Value:
-        left = codec._key_bits
-        length = left
-        if left and level <= MAX_LEVELS and draw(st.booleans()):
-            length = draw(st.integers(0, left - 1))
-        label = draw(labels(length))
-        if length == left:
-            leaf = draw(values(codec.inner, level + 1))
-            return edge(label, {"@type": composite.LEAF, "value": leaf})
-        child = composite.Hashmap(left - length - 1, codec.inner)
-        sides = {side: draw(edges(child, level + 1)) for side in ("left", "right")}
-        return edge(label, {"@type": composite.FORK, **sides})
-
-    return build()
+    left = codec._key_bits
+    length = left
+    if left and level <= MAX_LEVELS and draw(st.booleans()):
+        length = draw(st.integers(0, left - 1))
+    label = draw(labels(length))
+    if length == left:
+        leaf = draw(values(codec.inner, level + 1))
+        return edge(label, {"@type": composite.LEAF, "value": leaf})
+    child = composite.Hashmap(left - length - 1, codec.inner)
+    sides = {side: draw(edges(child, level + 1)) for side in ("left", "right")}
+    return edge(label, {"@type": composite.FORK, **sides})
 
 
 def edge(label: codecs.Value, node: codecs.Value) -> codecs.Value:
