@@ -25,6 +25,7 @@ from tests.bench.decode import measure_decoders
 from tests.bench.everything import (
     FAST_NODE,
     find_node,
+    measure_day,
     measure_follow,
     measure_node,
     measure_small_blocks,
@@ -106,6 +107,8 @@ def main(
             add("follow", lambda: measure_follow(folder))
             if FAST_NODE.exists():
                 add("small blocks", lambda: measure_small_blocks(folder))
+            if not quick:
+                add("a tenth of a day", lambda: measure_day(folder))
         if "files" in areas:
             sizes = QUICK_FILES_AND_COMMITS if quick else FILES_AND_COMMITS
             add("files", lambda: measure_many_files(folder, *sizes))

@@ -25,6 +25,7 @@ from tests.bench.figure import Figure, at_least, at_most, percentile, print_figu
 from tests.bench.peer.store import load_peer
 from tests.bench.postgres import find_server, running_server
 from tests.bench.process import Used, read_others_s, run_ingest
+from tests.ingest.simulator.chain import VARIED, DemoMoulds
 from tests.made.blocks import NETWORK_NODE, ROOT, unpack_node
 from tests.made.chain import DEMO_BLOCK, MIDDLING, Chain, ChainWriter, Moulds
 from tonlake.api.settings import Settings
@@ -53,6 +54,9 @@ FAST_NODE = ROOT.parent / "shared" / "node-2026" / "localnet4-db.tar.zst"
 SMALL_BLOCKS = range(577, 1089)
 SMALL_MS = {range(2, 9): 6, range(25, 41): 12}
 """Transactions of a block, and its CPU milliseconds, maintenance included."""
+
+DAY_BLOCKS, DAY_SHARD_BLOCKS, DAY_SHARES, DAY_S, DAY_GROWTH = 432_000, 3, (100, 10), 1200, 1.1
+"""Masterchain blocks of a day of 2026, shard blocks of each, parts that are ingested, limits."""
 
 Folder = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -270,6 +274,38 @@ def measure_small_blocks(scratch: Path) -> list[Figure]:
             note=f"{len(costs_ms[sizes])} blocks; {upkeep_ms:.1f} ms are maintenance",
         )
         for sizes, most_ms in SMALL_MS.items()
+    ]
+
+
+def measure_day(scratch: Path) -> list[Figure]:
+    """Ingest a hundredth and a tenth of a day of small blocks, everything on, with two workers."""
+    node, lake_dir, used = scratch / "node-day", scratch / "lake-day", []
+    for share in DAY_SHARES:
+        chain = Chain(DemoMoulds(scratch), VARIED, DAY_SHARD_BLOCKS)
+        with closing(ChainWriter(node, chain)) as writer:
+            for _ in range(DAY_BLOCKS // share):
+                writer.append()
+        used.append(run_ingest(node, lake_dir, workers=2))
+        shutil.rmtree(node)
+        shutil.rmtree(lake_dir)
+    few, many = used
+    area = f"a day of {DAY_BLOCKS:,} masterchain blocks, two workers"
+    return [
+        Figure(
+            area=area,
+            name="ten times the wall time of its tenth",
+            unit="s",
+            value=many.wall_s * DAY_SHARES[1],
+            targets={"value": at_most(DAY_S)},
+            note=f"{many.transactions:,} transactions, {many.cpu_s:,.0f} s of CPU",
+        ),
+        Figure(
+            area=area,
+            name="CPU of a transaction of the tenth to one of the hundredth",
+            unit="x",
+            value=many.cpu_s / many.transactions / (few.cpu_s / few.transactions),
+            targets={"value": at_most(DAY_GROWTH)},
+        ),
     ]
 
 
