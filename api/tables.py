@@ -26,6 +26,7 @@ from tonlake.lake.duck.own import (
     Filter,
     OwnState,
     ask_table,
+    describe_own_tables,
     read_definitions,
     read_own_state,
 )
@@ -41,21 +42,8 @@ def list_tables(request: ApiRequest) -> Response[bytes]:
     """List the user-defined tables with statement, columns, row count and last commit."""
     lake_dir = request.app.state.lake_dir
     settings: Settings = request.app.state.settings
-    tables = read_definitions(lake_dir).values()
-    states = [(table, read_own_state(lake_dir, table.name)) for table in tables]
-    listed = [
-        {
-            "name": table.name,
-            "sql": table.sql,
-            "per": table.per,
-            "columns": state.columns,
-            "rows": state.rows,
-            "commit": state.commit,
-            "error": state.error,
-        }
-        for table, state in states
-    ]
-    return answer_json(msgspec.json.encode({"tables": listed}), settings.http)
+    body = msgspec.json.encode({"tables": describe_own_tables(lake_dir)})
+    return answer_json(body, settings.http)
 
 
 def answer_table(request: ApiRequest) -> Response[bytes]:

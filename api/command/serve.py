@@ -33,7 +33,7 @@ from tonlake.ingest.errors import SourceError
 from tonlake.ingest.run.tail import name_command
 from tonlake.ingest.source.origin import Origin
 from tonlake.lake.command.argument import SOURCE, make_lake_option
-from tonlake.lake.command.cli import describe_error
+from tonlake.lake.command.cli import describe_error, failing_cleanly
 from tonlake.lake.copy.follow import name_puller
 from tonlake.lake.errors import LakeError, LakeNotFound, SettingsError
 from tonlake.lake.log.state import read_state
@@ -209,13 +209,10 @@ def _open_servers(config: Path, settings: Settings) -> StateServers:
     from tonlake.api.chain.account import TIMEOUT_MS  # noqa: PLC0415
     from tonlake.ingest.source.liteserver.query import open_state_servers  # noqa: PLC0415
 
-    try:
+    with failing_cleanly(SourceError):
         return open_state_servers(
             config, timeout_ms=TIMEOUT_MS, parallel_queries=settings.liteserver.queries
         )
-    except SourceError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(EXIT_DATA)
 
 
 def _name_tails(

@@ -17,7 +17,7 @@ import msgspec
 from tonlake.api.chain.block import MASTERCHAIN_SHARD, find_block_at, find_trace_ids
 from tonlake.api.errors import AnswerNotFound, LakeUnavailable, LiteServerError
 from tonlake.api.explorer.frame import Question, Redirect, Shown, ask_or_say
-from tonlake.api.request.call import Call, ConversionError, parse_any_address, parse_hash
+from tonlake.api.request.call import Call, ConversionError, parse_hash, parse_if_address
 from tonlake.api.text.encoding import Address, encode_shard, render_raw
 from tonlake.api.v3.page.book import read_accounts
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
@@ -194,10 +194,8 @@ def find_path(call: Call, text: str) -> str | None:
     """Return the path of the page that ``text`` identifies, or None."""
     if link := _PAYMENT_LINK.fullmatch(text):
         text = unquote(link[1])
-    try:
-        return f"/account/{quote(str(parse_any_address(text)))}"
-    except ConversionError:
-        pass
+    if address := parse_if_address(text):
+        return f"/account/{quote(str(address))}"
     if block := read_block_id(text):
         workchain, shard, seqno = block
         return f"/block/{workchain}:{encode_shard(shard).lower():0>16}:{seqno}"

@@ -29,13 +29,7 @@ from tonlake.api.explorer.frame import (
     read_offset,
 )
 from tonlake.api.http.admission import in_queue
-from tonlake.api.request.call import (
-    ApiRequest,
-    ConversionError,
-    open_call,
-    parse_any_address,
-    read_arguments,
-)
+from tonlake.api.request.call import ApiRequest, open_call, parse_if_address, read_arguments
 from tonlake.api.text.encoding import Address
 from tonlake.api.v3.page.book import describe_addresses
 from tonlake.api.v3.page.history import check_derived
@@ -137,13 +131,12 @@ def _weigh(uri: str, picture: Picture | None) -> int:
     return ENTRY_BYTES + len(uri) + (len(picture.body) if picture else 0)
 
 
-def find_address(request: ApiRequest) -> str:
+def find_picture(request: ApiRequest) -> str:
     """Return the picture URI of a token in the lake; raise AnswerNotFound without one."""
     call = open_call(request, read_arguments(request))
-    try:
-        account = parse_any_address(request.path_params["address"])
-    except ConversionError as error:
-        raise AnswerNotFound("not an address") from error
+    account = parse_if_address(request.path_params["address"])
+    if account is None:
+        raise AnswerNotFound("not an address")
     for known in describe_tokens(call, [account]).values():
         for info in known.token_info:
             if isinstance(info.image, str) and info.image:
@@ -153,7 +146,7 @@ def find_address(request: ApiRequest) -> str:
 
 def make_route(pictures: Pictures) -> HTTPRouteHandler:
     """Return the route that serves pictures by token address."""
-    look_up = in_queue(find_address)
+    look_up = in_queue(find_picture)
 
     async def show_picture(request: ApiRequest) -> Response[bytes]:
         """Return the picture of a token."""

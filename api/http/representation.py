@@ -29,7 +29,7 @@ from tonlake.api.errors import ServiceBusy
 from tonlake.api.http.gate import REFUSAL, STREAMS, is_free
 from tonlake.api.http.transit import hold
 from tonlake.api.request.call import ANSWER_HEADERS, LASTING, PINNED, TAGGED, measure_ms
-from tonlake.api.request.table_format import WRITERS, choose_format
+from tonlake.api.request.table_format import WRITERS, choose_format, read_weights
 from tonlake.api.settings import Settings
 
 GZIP, ZSTD, IDENTITY = "gzip", "zstd", "identity"
@@ -38,7 +38,6 @@ PREFERRED = (ZSTD, GZIP)
 
 GZIP_LEVEL = 5
 
-_WEIGHT = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 _ALIASES = {"x-gzip": GZIP}
 
 
@@ -57,22 +56,15 @@ def choose_coding(accepted: bytes) -> Choice:
     has the lowest preference unless it is listed.
     """
     weights: dict[str, float] = {}
-    for part in accepted.decode("latin-1").lower().split(","):
-        name, *options = (piece.strip() for piece in part.split(";"))
-        if name:
-            name = _ALIASES.get(name, name)
-            weights[name] = max(_read_weight(options), weights.get(name, 0.0))
+    for listed, weight in read_weights(accepted.decode("latin-1")):
+        name = _ALIASES.get(listed, listed)
+        weights[name] = max(weight, weights.get(name, 0.0))
     others = weights.get("*", 0.0)
     best = max(PREFERRED, key=lambda coding: weights.get(coding, others))
     refuses = weights.get(IDENTITY, weights.get("*", 1.0)) == 0
     weight = weights.get(best, others)
     is_accepted = weight > 0 and weight >= weights.get(IDENTITY, 0.0)
     return Choice(best if is_accepted else None, is_accepted and refuses)
-
-
-def _read_weight(options: list[str]) -> float:
-    text = next((each[2:].strip() for each in options if each.startswith("q=")), "1")
-    return float(text) if _WEIGHT.fullmatch(text) else 0.0
 
 
 def pack(coding: str, body: bytes) -> bytes:

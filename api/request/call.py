@@ -117,6 +117,14 @@ def parse_any_address(text: str) -> Address:
     return parse_written_address(text).address
 
 
+def parse_if_address(text: str) -> Address | None:
+    """Read an address in any form; None if the text is none."""
+    try:
+        return parse_any_address(text)
+    except ConversionError:
+        return None
+
+
 def parse_address_or_null(text: str) -> Address | NoAddress:
     """Read an address in any form, or the word ``null``."""
     return NoAddress() if text == "null" else parse_any_address(text)

@@ -30,6 +30,7 @@ MEDIA_TYPES = {
 }
 """Content-Type of each format."""
 
+_WEIGHT = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 HTML = "html"
 SAFE_CSV = "csv_safe"
 """CSV without text that a spreadsheet would run as a formula; also the parameter for it."""
@@ -55,20 +56,18 @@ def choose_format(accept: str) -> str | None:
     best, best_weight = None, 0.0
     if accept in ("", "*/*"):  # those of almost every API client
         return best
-    for part in accept.split(","):
-        media, *options = (piece.strip().lower() for piece in part.split(";"))
-        weight = _read_weight(options)
+    for media, weight in read_weights(accept):
         if media in _ACCEPTED and weight > best_weight:
             best, best_weight = _ACCEPTED[media], weight
     return best
 
 
-def _read_weight(options: list[str]) -> float:
-    text = next((each[2:] for each in options if each.startswith("q=")), "1")
-    try:
-        return min(float(text), 1.0)
-    except ValueError:
-        return 0.0
+def read_weights(accepted: str) -> Iterator[tuple[str, float]]:
+    """Yield what an Accept header lists, in lower case, with the weights; an invalid one is 0."""
+    for part in accepted.lower().split(","):
+        name, *options = (piece.strip() for piece in part.split(";"))
+        text = next((each[2:].strip() for each in options if each.startswith("q=")), "1")
+        yield name, float(text) if _WEIGHT.fullmatch(text) else 0.0
 
 
 def write_csv_text(batches: pa.RecordBatchReader) -> bytes:

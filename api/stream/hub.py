@@ -32,7 +32,7 @@ from tonlake.api.stream.event import (
     Subscription,
     make_undoing,
 )
-from tonlake.api.stream.rendering import KEPT_COMMITS, Chunk, CommitRows, EventMaker
+from tonlake.api.stream.rendering import Chunk, CommitRows, EventMaker
 from tonlake.lake.errors import LakeError
 from tonlake.queries.errors import QueryTimeout
 
@@ -86,7 +86,6 @@ class Hub:
         self._live = ClientIndex()
         self._turn = asyncio.Lock()
         self._reading = asyncio.Lock()
-        self._plans: OrderedDict[int, _Plan] = OrderedDict()
         self._kept: OrderedDict[tuple[Chunk, str], list[Event]] = OrderedDict()
         self._kept_events = 0
         self._readers = ThreadPoolExecutor(READERS, "streams")
@@ -259,10 +258,7 @@ class Hub:
         self, number: int, types: Iterable[str], after: Cursor
     ) -> AsyncGenerator[list[Event], None]:
         """Yield the events of a commit, in order, one chunk of blocks at a time."""
-        plan = self._plans.get(number)
-        if plan is None:
-            plan = await self._in_thread(self._plan, number)
-        undoing, chunks = plan
+        undoing, chunks = await self._in_thread(self._plan, number)
         if undoing is not None:
             yield [undoing]
         for chunk in chunks:
@@ -277,14 +273,10 @@ class Hub:
             yield sorted(events, key=lambda event: event.cursor or after)
 
     def _plan(self, number: int) -> _Plan:
-        """Return the plan of a commit, and cache it."""
+        """Return the plan of a commit."""
         undone = self._rows.find_undone(number)
         undoing = None if undone is None else make_undoing(number, *undone)
-        plan = undoing, self._rows.list_chunks(number)
-        self._plans[number] = plan
-        while len(self._plans) > KEPT_COMMITS:
-            self._plans.popitem(last=False)
-        return plan
+        return undoing, self._rows.list_chunks(number)
 
     async def _make(self, chunk: Chunk, kind: str) -> list[Event]:
         async with self._reading:

@@ -60,12 +60,9 @@ def classify_command(*, recording: Path) -> None:
     Each line of the file has transactions, messages and interface records of one trace; each line
     of the output has its trace_key, the state of the classification and the actions.
     """
-    with failing_cleanly():
-        try:
-            for line in classify_recording(recording):
-                click.echo(line)
-        except IngestError as error:
-            raise click.ClickException(str(error)) from error
+    with failing_cleanly(IngestError):
+        for line in classify_recording(recording):
+            click.echo(line)
 
 
 def classify_recording(recording: Path) -> Iterator[bytes]:
@@ -97,16 +94,11 @@ def explain_command(*, trace: str, lake_dir: Path | None, recording: Path | None
     if (lake_dir is None) == (recording is None):
         raise click.UsageError("name the source of the trace: --lake DIR or --traces FILE")
     trace_id = _read_hash(trace)
-    with failing_cleanly():
-        try:
-            recorded = read_traces(recording) if recording else ()
-            found = next(
-                ((one, facts) for _, one, facts in recorded if one.trace_id == trace_id), None
-            )
-            if lake_dir is not None:
-                found = find_stored(lake_dir, trace_id)
-        except IngestError as error:
-            raise click.ClickException(str(error)) from error
+    with failing_cleanly(IngestError):
+        recorded = read_traces(recording) if recording else ()
+        found = next(((one, facts) for _, one, facts in recorded if one.trace_id == trace_id), None)
+        if lake_dir is not None:
+            found = find_stored(lake_dir, trace_id)
         if found is None:
             raise click.ClickException(f"trace {trace} was not found, or is not complete")
         for line in explain(*found):

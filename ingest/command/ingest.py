@@ -24,11 +24,10 @@ from tonlake.ingest.run.pipeline import Indexing, IngestReport, Progress, ingest
 from tonlake.ingest.run.workers import count_workers, start_workers
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
-from tonlake.ingest.span import SpanError, choose_span
+from tonlake.ingest.span import Span, SpanError, choose_span
 from tonlake.lake.command.argument import Folder, FolderOrURL, make_lake_option
-from tonlake.lake.command.cli import describe_error, progress_bar, read_settings
+from tonlake.lake.command.cli import failing_cleanly, progress_bar, read_settings
 from tonlake.lake.commit.delta import publish
-from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.state import LOG_FOLDER, LogReader
 from tonlake.lake.maintenance.orphan import sweep_orphans
@@ -50,7 +49,7 @@ def _print_day(report: DayReport, *, as_json: bool) -> bool:
     return report.ingest is not None and not report.ingest.holes
 
 
-EXIT_DATA, EXIT_PARTIAL = 1, 3
+EXIT_PARTIAL = 3
 HOLES_SHOWN = 20
 EXAMPLES = """
 Examples:
@@ -128,7 +127,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     range_text = _join_range(span, first, last, follow=follow)
     origin = Origin(node, packs, liteserver)
     give_arrow_its_heap()
-    try:
+    with failing_cleanly(IngestError):
         settings = read_settings(IngestSections)
         if dataset is not None:
             _bring_dataset(dataset, days, lake, settings, as_json=as_json)
@@ -141,13 +140,6 @@ def ingest_command(  # noqa: PLR0913 - one for each option
         _complete(node, lake, bring=state, workers=workers, as_json=as_json)
         if follow:
             _follow(origin, lake, settings, as_json=as_json, reminds=False)
-    except SpanError as error:
-        raise click.UsageError(str(error)) from error
-    except BrokenPipeError:
-        raise  # the reader of our output has closed the pipe, which is not an error
-    except (IngestError, LakeError, OSError) as error:
-        click.echo(f"error: {describe_error(error)}", err=True)
-        sys.exit(EXIT_DATA)
     if report.holes or report.stopped_at is not None:
         sys.exit(EXIT_PARTIAL)
 
@@ -195,6 +187,14 @@ def _join_range(span: str | None, first: int | None, last: int | None, *, follow
     return span or f"{first if first is not None else ''}:{last if last is not None else ''}"
 
 
+def read_range(source: BlockSource, text: str) -> Span:
+    """Return the masterchain blocks of a range of the command line, or raise UsageError."""
+    try:
+        return choose_span(source, text)
+    except SpanError as error:
+        raise click.UsageError(str(error)) from error
+
+
 def _run(
     origin: Origin,
     source: BlockSource,
@@ -203,7 +203,7 @@ def _run(
     settings: IngestSections,
     workers: int | None,
 ) -> IngestReport:
-    span = choose_span(source, range_text)
+    span = read_range(source, range_text)
     count = workers or count_workers(span)
     sweep_orphans(lake, settings.lake)
     with show_blocks() as show, start_workers(origin, lake, settings, count) as builders:

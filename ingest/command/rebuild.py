@@ -94,13 +94,10 @@ def _make_command(stage: Stage) -> click.Command:
     )
     @lake_option
     def command(*, lake_dir: Path, everything: bool = True) -> None:
-        with failing_cleanly(), show_progress("ranges") as show:
+        with failing_cleanly(IngestError), show_progress("ranges") as show:
             settings = read_settings(IngestSections)
             scope = Scope(everything=everything, on_range=show)
-            try:
-                commit = rebuild(stage.name, lake_dir, settings, scope)
-            except IngestError as error:
-                raise click.ClickException(str(error)) from error
+            commit = rebuild(stage.name, lake_dir, settings, scope)
         added = () if commit is None else commit.added
         report_rebuilt(lake_dir, commit, stage.name, sorted({file.table for file in added}))
 

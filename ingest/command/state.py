@@ -73,13 +73,10 @@ def ingest_state_command(
 
     A lake that begins in the middle of the chain has no others. It must have blocks already.
     """
-    with failing_cleanly():
-        try:
-            report = bring_baseline(
-                node, lake, at=at, only_active=accounts == "active", workers=workers
-            )
-        except IngestError as error:
-            raise click.ClickException(str(error)) from error
+    with failing_cleanly(IngestError):
+        report = bring_baseline(
+            node, lake, at=at, only_active=accounts == "active", workers=workers
+        )
     print_baseline(report, as_json=as_json)
 
 

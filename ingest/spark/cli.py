@@ -18,7 +18,7 @@ import click
 import pyarrow as pa
 
 from tonlake.ingest.assemble.chunk import VersionRegistry
-from tonlake.ingest.command.ingest import EXIT_DATA, EXIT_PARTIAL, print_report
+from tonlake.ingest.command.ingest import EXIT_PARTIAL, print_report, read_range
 from tonlake.ingest.command.node import choose_folder, keep_apart, node_option
 from tonlake.ingest.decode.piece import Hole, Piece
 from tonlake.ingest.errors import IngestError
@@ -26,7 +26,7 @@ from tonlake.ingest.run.pipeline import IngestReport, Pipeline
 from tonlake.ingest.run.workers import cut_span, read_pieces
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
-from tonlake.ingest.span import Span, SpanError, choose_span
+from tonlake.ingest.span import Span
 from tonlake.lake.command.argument import Folder, FolderOrURL, make_lake_option, read_pairs
 from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.commit.delta import publish
@@ -174,14 +174,8 @@ def spark_ingest_command(
     origin = Origin(node and node.absolute(), packs and packs.absolute())
     settings = read_settings(IngestSections)
     spark_settings = read_pairs(conf, "--conf")
-    with failing_cleanly():
-        try:
-            report = _bring(origin, lake, range_text, settings, master, spark_settings)
-        except SpanError as error:
-            raise click.UsageError(str(error)) from error
-        except IngestError as error:
-            click.echo(f"error: {error}", err=True)
-            sys.exit(EXIT_DATA)
+    with failing_cleanly(IngestError):
+        report = _bring(origin, lake, range_text, settings, master, spark_settings)
         if settings.lake.build_index and report.commits:
             rebuild_index(lake)
         publish(LogReader(lake), settings.lake)
@@ -202,7 +196,7 @@ def _bring(
 ) -> IngestReport:
     with ExitStack() as stack:
         source = stack.enter_context(closing(origin.open(settings)))
-        span = choose_span(source, range_text)
+        span = read_range(source, range_text)
         sweep_orphans(lake, settings.lake)
         session = stack.enter_context(open_session(master, conf))
         pipeline = SparkPipeline(session, origin, source, lake, settings)

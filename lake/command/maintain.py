@@ -24,6 +24,7 @@ from tonlake.lake.duck.own import (
     OwnState,
     OwnTable,
     Per,
+    describe_own_tables,
     list_own_tables,
     read_definitions,
     read_own_state,
@@ -316,23 +317,12 @@ def add_command(*, name: str, file: Path, per: Per, lake_dir: Path) -> None:
 def list_command(*, lake_dir: Path, as_json: bool) -> None:
     """List the tables: rows, the commit they are up to date with, and errors."""
     with failing_cleanly():
-        tables = read_definitions(lake_dir).values()
-        found = {table: read_own_state(lake_dir, table.name) for table in tables}
-    if as_json:
-        listed = [
-            {
-                **msgspec.to_builtins(table),
-                "columns": state.columns,
-                "rows": state.rows,
-                "commit": state.commit,
-                "error": state.error,
-            }
-            for table, state in found.items()
-        ]
-        click.echo(msgspec.json.encode(listed))
-        return
-    for table, state in found.items():
-        click.echo(f"{_describe_table(table.name, state)} (per {table.per})")
+        if as_json:
+            click.echo(msgspec.json.encode(describe_own_tables(lake_dir)))
+            return
+        for table in read_definitions(lake_dir).values():
+            text = _describe_table(table.name, read_own_state(lake_dir, table.name))
+            click.echo(f"{text} (per {table.per})")
 
 
 @table_group.command("refresh", epilog=TABLE_EXAMPLES)

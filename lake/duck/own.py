@@ -142,6 +142,16 @@ class Filter(NamedTuple):
     value: str
 
 
+def describe_own_tables(lake_dir: Path) -> list[dict[str, object]]:
+    """Return the user-defined tables for JSON: definition, columns, rows, commit, error."""
+    described = []
+    for table in read_definitions(lake_dir).values():
+        state = read_own_state(lake_dir, table.name)
+        shown = {name: getattr(state, name) for name in ("columns", "rows", "commit", "error")}
+        described.append(msgspec.structs.asdict(table) | shown)
+    return described
+
+
 def list_own_tables(
     lake_dir: Path, statement: str | None = None
 ) -> list[tuple[OwnTable, OwnState]]:

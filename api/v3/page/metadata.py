@@ -7,8 +7,8 @@ import msgspec
 from msgspec import UNSET
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.request.call import Call, ConversionError, Query, Texts, parse_any_address
-from tonlake.api.text.encoding import Address, encode_account, render_raw
+from tonlake.api.request.call import Call, Query, Texts, parse_if_address
+from tonlake.api.text.encoding import encode_account, render_raw
 from tonlake.api.v3.layout.build import decode_content
 from tonlake.api.v3.page.book import list_codes, pair_addresses, read_codes
 from tonlake.api.v3.page.history import check_derived, is_derived
@@ -87,7 +87,7 @@ def get_metadata(call: Call, query: MetadataQuery) -> Metadata:
     if not query.address:
         raise RequestInvalid("at least 1 address required")
     check_derived(call)
-    return describe_tokens(call, [item for text in query.address for item in _parse(text)])
+    return describe_tokens(call, filter(None, map(parse_if_address, query.address)))
 
 
 def read_metadata(call: Call, accounts: Iterable[Account]) -> Metadata:
@@ -128,13 +128,6 @@ def _add(found: Metadata, row: Row, described: tuple[TokenInfo, bool]) -> None:
     known = found.setdefault(address, AddressMetadata(is_indexed=True, token_info=[]))
     known.token_info.append(info)
     known.is_indexed = known.is_indexed and is_indexed
-
-
-def _parse(text: str) -> list[Address]:
-    try:
-        return [parse_any_address(text)]
-    except ConversionError:
-        return []
 
 
 def _select_tokens(call: Call, accounts: Iterable[Account]) -> dict[TokenKind, set[Account]]:

@@ -11,14 +11,13 @@ from tonlake.api.errors import AnswerConflict, CredentialMissing, NotCovered, Re
 from tonlake.api.request.call import (
     Addresses,
     Call,
-    ConversionError,
     Flag,
     Hashes,
     Int32,
     OneAddress,
     Query,
     Texts,
-    parse_any_address,
+    parse_if_address,
 )
 from tonlake.api.text.encoding import Address, render_raw
 from tonlake.api.v3.layout.build import make_builder
@@ -173,7 +172,7 @@ def get_address_book(call: Call, query: AddressBookQuery) -> AddressBook:
     """List address book entries, keyed by the address as sent."""
     if not query.address:
         raise RequestInvalid("at least 1 address required")
-    parsed = {text: _parse(text) for text in query.address}
+    parsed = {text: parse_if_address(text) for text in query.address}
     rows = describe_addresses(call, [item for item in parsed.values() if item is not None])
     return {
         text: AddressBookRow(user_friendly=None, domain=None, interfaces=[])
@@ -193,13 +192,6 @@ def get_top_accounts(call: Call, query: Page) -> list[AccountBalance]:
         AccountBalance(render_raw(row["workchain"], row["account"]), str(row["balance"]))
         for row in rows
     ]
-
-
-def _parse(text: str) -> Address | None:
-    try:
-        return parse_any_address(text)
-    except ConversionError:
-        return None
 
 
 UNKNOWN: Row = {

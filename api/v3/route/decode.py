@@ -8,7 +8,6 @@ from typing import Annotated, Any, Final
 import msgspec
 from litestar import Response, get
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import RawBody
 from litestar.response import Redirect
 
 from tonlake.api.errors import RequestInvalid
@@ -31,7 +30,7 @@ from tonlake.api.request.call import (
 )
 from tonlake.api.settings import HttpSettings
 from tonlake.api.text.encoding import encode_bytes, encode_shard
-from tonlake.api.v3.page.operation import operation, read_body
+from tonlake.api.v3.page.operation import Posted, operation, posted
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.body.body import decode_body, name_opcode
 from tonlake.ingest.errors import BocError
@@ -69,18 +68,18 @@ class DecodeAnswer(msgspec.Struct, frozen=True):
 def answer_get(request: ApiRequest) -> Response[bytes]:
     """Decode opcodes and message bodies (query parameters)."""
     query = read_query(DecodeQuery, read_known(request, converters_of(DecodeQuery)))
-    return _answer(query.opcodes, query.bodies, request.app.state.settings.http)
+    settings: HttpSettings = request.app.state.settings.http
+    return answer_json(msgspec.json.encode(_answer(query.opcodes, query.bodies)), settings)
 
 
-def answer_post(request: ApiRequest, body: RawBody) -> Response[bytes]:
+def answer_post(_request: Posted, asked: DecodeRequest) -> DecodeAnswer:
     """Decode opcodes and message bodies (JSON)."""
-    asked = read_body(body, DecodeRequest)
     opcodes = [
         # Text may be hex without 0x; a number is taken as is.
         hex(opcode) if isinstance(opcode, int) and opcode >= 0 else str(opcode)
         for opcode in asked.opcodes or ()
     ]
-    return _answer(opcodes, asked.bodies or (), request.app.state.settings.http)
+    return _answer(opcodes, asked.bodies or ())
 
 
 def name_opcode_text(text: str) -> str:
@@ -119,30 +118,22 @@ def read_cells(text: str) -> bytes:
     return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
 
 
-def _answer(
-    opcodes: Sequence[str], bodies: Sequence[str], settings: HttpSettings
-) -> Response[bytes]:
+def _answer(opcodes: Sequence[str], bodies: Sequence[str]) -> DecodeAnswer:
     """Check the lengths, and decode the items one by one."""
     most = DECODE_LIMIT
     for name, items in (("opcodes", opcodes), ("bodies", bodies)):
         if len(items) > most:
             raise RequestInvalid(f"{name} list exceeds maximum length of {most}")
-    answer = DecodeAnswer(
+    return DecodeAnswer(
         [name_opcode_text(opcode) for opcode in opcodes], [decode_text(body) for body in bodies]
     )
-    return answer_json(msgspec.json.encode(answer), settings)
 
 
 routes = [
     HTTPRouteHandler(
         PATH, http_method=["GET", "HEAD"], opt={"query": DecodeQuery, "answers": DecodeAnswer}
     )(in_queue(answer_get)),
-    HTTPRouteHandler(
-        PATH,
-        http_method="POST",
-        status_code=200,
-        opt={"body": DecodeRequest, "answers": DecodeAnswer},
-    )(in_queue(answer_post)),
+    posted(PATH, DecodeRequest, answer_post, body=DecodeRequest, answers=DecodeAnswer),
 ]
 
 
