@@ -38,14 +38,20 @@ EVERYDAY = "everyday/"
 
 _PARAMETER = re.compile(
     r"^-- \$(?P<name>[a-z][a-z0-9_]*) +(?P<type>[a-z]+(?:\[\])?)"
-    r"(?: += (?P<default>null|true|false|-?[0-9]+))?(?: +(?P<doc>[^ =].*))?$"
+    r"(?: += (?P<default>null|true|false|\[\]|-?[0-9]+))?(?: +(?P<doc>[^ =].*))?$"
 )
 _RETURNS = "-- returns:"
 _CHART_START = "-- chart:"
 _CHART = re.compile(
     r"-- chart: (?P<kind>line|bar) x=(?P<x>\w+) y=(?P<y>\w+(?:,\w+)*)(?: by=(?P<by>\w+))?"
 )
-_DEFAULTS: dict[str | None, Any] = {None: REQUIRED, "null": None, "true": True, "false": False}
+_DEFAULTS: dict[str | None, Any] = {
+    None: REQUIRED,
+    "null": None,
+    "true": True,
+    "false": False,
+    "[]": [],
+}
 
 
 class Parameter(msgspec.Struct, frozen=True):

@@ -35,10 +35,7 @@ def read_parameters(query: Query, options: Mapping[str, str]) -> dict[str, objec
     if unknown:
         known = ", ".join(query.parameters) or "none"
         raise ParameterMismatch(f"query {query.name} takes no {unknown[0]!r}; it takes: {known}")
-    values = {name: _read(query.parameters[name], text) for name, text in options.items()}
-    # A missing list filters nothing.
-    lists = {name for name, item in query.parameters.items() if item.type.endswith("[]")}
-    return {name: [] for name in lists} | values
+    return {name: _read(query.parameters[name], text) for name, text in options.items()}
 
 
 def advise_narrowing(bound: Mapping[str, object]) -> str:

@@ -48,7 +48,7 @@ def _compose_transactions(reader: Reader, asked: Mapping[str, Any]) -> list[Any]
     span = {"first_lt": min(lts), "last_lt": max(lts)}
     found = {row["hash"]: row for row in reader.rows("v3/transaction_rows", hashes=hashes, **span)}
     messages: dict[bytes, list[Row]] = {tx_hash: [] for tx_hash in hashes}
-    lines = reader.rows("v3/message_rows", tx_hashes=hashes, msg_hashes=[], **span)
+    lines = reader.rows("v3/message_rows", tx_hashes=hashes, **span)
     for line in lines:
         messages[line["tx_hash"]].append(line)
     rows = [found[tx_hash] for tx_hash in hashes]

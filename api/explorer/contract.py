@@ -292,9 +292,7 @@ def _write_term(name: str, value: object) -> Fact:
 
 
 def _describe_domain(question: Question, address: Address) -> list[list[Fact]]:
-    rows = read_contracts(
-        question.call, "dns_records", (address,), wallet_workchains=[], wallets=[], limit=1
-    )
+    rows = read_contracts(question.call, "dns_records", (address,), limit=1)
     question.names.learn(write_address_book(question.call, list_addresses(DNSRecord, rows)))
     domains = [
         (

@@ -8,9 +8,9 @@
 -- $end_utime    bigint  = null   last unix second of the trace's end
 -- $start_lt     bigint  = null   first logical time of the trace's end
 -- $end_lt       bigint  = null   last logical time of the trace's end
--- $types        text[]           types; empty: any
--- $excluded     text[]           excluded types
--- $hidden_under text[]           an action inside one of these types is left out
+-- $types        text[]  = []     types; empty: any
+-- $excluded     text[]  = []     excluded types
+-- $hidden_under text[]  = []     an action inside one of these types is left out
 -- $by_time      boolean = false  order by time instead of logical time
 -- $descending   boolean = true   newest first; ties in the same direction
 -- $after_end    bigint  = null   page cursor: end of the trace last seen

@@ -1,17 +1,17 @@
 -- A page of actions, ordered by the end of the trace; a filter that is null or empty is ignored.
 --
--- $trace_ids    blob[]           traces; empty: any
--- $action_ids   blob[]           actions; empty: any
--- $tx_hashes    blob[]           transactions, one of which belongs to the action; empty: any
+-- $trace_ids    blob[]  = []     traces; empty: any
+-- $action_ids   blob[]  = []     actions; empty: any
+-- $tx_hashes    blob[]  = []     transactions, one of which belongs to the action; empty: any
 -- $account      text    = null   raw address of an account that takes part
 -- $mc_seqno     bigint  = null   traces whose last transaction this block commits
 -- $start_utime  bigint  = null   first unix second of the trace's end
 -- $end_utime    bigint  = null   last unix second of the trace's end
 -- $start_lt     bigint  = null   first logical time of the trace's end
 -- $end_lt       bigint  = null   last logical time of the trace's end
--- $types        text[]           types; empty: any
--- $excluded     text[]           excluded types
--- $hidden_under text[]           an action inside one of these types is left out
+-- $types        text[]  = []     types; empty: any
+-- $excluded     text[]  = []     excluded types
+-- $hidden_under text[]  = []     an action inside one of these types is left out
 -- $by_time      boolean = false  order by time instead of logical time
 -- $descending   boolean = true   newest first; ties in the same direction
 -- $after_end    bigint  = null   page cursor: end of the trace last seen

@@ -1,9 +1,9 @@
 -- Domains by wallet record or by name at a masterchain block; shortest first.
 --
--- $workchains        integer[]         workchains of the items
--- $accounts          blob[]            items; empty: any
--- $wallet_workchains integer[]         workchains of the accounts in wallet records
--- $wallets           blob[]            accounts in wallet records; empty: any
+-- $workchains        integer[] = []    workchains of the items
+-- $accounts          blob[]    = []    items; empty: any
+-- $wallet_workchains integer[] = []    workchains of the accounts in wallet records
+-- $wallets           blob[]    = []    accounts in wallet records; empty: any
 -- $domain            text      = null  full domain name
 -- $mc_seqno          bigint    = null  state at this masterchain block; null: newest
 -- $limit             integer           maximum number of rows

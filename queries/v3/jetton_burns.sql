@@ -1,11 +1,11 @@
 -- A page of jetton burns, aborted ones included.
 --
--- $workchains        integer[]          workchains of the jetton wallets
--- $accounts          blob[]             jetton wallets; empty: any
--- $jetton_workchains integer[]          workchains of the masters
--- $jettons           blob[]             masters; empty: any
--- $owner_workchains  integer[]          workchains of the owners
--- $owners            blob[]             owners; empty: any
+-- $workchains        integer[] = []     workchains of the jetton wallets
+-- $accounts          blob[]    = []     jetton wallets; empty: any
+-- $jetton_workchains integer[] = []     workchains of the masters
+-- $jettons           blob[]    = []     masters; empty: any
+-- $owner_workchains  integer[] = []     workchains of the owners
+-- $owners            blob[]    = []     owners; empty: any
 -- $start_utime       bigint    = null   first unix second
 -- $end_utime         bigint    = null   last unix second
 -- $start_lt          bigint    = null   first logical time

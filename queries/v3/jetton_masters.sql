@@ -1,9 +1,9 @@
 -- Jetton masters at a masterchain block, ordered by first appearance.
 --
--- $workchains       integer[]         workchains of the masters
--- $accounts         blob[]            masters; empty: any
--- $admin_workchains integer[]         workchains of the administrators
--- $admins           blob[]            administrators; empty: any
+-- $workchains       integer[] = []    workchains of the masters
+-- $accounts         blob[]    = []    masters; empty: any
+-- $admin_workchains integer[] = []    workchains of the administrators
+-- $admins           blob[]    = []    administrators; empty: any
 -- $mc_seqno         bigint    = null  state at this masterchain block; null: newest
 -- $limit            integer           maximum number of rows
 -- $offset           integer   = 0     rows to skip

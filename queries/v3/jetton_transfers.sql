@@ -1,11 +1,11 @@
 -- A page of jetton transfers, without aborted ones.
 --
--- $workchains        integer[]          workchains of the jetton wallets of the senders
--- $accounts          blob[]             jetton wallets of the senders; empty: any
--- $jetton_workchains integer[]          workchains of the masters
--- $jettons           blob[]             masters; empty: any
--- $owner_workchains  integer[]          workchains of the owners
--- $owners            blob[]             owners; empty: any
+-- $workchains        integer[] = []     workchains of the jetton wallets of the senders
+-- $accounts          blob[]    = []     jetton wallets of the senders; empty: any
+-- $jetton_workchains integer[] = []     workchains of the masters
+-- $jettons           blob[]    = []     masters; empty: any
+-- $owner_workchains  integer[] = []     workchains of the owners
+-- $owners            blob[]    = []     owners; empty: any
 -- $outgoing          boolean   = true   include transfers sent by the owners
 -- $incoming          boolean   = true   include transfers received by the owners
 -- $start_utime       bigint    = null   first unix second

@@ -1,11 +1,11 @@
 -- Jetton wallets at a masterchain block.
 --
--- $workchains        integer[]          workchains of the wallets
--- $accounts          blob[]             wallets; empty: any
--- $owner_workchains  integer[]          workchains of the owners
--- $owners            blob[]             owners; empty: any
--- $jetton_workchains integer[]          workchains of the masters
--- $jettons           blob[]             masters; empty: any
+-- $workchains        integer[] = []     workchains of the wallets
+-- $accounts          blob[]    = []     wallets; empty: any
+-- $owner_workchains  integer[] = []     workchains of the owners
+-- $owners            blob[]    = []     owners; empty: any
+-- $jetton_workchains integer[] = []     workchains of the masters
+-- $jettons           blob[]    = []     masters; empty: any
 -- $exclude_zero      boolean   = false  exclude wallets with a zero balance
 -- $by_account        boolean   = false  order by address
 -- $by_owner          boolean   = false  order by owner first

@@ -1,25 +1,25 @@
 -- A page of messages by any filters; both ends of a message form one row.
 --
--- $msg_hashes            blob[]            hashes, as stored or normalized; empty: any
--- $body_hash             blob     = null   hash of the body
--- $opcode                integer  = null   opcode, signed
--- $direction             text     = null   only this end: in (consumed) or out (produced)
--- $source_workchain      integer  = null   workchain of the source
--- $source                blob     = null   source
--- $no_source             boolean  = false  only messages that have no source
--- $destination_workchain integer  = null   workchain of the destination
--- $destination           blob     = null   destination
--- $no_destination        boolean  = false  only messages that have no destination
--- $exclude_externals     boolean  = false  only messages with a time of creation
--- $only_externals        boolean  = false  only messages without one
--- $start_utime           bigint   = null   first unix second of creation
--- $end_utime             bigint   = null   last unix second of creation
--- $start_lt              bigint   = null   first logical time of creation
--- $end_lt                bigint   = null   last logical time of creation
--- $by_time               boolean  = false  order by time instead of logical time of creation
--- $descending            boolean  = true   newest first, messages without time before them
--- $limit                 integer           maximum number of rows
--- $offset                integer  = 0      rows to skip
+-- $msg_hashes            blob[]  = []     hashes, as stored or normalized; empty: any
+-- $body_hash             blob    = null   hash of the body
+-- $opcode                integer = null   opcode, signed
+-- $direction             text    = null   only this end: in (consumed) or out (produced)
+-- $source_workchain      integer = null   workchain of the source
+-- $source                blob    = null   source
+-- $no_source             boolean = false  only messages that have no source
+-- $destination_workchain integer = null   workchain of the destination
+-- $destination           blob    = null   destination
+-- $no_destination        boolean = false  only messages that have no destination
+-- $exclude_externals     boolean = false  only messages with a time of creation
+-- $only_externals        boolean = false  only messages without one
+-- $start_utime           bigint  = null   first unix second of creation
+-- $end_utime             bigint  = null   last unix second of creation
+-- $start_lt              bigint  = null   first logical time of creation
+-- $end_lt                bigint  = null   last logical time of creation
+-- $by_time               boolean = false  order by time instead of logical time of creation
+-- $descending            boolean = true   newest first, messages without time before them
+-- $limit                 integer          maximum number of rows
+-- $offset                integer = 0      rows to skip
 --
 -- returns: msg_hash; in_tx_hash, out_tx_hash: the last transactions at its ends;
 -- tx_hash, tx_lt: the last of all, where the message can be read; in order

@@ -1,9 +1,9 @@
 -- Messages of some transactions, all or only those with given hashes.
 --
--- $tx_hashes  blob[]  hashes of the transactions
--- $msg_hashes blob[]  hashes of the messages; empty: any
--- $first_lt   bigint  lowest logical time among them
--- $last_lt    bigint  highest logical time among them
+-- $tx_hashes  blob[]       hashes of the transactions
+-- $msg_hashes blob[] = []  hashes of the messages; empty: any
+-- $first_lt   bigint       lowest logical time among them
+-- $last_lt    bigint       highest logical time among them
 --
 -- returns: the columns of messages that describe the message, and its transaction; in no order
 select

@@ -1,9 +1,9 @@
 -- Multisig orders at a masterchain block, ordered by first appearance.
 --
--- $workchains          integer[]         workchains of the orders
--- $accounts            blob[]            orders; empty: any
--- $multisig_workchains integer[]         workchains of the multisig wallets
--- $multisigs           blob[]            multisig wallets; empty: any
+-- $workchains          integer[] = []    workchains of the orders
+-- $accounts            blob[]    = []    orders; empty: any
+-- $multisig_workchains integer[] = []    workchains of the multisig wallets
+-- $multisigs           blob[]    = []    multisig wallets; empty: any
 -- $descending          boolean   = true  newest first
 -- $mc_seqno            bigint    = null  state at this masterchain block; null: newest
 -- $limit               integer           maximum number of rows

@@ -1,8 +1,8 @@
 -- Multisig wallets at a masterchain block, ordered by first appearance.
 --
--- $workchains integer[]         workchains of the wallets
--- $accounts   blob[]            wallets; empty: any
--- $members    text[]            raw addresses of signers or proposers; empty: any
+-- $workchains integer[] = []    workchains of the wallets
+-- $accounts   blob[]    = []    wallets; empty: any
+-- $members    text[]    = []    raw addresses of signers or proposers; empty: any
 -- $descending boolean   = true  newest first
 -- $mc_seqno   bigint    = null  state at this masterchain block; null: newest
 -- $limit      integer           maximum number of rows

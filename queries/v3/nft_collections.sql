@@ -1,9 +1,9 @@
 -- NFT collections at a masterchain block, ordered by first appearance.
 --
--- $workchains       integer[]         workchains of the collections
--- $accounts         blob[]            collections; empty: any
--- $owner_workchains integer[]         workchains of the owners
--- $owners           blob[]            owners; empty: any
+-- $workchains       integer[] = []    workchains of the collections
+-- $accounts         blob[]    = []    collections; empty: any
+-- $owner_workchains integer[] = []    workchains of the owners
+-- $owners           blob[]    = []    owners; empty: any
 -- $mc_seqno         bigint    = null  state at this masterchain block; null: newest
 -- $limit            integer           maximum number of rows
 -- $offset           integer   = 0     rows to skip

@@ -1,12 +1,12 @@
 -- NFT items at a masterchain block; an item on sale may count as its seller's.
 --
--- $workchains            integer[]          workchains of the items
--- $accounts              blob[]             items; empty: any
--- $collection_workchains integer[]          workchains of the collections
--- $collections           blob[]             collections; empty: any
--- $owner_workchains      integer[]          workchains of the owners
--- $owners                blob[]             owners; empty: any
--- $indexes               text[]             decimal indexes; empty: any
+-- $workchains            integer[] = []     workchains of the items
+-- $accounts              blob[]    = []     items; empty: any
+-- $collection_workchains integer[] = []     workchains of the collections
+-- $collections           blob[]    = []     collections; empty: any
+-- $owner_workchains      integer[] = []     workchains of the owners
+-- $owners                blob[]    = []     owners; empty: any
+-- $indexes               text[]    = []     decimal indexes; empty: any
 -- $include_on_sale       boolean   = false  include items that the owners have on sale
 -- $by_lt                 boolean   = false  order by last transaction, newest first
 -- $by_owner              boolean   = false  order by owner, collection and index

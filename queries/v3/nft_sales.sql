@@ -1,7 +1,7 @@
 -- NFT sale contracts at a masterchain block; by address.
 --
--- $workchains integer[]         workchains of the contracts
--- $accounts   blob[]            contracts; empty: any
+-- $workchains integer[] = []    workchains of the contracts
+-- $accounts   blob[]    = []    contracts; empty: any
 -- $mc_seqno   bigint    = null  state at this masterchain block; null: newest
 -- $limit      integer           maximum number of rows
 -- $offset     integer   = 0     rows to skip

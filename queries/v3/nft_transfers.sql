@@ -1,11 +1,11 @@
 -- A page of NFT transfers, aborted ones included.
 --
--- $workchains            integer[]          workchains of the items
--- $accounts              blob[]             items; empty: any
--- $collection_workchains integer[]          workchains of the collections
--- $collections           blob[]             collections; empty: any
--- $owner_workchains      integer[]          workchains of the owners
--- $owners                blob[]             owners; empty: any
+-- $workchains            integer[] = []     workchains of the items
+-- $accounts              blob[]    = []     items; empty: any
+-- $collection_workchains integer[] = []     workchains of the collections
+-- $collections           blob[]    = []     collections; empty: any
+-- $owner_workchains      integer[] = []     workchains of the owners
+-- $owners                blob[]    = []     owners; empty: any
 -- $outgoing              boolean   = true   include transfers sent by the owners
 -- $incoming              boolean   = true   include transfers received by the owners
 -- $start_utime           bigint    = null   first unix second

@@ -1,16 +1,16 @@
 -- A page of the transactions that consumed or produced messages, each transaction once.
 --
--- $msg_hashes            blob[]            hashes, as stored or normalized; empty: any
--- $body_hash             blob     = null   hash of the body
--- $opcode                integer  = null   opcode, signed
--- $direction             text     = null   in (consumed) or out (produced); null: either
--- $source_workchain      integer  = null   workchain of the source
--- $source                blob     = null   source of the message
--- $destination_workchain integer  = null   workchain of the destination
--- $destination           blob     = null   destination of the message
--- $descending            boolean  = true   newest first; equal logical times by account
--- $limit                 integer           maximum number of rows
--- $offset                integer  = 0      rows to skip
+-- $msg_hashes            blob[]  = []    hashes, as stored or normalized; empty: any
+-- $body_hash             blob    = null  hash of the body
+-- $opcode                integer = null  opcode, signed
+-- $direction             text    = null  in (consumed) or out (produced); null: either
+-- $source_workchain      integer = null  workchain of the source
+-- $source                blob    = null  source of the message
+-- $destination_workchain integer = null  workchain of the destination
+-- $destination           blob    = null  destination of the message
+-- $descending            boolean = true  newest first; equal logical times by account
+-- $limit                 integer         maximum number of rows
+-- $offset                integer = 0     rows to skip
 --
 -- returns: hash, lt of transactions; in order
 select

@@ -1,24 +1,24 @@
 -- A page of transactions of some accounts; other filters that are null or empty are ignored.
 --
--- $workchain           integer   = null  workchain of the block
--- $shard               bigint    = null  shard of the block
--- $block_seqno         bigint    = null  seqno of the block
--- $mc_seqno            bigint    = null  masterchain block that commits it
--- $workchains          integer[]         workchains of the accounts
--- $accounts            blob[]            accounts
--- $excluded_workchains integer[]         workchains of the excluded accounts
--- $excluded_accounts   blob[]            excluded accounts
--- $hashes              blob[]            hashes; empty: any
--- $lt                  bigint    = null  logical time; accounts then follow $descending
--- $aborted             boolean   = null  whether it was aborted
--- $start_utime         bigint    = null  first unix second
--- $end_utime           bigint    = null  last unix second
--- $start_lt            bigint    = null  first logical time
--- $end_lt              bigint    = null  last logical time
--- $by_time             boolean   = false order by time before logical time
--- $descending          boolean   = true  newest first; equal logical times by account
--- $limit               integer           maximum number of rows
--- $offset              integer   = 0     rows to skip
+-- $workchain           integer   = null   workchain of the block
+-- $shard               bigint    = null   shard of the block
+-- $block_seqno         bigint    = null   seqno of the block
+-- $mc_seqno            bigint    = null   masterchain block that commits it
+-- $workchains          integer[]          workchains of the accounts
+-- $accounts            blob[]             accounts
+-- $excluded_workchains integer[] = []     workchains of the excluded accounts
+-- $excluded_accounts   blob[]    = []     excluded accounts
+-- $hashes              blob[]    = []     hashes; empty: any
+-- $lt                  bigint    = null   logical time; accounts then follow $descending
+-- $aborted             boolean   = null   whether it was aborted
+-- $start_utime         bigint    = null   first unix second
+-- $end_utime           bigint    = null   last unix second
+-- $start_lt            bigint    = null   first logical time
+-- $end_lt              bigint    = null   last logical time
+-- $by_time             boolean   = false  order by time before logical time
+-- $descending          boolean   = true   newest first; equal logical times by account
+-- $limit               integer            maximum number of rows
+-- $offset              integer   = 0      rows to skip
 --
 -- returns: hash, lt; in order
 select

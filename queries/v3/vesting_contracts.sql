@@ -1,10 +1,10 @@
 -- Vesting wallets at a masterchain block, ordered by first appearance.
 --
--- $workchains       integer[]         workchains of the wallets
--- $accounts         blob[]            wallets; empty: any
--- $owner_workchains integer[]         workchains of owners and senders
--- $owners           blob[]            owners and senders; empty: any
--- $listed           text[]            raw addresses; a match on the whitelist counts as well
+-- $workchains       integer[] = []    workchains of the wallets
+-- $accounts         blob[]    = []    wallets; empty: any
+-- $owner_workchains integer[] = []    workchains of owners and senders
+-- $owners           blob[]    = []    owners and senders; empty: any
+-- $listed           text[]    = []    raw addresses; a match on the whitelist counts as well
 -- $mc_seqno         bigint    = null  state at this masterchain block; null: newest
 -- $limit            integer           maximum number of rows
 -- $offset           integer   = 0     rows to skip

@@ -9,7 +9,7 @@ from tonlake.api.errors import AnswerNotFound, ParameterMissing, RequestInvalid
 from tonlake.api.request.call import Call, Hash, Query
 from tonlake.api.text.encoding import Address, render_raw
 from tonlake.api.v3.page.book import pair_addresses
-from tonlake.api.v3.page.history import check_derived, name_addresses
+from tonlake.api.v3.page.history import check_derived
 from tonlake.api.v3.page.operation import check_no_gap, operation
 from tonlake.api.v3.page.transaction_page import read_records
 from tonlake.api.v3.resource.answer import TRACE_TRANSACTIONS
@@ -137,13 +137,7 @@ def _find_members(call: Call, trace_id: bytes) -> list[Row]:
 
 def _read_wallets(call: Call, accounts: Iterable[Address]) -> dict[Address, tuple[str, str]]:
     pairs = pair_addresses(sorted(accounts))
-    rows = call.reader.rows(
-        "v3/jetton_wallets",
-        **pairs,
-        **name_addresses("owner", ()),
-        **name_addresses("jetton", ()),
-        limit=len(pairs["accounts"]),
-    )
+    rows = call.reader.rows("v3/jetton_wallets", **pairs, limit=len(pairs["accounts"]))
     return {
         Address(row["workchain"], row["account"]): (
             render_raw(row["owner_workchain"], row["owner"]),

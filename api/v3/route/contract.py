@@ -230,8 +230,6 @@ def _read_orders_of(call: Call, wallets: Sequence[Row], query: MultisigsQuery) -
     owners = [Address(row["workchain"], row["account"]) for row in wallets]
     rows = call.reader.rows(
         "v3/multisig_orders",
-        workchains=[],
-        accounts=[],
         **name_addresses("multisig", owners),
         mc_seqno=query.mc_seqno,
         descending=query.descending,

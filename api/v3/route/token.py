@@ -135,15 +135,8 @@ def read_items(call: Call, addresses: Sequence[Address], mc_seqno: int | None) -
     """Return the rows of the items among the accounts, as of now or of a masterchain block."""
     if not addresses:
         return []
-    return call.reader.rows(
-        "v3/nft_items",
-        **pair_addresses(addresses),
-        **name_addresses("collection", ()),
-        **name_addresses("owner", ()),
-        indexes=[],
-        mc_seqno=mc_seqno,
-        limit=len(addresses),
-    )
+    place: Row = {"mc_seqno": mc_seqno, "limit": len(addresses)}
+    return call.reader.rows("v3/nft_items", **pair_addresses(addresses), **place)
 
 
 def _read_collections(
@@ -154,13 +147,8 @@ def _read_collections(
     }
     if not named:
         return {}
-    found = call.reader.rows(
-        "v3/nft_collections",
-        **pair_addresses(sorted(named)),
-        **name_addresses("owner", ()),
-        mc_seqno=mc_seqno,
-        limit=len(named),
-    )
+    place: Row = {"mc_seqno": mc_seqno, "limit": len(named)}
+    found = call.reader.rows("v3/nft_collections", **pair_addresses(sorted(named)), **place)
     return {
         (row["workchain"], row["account"]): make_builder(NFTCollection)((row,)) for row in found
     }

@@ -173,12 +173,9 @@ def read_trace_actions(
     rows = call.reader.rows(
         "v3/actions",
         trace_ids=list(found),
-        action_ids=[],
-        tx_hashes=[],
         start_lt=min(row["end_lt"] for row in traces),
         end_lt=max(row["end_lt"] for row in traces),
         types=supported,
-        excluded=[],
         hidden_under=supported,
         limit=_NO_LIMIT,
     )
@@ -289,12 +286,10 @@ def _ask_actions(call: Call, query: ActionsQuery) -> list[Row]:
         "after_id": after and after.action_id,
         **query.filters(),
     }
-    nothing: Row = {"trace_ids": [], "action_ids": [], "tx_hashes": []}
     if query.action_id:
         span = dict.fromkeys(("start_utime", "end_utime", "start_lt", "end_lt"))
         filters |= {"types": [], "excluded": [], "hidden_under": [], **span}
-        requested = nothing | {"action_ids": list(query.action_id)}
-        return reader.rows("v3/actions", **filters, **requested)
+        return reader.rows("v3/actions", action_ids=list(query.action_id), **filters)
     filters["mc_seqno"] = query.mc_seqno
     named = query.trace_id or query.tx_hash or query.msg_hash
     if query.account is not None and not named:
@@ -306,11 +301,11 @@ def _ask_actions(call: Call, query: ActionsQuery) -> list[Row]:
             trace_ids = find_trace_ids(reader, tx_hashes=tx_hashes)
         if not trace_ids:
             return []
-        nothing |= {"trace_ids": trace_ids, "tx_hashes": tx_hashes}
+        filters |= {"trace_ids": trace_ids, "tx_hashes": tx_hashes}
         filters |= _narrow_ends(reader, query, trace_ids)
     if query.account is not None:
         filters["account"] = render_raw(query.account.workchain, query.account.account)
-    return reader.rows("v3/actions", **filters, **nothing)
+    return reader.rows("v3/actions", **filters)
 
 
 def _find_account_actions(reader: Reader, address: Address, filters: Row) -> list[Row]:

@@ -423,13 +423,7 @@ def reader(demo_lake: Path) -> Reader:
 
 
 def read_some(reader: Reader) -> list[Record]:
-    keys = reader.rows(
-        "v3/transaction_keys",
-        hashes=[],
-        excluded_accounts=[],
-        excluded_workchains=[],
-        limit=20,
-    )
+    keys = reader.rows("v3/transaction_keys", limit=20)
     found: list[Any] = reader.rows("v3/transactions", keys=keys)
     return found
 

@@ -22,26 +22,11 @@ def found(demo_lake: Path, request: pytest.FixtureRequest) -> list[Any]:
     """Every transaction of the demo lake, as rows of look-ups and as rows of queries."""
     holder = SnapshotHolder(demo_lake, patient(lake={"index_memory_rows": request.param}))
     reader = holder.reader(timeout_ms=0)
-    keys = reader.rows("v3/transaction_keys", **dict.fromkeys(_FILTERS), **_PAGE)
+    keys = reader.rows("v3/transaction_keys", limit=100_000)
     reader.answered_by.clear()
     found = list(reader.rows("v3/transactions", keys=keys))
     assert reader.answered_by == {"sql" if request.param == 0 else "index"}
     return found
-
-
-_FILTERS = (
-    *("workchain", "shard", "block_seqno", "mc_seqno", "lt", "aborted"),
-    *("start_utime", "end_utime", "start_lt", "end_lt"),
-)
-_PAGE: dict[str, Any] = {
-    "hashes": [],
-    "excluded_workchains": [],
-    "excluded_accounts": [],
-    "by_time": False,
-    "descending": True,
-    "limit": 100_000,
-    "offset": 0,
-}
 
 
 @needs_native
