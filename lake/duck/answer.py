@@ -11,8 +11,10 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC
 from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import msgspec
 import pyarrow as pa
@@ -180,7 +182,16 @@ TEXT_WRITERS: dict[str, Callable[[pa.RecordBatchReader, IO[str]], None]] = {
 def plain_rows(batches: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:
     """Yield the rows as tuples, with bytes at any depth as hex text."""
     for batch in batches:
-        yield from zip(*(_plain(column.to_pylist()) for column in batch.columns), strict=True)
+        yield from zip(*(_plain(_list_values(column)) for column in batch.columns), strict=True)
+
+
+def _list_values(column: pa.Array) -> list[Any]:
+    if not pa.types.is_timestamp(column.type) or column.type.tz is None:
+        values: list[Any] = column.to_pylist()
+        return values
+    # Arrow would import pandas, where it is installed, which takes as long as a short statement.
+    zone, times = ZoneInfo(column.type.tz), column.cast(pa.timestamp("us")).to_pylist()
+    return [time and time.replace(tzinfo=UTC).astimezone(zone) for time in times]
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any SQL value, nested or not
