@@ -2,96 +2,32 @@
 
 If a chunk contains a bad block, it is decoded again in smaller parts: all other blocks are kept,
 and the bad one becomes a Hole.
-
-Sizes of outbound queues: TL-B _ out_queue:OutMsgQueue proc_info:ProcessedInfo
-extra:(Maybe OutMsgQueueExtra) = OutMsgQueueInfo; out_msg_queue_extra#0 dispatch_queue:DispatchQueue
-out_queue_size:(Maybe uint48); OutMsgQueue = HashmapAugE 352 EnqueuedMsg uint64; DispatchQueue =
-HashmapAugE 256 AccountDispatchQueue uint64. If a state has no size (capability 512 is unset, or it
-is old), its messages are counted, provided that the block's update shows the complete queue.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec.structs import astuple
 
-from tonlake.ingest.blocks import McBundle, RawBlock
+from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.decode.block.block import decode_bundles
-from tonlake.ingest.decode.block.header import check_tag, read_parts
-from tonlake.ingest.decode.block.state import STATE_TAG
-from tonlake.ingest.decode.cell.boc import open_indexed, parse_boc
-from tonlake.ingest.decode.cell.tree import MERKLE_UPDATE, ORDINARY, CellTree
-from tonlake.ingest.decode.rows import Row, make_table
-from tonlake.ingest.errors import BocError, DecodeError, IngestError
-from tonlake.lake.schema import BLOCK_PROOFS, QUEUE_SIZES
-
-_AUG_BITS, _EXTRA_TAG_BITS, _SIZE_BITS = 64, 4, 48
-_EXTRA_BITS = _EXTRA_TAG_BITS + 1 + _AUG_BITS + 1
-_CHILDREN_OF_FORK = 2
-
-
-def list_queue_sizes(bundles: Sequence[McBundle]) -> pa.Table:
-    """Return the rows of blocks; hashes are not verified."""
-    rows = [(*key, read_queue_size(block.data)) for key, block in _list_blocks(bundles)]
-    return make_table(QUEUE_SIZES, rows)
-
-
-def _list_blocks(bundles: Sequence[McBundle]) -> Iterator[tuple[Row, RawBlock]]:
-    for bundle in bundles:
-        for block in bundle.blocks:
-            yield (block.id.workchain, block.id.shard, block.id.seqno, bundle.mc_seqno), block
-
-
-def read_queue_size(data: bytes) -> int | None:
-    """Return the size of the outbound queue after a block (bag of cells); None if unknown."""
-    try:
-        return _measure_queue(open_indexed(data))
-    except (BocError, DecodeError):
-        return _measure_queue(parse_boc(data, check_crc=False))
-
-
-def _measure_queue(tree: CellTree) -> int | None:
-    update = read_parts(tree).state_update
-    if tree.kind(update) != MERKLE_UPDATE:
-        raise BocError("no Merkle update")
-    state = tree.slice(tree.links[update][1])
-    check_tag(state, 32, STATE_TAG, "shard state")
-    info = state.load_ref()
-    if tree.kind(info) != ORDINARY:
-        return None
-    start = tree.slice(info)
-    root = start.load_maybe_ref()
-    start.skip(_AUG_BITS + 1)  # the augmentation, and whether proc_info is empty
-    if root is None:
-        return 0
-    if start.load_bit() and start.bits_left >= _EXTRA_BITS and not start.load_uint(_EXTRA_TAG_BITS):
-        start.skip(1 + _AUG_BITS)  # dispatch_queue
-        if start.load_bit():
-            return start.load_uint(_SIZE_BITS)
-    return _count_leaves(tree, root)
-
-
-def _count_leaves(tree: CellTree, root: int) -> int | None:
-    """Count the leaves of a queue: a fork has two children, a leaf one, its message."""
-    todo, count = [root], 0
-    while todo:
-        cell = todo.pop()
-        if tree.kind(cell) != ORDINARY:  # pruned, since the block did not change it
-            return None
-        links = tree.links[cell]
-        if len(links) == _CHILDREN_OF_FORK:
-            todo += links
-        else:
-            count += 1
-    return count
+from tonlake.ingest.decode.rows import make_table
+from tonlake.ingest.errors import IngestError
+from tonlake.lake.schema import BLOCK_PROOFS
 
 
 def list_proofs(bundles: Sequence[McBundle]) -> pa.Table:
     """Return the proofs of blocks, unchanged, as rows of ``block_proofs``."""
-    blocks = ((key, block) for key, block in _list_blocks(bundles) if block.proof is not None)
-    return make_table(BLOCK_PROOFS, [(*key, one.proof, one.mc_extra) for key, one in blocks])
+    rows = [
+        (*astuple(raw.id)[:3], bundle.mc_seqno, raw.proof, raw.mc_extra)
+        for bundle in bundles
+        for raw in bundle.blocks
+        if raw.proof is not None
+    ]
+    return make_table(BLOCK_PROOFS, rows)
 
 
 class Hole(msgspec.Struct, frozen=True):
@@ -113,10 +49,7 @@ class Piece(msgspec.Struct, frozen=True):
 def decode_chunk(bundles: Sequence[McBundle]) -> list[Piece | Hole]:
     """Decode consecutive masterchain blocks; a bad one is a Hole between two pieces."""
     try:
-        tables = decode_bundles(bundles) | {
-            BLOCK_PROOFS.name: list_proofs(bundles),
-            QUEUE_SIZES.name: list_queue_sizes(bundles),
-        }
+        tables = decode_bundles(bundles) | {BLOCK_PROOFS.name: list_proofs(bundles)}
         return [Piece(bundles[0].mc_seqno, bundles[-1].mc_seqno, tables)]
     except IngestError as error:
         if len(bundles) == 1:

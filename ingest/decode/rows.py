@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.errors import DecodeError
 from tonlake.lake.file.rows import make_rows
-from tonlake.lake.schema import BASE_TABLES, TABLES, Table
+from tonlake.lake.schema import DECODED_TABLES, TABLES, Table
 
 _DECAY_MS = 100
 """How long free memory of Arrow stays with the process; by default, it is a second."""
@@ -25,10 +25,10 @@ Row = tuple[Any, ...]
 
 
 class RowSet(dict[str, list[Row]]):
-    """Rows of all base tables; a row is a tuple of the table's columns in schema order."""
+    """Rows of ``DECODED_TABLES``; a row is a tuple of the table's columns in schema order."""
 
     def __init__(self) -> None:
-        super().__init__((table.name, []) for table in BASE_TABLES)
+        super().__init__((table.name, []) for table in DECODED_TABLES)
 
     def to_arrow(self) -> dict[str, pa.Table]:
         """Return every table as Arrow, sorted as its schema says."""

@@ -273,6 +273,9 @@ BASE_TABLES: tuple[Table, ...] = (
     LIBRARIES,
 )
 
+DECODED_TABLES = (*BASE_TABLES, QUEUE_SIZES)
+"""Tables decoded from blocks; a lake may lack the last."""
+
 DERIVED_TABLES: tuple[Table, ...] = (
     *(TRANSACTION_TRACES, TRACES, OPEN_EDGES),
     *CONTRACT_TABLES,
@@ -282,7 +285,7 @@ DERIVED_TABLES: tuple[Table, ...] = (
 """Tables derived from the base tables."""
 
 _SIDE_TABLES = (BLOCK_PROOFS, QUEUE_SIZES, OFFCHAIN_METADATA, FETCHED_ACCOUNTS)
-"""Tables from sources other than blocks; optional in a lake."""
+"""Tables that nothing is derived from; optional in a lake."""
 
 TABLES: dict[str, Table] = {
     table.name: table for table in (*BASE_TABLES, *_SIDE_TABLES, *DERIVED_TABLES)

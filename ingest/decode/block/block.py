@@ -1,4 +1,4 @@
-"""Decodes blocks to rows of all base tables, and the network's configuration.
+"""Decodes blocks to rows of all tables decoded from them, and the network's configuration.
 
 TL-B: ConfigParams = config_addr:bits256 config:^(Hashmap 32 ^Cell); keys are signed. Its functions
 raise DecodeError or BocError for trees of other types.
@@ -25,6 +25,7 @@ from tonlake.ingest.decode.block.header import (
     skip_currencies,
 )
 from tonlake.ingest.decode.block.message import sign_int32
+from tonlake.ingest.decode.block.queue import measure_queue
 from tonlake.ingest.decode.block.state import (
     StateCells,
     Touched,
@@ -53,7 +54,7 @@ def decode_bundle(bundle: McBundle) -> dict[str, pa.Table]:
 
 
 def decode_bundles(bundles: Sequence[McBundle]) -> dict[str, pa.Table]:
-    """Decode masterchain blocks, each with the shard blocks it commits, to all base tables.
+    """Decode masterchain blocks, each with the shard blocks it commits, to all their tables.
 
     Rows are in schema order, so the same blocks produce the same tables. A state cell occurs
     once, with the first masterchain block that contains it. The native decoder does this if it is
@@ -116,6 +117,7 @@ def _decode_block(
     touched, count = _decode_transactions(tree, header, mc_seqno, version, rows)
     rows["blocks"].append(_make_block_row(header, raw, mc_seqno, count))
     decode_update(tree, header, mc_seqno, touched, rows, cells)
+    rows["queue_sizes"].append((*found, mc_seqno, measure_queue(tree)))
     if header.workchain == MASTERCHAIN:
         rows["shard_blocks"].extend(_make_shard_rows(tree, header, raw))
         rows["config_params"].extend(config_rows(tree, mc_seqno, header.gen_utime))

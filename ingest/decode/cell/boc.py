@@ -9,7 +9,7 @@ from collections.abc import Callable
 from struct import Struct
 from struct import error as StructError  # noqa: N812 - it is a class
 
-from tonlake.ingest.decode.cell.envelope import BagIndex, Envelope, read_envelope
+from tonlake.ingest.decode.cell.envelope import Envelope, read_envelope
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import BocError
 
@@ -40,14 +40,6 @@ def parse_boc(data: bytes, *, check_crc: bool = True) -> CellTree:
         tree.roots = envelope.roots
         _read_cells(data, envelope, tree)
         tree.measure()
-    return tree
-
-
-def open_indexed(data: bytes) -> CellTree:
-    """Return a tree that reads its cells on demand; raise BocError for a bag without an index."""
-    tree = CellTree()
-    cells = BagIndex(data)
-    tree.roots, tree.cells, tree.links = [cells.root], cells, cells.links  # type: ignore[assignment]
     return tree
 
 

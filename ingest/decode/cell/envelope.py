@@ -1,9 +1,6 @@
-"""Reads the header of a bag of cells, and single cells through its index. TL-B: serialized_boc*.
+"""Reads the header of a bag of cells. TL-B: serialized_boc*.
 
-Every size is compared with the number of bytes before anything is allocated for it. The index is
-fast for a few cells of a large block; it has the end of each cell. pytoniq-core writes sizes there,
-and a bag may have no index: then BocError is raised, and the whole bag has to be parsed
-(tonlake.ingest.decode.cell.boc).
+Every size is compared with the number of bytes before anything is allocated for it.
 """
 
 from typing import NamedTuple
@@ -131,47 +128,3 @@ def _read_sizes(data: bytes, flags: int, ref_bytes: int, offset_bytes: int) -> E
     if max(roots) >= cell_count:
         raise BocError(f"root {max(roots)} of {cell_count} cells", sizes_end)
     return Envelope(cell_count, roots, ref_bytes, first, end)
-
-
-_HASHES_BIT, _EXOTIC_BIT = 0x10, 0x08
-_HASH_AND_DEPTH_BYTES = 34
-_OFFSET_BYTES_AT = 5
-
-
-class BagIndex(dict[int, bytes]):
-    """The cells (d1, d2 and data) of a generic bag with an index, and their links, once read."""
-
-    def __init__(self, data: bytes) -> None:
-        """Read only the header of the bag."""
-        super().__init__()
-        envelope = read_envelope(data, check_crc=False)
-        if data[:4] != GENERIC or not data[4] & INDEX_FLAG:
-            raise BocError("the bag has no index", 4)
-        self.root = envelope.roots[0]
-        self.links: dict[int, tuple[int, ...]] = {}
-        self._data, self._envelope = data, envelope
-        self._width = data[_OFFSET_BYTES_AT]
-        self._shift = 1 if data[4] & CACHE_FLAG else 0
-        self._start = envelope.first - envelope.cell_count * self._width
-
-    def __missing__(self, cell: int) -> bytes:
-        data, (cell_count, _roots, ref_bytes, first, cells_end) = self._data, self._envelope
-        if cell >= cell_count:
-            raise BocError(f"cell {cell} of {cell_count}", self._start)
-        at = self._start + cell * self._width
-        end = first + (int.from_bytes(data[at : at + self._width], "big") >> self._shift)
-        start = first
-        if cell:
-            start += int.from_bytes(data[at - self._width : at], "big") >> self._shift
-        if not first <= start < start + 2 <= end <= cells_end:
-            raise BocError(f"the index has no valid offset for cell {cell}", self._start)
-        d1, d2 = data[start], data[start + 1]
-        if d1 & _HASHES_BIT:
-            start += ((d1 >> 5).bit_count() + 1) * _HASH_AND_DEPTH_BYTES
-        data_end = start + 2 + (d2 + 1 >> 1)
-        if data_end + (d1 & 7) * ref_bytes != end or (d1 & _EXOTIC_BIT and d2 < 2):  # noqa: PLR2004
-            raise BocError(f"the index does not fit cell {cell}", start)
-        refs = [data[at : at + ref_bytes] for at in range(data_end, end, ref_bytes)]
-        self.links[cell] = tuple([int.from_bytes(ref, "big") for ref in refs])
-        self[cell] = found = bytes((d1 & ~_HASHES_BIT, d2)) + data[start + 2 : data_end]
-        return found

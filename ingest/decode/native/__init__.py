@@ -20,7 +20,7 @@ from tonlake.ingest.decode.cell.packed import Loaded
 from tonlake.ingest.decode.rows import keep_first_cells
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.native import load_extension
-from tonlake.lake.schema import BASE_TABLES, Table
+from tonlake.lake.schema import DECODED_TABLES, Table
 
 Tables = dict[str, pa.Table]
 Reference = Callable[[Sequence[McBundle], Collection[BlockId]], Tables]
@@ -60,7 +60,7 @@ def _load() -> tuple[Any, str]:
         return None, reason
     columns = {
         table.name: tuple((column.name, column.type) for column in table.columns)
-        for table in BASE_TABLES
+        for table in DECODED_TABLES
     }
     if dict(core.layout()) != columns:
         return None, "the extension was built for other tables; reinstall it"
@@ -127,7 +127,7 @@ def decode_natively(
     count, tables = _extension.decode(
         items, secrets.randbits(_SEED_BITS), all_named, tuple(versions.items())
     )
-    named = zip(BASE_TABLES, tables, strict=True)
+    named = zip(DECODED_TABLES, tables, strict=True)
     return count, {table.name: make_table(table, rows, columns) for table, (rows, columns) in named}
 
 
@@ -165,7 +165,7 @@ def decode_branch(
     if found is None:
         return None
     accounts, tables = found
-    named = zip(BASE_TABLES, tables, strict=True)
+    named = zip(DECODED_TABLES, tables, strict=True)
     return accounts, {
         table.name: make_table(table, rows, columns) for table, (rows, columns) in named if rows
     }
@@ -174,7 +174,7 @@ def decode_branch(
 def _join(parts: Sequence[Mapping[str, pa.Table]]) -> Tables:
     """Join and sort the tables of consecutive blocks; of equal state cells the first is kept."""
     joined: Tables = {}
-    for table in BASE_TABLES:
+    for table in DECODED_TABLES:
         rows = pa.concat_tables([part[table.name] for part in parts])
         order = pc.sort_indices(rows, sort_keys=[(column, "ascending") for column in table.sort])
         joined[table.name] = rows.take(order).combine_chunks()

@@ -77,10 +77,15 @@
 #define LIBRARIES_COLUMNS(X) \
     X(mc_seqno, int64) X(hash, hash) X(present, bool) X(publishers, hashes)
 
+#define QUEUE_SIZES_COLUMNS(X) \
+    X(workchain, int32) X(shard, int64) X(seqno, int64) X(mc_seqno, int64) \
+    X(out_queue_size, int64)
+
 /* Every table with its sort key: fields that compare bytewise if written big-endian. */
 #define ALL_TABLES(X) \
     X(blocks, BLOCKS) X(shard_blocks, SHARD_BLOCKS) X(transactions, TRANSACTIONS) \
     X(messages, MESSAGES) X(account_states, ACCOUNT_STATES) X(state_cells, STATE_CELLS) \
-    X(config_params, CONFIG_PARAMS) X(libraries, LIBRARIES)
+    X(config_params, CONFIG_PARAMS) X(libraries, LIBRARIES) \
+    X(queue_sizes, QUEUE_SIZES)
 
 #endif

@@ -87,7 +87,7 @@ Status read_description(Block *block, Row_transactions *row, uint32_t cell);
 
 Status decode_message(Block *block, Row_messages *row, uint32_t cell);
 
-/* The Merkle update: account_states, state_cells. */
+/* The Merkle update: account_states, state_cells, queue_sizes. */
 Status decode_update(Block *block);
 Status read_account(Block *block, Row_account_states *row, uint32_t cell);
 

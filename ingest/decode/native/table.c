@@ -87,6 +87,15 @@ static void key_libraries(const void *from, uint8_t *key)
     key_hash(key_number(key, row->mc_seqno), &row->hash);
 }
 
+static void key_queue_sizes(const void *from, uint8_t *key)
+{
+    const Row_queue_sizes *row = from;
+    key = key_number(key, row->mc_seqno);
+    key = key_number(key, row->workchain);
+    key = key_number(key, row->shard);
+    key_number(key, row->seqno);
+}
+
 enum {
     KEY_blocks = 32,
     KEY_shard_blocks = 24,
@@ -96,6 +105,7 @@ enum {
     KEY_state_cells = HASH_BYTES,
     KEY_config_params = 16,
     KEY_libraries = 8 + HASH_BYTES,
+    KEY_queue_sizes = 32,
 };
 
 #define COLUMN(column, kind) {#column, KIND_##kind, offsetof(ROW_OF, column), \
@@ -123,6 +133,9 @@ static const Column COLUMNS_config_params[] = {CONFIG_PARAMS_COLUMNS(COLUMN)};
 #undef ROW_OF
 #define ROW_OF Row_libraries
 static const Column COLUMNS_libraries[] = {LIBRARIES_COLUMNS(COLUMN)};
+#undef ROW_OF
+#define ROW_OF Row_queue_sizes
+static const Column COLUMNS_queue_sizes[] = {QUEUE_SIZES_COLUMNS(COLUMN)};
 #undef ROW_OF
 
 #define LAYOUT(name, COLUMNS) \

@@ -1,4 +1,4 @@
-/* Decodes a block's Merkle update: states of touched accounts and new cells. TL-B:
+/* Decodes a block's Merkle update: states of touched accounts, new cells, size of the queue. TL-B:
    !merkle_update#04, shard_state#9023afe2, split_state#5f327da5, ShardAccounts, account_descr$_.
    Like ingest/decode/block/state.py and state.py; a block that changes public libraries is left to
    them. */
@@ -15,7 +15,7 @@ static const Hash NONEXIST = {{0x90, 0xae, 0xc8, 0x96, 0x5a, 0xfa, 0xbb, 0x16, 0
                                0xc8, 0x0d, 0x09, 0x84, 0x35, 0x93, 0xca, 0xc9, 0x8d, 0xa4}};
 
 typedef struct {
-    uint32_t accounts, totals;
+    uint32_t queue, accounts, totals;
 } State;
 
 static bool is_pruned(const Block *block, uint32_t cell)
@@ -37,7 +37,7 @@ static bool read_state(const Block *block, uint32_t cell, State *to)
         return false;
     /* seqno, vert_seqno, gen_utime, gen_lt, min_ref_mc_seqno */
     slice_skip(&slice, 3 * 32 + 64 + 32);
-    slice_ref(&slice); /* out_msg_queue */
+    to->queue = slice_ref(&slice);
     slice_skip(&slice, 1); /* before_split */
     to->accounts = slice_ref(&slice);
     to->totals = slice_ref(&slice);
@@ -274,6 +274,64 @@ static Status trace_pruned(Block *block, uint32_t old, HashSet *pruned, Heap *ca
     return status;
 }
 
+/* Count the leaves of a queue; `*is_known` is false if a part of it is pruned. */
+static Status count_leaves(const Block *block, uint32_t root, int64_t *count, bool *is_known)
+{
+    Heap todo = {0};
+    uint32_t cell, budget = block->tree.count; /* crafted blocks share cells many times */
+    bool has_room = heap_append(&todo, &root, sizeof root);
+    *count = 0;
+    *is_known = true;
+    while (has_room && *is_known && todo.size && budget--) {
+        todo.size -= sizeof cell;
+        memcpy(&cell, todo.data + todo.size, sizeof cell);
+        const Cell *at = &block->tree.cells[cell];
+        *is_known = !cell_kind(at);
+        if (cell_ref_count(at) == 2)
+            has_room = heap_append(&todo, at->refs, 2 * sizeof cell);
+        else
+            ++*count;
+    }
+    bool is_done = !*is_known || !todo.size;
+    heap_free(&todo);
+    return !has_room ? NO_MEMORY : is_done ? DONE : NOT_MINE;
+}
+
+/* Append the size of the outbound queue after the block. TL-B: OutMsgQueueInfo, like queue.py. */
+static Status append_queue_size(Block *block, uint32_t new)
+{
+    State state;
+    uint32_t root;
+    int64_t size = 0;
+    bool is_known = false;
+    Status status = DONE;
+    if (!read_state(block, new, &state))
+        return NOT_MINE;
+    if (!cell_kind(&block->tree.cells[state.queue])) {
+        Slice slice = slice_open(&block->tree, state.queue);
+        bool has_queue = slice_maybe_ref(&slice, &root);
+        slice_skip(&slice, 64 + 1); /* the augmentation, and whether proc_info is empty */
+        is_known = true;
+        if (has_queue && slice_bit(&slice) && slice_bits_left(&slice) >= 4 + 1 + 64 + 1 &&
+            !slice_uint(&slice, 4) && slice_skip(&slice, 1 + 64) && slice_bit(&slice))
+            size = (int64_t)slice_uint(&slice, 48);
+        else if (has_queue && !slice.failed)
+            status = count_leaves(block, root, &size, &is_known);
+        if (slice.failed)
+            return NOT_MINE;
+    }
+    Row_queue_sizes *row = status == DONE ? APPEND(block->decoder->tables, queue_sizes) : NULL;
+    if (!row)
+        return status == DONE ? NO_MEMORY : status;
+    SET(row, workchain, block->header.workchain);
+    SET(row, shard, block->header.shard);
+    SET(row, seqno, block->header.seqno);
+    SET(row, mc_seqno, block->raw->mc_seqno);
+    if (is_known)
+        SET(row, out_queue_size, size);
+    return DONE;
+}
+
 Status decode_update(Block *block)
 {
     const Cell *update = &block->tree.cells[block->state_update];
@@ -289,6 +347,8 @@ Status decode_update(Block *block)
         status = trace_pruned(block, old, &pruned, &carried);
     if (status == DONE)
         status = keep_cells(block, &carried, MAX_LEVEL, &ignored);
+    if (status == DONE)
+        status = append_queue_size(block, new);
     heap_free(&roots);
     heap_free(&carried);
     free(pruned.slots);

@@ -20,7 +20,6 @@ from tonlake.api.app import create_app
 from tonlake.ingest.decode.block.block import decode_bundles
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.packed import pack_cell
-from tonlake.ingest.decode.piece import list_queue_sizes
 from tonlake.ingest.derive.tvm.call import join_params
 from tonlake.ingest.source.node.source import open_node
 from tonlake.lake.commit.commit import Network
@@ -158,7 +157,8 @@ def test_libraries_that_are_public_now(demo_node: Path, asker: type[Asker], tmp_
 def test_every_shard_and_the_masterchain(ask: Asker, demo_node: Path) -> None:
     with closing(open_node(demo_node)) as source:
         last = source.last_mc_seqno()
-        rows = list_queue_sizes([source.read_bundle(seqno) for seqno in range(1, last + 1)])
+        bundles = [source.read_bundle(seqno) for seqno in range(1, last + 1)]
+        rows = decode_bundles(bundles)["queue_sizes"]
     sizes = {
         (row["workchain"], row["shard"], row["seqno"]): row["out_queue_size"]
         for row in rows.to_pylist()

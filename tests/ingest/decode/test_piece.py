@@ -5,22 +5,18 @@ from pathlib import Path
 from typing import cast
 
 import pyarrow as pa
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pytoniq_core import Builder, Cell, begin_cell
 from pytoniq_core.boc.hashmap import HashMap
 
 from tonlake.ingest.blocks import McBundle
+from tonlake.ingest.decode.block.block import decode_bundles
 from tonlake.ingest.decode.block.header import read_parts
+from tonlake.ingest.decode.block.queue import measure_queue
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.decode.cell.envelope import BagIndex
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.decode.piece import Piece, join_tables, list_queue_sizes, read_queue_size
+from tonlake.ingest.decode.piece import Piece, join_tables
 from tonlake.ingest.decode.rows import keep_first_cells
-from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import STATE_CELLS
@@ -79,7 +75,7 @@ def measure_move(tree: CellTree) -> int:
 
 
 def test_a_queue_grows_by_what_blocks_put_in(bundles: list[McBundle]) -> None:
-    rows = list_queue_sizes(bundles).to_pylist()
+    rows = decode_bundles(bundles)["queue_sizes"].to_pylist()
     sizes = {(row["workchain"], row["shard"], row["seqno"]): row["out_queue_size"] for row in rows}
     compared = Counter[bool]()
     for bundle in bundles:
@@ -94,34 +90,7 @@ def test_a_queue_grows_by_what_blocks_put_in(bundles: list[McBundle]) -> None:
     assert min(compared[True], compared[False]) > 100
 
 
-def test_without_an_index_it_is_the_same(bundles: list[McBundle]) -> None:
-    for bundle in bundles[::9]:
-        for raw in bundle.blocks:
-            tree = parse_boc(raw.data, check_crc=False)
-            plain = serialize_boc(tree, tree.roots)
-            with pytest.raises(BocError, match="no index"):
-                BagIndex(plain)
-            assert read_queue_size(plain) == read_queue_size(raw.data)
-
-
-def test_an_index_that_lies_changes_nothing(bundles: list[McBundle]) -> None:
-    data = bundles[100].blocks[-1].data
-    index = BagIndex(data)
-    start = index._start
-    for width in (1, index._width):
-        damaged = bytearray(data)
-        for at in range(start, index._envelope.first, width):
-            damaged[at] = (damaged[at] + 3) % 256
-        assert read_queue_size(bytes(damaged)) == read_queue_size(data)
-
-
-@given(st.binary(max_size=200))
-def test_rubbish_is_refused(data: bytes) -> None:
-    with pytest.raises((BocError, DecodeError)):
-        read_queue_size(data)
-
-
-def make_block(info: Cell) -> bytes:
+def make_block(info: Cell) -> CellTree:
     """Return a block whose new state has this OutMsgQueueInfo, and nothing else worth a look."""
     nothing = begin_cell().end_cell()
     shard = begin_cell().store_uint(0, 2).store_uint(0, 6).store_int(0, 32).store_uint(0, 64)
@@ -138,7 +107,7 @@ def make_block(info: Cell) -> bytes:
     block = begin_cell().store_uint(0x11EF55AA, 32).store_int(-239, 32)
     block = block.store_ref(nothing).store_ref(nothing)
     block = block.store_ref(update.end_cell()).store_ref(nothing)
-    return cast("bytes", block.end_cell().to_boc())
+    return parse_boc(block.end_cell().to_boc())
 
 
 def make_info(queue: Cell | None, size: int | None = None, *, has_extra: bool = False) -> Cell:
@@ -161,21 +130,21 @@ def make_queue(count: int) -> Cell:
 
 
 def test_queues_without_a_count() -> None:
-    assert read_queue_size(make_block(make_info(None))) == 0
-    assert read_queue_size(make_block(make_info(None, has_extra=True))) == 0
+    assert measure_queue(make_block(make_info(None))) == 0
+    assert measure_queue(make_block(make_info(None, has_extra=True))) == 0
     for count in (1, 2, 3, 40):
         queue = make_queue(count)
-        assert read_queue_size(make_block(make_info(queue))) == count
-        assert read_queue_size(make_block(make_info(queue, has_extra=True))) == count
-        assert read_queue_size(make_block(make_info(queue, 2**48 - 1, has_extra=True))) == 2**48 - 1
+        assert measure_queue(make_block(make_info(queue))) == count
+        assert measure_queue(make_block(make_info(queue, has_extra=True))) == count
+        assert measure_queue(make_block(make_info(queue, 2**48 - 1, has_extra=True))) == 2**48 - 1
 
 
 def test_what_is_not_known_of_a_queue_refuses_no_block() -> None:
     """Older states have ihr_pending in the place of the extra, and later ones may have another."""
     for queue, count in ((None, 0), (make_queue(3), 3)):
         info = begin_cell().store_maybe_ref(queue).store_uint(0, 64 + 1).store_bit(1)
-        assert read_queue_size(make_block(info.end_cell())) == count
-        assert read_queue_size(make_block(info.store_uint(3, 4 + 80).end_cell())) == count
+        assert measure_queue(make_block(info.end_cell())) == count
+        assert measure_queue(make_block(info.store_uint(3, 4 + 80).end_cell())) == count
 
 
 def test_a_queue_of_which_a_part_is_left_out_is_unknown() -> None:
@@ -185,12 +154,14 @@ def test_a_queue_of_which_a_part_is_left_out_is_unknown() -> None:
     pruned = Builder(type_=1).store_bytes(data).end_cell()
     fork = begin_cell().store_bits(queue.bits).store_ref(pruned).store_ref(right).end_cell()
     for cell in (make_info(fork), make_info(pruned), pruned):
-        assert read_queue_size(make_block(cell)) is None
-    assert read_queue_size(make_block(make_info(fork, 8, has_extra=True))) == 8
+        assert measure_queue(make_block(cell)) is None
+    assert measure_queue(make_block(make_info(fork, 8, has_extra=True))) == 8
 
 
 def test_the_lake_keeps_them(demo_lake: Path, bundles: list[McBundle]) -> None:
     connection = connect(open_snapshot(demo_lake))
     found = connection.sql("select * exclude (day) from queue_sizes order by all").fetchall()
-    wanted = sorted(tuple(row.values()) for row in list_queue_sizes(bundles).to_pylist())
+    wanted = sorted(
+        tuple(row.values()) for row in decode_bundles(bundles)["queue_sizes"].to_pylist()
+    )
     assert found == wanted

@@ -20,9 +20,9 @@ from tonlake.ingest.decode.block.block import decode_bundle, decode_bundles
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BlockCorrupt, DecodeError
-from tonlake.lake.schema import BASE_TABLES
+from tonlake.lake.schema import DECODED_TABLES
 
-SORTS = {table.name: table.sort for table in BASE_TABLES}
+SORTS = {table.name: table.sort for table in DECODED_TABLES}
 
 
 @pytest.fixture(params=["python", "native"])
@@ -115,7 +115,7 @@ def test_tables_are_sorted_typed_and_independent_of_grouping(demo: Network) -> N
     few = demo.bundles[100:130]
     together = decode_bundles(few)
     assert {name: table.schema for name, table in together.items()} == {
-        table.name: table.arrow for table in BASE_TABLES
+        table.name: table.arrow for table in DECODED_TABLES
     }
     for name, table in together.items():
         keys = list(zip(*(table[key].to_pylist() for key in SORTS[name]), strict=True))
@@ -132,7 +132,7 @@ def test_tables_are_sorted_typed_and_independent_of_grouping(demo: Network) -> N
 def test_nothing_gives_empty_tables() -> None:
     tables = decode_bundles([])
     assert {name: table.num_rows for name, table in tables.items()} == {
-        table.name: 0 for table in BASE_TABLES
+        table.name: 0 for table in DECODED_TABLES
     }
 
 
@@ -249,7 +249,7 @@ def test_named_blocks_give_the_same_rows_as_alone(demo: Network) -> None:
     for bundle in _named(demo)[::4]:
         tables = decode_bundle(bundle)
         alone = [decode_bundle(McBundle(bundle.mc_seqno, (raw,))) for raw in bundle.blocks]
-        for table in BASE_TABLES:
+        for table in DECODED_TABLES:
             rows = pa.concat_tables([part[table.name] for part in alone])
             if table.name == "state_cells":  # once each in a bundle
                 hashes = set(rows["hash"].to_pylist())
