@@ -292,6 +292,7 @@ class FollowedStore(Store):
     def __init__(self, folder: Path, name: str, scratch: Scratch) -> None:
         super().__init__(folder, name, scratch)
         self._seen: StoreFiles | None = None
+        self._is_secondary = False
         self.catch_up()
 
     def catch_up(self) -> bool:
@@ -312,9 +313,9 @@ class FollowedStore(Store):
                 if self._seen is None:
                     self._link_manifest(before.manifest)
                 if self._db is None:
-                    self._open_followed()
-                with self._named_errors():
-                    self._opened().try_catch_up_with_primary()
+                    self._open_strictly()
+                else:
+                    self._follow()
             except SourceError as error:  # the node replaced files meanwhile
                 self.close()
                 failure = error
@@ -333,20 +334,28 @@ class FollowedStore(Store):
     def close(self) -> None:
         """Close the store and remove its private folder."""
         super().close()
-        self._seen = None
+        self._seen, self._is_secondary = None, False
 
-    def _open_followed(self) -> None:
-        """Open as a secondary, and verify that it is not behind a strict read-only opening.
-
-        A secondary that finds a damaged table silently falls back to an older state.
-        """
+    def _open_strictly(self) -> None:
+        """Open read-only, which fails if a file is damaged: enough until the node writes more."""
         self._open(Options(raw_mode=True), AccessType.read_only(error_if_log_file_exist=False))
-        newest = self._opened().latest_sequence_number()
-        self._opened().close()
-        secondary = str(self._private_folder() / "secondary")
-        options = Options(raw_mode=True)
-        options.set_max_file_opening_threads(1)  # each catch-up starts them all, needlessly
-        self._open(options, AccessType.secondary(secondary))
-        found = self._opened().latest_sequence_number()
-        if found < newest:
-            raise SourceError(f"{self.name}: its files are damaged: write {found} of {newest}")
+
+    def _follow(self) -> None:
+        """Read what the node has written since, as a secondary from the first time on.
+
+        A secondary that finds a damaged table silently falls back to an older state than the strict
+        opening found.
+        """
+        if not self._is_secondary:
+            newest = self._opened().latest_sequence_number()
+            self._opened().close()
+            secondary = str(self._private_folder() / "secondary")
+            options = Options(raw_mode=True)
+            options.set_max_file_opening_threads(1)  # each catch-up starts them all, needlessly
+            self._open(options, AccessType.secondary(secondary))
+            self._is_secondary = True
+            found = self._opened().latest_sequence_number()
+            if found < newest:
+                raise SourceError(f"{self.name}: its files are damaged: write {found} of {newest}")
+        with self._named_errors():
+            self._opened().try_catch_up_with_primary()
