@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.derive.contract.detection import ContractDetection
-from tonlake.ingest.derive.contract.program import AnswerCache
+from tonlake.ingest.derive.contract.program import ProgramCache
 from tonlake.ingest.derive.contract.record import keep_first_codes, make_history, make_interfaces
 from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.transfer import list_recipients, make_moves, select_moves
@@ -74,7 +74,7 @@ class ContractFinder:
         self._lake = KnownLake(lake_dir, settings)
         self._states: list[AccountState] | None = None
         self._cache = CellCache.make()
-        self._answers = AnswerCache()
+        self._programs = ProgramCache()
         self._undoings: tuple[Undoing, ...] = ()
         tvm_settings = msgspec.structs.replace(settings.tvm, wall_ms=WALL_MS)
         self._tvm = TvmPool(tvm_settings)
@@ -143,7 +143,8 @@ class ContractFinder:
         if state.undoings != self._undoings:  # undone blocks may have held cells
             self._cache, self._undoings = CellCache.make(), state.undoings
         world = World(self._lake, state, self._cells, rows, self._cache, others)
-        session = GetMethodSession(world, Network(world, first), self._tvm, cache=self._answers)
+        network = Network(world, first)
+        session = GetMethodSession(world, network, self._tvm, programs=self._programs)
         detection = ContractDetection(world, session, _find_global_id(state, rows))
         states = list(world.list_states())
         found = make_history(detection.detect(states, first))

@@ -1,26 +1,20 @@
 """Programs: codes whose get-methods detectors run, in this process.
 
-Their arguments and results are cells and slices of trees, not bags. Programs and answers are kept
-between commits.
-
-An answer is cached if it depends on code, data, address and arguments alone. It may depend on the
-global version, but a later one merely adds instructions, and failures are not cached. Only
-questions with arguments are cached: a master or collection is asked the same question for every new
-state of its wallet or item, as its answer verifies their address. Questions without arguments are
-about data that are new each time.
+Their arguments and results are cells and slices of trees, not bags. Programs are kept between
+commits.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 from tonlake.ingest.decode.cell.build import graft_cell
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.stack import Cell as TreeCell
-from tonlake.ingest.derive.contract.stack import Mismatch, Question, Value, make_slice
+from tonlake.ingest.derive.contract.stack import Mismatch, Question, Value
 from tonlake.ingest.derive.tvm.call import (
     SUCCESS,
     Context,
@@ -137,46 +131,17 @@ def _leave_slice(part: Slice) -> CellSlice:
     return start
 
 
-MAX_ANSWERS = 20_000
-"""Maximum number of answers, 600 bytes each with their key: enough for accounts that recur within a
-few commits."""
-
 MAX_PROGRAMS = 300
 """Maximum number of codes, up to 300 kB each once fully run: more than most commits have."""
 
 
-class _Bits(NamedTuple):
-    """A slice without references."""
-
-    value: int
-    bits: int
-
-
-class AnswerCache:
-    """LRU caches of answers, by everything they depend on, and of programs, by code hash."""
+class ProgramCache:
+    """An LRU cache of programs, by code hash."""
 
     def __init__(self) -> None:
-        self._answers: OrderedDict[Hashable, tuple[int | _Bits | None, ...]] = OrderedDict()
         self._programs: OrderedDict[bytes, Program] = OrderedDict()
 
-    def find(self, key: Hashable) -> list[Value] | None:
-        """Return the cached answer to a question; None if there is none."""
-        packed = self._answers.get(key)
-        if packed is None:
-            return None
-        self._answers.move_to_end(key)
-        return [make_slice(*value) if isinstance(value, _Bits) else value for value in packed]
-
-    def keep(self, key: Hashable, answer: Sequence[Value]) -> None:
-        """Cache an answer of integers, nulls and slices without references; ignore any other."""
-        packed = tuple(map(_pack, answer))
-        if not all(value is None or isinstance(value, int | _Bits) for value in packed):
-            return
-        self._answers[key] = packed
-        if len(self._answers) > MAX_ANSWERS:
-            self._answers.popitem(last=False)
-
-    def find_program(self, code: TreeCell) -> Program:
+    def find(self, code: TreeCell) -> Program:
         """Return the program of a code."""
         code_hash = code.hash
         if code_hash in self._programs:
@@ -186,9 +151,3 @@ class AnswerCache:
             if len(self._programs) > MAX_PROGRAMS:
                 self._programs.popitem(last=False)
         return self._programs[code_hash]
-
-
-def _pack(value: Value) -> Value:
-    if not isinstance(value, CellSlice) or value.refs_left:
-        return value
-    return _Bits(value.peek_uint(value.bits_left), value.bits_left)

@@ -12,7 +12,7 @@ import msgspec
 
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import LIBRARY
-from tonlake.ingest.derive.contract.program import GAS_LIMIT, AnswerCache, from_tvm, to_tvm
+from tonlake.ingest.derive.contract.program import GAS_LIMIT, ProgramCache, from_tvm, to_tvm
 from tonlake.ingest.derive.contract.record import find_method_ids
 from tonlake.ingest.derive.contract.stack import Cell, Mismatch, Question, Value
 from tonlake.ingest.derive.contract.world import AccountState, Network, NotLoaded, World
@@ -72,12 +72,12 @@ class GetMethodSession:
         network: Network,
         tvm: TvmPool | None,
         *,
-        cache: AnswerCache | None = None,
+        programs: ProgramCache | None = None,
     ) -> None:
         """Ask the contracts of ``world``.
 
-        ``tvm`` runs what the machine does not know, if it has a newer library. ``cache`` has
-        answers of earlier commits, and receives those of this one.
+        ``tvm`` runs what the machine does not know, if it has a newer library. ``programs`` has
+        those of earlier commits, and receives those of this one.
         """
         self._world = world
         self._network = network
@@ -86,7 +86,7 @@ class GetMethodSession:
         self._missing_methods: set[tuple[bytes, str]] = set()
         self._answers: dict[Hashable, list[Value] | str | None] = {}
         """Stacks, reasons why a get-method was not run, None if it has no answer."""
-        self._cache = cache or AnswerCache()
+        self._programs = programs or ProgramCache()
         self._prepared: tuple[AccountState, int, Context] | None = None
 
     def ask(self, question: Question, mc_seqno: int) -> list[Value]:
@@ -152,26 +152,13 @@ class GetMethodSession:
     def answer(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
         """Return the answer, None if there is none; raise NotRun if no engine could run it."""
         code = None if state.code_hash is None else self.find_code(state.code_hash)
-        if code is None or not self._resolves(code, mc_seqno):
+        is_there = code is not None and self._resolves(code, mc_seqno)
+        data = self._world.find_cell(state.data_hash) if is_there else None
+        if code is None or data is None:
             return None
-        data = self._world.find_cell(state.data_hash)
-        if data is None:
-            return None
-        key = make_answer_key(question, state) if question.arguments else None
-        answer = None if key is None else self._cache.find(key)
-        if answer is not None:
-            return answer
-        return self._run(question, code, data, self.describe(state, mc_seqno), key)
-
-    def _run(
-        self, question: Question, code: Code, data: Cell, context: Context, key: Hashable | None
-    ) -> list[Value] | None:
-        """Return the stack that a get-method leaves; None if it fails or cannot be read.
-
-        An answer is cached under ``key`` if it depends on the account and the arguments alone.
-        """
-        program = self._cache.find_program(code.cell)
-        library = None if code.library is None else self._cache.find_program(code.resolved)
+        context = self.describe(state, mc_seqno)
+        program = self._programs.find(code.cell)
+        library = None if code.library is None else self._programs.find(code.resolved)
         arguments = (*question.arguments, method_id(question.method))
         try:
             ended = program.run(library, data, arguments, context)
@@ -183,8 +170,6 @@ class GetMethodSession:
         if ended.exit_code not in SUCCESS:
             self._note_failure(code, question.method)
             return None
-        if key is not None and not ended.reads_more:
-            self._cache.keep(key, ended.stack)
         return ended.stack
 
     def _note_failure(self, code: Code, method: str) -> None:

@@ -45,12 +45,11 @@ _LIBRARY_BITS = 256
 
 
 class Ended(NamedTuple):
-    """What a run leaves; ``reads_more``: it read more than account and arguments."""
+    """What a run leaves."""
 
     exit_code: int
     gas_used: int
     stack: list[Any]
-    reads_more: bool
 
 
 def execute(
@@ -78,7 +77,7 @@ def execute(
         libraries=libraries,
     )
     exit_code = machine.run()
-    return Ended(exit_code, machine.gas_used, machine.stack, machine.reads_more)
+    return Ended(exit_code, machine.gas_used, machine.stack)
 
 
 def open_bag(boc: bytes) -> Cell:

@@ -77,11 +77,10 @@ class Machine:
     """A run in progress.
 
     ``c`` are the control registers by number: c0 to c5, and c7; ``c[6]`` does not exist.
-    ``reads_more`` is set when the run reads more than code, data, address and arguments.
     """
 
     __slots__ = ("base_gas", "c", "code", "committed", "decode", "free_extra", "free_signatures",
-                 "gas", "gas_limit", "gas_max", "libraries", "loaded", "reads_more", "stack",
+                 "gas", "gas_limit", "gas_max", "libraries", "loaded", "stack",
                  "version")  # fmt: skip
 
     def __init__(
@@ -107,7 +106,6 @@ class Machine:
         self.libraries = libraries
         self.loaded: dict[tuple[int, int, int], list[Cell]] = {}
         self.committed: tuple[Cell, Cell] | None = None
-        self.reads_more = False
         self.free_signatures = 10
         self.free_extra = 5
 

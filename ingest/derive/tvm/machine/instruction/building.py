@@ -60,31 +60,6 @@ def _store_int(machine: Machine, bits: int, *, kind: bool, reverse: bool, quiet:
         machine.stack.append(_STORED)
 
 
-@maker("STU")
-def _store_fast(bits: int) -> Step:
-    """Return STU, which most contracts run most."""
-    most = 1 << bits
-
-    def run(machine: Machine) -> None:
-        stack = machine.stack
-        if len(stack) > 1:
-            builder, value = stack[-1], stack[-2]
-            if (
-                builder.__class__ is Builder
-                and value.__class__ is int
-                and 0 <= value < most
-                and builder.bits + bits <= MAX_BITS
-            ):
-                stack.pop()
-                stack[-1] = Builder(
-                    builder.value << bits | value, builder.bits + bits, builder.refs
-                )
-                return
-        _store_int(machine, bits, kind=False, reverse=False, quiet=False)
-
-    return run
-
-
 def pop_ref(machine: Machine) -> Content:
     """Pop a cell, to be stored as a reference."""
     return 0, 0, (machine.pop_cell(),)

@@ -396,7 +396,6 @@ class _Child:
         child = self.child
         if not self.flags & _ISOLATED:
             machine.free_signatures, machine.free_extra = child.free_signatures, child.free_extra
-        machine.reads_more = machine.reads_more or child.reads_more
         machine.use(min(child.gas_used, child.gas_limit + 1))
         values = child.stack
         if code not in (0, 1):

@@ -12,9 +12,8 @@ from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.instruction.shuffle import extend_tuple
 from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS, NAN, Machine, Nan, Step, expect
 
-_NOW, _SEED, _BALANCE, _ADDRESS, _CONFIG, _CODE = 3, 6, 7, 8, 9, 10
+_NOW, _SEED, _BALANCE, _CONFIG = 3, 6, 7, 9
 _PREVIOUS, _UNPACKED, _MESSAGE = 13, 14, 17
-_OWN = frozenset((_ADDRESS, _CODE))
 _STORAGE, _GLOBAL_ID, _GAS, _FORWARD = 0, 1, 2, 4
 _MAX_UINT63 = (1 << 63) - 1
 
@@ -45,8 +44,6 @@ def _index(values: Any, place: int) -> Any:  # noqa: ANN401 - stack values
 
 def get_parameter(machine: Machine, place: int) -> Any:  # noqa: ANN401 - a stack value
     """Return a value of SmartContractInfo."""
-    if place not in _OWN:
-        machine.reads_more = True
     return _index(_index(machine.c[7], 0), place)
 
 
@@ -112,7 +109,6 @@ def _push_random_below(machine: Machine) -> None:
 
 @step("SETRAND")
 def _replace_seed(machine: Machine) -> None:
-    machine.reads_more = True
     _set_seed(machine, _pop_hash(machine))
 
 
@@ -285,8 +281,6 @@ def _extra_balance(machine: Machine) -> None:
 def _get_variable(machine: Machine, number: int) -> None:
     values = machine.c[7]
     machine.stack.append(values[number] if number < len(values) else None)
-    if not number:
-        machine.reads_more = True
 
 
 @numbered("SETGLOB", "SETGLOBVAR", 254)

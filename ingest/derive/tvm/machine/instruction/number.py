@@ -62,19 +62,8 @@ def _binary(name: str, apply: Callable[[int, int], int], absorbing: int | None =
     Before version 13 the ``absorbing`` number is the result even if the other one is NaN.
     """
 
-    def run(machine: Machine) -> None:
-        stack = machine.stack
-        if len(stack) > 1:
-            one, other = stack[-2], stack[-1]
-            if one.__class__ is int and other.__class__ is int:
-                value = apply(one, other)
-                if -INTEGER_LIMIT <= value < INTEGER_LIMIT:
-                    stack.pop()
-                    stack[-1] = value
-                    return
-        apply_slowly(machine, quiet=False)
-
-    def apply_slowly(machine: Machine, *, quiet: bool) -> None:
+    @step("{quiet}" + name, quiet=QUIET)
+    def run(machine: Machine, *, quiet: bool) -> None:
         machine.need(2)
         other, one = machine.pop_int(), machine.pop_int()
         value: Number = NAN
@@ -83,9 +72,6 @@ def _binary(name: str, apply: Callable[[int, int], int], absorbing: int | None =
         elif absorbing in (one, other) and machine.version < _STRICT_SINCE:
             value = absorbing
         _leave(machine, value, quiet=quiet)
-
-    step(name)(run)
-    step(f"Q{name}")(lambda machine: apply_slowly(machine, quiet=True))
 
 
 def _unary(name: str, apply: Callable[[int], int]) -> None:

@@ -14,7 +14,7 @@ from tonlake.ingest.derive.tvm.machine.code import (
     with_operands,
 )
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
-from tonlake.ingest.derive.tvm.machine.state import Machine, Step
+from tonlake.ingest.derive.tvm.machine.state import Machine
 
 _MAX_BITS, _MAX_REFS = 1023, 4
 _LIBRARIES_SINCE = 5
@@ -65,26 +65,6 @@ def _load_slice(machine: Machine, bits: int, *, keeps: bool, quiet: bool) -> Non
     if part.has(bits):
         found = part.take(bits), part.skip(bits)
     _leave(machine, part, found, keeps=keeps, quiet=quiet)
-
-
-@maker("LDU")
-def _load_fast(bits: int) -> Step:
-    """Return LDU, which most contracts run most."""
-    mask = (1 << bits) - 1
-
-    def run(machine: Machine) -> None:
-        stack = machine.stack
-        part = stack[-1]
-        if part.__class__ is Slice:
-            start = part.start + bits
-            if start <= part.end:
-                cell = part.cell
-                stack[-1] = cell.value >> cell.bits - start & mask
-                stack.append(Slice(cell, start, part.end, part.ref, part.ref_end))
-                return
-        _load_int(machine, bits, kind=False, keeps=True, quiet=False)
-
-    return run
 
 
 @with_operands("PLDUZ")
