@@ -111,6 +111,10 @@ class Segments:
         """Return a table of all segments."""
         return [segment.table(name) for segment in self.segments]
 
+    def read(self, name: str, column: str, value: bytes | int) -> list[Any]:
+        """Return the rows of a table that may have a value in a column."""
+        return [row for table in self.tables(name) for row in table.read(table.find(column, value))]
+
     def open_tables(self, earlier: Segments) -> None:
         """Open the tables that readers of earlier segments have opened."""
         names = {name for segment in earlier.segments for name in segment.opened}

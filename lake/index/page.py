@@ -55,15 +55,15 @@ def walk(
 ) -> Iterator[tuple[int, int]]:
     """Yield moment and number of the rows in all of the lists, which ascend, in order.
 
-    ``moment`` is the first column by which rows are sorted, or another order; ``span`` its bounds.
-    Rows of lists that are sorted by another order have their ties in any order.
+    ``moment`` is the first of the table's numbers, by which rows or those of each list are sorted,
+    or another one, by which few are sorted here: then ties are in any order. ``span`` are bounds.
     """
     moments, order = table.numbers[moment], table.orders.get(moment)
     rows: Sequence[int] = range(table.count) if order is None else order
     others = sorted(lists, key=len)
     if others and (order is None or len(others[0]) <= MAX_SORTED):
         rows, *others = others
-        if order is not None:
+        if moment != next(iter(table.numbers)):
             rows = sorted(rows, key=moments.__getitem__)
     start = bisect_left(rows, span[0], key=moments.__getitem__)
     stop = bisect_right(rows, span[1], start, key=moments.__getitem__)

@@ -361,9 +361,8 @@ def _carry_segments(
         mc_range, traces = range_of(segment), segment.traces
         if overlaps((mc_range,), (merge.place.first, merge.place.last)):
             before = list_within(state, mc_range)
-            if traces == digest_derived(before, mc_range):
-                files = [*set(before).difference(merge.files), *added]
-                traces = digest_derived(files, mc_range)
+            if traces == digest_derived(before):
+                traces = digest_derived([*set(before).difference(merge.files), *added])
         carried.append(msgspec.structs.replace(segment, traces=traces))
     return None if tuple(carried) == state.segments else tuple(carried)
 

@@ -3,17 +3,17 @@
 TL: config.global. Keys and hashes are base64, IPv4 addresses signed 32-bit integers.
 """
 
-import base64
-import binascii
 import ipaddress
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.errors import SourceError
 
-KEY_BYTES = HASH_BYTES = 32
+_Bytes = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+"""A key or a hash; msgspec reads the base64."""
 
 
 class LiteServer(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class NetworkConfig(msgspec.Struct, frozen=True):
 
 
 class _Key(msgspec.Struct):
-    key: str
+    key: _Bytes
 
 
 class _Server(msgspec.Struct):
@@ -50,8 +50,8 @@ class _Block(msgspec.Struct):
     workchain: int
     shard: int
     seqno: int
-    root_hash: str
-    file_hash: str
+    root_hash: _Bytes
+    file_hash: _Bytes
 
 
 class _Validator(msgspec.Struct):
@@ -72,7 +72,7 @@ def read_config(path: Path) -> NetworkConfig:
             LiteServer(
                 str(ipaddress.IPv4Address(server.ip & 0xFFFFFFFF)),
                 server.port,
-                _read_bytes(server.id.key, KEY_BYTES),
+                server.id.key,
             )
             for server in found.liteservers
         )
@@ -81,7 +81,7 @@ def read_config(path: Path) -> NetworkConfig:
         init_block = _read_block(validator.init_block)
     except OSError as error:
         raise SourceError(f"{path.name} cannot be read: {error}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise SourceError(
             f"{path.name} is not a global configuration of a network: {error}"
         ) from error
@@ -91,17 +91,4 @@ def read_config(path: Path) -> NetworkConfig:
 
 
 def _read_block(block: _Block | None) -> BlockId | None:
-    if block is None:
-        return None
-    hashes = (_read_bytes(text, HASH_BYTES) for text in (block.root_hash, block.file_hash))
-    return BlockId(block.workchain, block.shard, block.seqno, *hashes)
-
-
-def _read_bytes(text: str, size: int) -> bytes:
-    try:
-        data = base64.b64decode(text, validate=True)
-    except binascii.Error as error:
-        raise ValueError(f"{text[:80]!a} is not base64") from error
-    if len(data) != size:
-        raise ValueError(f"{text[:80]!a} has {len(data)} bytes, not {size}")
-    return data
+    return None if block is None else BlockId(*msgspec.structs.astuple(block))

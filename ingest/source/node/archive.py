@@ -246,7 +246,8 @@ class Archive:
         with suppress(SourceError):  # reading its blocks reports the damage
             opened = self.slices.open(record.id)
             # A wrong record would silently hide blocks.
-            for one in sorted(one for one in opened.list_mc_seqnos() if 0 < one < first):
+            seqnos = (each.seqno for each in opened.list_mc_ids())
+            for one in sorted(seqno for seqno in seqnos if 0 < seqno < first):
                 handle = opened.find_root_handle(MASTERCHAIN, one)
                 if handle and opened.locate(handle.id, one):
                     return one

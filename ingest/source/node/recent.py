@@ -18,14 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from tonlake.ingest.blocks import (
-    MASTERCHAIN_SHARD,
-    BlockId,
-    McBundle,
-    McHead,
-    RawBlock,
-    name_mc_block,
-)
+from tonlake.ingest.blocks import BlockId, McBundle, McHead, RawBlock, name_mc_block
 from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockUnavailable, SourceError
@@ -41,8 +34,7 @@ from tonlake.ingest.source.node.archive import (
 )
 from tonlake.ingest.source.node.package import check_file_hash, read_candidate_entry
 from tonlake.ingest.source.node.rocks import CURRENT, Scratch
-from tonlake.ingest.source.node.slice import Slice, pack_handle_prefix, unpack_handle_key
-from tonlake.lake.account import MASTERCHAIN
+from tonlake.ingest.source.node.slice import Slice
 
 TEMPORARY_FOLDER = "files/packages"
 FOLLOWED = 2
@@ -53,11 +45,6 @@ _INDEX = re.compile(r"temp\.archive\.(\d{1,10})\.index")
 
 class TemporaryPackage(Slice):
     """A temporary package with its index; ``id`` is its Unix time."""
-
-    def list_mc_ids(self, mc_seqno: int) -> list[BlockId]:
-        """Return the ids of all masterchain blocks with a seqno, canonical or not."""
-        prefix = pack_handle_prefix(MASTERCHAIN, MASTERCHAIN_SHARD, mc_seqno)
-        return [unpack_handle_key(key, self.store.name) for key, _ in self.store.scan(prefix)]
 
     def read_candidate(self, block_id: BlockId) -> bytes | None:
         """Return a block that is here as a candidate only, not verified; None if it is not.

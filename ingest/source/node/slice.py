@@ -16,7 +16,6 @@ import hashlib
 import re
 import struct
 from collections import OrderedDict
-from collections.abc import Iterator
 from enum import IntEnum
 from functools import cache, reduce
 from operator import or_
@@ -193,10 +192,11 @@ class Slice:
         archived = [one for one in handles if one.flags & HandleFlag.ARCHIVED] or handles
         return archived[0] if archived else None
 
-    def list_mc_seqnos(self) -> Iterator[int]:
-        """Yield the seqnos of all masterchain blocks with a handle here, in no particular order."""
-        prefix = pack_handle_prefix(MASTERCHAIN, MASTERCHAIN_SHARD, 0)[:-4]
-        return (unpack_handle_key(key, self.store.name).seqno for key, _ in self.store.scan(prefix))
+    def list_mc_ids(self, mc_seqno: int | None = None) -> list[BlockId]:
+        """Return the ids of the masterchain blocks with a handle here, of one seqno or of any."""
+        prefix = pack_handle_prefix(MASTERCHAIN, MASTERCHAIN_SHARD, mc_seqno or 0)
+        keys = self.store.scan(prefix[:-4] if mc_seqno is None else prefix)
+        return [unpack_handle_key(key, self.store.name) for key, _ in keys]
 
     def last_mc_seqno(self) -> int | None:
         """Return the newest masterchain block in the slice's lt index; None if there is none."""

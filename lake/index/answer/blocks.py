@@ -23,7 +23,6 @@ from tonlake.lake.index.segment.segment import SegmentTable
 _PLACE = ("workchain", "shard", "seqno")
 _EXACT = ("root_hash", "file_hash", "mc_seqno", *_PLACE)
 _SPANS = {"gen_utime": ("start_utime", "end_utime"), "start_lt": ("start_lt", "end_lt")}
-_COLUMNS = BLOCKS.columns
 
 
 def list_blocks(index: Index, asked: Mapping[str, Any]) -> list[Any]:
@@ -32,7 +31,7 @@ def list_blocks(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     keys = [name for name in ("root_hash", "file_hash", "mc_seqno", "seqno") if name in exact]
     tables, descending = index.segments.tables(BLOCKS.name), asked["descending"]
     if keys:
-        rows = [row for table in tables for row in table.read(table.find(keys[0], exact[keys[0]]))]
+        rows = index.segments.read(BLOCKS.name, keys[0], exact[keys[0]])
         found = _choose(rows, exact, asked)
         _sort_blocks(found, descending=descending)
         return found[asked["offset"] :][: asked["limit"]]
@@ -71,32 +70,22 @@ def _count_equal(exact: Mapping[str, Any], places: list[Place[SegmentTable]]) ->
 
 def list_shards(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     """Answer ``v2/shards``."""
-    found = [row for row in _list_tops(index, asked["mc_seqno"]) if row.workchain != MASTERCHAIN]
+    tops = index.segments.read(SHARD_BLOCKS.name, "mc_seqno", asked["mc_seqno"])
     return sorted(
-        found, key=lambda row: (row.workchain < 0, row.workchain, row.shard < 0, row.shard)
+        (row for row in tops if row.workchain != MASTERCHAIN),
+        key=lambda row: (row.workchain < 0, row.workchain, row.shard < 0, row.shard),
     )
-
-
-def _list_tops(index: Index, mc_seqno: int) -> list[Any]:
-    return [
-        row
-        for table in index.segments.tables(SHARD_BLOCKS.name)
-        for row in table.read(table.find("mc_seqno", mc_seqno))
-    ]
 
 
 def list_shard_tops(index: Index, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Answer ``v3/shard_tops``."""
-    place_of = itemgetter(*_PLACE)
-    nothing = dict.fromkeys(_COLUMNS)
+    place_of, segments = itemgetter(*_PLACE), index.segments
+    nothing = dict.fromkeys(BLOCKS.columns)
     rows = []
-    for top in sorted(_list_tops(index, asked["mc_seqno"]), key=place_of):
+    tops = segments.read(SHARD_BLOCKS.name, "mc_seqno", asked["mc_seqno"])
+    for top in sorted(tops, key=place_of):
         named = {f"top_{name}": top[name] for name in _PLACE}
-        blocks = [
-            {name: row[name] for name in _COLUMNS}
-            for table in index.segments.tables(BLOCKS.name)
-            for row in table.read(table.find("seqno", top.seqno))
-            if place_of(row) == place_of(top)
-        ]
+        found = segments.read(BLOCKS.name, "seqno", top.seqno)
+        blocks = [dict(row) for row in found if place_of(row) == place_of(top)]
         rows += [named | block for block in blocks or [nothing]]
     return rows

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cache, partial
 from itertools import chain, islice
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from tonlake.lake.account import AccountId
 from tonlake.lake.file.rows import Row
@@ -317,11 +317,8 @@ _DIRECTIONS = {
 """Columns that are used only if a parameter is true."""
 
 
-class _Filter(NamedTuple):
-    """Columns of which one must have one of the addresses."""
-
-    columns: tuple[str, ...]
-    addresses: set[AccountId]
+_Filter = tuple[list[str], set[AccountId]]
+"""Columns of which one must have one of the addresses."""
 
 
 def _find_transfers(name: str, index: Index, asked: Mapping[str, Any]) -> list[Any]:
@@ -351,22 +348,21 @@ def _list_rows(table: SegmentTable, filters: Sequence[_Filter]) -> list[Sequence
         sorted(
             {
                 row
-                for column in one.columns
-                for account in {account for _, account in one.addresses}
+                for column in columns
+                for account in {account for _, account in addresses}
                 for row in table.find(column, account)
             }
         )
-        for one in filters
+        for columns, addresses in filters
     ]
 
 
 def _list_filters(name: str, asked: Mapping[str, Any]) -> list[_Filter]:
-    filters = []
-    for prefix, columns in COLUMNS[name].items():
-        if addresses := pair_accounts(asked, prefix):
-            chosen = (each for each in columns if asked.get(_DIRECTIONS.get(each, ""), True))
-            filters.append(_Filter(tuple(chosen), addresses))
-    return filters
+    return [
+        ([each for each in columns if asked.get(_DIRECTIONS.get(each, ""), True)], addresses)
+        for prefix, columns in COLUMNS[name].items()
+        if (addresses := pair_accounts(asked, prefix))
+    ]
 
 
 def _passes_transfer(
@@ -380,7 +376,8 @@ def _passes_transfer(
         and is_within(row["now"], asked["start_utime"], asked["end_utime"])
         and is_within(row["lt"], asked["start_lt"], asked["end_lt"])
         and all(
-            any(address_of(each)(row) in one.addresses for each in one.columns) for one in filters
+            any(address_of(each)(row) in addresses for each in columns)
+            for columns, addresses in filters
         )
     )
 

@@ -1,6 +1,5 @@
 """Traces, their transactions and their actions, from segments."""
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, takewhile
@@ -45,9 +44,7 @@ def list_transaction_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]
 
 def list_message_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/trace_ids_of_messages``."""
-    segments = index.current
-    found = list_ends(index, asked)
-    return _name_traces(segments, (row["tx_hash"] for row in found))
+    return _name_traces(index.current, [row["tx_hash"] for row in list_ends(index, asked)])
 
 
 def _name_traces(segments: Segments, tx_hashes: Iterable[bytes]) -> list[Row]:
@@ -66,7 +63,13 @@ def find_transaction_traces(index: Index, asked: Mapping[str, Any]) -> list[Hit]
 
 def find_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/traces_by_id`` without filters, if all of the traces are complete."""
-    return _cut_traces(index.current, asked["trace_ids"], asked)
+    if asked["by_time"] or any(asked[name] is not None for name in _FILTERS):
+        raise Declined
+    wanted = dict.fromkeys(asked["trace_ids"])
+    rows = list(index.current.find_traces(wanted).values())
+    if len(rows) < len(wanted):
+        raise Declined
+    return cut_rows(rows, asked)
 
 
 def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
@@ -111,17 +114,11 @@ def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
 
 def list_traces(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     """Answer ``v3/traces``, of a range or of a block, which commits their last transactions."""
-    tables, by_time = index.current.tables(TRACES.name), asked["by_time"]
-    descending = asked["descending"]
+    tables, descending = index.current.tables(TRACES.name), asked["descending"]
     if asked["mc_seqno"] is not None:
-        found = [
-            row
-            for table in tables
-            for row in table.read(table.find("mc_seqno_end", asked["mc_seqno"]))
-        ]
+        found = index.current.read(TRACES.name, "mc_seqno_end", asked["mc_seqno"])
         return cut_rows([row for row in found if passes(row, asked)], asked)
-    moment = end_of(by_time=by_time)
-    span = bound_moments(asked)
+    moment, span = end_of(by_time=asked["by_time"]), bound_moments(asked)
     places = merge_walks(
         [(table, walk(table, moment, span, descending=descending)) for table in tables],
         descending=descending,
@@ -202,18 +199,6 @@ def passes(row: Row, asked: Mapping[str, Any]) -> bool:
     )
 
 
-def _cut_traces(
-    segments: Segments, trace_ids: Iterable[bytes], asked: Mapping[str, Any]
-) -> list[Row]:
-    if asked["by_time"] or any(asked[name] is not None for name in _FILTERS):
-        raise Declined
-    wanted = dict.fromkeys(trace_ids)
-    rows = list(segments.find_traces(wanted).values())
-    if len(rows) < len(wanted):
-        raise Declined
-    return cut_rows(rows, asked)
-
-
 def list_members(index: Index, asked: Mapping[str, Any]) -> list[Member]:
     """Answer ``v3/trace_transactions``."""
     first_lt, last_lt = asked["first_lt"], asked["last_lt"]
@@ -286,30 +271,15 @@ def _cut_first(places: Iterator[Place[SegmentTable]], asked: Mapping[str, Any]) 
 def list_account_keys(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     """Answer ``v3/action_keys_of_account``."""
     account, descending = (asked["workchain"], asked["account"]), asked["descending"]
-    span = bound_moments(asked)
+    moment, span = _moment(asked), bound_moments(asked)
     walks = []
     for segment in index.current.segments:
         number = segment.accounts.find(account)
         if number is not None:
             rows = segment.accounts.rows_of(ACTION_ACCOUNTS.name, number)
             table = segment.table(ACTION_ACCOUNTS.name)
-            moments = table.numbers[_moment(asked)]
-            walks.append((table, _walk_rows(rows, moments, span, descending=descending)))
-    if not walks:
-        return []
+            walks.append((table, walk(table, moment, span, [rows], descending=descending)))
     return _cut_first(merge_walks(walks, descending=descending), {**asked, "account": None})
-
-
-def _walk_rows(
-    rows: Sequence[int], moments: Sequence[int], span: tuple[int, int], *, descending: bool
-) -> Iterator[tuple[int, int]]:
-    """Yield moment and number of rows within a range, by moment."""
-    ordered = sorted(rows, key=moments.__getitem__)  # mostly sorted already
-    start = bisect_left(ordered, span[0], key=moments.__getitem__)
-    stop = bisect_right(ordered, span[1], start, key=moments.__getitem__)
-    places = range(start, stop)
-    for at in reversed(places) if descending else places:
-        yield moments[ordered[at]], ordered[at]
 
 
 def find_by_key(index: Index, asked: Mapping[str, Any]) -> list[Any]:

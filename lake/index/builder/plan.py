@@ -43,18 +43,6 @@ def is_readable(segment: DataFile) -> bool:
     return segment.schema_version == SEGMENT_FORMAT
 
 
-def files_within(files: Iterable[DataFile], mc_range: Range) -> list[DataFile]:
-    """Return the files that a segment of a range is built from."""
-    first, last = mc_range
-    found = []
-    for file in files:
-        if file.table in SOURCES:
-            place = read_place(file.path)
-            if place.first <= last and first <= place.last:
-                found.append(file)
-    return found
-
-
 def cut_range(
     files: Sequence[DataFile], mc_range: Range
 ) -> list[tuple[Range, dict[str, DataFile]]]:
@@ -82,20 +70,20 @@ def list_within(state: LogState, mc_range: Range) -> list[DataFile]:
     return list_files_between(state, *mc_range, *SOURCES)
 
 
-def digest_derived(files: Iterable[DataFile], mc_range: Range) -> str:
-    """Return the digest of the paths of files in a range with traces, contracts or a baseline."""
+def digest_derived(files: Iterable[DataFile]) -> str:
+    """Return the digest of the paths of those with traces, contracts or a baseline of some files.
+
+    These are the files of ``list_within``.
+    """
     paths = sorted(
-        file.path
-        for file in files_within(files, mc_range)
-        if file.table in _DERIVED or read_place(file.path).is_baseline
+        file.path for file in files if file.table in _DERIVED or read_place(file.path).is_baseline
     )
     return hashlib.sha256("\n".join(paths).encode()).hexdigest()
 
 
 def is_current(state: LogState, segment: DataFile) -> bool:
     """Whether the traces and contracts in a segment are those of a state."""
-    mc_range = range_of(segment)
-    return segment.traces == digest_derived(list_within(state, mc_range), mc_range)
+    return segment.traces == digest_derived(list_within(state, range_of(segment)))
 
 
 def lacks_baseline(state: LogState, segment: DataFile) -> bool:

@@ -128,5 +128,5 @@ def build_segment(source: Source) -> DataFile:
         temporary.replace(source.lake_dir / path)
     reach("segment.renamed")
     sync_folder(folder)
-    derived = digest_derived(source.files, source.mc_range)
+    derived = digest_derived(source.files)
     return DataFile(path, SEGMENT_FOLDER, rows, size, sha256, SEGMENT_FORMAT, derived)
