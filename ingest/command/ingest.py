@@ -148,13 +148,13 @@ def _bring_dataset(
     place: Path | str, days: str | None, lake: Path, settings: IngestSections, *, as_json: bool
 ) -> None:
     # DuckDB's and pyarrow's compute take 0.2 s to load.
-    from tonlake.ingest.dataset.files import DataSet, parse_days  # noqa: PLC0415
+    from tonlake.ingest.dataset.files import DataSet, list_days  # noqa: PLC0415
     from tonlake.ingest.dataset.pipeline import ingest_days  # noqa: PLC0415
 
     if days is None:
         raise click.UsageError("--dataset needs --days: name the days to ingest")
     try:
-        chosen = parse_days(days)
+        chosen = list_days(days)
     except ValueError as error:
         raise click.UsageError(f"--days {error}") from error
     sweep_orphans(lake, settings.lake)

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from tonlake.ingest.errors import SourceError
 from tonlake.lake.log.ranges import Range
+from tonlake.lake.log.snapshot import parse_days
 from tonlake.lake.storage.storage import open_storage
 from tonlake.lake.storage.web import WebFolder, is_web
 
@@ -121,16 +122,11 @@ _ENDING = ".parquet"
 _BATCH_ROWS = 65_536
 
 
-def parse_days(text: str) -> list[date]:
+def list_days(text: str) -> list[date]:
     """Return the UTC days of ``2026-11-01..2026-11-03``, both ends included, or of one day."""
-    first_text, dots, last_text = text.partition("..")
-    try:
-        first = date.fromisoformat(first_text)
-        last = date.fromisoformat(last_text) if dots else first
-    except ValueError as error:
-        raise ValueError(f"{text!r}: write a day or 2026-11-01..2026-11-03") from error
-    if last < first:
-        raise ValueError(f"{text!r} ends before it begins")
+    first, last = [day and date.fromisoformat(day) for day in parse_days(text)]
+    if not first or not last:
+        raise ValueError(f"{text!r} lacks an end: write both days")
     return [first + timedelta(days) for days in range((last - first).days + 1)]
 
 

@@ -87,7 +87,7 @@ def parse_days(text: str) -> tuple[str | None, str | None]:
     """Return the first and the last day of ``A..B``, ``A..``, ``..B`` or ``A``; None: no bound."""
     match = _DAYS.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is not a range of days: write 2026-11-01..2026-11-30")
+        raise ValueError(f"{text!r} is not a range of days: write a day or 2026-11-01..2026-11-30")
     first, last = match[3] or match[1], match[3] or match[2]
     for day in filter(None, (first, last)):
         try:

@@ -365,7 +365,7 @@ class GlobalIndex:
     def __init__(self, store: FollowedStore) -> None:
         self.store = store
         self.slice_ids: list[int] = []
-        self._records: dict[int, SliceRecord] = {}
+        self.record = cache(self._read_record)
         self._read()
 
     def refresh(self) -> None:
@@ -378,14 +378,8 @@ class GlobalIndex:
         place = bisect.bisect_right(self.slice_ids, mc_seqno)
         return self.record(self.slice_ids[place - 1]) if place else None
 
-    def record(self, slice_id: int) -> SliceRecord:
-        """Return the record of a listed slice."""
-        if slice_id not in self._records:
-            self._records[slice_id] = self._read_record(slice_id)
-        return self._records[slice_id]
-
     def _read(self) -> None:
-        self._records.clear()
+        self.record.cache_clear()
         value = self.store.get(tl.pack_constructor(tl.INDEX_KEY))
         if value is None:
             raise SourceError(f"{self.store.name}: no list of packages: an empty node?")
@@ -396,6 +390,7 @@ class GlobalIndex:
         reader.expect_end()
 
     def _read_record(self, slice_id: int) -> SliceRecord:
+        """Return the record of a listed slice."""
         key = struct.pack("<Ii", tl.PACKAGE_KEY, slice_id) + tl.BOOL_FALSE + tl.BOOL_FALSE
         value = self.store.get(key)
         if value is None:

@@ -11,7 +11,7 @@ from pyarrow import fs
 
 from tests.lake.web import plain_server
 from tests.s3 import CREDENTIALS, S3Server
-from tonlake.ingest.dataset.files import DataSet, parse_days
+from tonlake.ingest.dataset.files import DataSet, list_days
 from tonlake.ingest.errors import SourceError
 
 DAY = date(2026, 11, 21)
@@ -25,11 +25,11 @@ def count_rows(place: Path | str) -> int:
 
 
 def test_days_are_parsed() -> None:
-    assert parse_days("2026-11-21") == [DAY]
-    assert parse_days("2026-11-20..2026-11-22")[1] == DAY
+    assert list_days("2026-11-21") == [DAY]
+    assert list_days("2026-11-20..2026-11-22")[1] == DAY
     for text in ("", "..", "2026-11-21..", "2026-13-01", "2026-11-21..2026-11-20"):
         with pytest.raises(ValueError, match=text or "''"):
-            parse_days(text)
+            list_days(text)
 
 
 @pytest.mark.parametrize("name", ["date=2026-11-21", "block_date=20261121", "2026-11-21"])
