@@ -282,7 +282,8 @@ class KeptRows:
         rows = self.take(lake_dir, file, columns)
         with self._lock:
             self.pop(lake_dir, file)  # another thread may have read it as well
-            size = rows.get_total_buffer_size()  # may be many times the size of the file
+            # Rows of Parquet may take many times the size of the file.
+            size = file.bytes if file.pack else rows.get_total_buffer_size()
             self._rows[str(lake_dir), file.path, file.sha256] = size, rows
             self._bytes += size
             while self._bytes > self._max_bytes:

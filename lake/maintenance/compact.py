@@ -264,6 +264,8 @@ def _merge_files(
     table = TABLES[files[0].table]
 
     def read(file: DataFile) -> Iterable[pa.Table]:
+        if kept is not None and file.pack:
+            return (kept.take(lake_dir, file),)
         rows = None if kept is None else kept.pop(lake_dir, file)
         return stream_rows(lake_dir, file, settings.row_group_rows) if rows is None else (rows,)
 
