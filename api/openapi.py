@@ -32,107 +32,10 @@ _JSON, _TEXT = "application/json", "text/plain"
 _OTHERS = [media for media in MEDIA_TYPES.values() if media != _JSON]
 _STRING, _OBJECT = {"type": "string"}, {"type": "object"}
 _FORMS = {"type": "string", "enum": [*MEDIA_TYPES]}
-_TAGS = {
-    "v3": "TON Center API v3: indexed chain, tokens, traces, actions",
-    "v2": "TON Center API v2: blocks, accounts, get-methods, sending",
-    "streams": "Events of new blocks: server-sent events, WebSocket",
-    "scan": "Rows of a table in chain order, for indexers",
-    "sql": "SQL over the lake, if the setting [sql] enabled is set",
-    "tables": "User-defined tables: results of statements, refreshed",
-    "service": "Health and monitoring",
-}
-"""Tags of operations, in the order in which a reference shows them."""
+_FIXED = msgspec.json.decode(files("tonlake.api").joinpath("openapi.json").read_bytes())
+"""What no code states: tags, shared parameters, schemas of bodies without a struct, texts."""
 
-_ERROR_3 = {"type": "object", "properties": {"error": _STRING}, "required": ["error"]}
-_ERROR_2 = {
-    "type": "object",
-    "properties": {
-        "ok": {"const": False},
-        "error": _STRING,
-        "code": {"type": "integer"},
-        "@extra": _STRING,
-    },
-    "required": ["ok", "error", "code"],
-}
-_RESULT_2 = {
-    "type": "object",
-    "properties": {"ok": {"const": True}, "result": {}, "@extra": _STRING},
-    "required": ["ok", "result", "@extra"],
-}
-_RPC = {
-    "type": "object",
-    "properties": {
-        "jsonrpc": _STRING,
-        "id": {},
-        "method": {"type": "string", "enum": sorted(METHODS)},
-        "params": _OBJECT,
-    },
-    "required": ["method"],
-}
-_SNAPSHOT = {"format": "int32", "minimum": 1, "maximum": (1 << 31) - 1, "examples": [1]}
-_TRUE = {"type": "string", "examples": ["true"]}
-_SHARED = {
-    "snapshot": (
-        "query",
-        {"type": "integer", **_SNAPSHOT},
-        "Snapshot (commit number) to read; default: the newest.",
-    ),
-    # Invalid values of these are ignored, as by TON Center: any text is allowed.
-    "X-No-Address-Book": ("header", _TRUE, "true: return an empty address book."),
-    "X-No-Metadata": ("header", _TRUE, "true: return empty metadata."),
-    "X-Timeout": (
-        "header",
-        {"type": "string", "examples": ["5000"]},
-        "Query timeout in milliseconds.",
-    ),
-}
-_REFUSED_2 = "Refused as by a lite server (LITE_SERVER_...): clients match on the error."
-_STREAM = (
-    "Events of each commit that match the filters, until the client disconnects. Each event is a"
-    " line `data:` with a JSON object, after a line `id:`; the header `Last-Event-ID` continues"
-    " after one. Undone blocks are reported as `blocks_undone`."
-)
-_SOCKET = (
-    'A WebSocket (status 101). Send `{"operation": "subscribe", …}` with the filters of'
-    ' the server-sent events as lists, `{"operation": "unsubscribe"}` or'
-    ' `{"operation": "ping"}`; events are JSON objects.'
-)
-_SQL = (
-    "Run one SQL statement (DuckDB) in a sandboxed process. Off by default: setting"
-    " `[sql] enabled`. The response is JSON unless `format` or `Accept` selects"
-    f" {', '.join(_OTHERS)}."
-)
-_SCAN = (
-    "Rows of a table, or of several, by masterchain block, in batches. Each batch has a cursor"
-    " from which a later scan continues: in the custom metadata of an Arrow record batch, in a line"
-    " `@batch` of NDJSON. With `follow` the response continues with new blocks."
-)
-_TABLE = (
-    "A page of a user-defined table (`tonlake table add`). Filters are `column=value`, `column.ne`,"
-    " `column.lt`, `column.lte`, `column.gt` and `column.gte`; bytes are hex."
-)
-_ROWS = {
-    "type": "object",
-    "properties": {
-        "columns": {"type": "array", "items": _OBJECT},
-        "rows": {"type": "array", "items": {"type": "array", "items": {}}},
-        "row_count": {"type": "integer"},
-        "complete": {"type": "boolean"},
-    },
-    "required": ["columns", "rows", "row_count", "complete"],
-}
-_STATEMENT = {
-    "type": "object",
-    "properties": {
-        "query": {
-            "type": "string",
-            "description": "One SQL statement (DuckDB).",
-            "examples": ["select count(*) as n from blocks"],
-        },
-        "format": _FORMS,
-    },
-    "required": ["query"],
-}
+_TEXTS = _FIXED["texts"]
 
 
 class Parameter(NamedTuple):
@@ -228,10 +131,12 @@ def describe_api(routes: Iterable[HTTPRouteHandler]) -> Schema:
             item = paths.setdefault(f"/api/v3{path}", {})
             item.update(_describe_route(path, route, types))
     paths |= {f"/api/v2/{name}": dict(_describe_method(name, METHODS[name])) for name in METHODS}
+    rpc_body = _FIXED["rpc"]
+    rpc_body["properties"]["method"]["enum"] = sorted(METHODS)
     rpc = _operate(
         "v2_post_json_rpc", "v2", "Call any method by name.", _list_responses(_OBJECT, "ErrorV2")
     )
-    paths["/api/v2/jsonRPC"] = {"post": rpc | {"requestBody": _write_body(_RPC)}}
+    paths["/api/v2/jsonRPC"] = {"post": rpc | {"requestBody": _write_body(rpc_body)}}
     paths |= _describe_streams() | _describe_tables() | _describe_service()
     document: Schema = {
         "openapi": "3.1.0",
@@ -241,14 +146,11 @@ def describe_api(routes: Iterable[HTTPRouteHandler]) -> Schema:
             "description": "The TON Center API, versions 2 and 3, over a lake of Parquet files.",
         },
         "servers": [{"url": "/"}],
-        "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
+        "tags": _FIXED["tags"],
         "paths": dict(sorted(paths.items())),
         "components": {
-            "schemas": {"Error": _ERROR_3, "ErrorV2": _ERROR_2, **types.describe()},
-            "parameters": {
-                name: {"name": name, "in": place, "schema": schema, "description": text}
-                for name, (place, schema, text) in _SHARED.items()
-            },
+            "schemas": {**_FIXED["errors"], **types.describe()},
+            "parameters": _FIXED["parameters"],
         },
     }
     whole: Schema = _complete_arrays(document)
@@ -288,7 +190,7 @@ def _list_responses(schema: Schema, error: str = "Error", media: str = _JSON) ->
     refused = {_JSON: {"schema": {"$ref": _REF.format(name=error)}}}
     described = {"200": {"description": "Success.", "content": {media: {"schema": schema}}}}
     if error == "ErrorV2":
-        described["500"] = {"description": _REFUSED_2, "content": refused}
+        described["500"] = {"description": _TEXTS["refused"], "content": refused}
     return described | {"default": {"description": "Error.", "content": refused}}
 
 
@@ -307,7 +209,7 @@ def _describe_route(path: str, route: HTTPRouteHandler, types: _Types) -> Schema
         if answer is not None and has_rows:
             responses["200"]["description"] = f"Success. By Accept also as {', '.join(_OTHERS)}."
             responses["200"]["x-table-media-types"] = _OTHERS
-        shared = [{"$ref": f"#/components/parameters/{name}"} for name in _SHARED]
+        shared = [{"$ref": f"#/components/parameters/{name}"} for name in _FIXED["parameters"]]
         operation = _operate(
             _name_operation("v3", verb, path), "v3", _first_line(answer or route.fn), responses
         )
@@ -332,7 +234,7 @@ def _describe_method(name: str, method: Method) -> Iterator[tuple[str, Schema]]:
     }
     for verb, part in parts.items():
         if verb == "post" or not method.post_only:
-            responses = _list_responses(_RESULT_2, "ErrorV2")
+            responses = _list_responses(_FIXED["result"], "ErrorV2")
             yield (
                 verb,
                 _operate(_name_operation("v2", verb, name), "v2", summary, responses, **part),
@@ -375,16 +277,16 @@ def _describe_streams() -> Schema:
     socket = _operate("stream_get_ws", "streams", "Follow events (WebSocket)", upgrade)
     return {
         path: {
-            "get": get | {"description": _STREAM, "parameters": shown},
-            "post": post | {"description": _STREAM, "requestBody": body},
+            "get": get | {"description": _TEXTS["stream"], "parameters": shown},
+            "post": post | {"description": _TEXTS["stream"], "requestBody": body},
         },
-        f"{PREFIX}/ws": {"get": socket | {"description": _SOCKET}},
+        f"{PREFIX}/ws": {"get": socket | {"description": _TEXTS["socket"]}},
     }
 
 
 def _describe_tables() -> Schema:
     """Return the operations of rows in any format: SQL, scans, user-defined tables."""
-    rows, page = _list_responses(_ROWS), f"{tables.PREFIX}/{{name}}"
+    rows, page = _list_responses(_FIXED["rows"]), f"{tables.PREFIX}/{{name}}"
     number = {"type": "integer", "minimum": 0}
     chosen: dict[str, Schema] = {
         "limit": number,
@@ -397,6 +299,9 @@ def _describe_tables() -> Schema:
         _describe_parameter("/sql", "query", _STRING, required=True),
         _describe_parameter("/sql", "format", _FORMS),
     ]
+    sql_text = _TEXTS["sql"].format(formats=", ".join(_OTHERS))
+    statement = _FIXED["statement"]
+    statement["properties"]["format"] = _FORMS
     _refs, named = msgspec.json.schema_components([Scan], ref_template="{name}")
     named["Scan"]["properties"]["tables"]["additionalProperties"] = named["TableScan"]
     # Generators of clients do not know the other types.
@@ -409,15 +314,15 @@ def _describe_tables() -> Schema:
     post = _operate("sql_post", "sql", "Run a SQL statement in the body", rows)
     table = _operate("table_get", "tables", "Return a page of a user-defined table", rows)
     parameters = [name, *(_describe_parameter(page, each, chosen[each]) for each in chosen)]
-    body = _write_body(named["Scan"] | {"description": _SCAN})
+    body = _write_body(named["Scan"] | {"description": _TEXTS["scan"]})
     return {
         "/sql": {
-            "get": get | {"description": _SQL, "parameters": asked},
-            "post": post | {"description": _SQL, "requestBody": _write_body(_STATEMENT)},
+            "get": get | {"description": sql_text, "parameters": asked},
+            "post": post | {"description": sql_text, "requestBody": _write_body(statement)},
         },
-        PATH: {"post": scan | {"description": _SCAN, "requestBody": body}},
+        PATH: {"post": scan | {"description": _TEXTS["scan"], "requestBody": body}},
         tables.PREFIX: {"get": _operate("tables_get", "tables", listing, _list_responses(_OBJECT))},
-        page: {"get": table | {"description": _TABLE, "parameters": parameters}},
+        page: {"get": table | {"description": _TEXTS["table"], "parameters": parameters}},
     }
 
 

@@ -141,7 +141,7 @@ def test_one_module_uses_what_only_some_systems_offer() -> None:
             and (node.value in LINUX_ONLY or node.value.startswith("/proc"))
         )
     }
-    assert using == {_name(ROOT / "lake" / "system.py"), _name(ROOT / "api" / "sql" / "sandbox.py")}
+    assert using == {_name(ROOT / "lake" / "system.py")}
 
 
 def test_no_two_names_differ_in_case_alone() -> None:

@@ -149,23 +149,8 @@ def _link_address(text: str) -> str | None:
 
 _COMMENT = re.compile(r"^comment on column \w+\.(\w+) is\s+'((?:[^']|'')*)'", re.MULTILINE)
 _MACRO = re.compile(r"^create or replace macro (ton_\w+)\(([^)]*)\)", re.MULTILINE)
-_MACROS = {
-    "ton_account": "Account id of an address in raw or friendly form",
-    "ton_action_words": "Result code of the action phase in words",
-    "ton_address": "Raw address: workchain, colon, 64 hex digits",
-    "ton_base64": "Hash as base64",
-    "ton_base64url": "Hash as base64url",
-    "ton_coins": "Nanoton as TON, an exact decimal",
-    "ton_exit_words": "Exit code of the compute phase in words",
-    "ton_friendly": "User-friendly address",
-    "ton_hash": "32 bytes of a hash in hex, base64 or base64url",
-    "ton_opcode": "Opcode as 0x and eight hex digits",
-    "ton_scaled": "Amount by its decimals, to nine places",
-    "ton_shard": "Shard as 16 hex digits",
-    "ton_time": "Unix seconds as a UTC timestamp",
-    "ton_workchain": "Workchain of an address in raw or friendly form",
-}
-"""Public macros; the others are parts of these."""
+_MACRO_DOC = re.compile(r"^-- (ton_\w+): (.+)$", re.MULTILINE)
+"""Comments of public macros; the others are parts of these."""
 
 
 class ShownColumn(NamedTuple):
@@ -215,7 +200,8 @@ def list_macros() -> tuple[ShownView, ...]:
         found[1]: f"{found[1]}({' '.join(found[2].split())})"
         for found in _MACRO.finditer(read_macros())
     }
-    return tuple(ShownView(name, titles[name], doc) for name, doc in _MACROS.items())
+    docs = sorted(_MACRO_DOC.findall(read_macros()))
+    return tuple(ShownView(name, titles[name], doc) for name, doc in docs)
 
 
 TEMPLATE = "sql.html"

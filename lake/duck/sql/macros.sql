@@ -1,13 +1,16 @@
 -- Conversions to and from text. They work in DuckDB 1.5 and 2.x; NULL in gives NULL out.
 
+-- ton_base64: Hash as base64
 create or replace macro ton_base64(hash) as
     to_base64(hash);
 
+-- ton_base64url: Hash as base64url
 create or replace macro ton_base64url(hash) as
     translate(to_base64(hash), '+/', '-_');
 
 -- A hash from its form in hex (0x or not), base64 or base64url (padded or not); anything else is an
 -- error.
+-- ton_hash: 32 bytes of a hash in hex, base64 or base64url
 create or replace macro ton_hash(form) as
     case
         when regexp_full_match(form, '(0[xX])?[0-9a-fA-F]{64}') then unhex(right(form, 64))
@@ -20,6 +23,7 @@ create or replace macro ton_hash(form) as
     end;
 
 -- Raw form of an address: workchain, colon, 64 hex digits.
+-- ton_address: Raw address: workchain, colon, 64 hex digits
 create or replace macro ton_address(workchain, account) as
     workchain || ':' || hex(account::blob);
 
@@ -54,6 +58,7 @@ create or replace macro ton_friendly_body(workchain, account, bounceable, testne
     || account::blob;
 create or replace macro ton_friendly_whole(body) as
     translate(to_base64(body || unhex(printf('%04x', ton_crc16(body)))), '+/', '-_');
+-- ton_friendly: User-friendly address
 create or replace macro ton_friendly(workchain, account, bounceable := true, testnet := false) as
     ton_friendly_whole(ton_friendly_body(workchain, account, bounceable, testnet));
 
@@ -75,12 +80,14 @@ create or replace macro ton_refuse(form) as
     );
 
 -- Workchain and account of an address in raw or friendly form; anything else is an error.
+-- ton_account: Account id of an address in raw or friendly form
 create or replace macro ton_account(form) as
     case
         when ton_is_raw(form) then unhex(split_part(form, ':', 2))
         when ton_is_friendly(form) then unhex(substr(hex(ton_friendly_bytes(form)), 5, 64))
         when form is not null then ton_refuse(form)
     end;
+-- ton_workchain: Workchain of an address in raw or friendly form
 create or replace macro ton_workchain(form) as
     case
         when ton_is_raw(form) then split_part(form, ':', 1)::int
@@ -97,6 +104,7 @@ create or replace macro ton_raw_workchain(address) as
     try_cast(split_part(address, ':', 1) as int);
 
 -- Nanoton as TON, exact; sums over years of transfers are above 10^20.
+-- ton_coins: Nanoton as TON, an exact decimal
 create or replace macro ton_coins(nano) as
     nano::decimal(28, 0) * 0.000000001::decimal(10, 9);
 
@@ -106,6 +114,7 @@ create or replace macro ton_digits(units, decimals) as
     lpad(units::varchar, greatest(length(units::varchar), decimals + 1)::int, '0');
 create or replace macro ton_pointed(digits, decimals) as
     left(digits, length(digits) - decimals) || '.' || right(digits, decimals) || '0';
+-- ton_scaled: Amount by its decimals, to nine places
 create or replace macro ton_scaled(units, decimals) as
     try_cast(ton_pointed(ton_digits(units, decimals), decimals) as decimal(38, 9));
 
@@ -117,6 +126,7 @@ create or replace macro ton_amount(units, decimals) as
     ton_bounded(ton_scaled(units, decimals));
 
 -- An exit code of the compute phase in words (codes of the TVM; contracts choose the others).
+-- ton_exit_words: Exit code of the compute phase in words
 create or replace macro ton_exit_words(code) as
     case code
         when 0 then 'success'
@@ -139,6 +149,7 @@ create or replace macro ton_exit_words(code) as
     end;
 
 -- A result code of the action phase in words.
+-- ton_action_words: Result code of the action phase in words
 create or replace macro ton_action_words(code) as
     case code
         when 0 then 'success'
@@ -159,10 +170,12 @@ create or replace macro ton_action_words(code) as
     end;
 
 -- Shard as 16 hex digits.
+-- ton_shard: Shard as 16 hex digits
 create or replace macro ton_shard(shard) as
     printf('%016X', shard);
 
 -- Opcode as clients write it: 0x and eight hex digits.
+-- ton_opcode: Opcode as 0x and eight hex digits
 create or replace macro ton_opcode(opcode) as
     printf('0x%08x', opcode::bigint & 4294967295);
 
@@ -181,5 +194,6 @@ create or replace macro ton_opcode_number(form) as
     end;
 
 -- Unix seconds as a UTC timestamp.
+-- ton_time: Unix seconds as a UTC timestamp
 create or replace macro ton_time(unix_seconds) as
     make_timestamp(unix_seconds::bigint * 1000000);
