@@ -294,11 +294,12 @@ def _list_accounts(actions: pa.Table) -> pa.Table:
         "workchain": [int(workchain) for workchain, _, _account in known],
         "account": [bytes.fromhex(account) for _workchain, _, account in known],
     }
-    parents = pc.list_parent_indices(actions["accounts"])
+    copied = [name for name in ACTION_ACCOUNTS.names if name not in own]
+    rows = actions.select(copied).take(pc.list_parent_indices(actions["accounts"]))
     columns = [
         pa.array(own[field.name], field.type).take(addresses.indices)
         if field.name in own
-        else actions[field.name].take(parents)
+        else rows[field.name]
         for field in ACTION_ACCOUNTS.arrow
     ]
     return pa.table(columns, schema=ACTION_ACCOUNTS.arrow)

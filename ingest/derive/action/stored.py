@@ -121,16 +121,21 @@ class Rows(NamedTuple):
         return Rows(tables)
 
 
+_FEW_ROWS = 200
+"""Up to this many transactions, to read those of other traces takes less time than to filter."""
+
+
 def read_stored(traces: pa.Table, rows: Rows) -> Iterator[tuple[Trace, Interfaces]]:
     """Yield complete traces (rows of ``traces``) with the interfaces of their accounts."""
-    rows = rows.narrow(traces)
+    if rows.take(TRANSACTIONS.name).num_rows > _FEW_ROWS:
+        rows = rows.narrow(traces)
     mine, transactions = rows.take(TRANSACTION_TRACES.name), rows.take(TRANSACTIONS.name)
     trace_of: dict[bytes, bytes] = dict(iter_tuples(mine, ("hash", "trace_id")))
-    members: dict[bytes, list[Transaction]] = {}
+    members: dict[bytes | None, list[Transaction]] = {}
     init_states = rows.tables.get(INIT_STATES)
     inits = {} if init_states is None else dict(iter_tuples(init_states, INIT_STATE_COLUMNS))
     for transaction in _make_transactions(transactions, rows.take(MESSAGES.name), inits):
-        members.setdefault(trace_of[transaction.tx_hash], []).append(transaction)
+        members.setdefault(trace_of.get(transaction.tx_hash), []).append(transaction)
     facts = read_facts(rows)
     for row in iter_dicts(traces):
         own = sorted(members.get(row["trace_id"], ()), key=lambda each: (each.lt, each.account))
