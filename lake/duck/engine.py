@@ -35,10 +35,10 @@ def begin_database(settings: LakeSettings, spill: Path | None = None) -> DuckDBP
     connection = duckdb.connect(":memory:", config=config)
     # An option of the Parquet extension, unknown before the database is open.
     connection.execute("set parquet_metadata_cache = true")
-    # By default the memory of a query stays until 128 MiB of it are free at once. Most column
-    # buffers are below 2 MiB: returning each would double the CPU time of a query.
+    # By default the memory of a query stays until 128 MiB of it are free at once. Pages have up to
+    # 2 MiB: returning a few of them at a time would double the CPU time of a query.
     connection.execute("set allocator_flush_threshold = '64KiB'")
-    connection.execute("set allocator_bulk_deallocation_flush_threshold = '2MiB'")
+    connection.execute("set allocator_bulk_deallocation_flush_threshold = '8MiB'")
     return connection
 
 
