@@ -159,7 +159,7 @@ def connect(
     connection.execute(render_macros(settings, needs_catalogue(statement), views))
     connection.execute(join_scripts([f"create schema {_PACKED}"]))
     add_packed(connection, PackedRows(load_from(snapshot.lake_dir)), chosen, views, _PACKED)
-    unread = _list_unread(connection, statement, views)
+    unread = list_unread(connection, statement, views)
     for script in render_views(root, chosen, views, unread=unread):
         connection.execute(script)
     connection.commit()
@@ -169,15 +169,6 @@ def connect(
     folders = [*(f"{root}/{name}/" for name in chosen), own_folder(snapshot.lake_dir)]
     lock_database(connection, *folders)
     return connection
-
-
-def _list_unread(
-    connection: DuckDBPyConnection, statement: str | None, views: Collection[str]
-) -> tuple[str, ...]:
-    """Return the parts of views that a statement does not read; none if other views may."""
-    if any(not VIEWS_IN_PARTS.isdisjoint(read_bases(view)) for view in views):
-        return ()
-    return list_unread(connection, statement, views)
 
 
 def add_packed(
@@ -496,7 +487,7 @@ class SnapshotViews:
         if cursor is None or VIEWS_IN_PARTS.isdisjoint(views):
             self._make(views)
             return
-        unread = _list_unread(cursor, statement, views)
+        unread = list_unread(cursor, statement, views)
         shorter = self._leave_out(unread) if unread else self
         shorter._make(views)
         path = f"{shorter.schema},{self.schema},main"

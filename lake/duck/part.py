@@ -37,18 +37,22 @@ PARTS = {
     "begun": frozenset({"deployed_at", "first_funded_at", "first_funded_by"})
     | {"first_funded_by_workchain", "first_funded_by_id"},
     "code": frozenset({"label", "category", "interfaces"}),
-    "price": frozenset({"value_ton", "value_usd"}),
+    "price": frozenset({"value_ton", "value_usd", "swaps", "swap_volume_ton"}),
     "usd": frozenset({"value_usd"}),
     "order": frozenset(
         {"pool", "pool_workchain", "pool_id", "pool_label", "tx_hash", "query_id", "referral"}
         | {"referral_workchain", "referral_id"}
     ),
+    "delivered": frozenset({"messages", "ton_volume"}),
+    "awake": frozenset({"active_wallets"}),
+    "jettons": frozenset({"jetton_transfers"}),
+    "deployed": frozenset({"new_contracts", "new_contracts_by_code"}),
 }
 """Columns of each part, in any view."""
 
 VIEWS_IN_PARTS = frozenset(
     {"v_messages", "v_transactions", "v_transfers", "v_jetton_transfers", "v_swaps", "v_accounts"}
-    | {"decoded_messages", "traced_transactions"}
+    | {"v_daily", "decoded_messages", "traced_transactions"}
 )
 
 FEW, TRACE = "few", "by_trace"

@@ -1,16 +1,6 @@
 create or replace view v_daily as
-with daily as (
-    select
-        try_cast(time as date) as date,
-        count(*) as transactions,
-        count(*) filter (where aborted) as failed,
-        count(distinct (workchain, account)) as active_accounts,
-        sum(total_fees) as fees,
-        sum(compute_gas_used) as gas_used
-    from transactions
-    group by date
-),
-delivered as (
+with
+delivered as ( -- part: delivered
     select
         try_cast(tx_time as date) as date,
         count(*) as messages,
@@ -18,9 +8,9 @@ delivered as (
     from messages
     where direction = 'in'
     group by date
-),
+), -- part: delivered
 -- Separate from the other messages: a distinct count over some of the rows takes twice as long.
-awake as (
+awake as ( -- part: awake
     select
         date,
         count(*) as active_wallets
@@ -33,16 +23,16 @@ awake as (
         where direction = 'in' and kind = 'ext_in'
     )
     group by date
-),
-jettons as (
+), -- part: awake
+jettons as ( -- part: jettons
     select
         try_cast(tx_time as date) as date,
         count(*) as jetton_transfers
     from jetton_transfers
     where not aborted
     group by date
-),
-swapped as (
+), -- part: jettons
+swapped as ( -- part: price
     select
         try_cast(time as date) as date,
         count(*) as swaps,
@@ -50,8 +40,8 @@ swapped as (
     from v_swaps
     where success
     group by date
-),
-deployed as (
+), -- part: price
+deployed as ( -- part: deployed
     select
         date,
         sum(contracts) as new_contracts,
@@ -74,25 +64,37 @@ deployed as (
         group by all
     )
     group by date
+), -- part: deployed
+daily as (
+    select
+        try_cast(time as date) as date,
+        count(*) as transactions,
+        count(*) filter (where aborted) as failed,
+        count(distinct (workchain, account)) as active_accounts,
+        sum(total_fees) as fees,
+        sum(compute_gas_used) as gas_used
+    from transactions
+    group by date
 )
 select
     date,
     transactions,
     failed,
     active_accounts,
-    coalesce(active_wallets, 0) as active_wallets,
-    coalesce(messages, 0) as messages,
+    coalesce(active_wallets, 0) as active_wallets, -- part: awake
+    coalesce(messages, 0) as messages, -- part: delivered
     ton_scaled(fees, 9) as fees,
     gas_used::decimal(38, 0) as gas_used,
-    ton_scaled(coalesce(volume, 0), 9) as ton_volume,
-    coalesce(jetton_transfers, 0) as jetton_transfers,
-    coalesce(swaps, 0) as swaps,
-    swap_volume_ton,
-    coalesce(new_contracts, 0)::bigint as new_contracts,
-    new_contracts_by_code
+    ton_scaled(coalesce(volume, 0), 9) as ton_volume, -- part: delivered
+    coalesce(jetton_transfers, 0) as jetton_transfers, -- part: jettons
+    coalesce(swaps, 0) as swaps, -- part: price
+    swap_volume_ton, -- part: price
+    coalesce(new_contracts, 0)::bigint as new_contracts, -- part: deployed
+    new_contracts_by_code, -- part: deployed
 from daily
-left join delivered using (date)
-left join awake using (date)
-left join jettons using (date)
-left join swapped using (date)
-left join deployed using (date);
+left join delivered using (date) -- part: delivered
+left join awake using (date) -- part: awake
+left join jettons using (date) -- part: jettons
+left join swapped using (date) -- part: price
+left join deployed using (date) -- part: deployed
+;

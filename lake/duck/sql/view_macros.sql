@@ -31,7 +31,7 @@ create or replace macro one_end(relation) as table
         and ends.source_workchain = consumed.source_workchain
         and ends.direction > consumed.direction
         and consumed.direction = 'in'
-    where ends.direction = 'in' or ends.kind = 'ext_out' or consumed.tx_lt is null;
+    where ends.direction = 'in' or ends.kind = 'ext_out' or consumed.direction is null;
 
 -- One account; for a NULL address, the wallet that received most external messages. The relation is
 -- `messages`.
