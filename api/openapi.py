@@ -35,6 +35,8 @@ _FORMS = {"type": "string", "enum": [*MEDIA_TYPES]}
 _FIXED = msgspec.json.decode(files("tonlake.api").joinpath("openapi.json").read_bytes())
 """What no code states: tags, shared parameters, schemas of bodies without a struct, texts."""
 
+_FIXED["rpc"]["properties"]["method"]["enum"] = sorted(METHODS)
+_FIXED["statement"]["properties"]["format"] = _FORMS
 _TEXTS = _FIXED["texts"]
 
 
@@ -131,12 +133,10 @@ def describe_api(routes: Iterable[HTTPRouteHandler]) -> Schema:
             item = paths.setdefault(f"/api/v3{path}", {})
             item.update(_describe_route(path, route, types))
     paths |= {f"/api/v2/{name}": dict(_describe_method(name, METHODS[name])) for name in METHODS}
-    rpc_body = _FIXED["rpc"]
-    rpc_body["properties"]["method"]["enum"] = sorted(METHODS)
     rpc = _operate(
         "v2_post_json_rpc", "v2", "Call any method by name.", _list_responses(_OBJECT, "ErrorV2")
     )
-    paths["/api/v2/jsonRPC"] = {"post": rpc | {"requestBody": _write_body(rpc_body)}}
+    paths["/api/v2/jsonRPC"] = {"post": rpc | {"requestBody": _write_body(_FIXED["rpc"])}}
     paths |= _describe_streams() | _describe_tables() | _describe_service()
     document: Schema = {
         "openapi": "3.1.0",
@@ -300,8 +300,6 @@ def _describe_tables() -> Schema:
         _describe_parameter("/sql", "format", _FORMS),
     ]
     sql_text = _TEXTS["sql"].format(formats=", ".join(_OTHERS))
-    statement = _FIXED["statement"]
-    statement["properties"]["format"] = _FORMS
     _refs, named = msgspec.json.schema_components([Scan], ref_template="{name}")
     named["Scan"]["properties"]["tables"]["additionalProperties"] = named["TableScan"]
     # Generators of clients do not know the other types.
@@ -318,7 +316,8 @@ def _describe_tables() -> Schema:
     return {
         "/sql": {
             "get": get | {"description": sql_text, "parameters": asked},
-            "post": post | {"description": sql_text, "requestBody": _write_body(statement)},
+            "post": post
+            | {"description": sql_text, "requestBody": _write_body(_FIXED["statement"])},
         },
         PATH: {"post": scan | {"description": _TEXTS["scan"], "requestBody": body}},
         tables.PREFIX: {"get": _operate("tables_get", "tables", listing, _list_responses(_OBJECT))},
