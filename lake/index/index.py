@@ -136,8 +136,7 @@ class Segments:
         for segment in self.segments:
             number = segment.accounts.find(account)
             if number is not None:
-                rows = segment.accounts.transactions_of(number)
-                found.append(Listed(segment, rows, 0, len(rows)))
+                found.append(Listed(segment, segment.accounts.transactions_of(number)))
         return found
 
     def list_block(self, mc_seqno: int) -> list[Hit]:

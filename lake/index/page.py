@@ -89,9 +89,7 @@ def merge_walks(
     walks: Sequence[tuple[T, Iterator[tuple[Any, int]]]], *, descending: bool
 ) -> Iterator[Place[T]]:
     """Yield the rows of the walks of several tables or segments, by moment."""
-    named = [_name(owner, rows) for owner, rows in walks]
-    if len(named) == 1:
-        return named[0]
+    named = (_name(owner, rows) for owner, rows in walks)
     return merge(*named, key=itemgetter(0), reverse=descending)
 
 
@@ -245,17 +243,10 @@ _COLUMNS: dict[str, Callable[[Any, int], Any]] = {
 
 
 class Listed(NamedTuple):
-    """Transactions of one segment that ascend by logical time: ``rows[start:end]``."""
+    """Transactions of one segment that ascend by logical time."""
 
     segment: Segment
     rows: Sequence[int]
-    start: int
-    end: int
-
-    @property
-    def size(self) -> int:
-        """Number of transactions."""
-        return self.end - self.start
 
     def cut(self, first: int | None, last: int | None, *, by_time: bool = False) -> Listed:
         """Return those from a logical time to another, or ``by_time``, Unix seconds."""
@@ -264,9 +255,9 @@ class Listed(NamedTuple):
         transactions = self.segment.transactions
         moments = transactions.now if by_time else transactions.lt
         low, high = bound(first, last)
-        start = bisect_left(self.rows, low, self.start, self.end, key=moments.__getitem__)
-        end = bisect_right(self.rows, high, start, self.end, key=moments.__getitem__)
-        return self._replace(start=start, end=end)
+        start = bisect_left(self.rows, low, key=moments.__getitem__)
+        end = bisect_right(self.rows, high, start, key=moments.__getitem__)
+        return self._replace(rows=self.rows[start:end])
 
 
 def cut_account_page(
@@ -274,17 +265,11 @@ def cut_account_page(
 ) -> list[Hit]:
     """Return a page of the transactions of one account; the lists ascend from one to the next."""
     hits: list[Hit] = []
-    for listed in reversed(lists) if descending else lists:
-        skipped = min(offset, listed.size)
-        offset -= skipped
-        count = min(limit - len(hits), listed.size - skipped)
-        if descending:
-            end = listed.end - skipped
-            rows = reversed(listed.rows[end - count : end])
-        else:
-            start = listed.start + skipped
-            rows = iter(listed.rows[start : start + count])
-        hits += [Hit(listed.segment, row) for row in rows]
+    step = -1 if descending else 1
+    for segment, rows in lists[::step]:
+        page = rows[::step][offset : offset + limit - len(hits)]
+        offset = max(0, offset - len(rows))
+        hits += [Hit(segment, row) for row in page]
     return hits
 
 

@@ -19,21 +19,6 @@ from tonlake.lake.system import sync
 
 VARIABLE = "TONLAKE_CRASH_AT"
 
-POINTS = (
-    *("commit.start", "commit.files_renamed", "commit.folders_synced"),
-    *("log.created", "log.written", "log.synced", "log.linked", "log.unlinked"),
-    "log.folder_synced",
-    *(
-        f"{file}.{step}"
-        for file in ("file", "checkpoint", "delta", "segment", "merge")
-        for step in ("created", "written", "synced", "renamed")
-    ),
-    *("compact.renamed", "compact.folders_synced", "prune.written", "prune.indexed"),
-    *("sweep.removed", "sweep.shortened", "pull.staged", "pull.copied", "pull.synced"),
-    *("pull.adopted", "pull.filled"),
-)
-"""Every point of this package."""
-
 _passes: Counter[str] = Counter()
 
 

@@ -11,9 +11,8 @@ import pytest
 
 from tests.ingest.dataset.generate import TABLES
 from tests.ingest.dataset.test_pipeline import cut_at_midnight, write_changed
-from tests.lake.killed import Victim
+from tests.lake.killed import POINTS, Victim
 from tonlake.lake.errors import LakeNotFound
-from tonlake.lake.log.disk import POINTS
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema.contract import CONTRACT_TABLES

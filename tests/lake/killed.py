@@ -15,6 +15,21 @@ from tonlake.lake.log.disk import VARIABLE
 KILLED = "killed"
 ROOT = Path(__file__).resolve().parents[2]
 
+POINTS = (
+    *("commit.start", "commit.files_renamed", "commit.folders_synced"),
+    *("log.created", "log.written", "log.synced", "log.linked", "log.unlinked"),
+    "log.folder_synced",
+    *(
+        f"{file}.{step}"
+        for file in ("file", "checkpoint", "delta", "segment", "merge")
+        for step in ("created", "written", "synced", "renamed")
+    ),
+    *("compact.renamed", "compact.folders_synced", "prune.written", "prune.indexed"),
+    *("sweep.removed", "sweep.shortened", "pull.staged", "pull.copied", "pull.synced"),
+    *("pull.adopted", "pull.filled"),
+)
+"""Every point of the lake, as ``reach`` names them."""
+
 
 def run_killed(work: Callable[[], object], point: str) -> bool:
     """Run work in a child that is killed at a point; return False if it never got there."""

@@ -9,11 +9,10 @@ from unittest import mock
 
 import pytest
 
-from tests.lake.killed import run_killed
+from tests.lake.killed import POINTS, run_killed
 from tests.lake.rows import commit_rows, file_bytes
 from tonlake.lake.commit import commit
 from tonlake.lake.errors import LakeNotFound, RangeOverlap
-from tonlake.lake.log.disk import POINTS
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake

@@ -53,8 +53,9 @@ def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
         found = sorted(united.values(), key=order, reverse=descending)
         return found[asked["offset"] :][: asked["limit"]]
     walks = [(segment, _walk(segment, asked)) for segment in segments.segments]
+    places = merge_walks(walks, descending=descending)
     return cut_walk(
-        _without_repeats(merge_walks(walks, descending=descending)),
+        (next(same) for _, same in groupby(places, key=itemgetter(0))),
         read := partial(_read_places, segments, asked),
         partial(list.sort, key=order, reverse=descending),
         asked,
@@ -120,15 +121,6 @@ def _make_check(segment: Segment, asked: Mapping[str, Any]) -> Callable[[int], b
     return check
 
 
-def _without_repeats(places: Iterator[Place[Segment]]) -> Iterator[Place[Segment]]:
-    """Yield one place of each message, of those that follow each other."""
-    last = None
-    for place in places:
-        if place[0] != last:
-            last = place[0]
-            yield place
-
-
 def _find_by_hash(segments: Segments, asked: Mapping[str, Any]) -> list[Any]:
     return [
         row
@@ -146,9 +138,9 @@ def _read(
     They have the last transactions at both ends in the requested direction, wherever they are.
     """
     direction, messages = asked["direction"], segment.messages
-    filters, is_only = _read_filters(asked), len(segments.segments) == 1
+    fits, is_only = _make_filter(asked), len(segments.segments) == 1
     for number, row in zip(numbers, messages.read(numbers, direction), strict=True):
-        if not filters.pass_row(row):
+        if not fits(row):
             continue
         if messages.is_whole(number, is_only=is_only):
             if direction in (None, row.direction):
@@ -225,29 +217,8 @@ def _bound(asked: Mapping[str, Any], absent: int) -> tuple[int, int]:
     return (max(low, absent) if asked["only_externals"] else low), high
 
 
-class _Filters(NamedTuple):
-    """What a message must have: values in columns, and moments in ranges, both ends included."""
-
-    equal: list[tuple[str, Any]]
-    spans: list[tuple[str, int, int]]
-    external: bool | None
-
-    def pass_row(self, row: Any) -> bool:  # noqa: ANN401 - a row
-        """Return whether a message passes all of them."""
-        if self.external is not None and self.external != (row.created_lt is None):
-            return False
-        for name, value in self.equal:
-            if getattr(row, name) != value:
-                return False
-        for name, low, high in self.spans:
-            moment = getattr(row, name)
-            if moment is None or not low <= moment <= high:
-                return False
-        return True
-
-
-def _read_filters(asked: Mapping[str, Any]) -> _Filters:
-    """Return all filters but the direction."""
+def _make_filter(asked: Mapping[str, Any]) -> Callable[[Any], bool]:
+    """Return the check whether a message passes all filters but the direction."""
     equal = [(name, asked[name]) for name in _EQUAL if asked[name] is not None]
     for end in ("source", "destination"):
         if asked[end] is not None:
@@ -260,7 +231,21 @@ def _read_filters(asked: Mapping[str, Any]) -> _Filters:
     }
     spans = [(name, *bound(*ends)) for name, ends in ranges.items() if ends != (None, None)]
     only, without = asked.get("only_externals"), asked.get("exclude_externals")
-    return _Filters(equal, spans, bool(only) if only or without else None)
+    external = bool(only) if only or without else None
+
+    def fits(row: Any) -> bool:  # noqa: ANN401 - a row
+        if external is not None and external != (row.created_lt is None):
+            return False
+        for name, value in equal:
+            if getattr(row, name) != value:
+                return False
+        for name, low, high in spans:
+            moment = getattr(row, name)
+            if moment is None or not low <= moment <= high:
+                return False
+        return True
+
+    return fits
 
 
 def read_lines(index: Index, asked: Mapping[str, Any]) -> list[Row]:
@@ -304,7 +289,7 @@ def list_end_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
 
 def _find_ends(segments: Segments, asked: Mapping[str, Any], most: int) -> list[Hit]:
     """Return the first transactions of messages that pass all filters, and those of their time."""
-    filters = _read_filters(asked)
+    fits = _make_filter(asked)
     seen: set[tuple[Segment, int]] = set()
 
     def read(places: list[tuple[int, Segment, Any]]) -> list[Hit]:
@@ -313,7 +298,7 @@ def _find_ends(segments: Segments, asked: Mapping[str, Any], most: int) -> list[
             numbers = list({number for _, number in pairs})
             lines = dict(zip(numbers, segment.messages.read(numbers), strict=True))
             for row, number in pairs:
-                if (segment, row) not in seen and filters.pass_row(lines[number]):
+                if (segment, row) not in seen and fits(lines[number]):
                     seen.add((segment, row))
                     hits.append(Hit(segment, row))
         return hits

@@ -162,10 +162,11 @@ def _walk_account(
     lists: Sequence[Listed], *, descending: bool, by_time: bool
 ) -> Iterator[tuple[int, bytes | None]]:
     """Yield moment and trace of transactions, in order."""
-    for listed in lists[::-1] if descending else lists:
-        transactions = listed.segment.transactions
+    step = -1 if descending else 1
+    for segment, rows in lists[::step]:
+        transactions = segment.transactions
         moments, trace_of = transactions.now if by_time else transactions.lt, transactions.trace_of
-        for row in listed.rows[listed.start : listed.end][:: -1 if descending else 1]:
+        for row in rows[::step]:
             yield moments[row], trace_of(row)
 
 

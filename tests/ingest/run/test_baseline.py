@@ -242,7 +242,7 @@ def test_blocks_before_the_baseline_can_be_added(
         assert segments is not None
         for workchain, account, count in rows:
             lists = segments.list_account((workchain, account))
-            assert sum(listed.size for listed in lists) == count
+            assert sum(len(listed.rows) for listed in lists) == count
         rebuild_index(late_lake)
 
 

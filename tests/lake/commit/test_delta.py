@@ -16,13 +16,12 @@ from click.testing import CliRunner
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from tests.lake.killed import run_killed
+from tests.lake.killed import POINTS, run_killed
 from tests.lake.rows import commit_rows, file_bytes
 from tonlake.api.command.main import main
 from tonlake.lake.commit import delta
 from tonlake.lake.commit.delta import FOLDER, POSITION_FILE, find_differences, publish
 from tonlake.lake.errors import LakeFull
-from tonlake.lake.log.disk import POINTS
 from tonlake.lake.log.state import LogReader, read_state
 from tonlake.lake.maintenance import compact
 from tonlake.lake.maintenance.compact import compact_lake

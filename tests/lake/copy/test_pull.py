@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from tests.crash.history import History
-from tests.lake.killed import KILLED, run_child, run_killed
+from tests.lake.killed import KILLED, POINTS, run_child, run_killed
 from tests.lake.rows import commit_days, commit_rows, file_bytes
 from tests.lake.web import plain_server, serving_folder
 from tonlake.lake.commit import commit
@@ -33,7 +33,7 @@ from tonlake.lake.errors import (
 )
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_index
-from tonlake.lake.log.disk import LOCK_FILE, POINTS, hold_lock
+from tonlake.lake.log.disk import LOCK_FILE, hold_lock
 from tonlake.lake.log.envelope import encode_entry
 from tonlake.lake.log.following import read_following
 from tonlake.lake.log.snapshot import SELECTION_FILE, Selection, open_snapshot, read_selection

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.damage import flip_file
 from tests.lake.chain import Chain, commit_made
-from tests.lake.killed import run_killed
+from tests.lake.killed import POINTS, run_killed
 from tests.lake.rows import commit_rows, make_tables
 from tonlake.api.command.main import main
 from tonlake.lake.commit import commit
@@ -27,7 +27,6 @@ from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import KeptRows, open_segments
-from tonlake.lake.log.disk import POINTS
 from tonlake.lake.log.place import list_places
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import DataFile, LogState, read_state
