@@ -2,7 +2,7 @@
 
 import mmap
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
@@ -72,7 +72,7 @@ _LOOKED_UP = frozenset(
 """Columns that rows are looked up by: a bloom filter shows which row groups to skip."""
 
 _FEW_ROWS = 1_000
-"""Up to this many rows, sorting is faster than checking the order."""
+"""Up to this many rows are joined before they are sorted."""
 
 _BLOOM_ODDS = 0.03
 """False positive rate of bloom filters.
@@ -180,7 +180,7 @@ def _may_mislead(column: Column) -> bool:
 
 def sort_rows(rows: pa.Table, table: Table) -> pa.Table:
     """Return the rows in the table's order; equal keys keep their order."""
-    if rows.num_rows <= 1 or (rows.num_rows > _FEW_ROWS and _are_in_order(rows, table.sort)):
+    if rows.num_rows <= 1:
         return rows
     # Arrow sorts a batch faster than a table, and takes rows from one chunk faster than from many.
     joined = rows.combine_chunks() if rows.num_rows <= _FEW_ROWS else rows
@@ -190,23 +190,6 @@ def sort_rows(rows: pa.Table, table: Table) -> pa.Table:
     order = pc.call_function("sort_indices", [one], table.order)
     in_place = pa.arange(0, rows.num_rows).view(order.type)
     return rows if order.equals(in_place) else joined.take(order)
-
-
-def _are_in_order(rows: pa.Table, names: Sequence[str]) -> bool:
-    """Whether no row sorts before the previous one, as in most cases; False if a key has NULLs."""
-    is_right: pa.Array | None = None
-    for name in reversed(names):
-        column = rows[name]
-        if column.null_count:
-            return False
-        values = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-        before, after = values[:-1], values[1:]
-        if is_right is None:
-            is_right = pc.less_equal(before, after)
-        else:
-            is_tied = pc.and_(pc.equal(before, after), is_right)
-            is_right = pc.or_(pc.less(before, after), is_tied)
-    return bool(pc.all(is_right).as_py())
 
 
 WINDOW_ROWS = 16_384
