@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable
 
-import msgspec
 import pyarrow as pa
 from msgspec import UNSET
 
@@ -20,10 +19,11 @@ from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.settings import Settings
 from tonlake.api.stream.event import (
     PENDING,
+    TRANSACTIONS,
     Event,
     make_action_event,
+    make_event,
     make_trace_event,
-    make_transaction_event,
     make_withdrawal,
 )
 from tonlake.api.text.encoding import render_raw
@@ -162,8 +162,10 @@ def _classify(call: Call, made: EmulatedTrace, trace: Row) -> list[Row]:
 def make_events(trace: PendingTrace, types: frozenset[str]) -> list[Event]:
     """Return the events of a pending trace, in the same order as for blocks."""
     events = [
-        make_transaction_event(msgspec.json.encode(shown), shown.account, trace.norm, PENDING)
-        for shown in trace.transactions.values()
+        make_event(
+            TRANSACTIONS, {"transactions": [one]}, [one.account], norm=trace.norm, finality=PENDING
+        )
+        for one in trace.transactions.values()
     ]
     events.append(make_trace_event(trace.render(types), trace.norm, PENDING))
     events += [make_action_event(row, PENDING) for row in trace.action_rows]

@@ -142,17 +142,12 @@ def make_event(
     finality: int = FINALIZED,
 ) -> Event:
     """Return an event with the fields of ``body``, without those that are UNSET."""
+    head = {"type": kind, "finality": FINALITIES[finality]}
+    if norm is not None:
+        head["trace_external_hash_norm"] = encode_bytes(norm)
     present = {name: value for name, value in body.items() if value is not msgspec.UNSET}
-    text = write_head(kind, norm, finality) + b"," + msgspec.json.encode(present)[1:]
     named = frozenset(account for account in accounts if account)
-    return Event(kind, text, accounts=named, norm=norm, finality=finality)
-
-
-def make_transaction_event(text: bytes, account: str, norm: bytes | None, finality: int) -> Event:
-    """Return the event of a transaction of an account; ``text`` is its JSON."""
-    body = write_head(TRANSACTIONS, norm, finality) + b',"transactions":[%b]}' % text
-    named = frozenset((account,))
-    return Event(TRANSACTIONS, body, accounts=named, norm=norm, finality=finality)
+    return Event(kind, msgspec.json.encode(head | present), None, named, norm, finality)
 
 
 def make_undoing(number: int, first: int, last: int) -> Event:
@@ -162,21 +157,11 @@ def make_undoing(number: int, first: int, last: int) -> Event:
 
 
 def make_withdrawal(
-    norm: bytes | None, accounts: frozenset[str], finality: int, trace_id: bytes | None = None
+    norm: bytes | None, accounts: Iterable[str], finality: int, trace_id: bytes | None = None
 ) -> Event:
     """Return the event that no block will contain what was sent of a trace."""
-    body = write_head(INVALIDATED, norm, finality)
-    if trace_id is not None:
-        body += b',"trace_id":"%b"' % encode_bytes(trace_id).encode()
-    return Event(INVALIDATED, body + b"}", accounts=accounts, norm=norm, finality=finality)
-
-
-def write_head(kind: str, norm: bytes | None, finality: int = FINALIZED) -> bytes:
-    """Return the beginning of an event's JSON: the fields common to all types."""
-    head = {"type": kind, "finality": FINALITIES[finality]}
-    if norm is not None:
-        head["trace_external_hash_norm"] = encode_bytes(norm)
-    return msgspec.json.encode(head)[:-1]
+    body = {} if trace_id is None else {"trace_id": encode_bytes(trace_id)}
+    return make_event(INVALIDATED, body, accounts, norm=norm, finality=finality)
 
 
 MAX_FILTERS = 1000

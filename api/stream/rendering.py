@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 import pyarrow.compute as pc
+from msgspec import Raw
 
 from tonlake.api.request.call import Arguments, Call, parse_hash
 from tonlake.api.request.snapshot import SnapshotHolder
@@ -36,7 +37,6 @@ from tonlake.api.stream.event import (
     make_action_event,
     make_event,
     make_trace_event,
-    make_transaction_event,
 )
 from tonlake.api.text.encoding import encode_account, encode_number, render_raw
 from tonlake.api.v3.layout.build import make_builder
@@ -263,8 +263,12 @@ class EventMaker:
         for (row, *_), plain in zip(found, texts, strict=True):
             _trace_id, norm = norms.get(row["hash"], (None, None))
             text = plain.removesuffix(_FINALIZED) + msgspec.json.encode(FINALITIES[finality]) + b"}"
-            account = render_raw(row["workchain"], row["account"])
-            yield row["mc_seqno"], make_transaction_event(text, account, norm, finality)
+            body, account = (
+                {"transactions": [Raw(text)]},
+                render_raw(row["workchain"], row["account"]),
+            )
+            event = make_event(TRANSACTIONS, body, [account], norm=norm, finality=finality)
+            yield row["mc_seqno"], event
 
     def read_norms(self, chunk: Chunk) -> dict[bytes, tuple[bytes, bytes | None]]:
         """Return the trace id of each transaction, and the hash of the message that started it."""
