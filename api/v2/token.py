@@ -6,7 +6,7 @@ owner, an item only if its collection computes its address from its index.
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import Any
 
@@ -96,17 +96,18 @@ def decode_name(inner: bytes) -> str:
     return b".".join(reversed(inner.strip(b"\0").split(b"\0"))).decode("utf-8", "replace")
 
 
-def _list_entries(boc: bytes, name: str) -> list[dict[str, Any]]:
-    """Return an entry for each record of a dictionary: Hashmap 256 ^DNSRecord."""
+def _iter_records(boc: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield category and bag of each record of a dictionary: Hashmap 256 ^DNSRecord."""
     tree = parse_boc(boc)
+    for key, value in iter_hashmap(tree, tree.roots[0], _KEY_BITS):
+        yield key.to_bytes(32, "big"), serialize_boc(tree, [value.load_ref()])
+
+
+def _list_entries(boc: bytes, name: str) -> list[dict[str, Any]]:
+    """Return an entry for each record of a dictionary."""
     try:
         return [
-            _render_entry(
-                name,
-                category.to_bytes(32, "big"),
-                render_record(serialize_boc(tree, [value.load_ref()])),
-            )
-            for category, value in iter_hashmap(tree, tree.roots[0], _KEY_BITS)
+            _render_entry(name, key, render_record(record)) for key, record in _iter_records(boc)
         ]
     except BocError as error:
         raise LiteServerError(f"the records of {name!r} are not a dictionary: {error}") from error
@@ -204,14 +205,8 @@ def render_content(boc: bytes) -> dict[str, Any]:
 
 
 def _render_records(boc: bytes) -> dict[str, Any]:
-    tree = parse_boc(boc)
-    found = {}
-    for key, value in iter_hashmap(tree, tree.roots[0], _KEY_BITS):
-        category = key.to_bytes(32, "big")
-        record = _render_token_record(serialize_boc(tree, [value.load_ref()]))
-        if record is not None:
-            found[_CATEGORIES.get(category, category.hex())] = record
-    return found
+    records = ((key, _render_token_record(record)) for key, record in _iter_records(boc))
+    return {_CATEGORIES.get(key, key.hex()): one for key, one in records if one is not None}
 
 
 def _render_token_record(boc: bytes) -> dict[str, Any] | None:

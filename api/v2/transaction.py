@@ -3,7 +3,7 @@
 Comments are text, all other bodies are bags of cells.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tonlake.api.chain.account import ZERO_HASH
@@ -27,8 +27,6 @@ from tonlake.ingest.errors import BocError
 from tonlake.lake.index.segment.declared import Record
 from tonlake.queries.reader import Reader
 
-RenderMessage = Callable[[Mapping[str, Any]], dict[str, Any]]
-
 _OPCODE_BITS = 32
 _TEXT_TAGS = {TEXT_OPCODE: "msg.dataText", ENCRYPTED_OPCODE: "msg.dataEncryptedText"}
 
@@ -40,34 +38,16 @@ class Text(NamedTuple):
     text: bytes
 
 
-def render_message(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an ``ext.message``: plain addresses, and the body as text in ``message``."""
+def render_message(row: Mapping[str, Any], *, is_std: bool = False) -> dict[str, Any]:
+    """Return an ``ext.message``: plain addresses, and the body as text in ``message``.
+
+    With ``is_std`` a ``raw.message``: addresses as objects, and no ``message``.
+    """
     tree = parse_boc(row["body"])
     text = read_text(tree)
+    render_party = render_account if is_std else render_address
     return {
-        "@type": "ext.message",
-        **_render_fields(row),
-        "source": render_address(row["source_workchain"], row["source"]),
-        "destination": render_address(row["destination_workchain"], row["destination"]),
-        "msg_data": _render_data(tree, text, row["init_state"]),
-        **_render_words(tree, text),
-    }
-
-
-def render_message_std(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a ``raw.message``: addresses as objects, and no ``message``."""
-    tree = parse_boc(row["body"])
-    return {
-        "@type": "raw.message",
-        **_render_fields(row),
-        "source": render_account(row["source_workchain"], row["source"]),
-        "destination": render_account(row["destination_workchain"], row["destination"]),
-        "msg_data": _render_data(tree, read_text(tree), row["init_state"]),
-    }
-
-
-def _render_fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
+        "@type": "raw.message" if is_std else "ext.message",
         "hash": render_base64(row["msg_hash"]),
         "value": str(row["value"] or 0),
         "extra_currencies": render_currencies(row["value_extra_currencies"]),
@@ -75,6 +55,10 @@ def _render_fields(row: Mapping[str, Any]) -> dict[str, Any]:
         "ihr_fee": "0",
         "created_lt": str(row["created_lt"] or 0),
         "body_hash": render_base64(row["body_hash"]),
+        "source": render_party(row["source_workchain"], row["source"]),
+        "destination": render_party(row["destination_workchain"], row["destination"]),
+        "msg_data": _render_data(tree, text, row["init_state"]),
+        **({} if is_std else _render_words(tree, text)),
     }
 
 
@@ -153,7 +137,7 @@ def answer_transactions_std(call: Call, params: HistoryParams) -> dict[str, Any]
         "@type": "raw.transactions",
         "transactions": [
             {"@type": "raw.transaction", **fields}
-            for fields in _render_all(call, page.records, render_message_std)
+            for fields in _render_all(call, page.records, is_std=True)
         ],
         "previous_transaction_id": render_transaction_id(page.next_lt, page.next_hash),
     }
@@ -241,13 +225,14 @@ def _render_extended(
     call: Call,
     records: Sequence[Record],
     tag: str = "ext.transaction",
-    render: RenderMessage = render_message,
+    *,
+    is_std: bool = False,
 ) -> list[dict[str, Any]]:
     """Return transactions with their accounts as raw addresses."""
     names = [render_raw(record.row["workchain"], record.row["account"]) for record in records]
     return [
         {"@type": tag, **fields, "account": name}
-        for name, fields in zip(names, _render_all(call, records, render), strict=True)
+        for name, fields in zip(names, _render_all(call, records, is_std=is_std), strict=True)
     ]
 
 
@@ -258,24 +243,24 @@ def _read_records(call: Call, keys: Sequence[Row]) -> list[Any]:
 def render_in_block(call: Call, keys: Sequence[Row]) -> list[dict[str, Any]]:
     """Return ``raw.transactionExt`` objects."""
     records = _read_records(call, keys)
-    return _render_extended(call, records, "raw.transactionExt", render_message_std)
+    return _render_extended(call, records, "raw.transactionExt", is_std=True)
 
 
-def _render_all(
-    call: Call, records: Sequence[Record], render: RenderMessage
-) -> Iterator[dict[str, Any]]:
+def _render_all(call: Call, records: Sequence[Record], *, is_std: bool) -> Iterator[dict[str, Any]]:
     """Yield the fields that all kinds of transactions share."""
     bags = read_bags(call.reader, records)
     for record in records:
-        yield render_transaction(record.row, record.messages, bags[record.row["hash"]], render)
+        yield render_transaction(
+            record.row, record.messages, bags[record.row["hash"]], is_std=is_std
+        )
 
 
 def render_transaction(
-    row: Row, messages: Sequence[Row], bag: bytes, render: RenderMessage
+    row: Row, messages: Sequence[Row], bag: bytes, *, is_std: bool
 ) -> dict[str, Any]:
     """Return the fields that all kinds of transactions share; without in_msg if there is none."""
     sent = [message for message in messages if message["direction"] == "out"]
-    received = [render(message) for message in messages if message["direction"] == "in"]
+    received = [one for one in messages if one["direction"] == "in"]
     fee = row["total_fees"] + sum(message["fwd_fee"] or 0 for message in sent)
     storage_fee = row["storage_fees_collected"] or 0
     return {
@@ -286,8 +271,8 @@ def render_transaction(
         "fee": str(fee),
         "storage_fee": str(storage_fee),
         "other_fee": str(fee - storage_fee),
-        **({"in_msg": received[0]} if received else {}),
-        "out_msgs": [render(message) for message in sent],
+        **({"in_msg": render_message(received[0], is_std=is_std)} if received else {}),
+        "out_msgs": [render_message(message, is_std=is_std) for message in sent],
     }
 
 

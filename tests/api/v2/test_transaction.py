@@ -16,7 +16,7 @@ from tests.api.v2.conftest import Asker
 from tests.api.v3.conftest import to_base64
 from tests.conftest import Facts
 from tonlake.api.errors import NotDerived
-from tonlake.api.v2.transaction import Page, cut_page, read_bags, render_message, render_message_std
+from tonlake.api.v2.transaction import Page, cut_page, read_bags, render_message
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.body.codec import ENCRYPTED_OPCODE
 from tonlake.lake.duck.connection import connect
@@ -316,7 +316,7 @@ def test_a_comment_of_any_length_is_text(text: str) -> None:
     found = render_message(_row(body))
     assert found["msg_data"] == {"@type": "msg.dataText", "text": _base64(text.encode())}
     assert found["message"] == text
-    std = render_message_std(_row(body))
+    std = render_message(_row(body), is_std=True)
     assert std["msg_data"] == found["msg_data"]
     assert "message" not in std
 
