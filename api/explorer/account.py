@@ -42,6 +42,7 @@ from tonlake.api.explorer.words.sentence import (
     Movement,
     WrittenAction,
     is_repeated,
+    join_parts,
     list_movements,
     name_direction,
     write_actions,
@@ -63,13 +64,7 @@ from tonlake.api.v3.route.account import (
 )
 from tonlake.api.v3.route.block import MessagesQuery, find_rows, list_ends
 from tonlake.api.v3.route.contract import RecordsQuery, get_records
-from tonlake.api.v3.route.token import (
-    ItemsQuery,
-    JettonWallet,
-    WalletsQuery,
-    get_items,
-    get_wallets,
-)
+from tonlake.api.v3.route.token import ItemsQuery, WalletsQuery, get_items, get_wallets
 from tonlake.api.v3.route.trace import ActionsQuery, Cursor, get_actions, parse_cursor
 
 ROWS = 20
@@ -194,10 +189,7 @@ def show_sheet(question: Question) -> Response[bytes]:
 
 def _write_lines(row: HistoryEntry, names: Names) -> Iterator[tuple[str, ...]]:
     """Yield a line for each movement of an action; one without an amount if there is none."""
-    text = "".join(
-        names.friendly(part.text) if part.kind == "account" else part.text
-        for part in row.written.parts
-    )
+    text = join_parts(row.written.parts, names.friendly)
     about = (write_iso(row.written.action.end_utime), row.written.action.type, row.direction)
     end = (mark_formula(text), "succeeded" if row.written.action.success else "failed")
     movements: list[Movement | None] = [*row.movements]
@@ -311,10 +303,10 @@ def draw_code(text: str) -> str:
 
 
 class Holdings(ListPage, frozen=True, kw_only=True):
-    """One page of an account's tokens, each with its wallet, and its value if a price is known."""
+    """One page of an account's jetton wallets."""
 
-    ton_price: dict[str, Any] | None
-    """The newest known price of TON: ``usd`` and ``utime``, the hour it belongs to."""
+    prices: dict[str, Any]
+    """The newest known prices, of jettons by master and of TON: ``ton``, ``usd`` and ``utime``."""
 
 
 Values = dict[str, Any]
@@ -422,21 +414,8 @@ def _list_tokens(question: Question, address: Address) -> Holdings:
         jettons = [wallet.jetton for wallet in wallets]
         found = question.call.reader.rows("explorer/prices", jettons=jettons)
         prices = {row["address"]: row for row in found}  # of TON under ``TON``
-    rows = [
-        {"wallet": wallet, **_value(question, wallet, prices.get(wallet.jetton))}
-        for wallet in wallets
-    ]
-    page = msgspec.structs.asdict(_page(question, address, rows))
-    return Holdings(**page, ton_price=prices.get(TON))
-
-
-def _value(question: Question, wallet: JettonWallet, price: Values | None) -> Values:
-    """Return the value of a balance in TON and USD, and the hour of the price."""
-    if price is None:
-        return {"ton": None, "usd": None}
-    units = int(wallet.balance) / 10 ** question.names.digits(wallet.jetton)
-    usd = None if price["usd"] is None else units * price["usd"]
-    return {"ton": units * price["ton"], "usd": usd, "utime": price["utime"]}
+    page = msgspec.structs.asdict(_page(question, address, wallets))
+    return Holdings(**page, prices=prices)
 
 
 def _list_messages(question: Question, address: Address) -> ListPage:

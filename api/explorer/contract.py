@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -12,14 +12,14 @@ from tonlake.api.chain.account import AccountState
 from tonlake.api.chain.arguments import GetMethodParams, read_params
 from tonlake.api.chain.configuration import decode_data
 from tonlake.api.chain.run import read_libraries, run_get_method
-from tonlake.api.errors import ApiError, RequestInvalid
+from tonlake.api.errors import ApiError
 from tonlake.api.explorer.frame import ListPage, Question, ask_or_say, convert
 from tonlake.api.explorer.words.assembly import disassemble
 from tonlake.api.explorer.words.body import unwrap
 from tonlake.api.explorer.words.form import write_count, write_hex, write_moment, write_units
 from tonlake.api.explorer.words.outcome import explain_exit_code
-from tonlake.api.request.call import parse_any_address
-from tonlake.api.text.encoding import Address, encode_bytes, encode_v3, parse_address, read_argument
+from tonlake.api.request.call import parse_any_address, parse_int32
+from tonlake.api.text.encoding import Address, encode_bytes, parse_address, read_argument
 from tonlake.api.v3.page.book import write_address_book
 from tonlake.api.v3.page.history import read_contracts
 from tonlake.api.v3.page.listed import list_addresses, render_rows
@@ -51,7 +51,9 @@ def call_method(
 ) -> tuple[AccountState, Outcome] | str:
     """Return the state and the outcome of a get-method, or the reason why it did not run."""
     try:
-        values = {"address": str(address), "method": method, "seqno": _read_block(block)}
+        refusal = "the block is the seqno of a masterchain block"
+        seqno = convert(block.replace(",", ""), parse_int32, refusal) if block else None
+        values = {"address": str(address), "method": method, "seqno": seqno}
         params = read_params(GetMethodParams, values)
         params.check(1)
         return run_get_method(question.call, params, params.method, read_stack(arguments))
@@ -351,18 +353,6 @@ _NUMBER = re.compile(r"-?(0x[0-9a-fA-F]{1,64}|[0-9]{1,78})")
 _CELL = re.compile(r"(cell|slice):([A-Za-z0-9+/_=-]+)")
 
 
-class MethodAnswer(msgspec.Struct, frozen=True):
-    """The result of a get-method; ``error`` is the reason if it could not be run."""
-
-    stack: str = ""
-    exit_code: int = 0
-    gas_used: int = 0
-    mc_seqno: int | None = None
-    error: str = ""
-    meaning: str = ""
-    """Meaning of the exit code; "" if unknown or successful."""
-
-
 class Contract(ListPage, frozen=True, kw_only=True):
     """The contract tab; ``rows`` are titles with facts, ``assembly`` one instruction per line."""
 
@@ -371,7 +361,11 @@ class Contract(ListPage, frozen=True, kw_only=True):
     data: str
     methods: list[str]
     asked: dict[str, str]
-    result: MethodAnswer | None
+    result: tuple[AccountState, Outcome] | str | None
+    """What the requested get-method returned, or why it was not run."""
+
+    meaning: str
+    """Meaning of the exit code; "" if unknown or successful."""
 
 
 def show_contract(question: Question, address: Address) -> Contract:
@@ -382,6 +376,8 @@ def show_contract(question: Question, address: Address) -> Contract:
     asked = {name: question.argument(name).strip() for name in ("method", "arguments", "block")}
     codes = _read_codes(question, states[0].code_boc) if states else {}
     methods = list_methods(codes.values())
+    result = call_method(question, address, **asked) if asked["method"] else None
+    exit_code = result[1].exit_code if isinstance(result, tuple) else 0
     return Contract(
         rows=list_terms(question, address, interfaces),
         assembly=disassemble(codes[CODE], methods, codes) if codes else "",
@@ -389,7 +385,10 @@ def show_contract(question: Question, address: Address) -> Contract:
         data=_clip(states[0].data_boc) if states else "",
         methods=methods,
         asked=asked,
-        result=_run(question, address, asked, interfaces) if asked["method"] else None,
+        result=result,
+        meaning="the account had no code"
+        if exit_code == NO_CODE
+        else explain_exit_code(exit_code, interfaces),
     )
 
 
@@ -414,32 +413,6 @@ def list_methods(codes: Iterable[bytes]) -> list[str]:
     trees = map(parse_boc, codes)
     found = (find_method_ids(tree, tree.roots[0]) or () for tree in trees)
     return sorted({names[number] for ids in found for number in ids if number in names})
-
-
-def _run(
-    question: Question, address: Address, asked: dict[str, str], interfaces: Sequence[str]
-) -> MethodAnswer:
-    """Run a get-method; invalid input becomes an error in the result, not an error page."""
-    called = call_method(question, address, asked["method"], asked["arguments"], asked["block"])
-    if isinstance(called, str):
-        return MethodAnswer(error=called)
-    state, outcome = called
-    stack = [encode_v3(value) for value in outcome.stack]
-    text = msgspec.json.format(msgspec.json.encode(stack), indent=2).decode()[:MAX_CHARACTERS]
-    meaning = explain_exit_code(outcome.exit_code, interfaces)
-    if outcome.exit_code == NO_CODE:
-        meaning = "the account had no code"
-    place = state.master["seqno"]
-    return MethodAnswer(text, outcome.exit_code, outcome.gas_used, place, meaning=meaning)
-
-
-def _read_block(text: str) -> int | None:
-    digits = text.replace(",", "")
-    if not digits:
-        return None
-    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 10):  # noqa: PLR2004
-        raise RequestInvalid("the block is the seqno of a masterchain block")
-    return int(digits)
 
 
 def read_stack(text: str) -> list[Any]:

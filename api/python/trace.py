@@ -16,7 +16,7 @@ from tonlake.api.explorer.frame import ask_or_say, fill_template
 from tonlake.api.explorer.transaction import MAX_BOXES, ROW, draw_tree, find_trace, place_tree
 from tonlake.api.explorer.words.form import name_call, write_ton
 from tonlake.api.explorer.words.names import Names, load_labels
-from tonlake.api.explorer.words.sentence import WrittenAction, write_actions
+from tonlake.api.explorer.words.sentence import WrittenAction, join_parts, write_actions
 from tonlake.api.python.source import Opened
 from tonlake.api.request.call import parse_hash
 from tonlake.api.v3.layout.transaction import Transaction
@@ -52,7 +52,6 @@ class Trace:
         """Take the trace as in API v3; use ``Lake.trace`` instead."""
         self._opened, self._found, self._names = opened, found, names
         self._lock = RLock()
-        self._written: list[WrittenAction] | None = None
 
     @property
     def trace_id(self) -> str:
@@ -83,22 +82,18 @@ class Trace:
             return [
                 TraceAction(
                     type=each.action.type,
-                    text="".join(
-                        self._names.label(part.text) if part.kind == "account" else part.text
-                        for part in each.parts
-                    ),
+                    text=join_parts(each.parts, self._names.label),
                     success=each.action.success,
                     time=datetime.fromtimestamp(each.action.end_utime, UTC),
                     details=each.action.details,
                 )
-                for each in self._write()
+                for each in self._written
             ]
 
-    def _write(self) -> list[WrittenAction]:
-        """Return the actions with their sentences; the caller must hold the lock."""
-        if self._written is None:
-            self._written = write_actions(list(self._read_actions()), self._names)
-        return self._written
+    @cached_property
+    def _written(self) -> list[WrittenAction]:
+        """The actions with their sentences; the caller must hold the lock."""
+        return write_actions(list(self._read_actions()), self._names)
 
     def _read_actions(self) -> Iterator[Action]:
         trace_id = parse_hash(self.trace_id)
@@ -137,7 +132,7 @@ class Trace:
         with self._lock, self._opened.source.naming_faults():
             values = {
                 "tree": draw_tree(self.transactions, self._names),
-                "actions": ask_or_say(self._write),
+                "actions": ask_or_say(lambda: self._written),
                 "trace": self._found,
                 "names": self._names,
                 "style": style.read_text(encoding="utf-8"),

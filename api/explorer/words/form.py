@@ -6,9 +6,13 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
+from tonlake.api.text.encoding import encode_v3
 from tonlake.api.v3.layout.transaction import Message
 from tonlake.ingest.derive.body.body import name_opcode
 from tonlake.ingest.derive.body.scheme import MIN_HASHED
+from tonlake.ingest.derive.tvm.call import StackValue
 
 NANO_DIGITS = 9
 """Decimal places of TON: amounts are in nanoton."""
@@ -19,6 +23,7 @@ MIN_BRIEF_NANO = 10**6
 MAX_DIGITS = 255
 """Maximum decimal places of a jetton (TEP-64 stores them in one byte)."""
 
+MAX_STACK_CHARACTERS = 20_000
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEP = 1000
 _TYPE = "@type"
@@ -160,6 +165,12 @@ def sum_values(messages: Iterable[Message]) -> int:
     return sum(int(message.value or 0) for message in messages)
 
 
+def write_stack(values: Iterable[StackValue]) -> str:
+    """Format the result of a get-method as JSON in the form of API v3, cut if it is long."""
+    text = msgspec.json.encode([encode_v3(value) for value in values])
+    return msgspec.json.format(text, indent=2).decode()[:MAX_STACK_CHARACTERS]
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "ton": write_ton,
     "brief": write_brief,
@@ -173,4 +184,5 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "called": name_call,
     "kind": write_kind,
     "sent": sum_values,
+    "stack": write_stack,
 }

@@ -189,13 +189,6 @@ class Phase(msgspec.Struct, frozen=True):
     """Meanings of codes by field name."""
 
 
-class Posting(msgspec.Struct, frozen=True):
-    """One change of the balance, in signed nanoton."""
-
-    title: str
-    amount: int
-
-
 def list_phases(transaction: Transaction, names: Names) -> list[Phase]:
     """Return the phases of a transaction, each with the fields it has."""
     interfaces = names.interfaces(transaction.account)
@@ -303,8 +296,8 @@ def _read(phase: object, name: str) -> int:
     return int(getattr(phase, name, None) or 0)
 
 
-def list_postings(transaction: Transaction) -> list[Posting]:
-    """Return the changes of the account's balance, in order.
+def list_postings(transaction: Transaction) -> list[tuple[str, int]]:
+    """Return the changes of the account's balance, in order, each in signed nanoton.
 
     If both balances are known, the changes sum to their difference: the last entry is the part no
     field explains, such as TON that the masterchain creates or the deletion of an account.
@@ -313,16 +306,16 @@ def list_postings(transaction: Transaction) -> list[Posting]:
     message = transaction.in_msg
     sent = transaction.out_msgs
     lines = [
-        Posting("Received with the message", int((message and message.value) or 0)),
-        Posting("Fees", -int(transaction.total_fees)),
-        Posting("Sent with messages", -sum(int(each.value or 0) for each in sent)),
-        Posting(
+        ("Received with the message", int((message and message.value) or 0)),
+        ("Fees", -int(transaction.total_fees)),
+        ("Sent with messages", -sum(int(each.value or 0) for each in sent)),
+        (
             "Forward fees of sent messages",
             -sum(int(each.fwd_fee or 0) + int(each.ihr_fee or 0) for each in sent),
         ),
     ]
     if before and after and before.balance is not None and after.balance is not None:
         change = int(after.balance) - int(before.balance)
-        rest = change - sum(line.amount for line in lines)
-        lines.append(Posting("Other changes", rest))
-    return [line for line in lines if line.amount]
+        rest = change - sum(amount for _title, amount in lines)
+        lines.append(("Other changes", rest))
+    return [line for line in lines if line[1]]

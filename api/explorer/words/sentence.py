@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -54,6 +54,11 @@ class WrittenAction(msgspec.Struct, frozen=True):
 
     parts: list[Part]
     action: Action
+
+
+def join_parts(parts: Iterable[Part], name: Callable[[str], str]) -> str:
+    """Return a sentence as plain text; ``name`` writes the accounts in it."""
+    return "".join(name(part.text) if part.kind == "account" else part.text for part in parts)
 
 
 @cache
