@@ -5,16 +5,9 @@ All three forms are read: b5ee9c72 (generic, with optional index, cache bits and
 it only serves to find single cells, and pytoniq-core writes sizes in place of offsets.
 """
 
-from collections.abc import Callable
-from struct import Struct
-from struct import error as StructError  # noqa: N812 - it is a class
-
 from tonlake.ingest.decode.cell.envelope import Envelope, read_envelope
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import BocError
-
-LinkReader = Callable[[bytes, int], tuple[int, ...]]
-
 
 _MAX_REFS = 4
 _REFS_OF_ABSENT = 7
@@ -46,7 +39,7 @@ def parse_boc(data: bytes, *, check_crc: bool = True) -> CellTree:
 def _read_cells(data: bytes, envelope: Envelope, tree: CellTree) -> None:
     try:
         at = _read_to_end(data, envelope, tree)
-    except (IndexError, StructError) as error:
+    except IndexError as error:
         raise BocError("cells end too early", envelope.end) from error
     if at > envelope.end or len(tree.cells) < envelope.cell_count:
         raise BocError("cells end too early", at)
@@ -56,9 +49,8 @@ def _read_cells(data: bytes, envelope: Envelope, tree: CellTree) -> None:
 
 def _read_to_end(data: bytes, envelope: Envelope, tree: CellTree) -> int:
     """Append cells up to the end of the bag; return the offset after the last one."""
-    readers = _LINK_READERS[envelope.ref_bytes]
-    sizes, unusual = _CELL_BYTES, _UNUSUAL
-    keep_cell, keep_links = tree.cells.append, tree.links.append
+    width, sizes, unusual = envelope.ref_bytes, _CELL_BYTES, _UNUSUAL
+    keep_cell, keep_links, from_bytes = tree.cells.append, tree.links.append, int.from_bytes
     at, limit = envelope.first, envelope.end
     while at < limit:
         d1, d2 = data[at], data[at + 1]
@@ -71,14 +63,8 @@ def _read_to_end(data: bytes, envelope: Envelope, tree: CellTree) -> int:
             keep_cell(data[at:end])
         if d2 & 1 and not data[end - 1] & _TAG_MASK:
             raise BocError("data of a cell without its end tag, or one byte too long", end - 1)
-        ref_count = d1 & 7
-        if ref_count:
-            read_links, size = readers[ref_count]
-            keep_links(read_links(data, end))
-            at = end + size
-        else:
-            keep_links(())
-            at = end
+        at = end + (d1 & 7) * width
+        keep_links(tuple([from_bytes(data[ref : ref + width]) for ref in range(end, at, width)]))
     return at
 
 
@@ -96,28 +82,3 @@ def _skip_hashes(data: bytes, at: int, tree: CellTree) -> int:
     size = ((d1 >> 5).bit_count() + 1) * _HASH_AND_DEPTH_BYTES
     tree.stored_hashes[len(tree.cells)] = data[at + 2 : at + 2 + size]
     return size
-
-
-def _make_wide_reader(count: int, width: int) -> LinkReader:
-    """Return a reader of ``count`` integers of ``width`` bytes, for widths unknown to struct."""
-
-    def read(data: bytes, at: int) -> tuple[int, ...]:
-        stops = range(at, at + count * width, width)
-        return tuple(int.from_bytes(data[stop : stop + width], "big") for stop in stops)
-
-    return read
-
-
-def _make_readers(width: int) -> list[tuple[LinkReader, int]]:
-    """Return readers of 0 to 4 references of ``width`` bytes, and the size that each reads."""
-    letter = {1: "B", 2: "H", 4: "I"}.get(width)
-    return [
-        (
-            Struct(f">{count}{letter}").unpack_from if letter else _make_wide_reader(count, width),
-            count * width,
-        )
-        for count in range(_MAX_REFS + 1)
-    ]
-
-
-_LINK_READERS = {width: _make_readers(width) for width in range(1, 5)}

@@ -15,7 +15,6 @@ from hashlib import sha256
 
 from tonlake.ingest.decode.cell.envelope import NATIVE
 from tonlake.ingest.decode.cell.slice import EXOTIC_BIT, TAG_BITS, CellSlice
-from tonlake.ingest.decode.cell.writer import Plan
 from tonlake.ingest.errors import BocError
 
 ORDINARY = -1
@@ -73,7 +72,6 @@ MAX_DEPTH = 1024
 _LEVEL_ONE = 1
 # Highest first descriptor of an ordinary cell without levels.
 _MAX_PLAIN_D1 = 4
-_FORK, _ABOVE_PRUNED, _PRUNED_ONCE = 2, 0x20, 0x28
 _DEPTHS = [depth.to_bytes(DEPTH_BYTES, "big") for depth in range(0xFFFF + 1)]
 
 
@@ -94,18 +92,13 @@ class Digests:
     top means that the digests of a cell are not computed yet; ``require`` computes them.
     """
 
-    __slots__ = (
-        *("_cells", "_links", "_middles", "_parsed", "_seen"),
-        *("bottoms", "depths", "shallows", "tops"),
-    )
+    __slots__ = ("_cells", "_links", "_middles", "bottoms", "depths", "shallows", "tops")
 
     def __init__(self, cells: list[bytes], links: list[tuple[int, ...]], depths: list[int]) -> None:
         """Allocate the digests of all cells; ``depths`` are those of the tree."""
         self._cells = cells
         self._links = links
         self._middles: dict[int, tuple[list[bytes], list[int]]] = {}
-        self._seen: set[bytes] = set()
-        self._parsed = 0
         self.depths = depths
         self.tops = [b""] * len(cells)
         self.bottoms = list(self.tops)
@@ -113,13 +106,11 @@ class Digests:
 
     def require_all(self) -> None:
         """Compute all digests, last cell first, since children come after their parents."""
-        self._fill_parsed(range(len(self._cells) - 1, -1, -1))
+        self._fill_cells(range(len(self._cells) - 1, -1, -1))
 
     def take(self, tops: list[bytes], bottoms: list[bytes], shallows: list[int]) -> None:
         """Adopt the results of ``require_all`` for cells with at most two hashes."""
         self.tops, self.bottoms, self.shallows = tops, bottoms, shallows
-        self._seen.update(tops)
-        self._parsed += len(tops)
 
     def require(self, roots: Iterable[int]) -> None:
         """Compute the missing digests under ``roots``; raise BocError as ``require_all`` does."""
@@ -132,59 +123,21 @@ class Digests:
                     seen.add(child)
                     found.append(child)
         found.sort(reverse=True)
-        self._fill_parsed(found)
-
-    def _fill_parsed(self, order: Sequence[int]) -> None:
-        self._fill_cells(order)
-        self._seen.update([self.tops[cell] for cell in order])
-        self._parsed += len(order)
+        self._fill_cells(found)
 
     def _fill_cells(self, order: Sequence[int]) -> None:
-        """Compute the digests of cells, children first; the most common kinds are inlined."""
+        """Compute the digests of cells, children first."""
         cells, links, depths = self._cells, self._links, self.depths
         tops, bottoms = self.tops, self.bottoms
         for cell in order:
             head = cells[cell]
-            d1 = head[0]
-            children = links[cell]
-            if d1 <= _MAX_PLAIN_D1:
-                if d1 == 1:
-                    (a,) = children
-                    head = b"".join((head, _DEPTHS[depths[a]], tops[a]))
-                elif d1 == _FORK:
-                    a, b = children
-                    parts = (head, _DEPTHS[depths[a]], _DEPTHS[depths[b]], tops[a], tops[b])
-                    head = b"".join(parts)
-                elif children:
-                    below = [_DEPTHS[depths[child]] for child in children]
-                    head = b"".join([head, *below, *[tops[child] for child in children]])
-                tops[cell] = bottoms[cell] = sha256(head).digest()
-            elif d1 == _PRUNED_ONCE and head[3] == _LEVEL_ONE:
-                bottoms[cell] = head[4:36]
-                self.shallows[cell] = head[36] << 8 | head[37]
-                tops[cell] = sha256(head).digest()
-            elif d1 & ~7 == _ABOVE_PRUNED:
-                self._fill_above_pruned(cell, head, children)
-            else:
+            if head[0] > _MAX_PLAIN_D1:
                 self._fill(cell)
-
-    def _fill_above_pruned(self, cell: int, head: bytes, children: tuple[int, ...]) -> None:
-        """Compute the digests of an ordinary cell of level 1."""
-        depths = [self.shallows[child] for child in children]
-        self.shallows[cell] = self._deeper(cell, max(depths))
-        below = [_DEPTHS[depth] for depth in depths] + [self.bottoms[child] for child in children]
-        low = sha256(b"".join([bytes((head[0] & 7,)), head[1:], *below])).digest()
-        below = [_DEPTHS[self.depths[child]] for child in children]
-        below += [self.tops[child] for child in children]
-        self.bottoms[cell], self.tops[cell] = (
-            low,
-            sha256(b"".join([head[:2], low, *below])).digest(),
-        )
-
-    @property
-    def are_distinct(self) -> bool:
-        """Whether all cells with digests differ, not counting appended ones."""
-        return len(self._seen) == self._parsed
+                continue
+            children = links[cell]
+            parts = [head, *[_DEPTHS[depths[child]] for child in children]]
+            parts += [tops[child] for child in children]
+            tops[cell] = bottoms[cell] = sha256(b"".join(parts)).digest()
 
     def add(self) -> None:
         """Compute the digests of the cell appended last; raise BocError if it is invalid."""
@@ -312,8 +265,7 @@ class CellTree:
     """A parsed bag of cells, to which further cells can be appended.
 
     ``cells`` has d1, d2 and data of each cell (without in-cell hashes), ``links`` the indices of
-    its children; ``roots`` are the roots of the bag; ``data`` the bytes that were parsed. ``plans``
-    are those of the writer, by shape.
+    its children; ``roots`` are the roots of the bag; ``data`` the bytes that were parsed.
     """
 
     __slots__ = (
@@ -324,7 +276,6 @@ class CellTree:
         "cells",
         "data",
         "links",
-        "plans",
         "roots",
         "stored_hashes",
     )
@@ -334,7 +285,6 @@ class CellTree:
         self.roots: list[int] = []
         self.cells: list[bytes] = []
         self.links: list[tuple[int, ...]] = []
-        self.plans: dict[bytes, Plan] = {}
         self.stored_hashes: dict[int, bytes] = {}
         self._depths: list[int] = []
         self._digests: Digests | None = None
@@ -438,13 +388,6 @@ class CellTree:
         if found is not None:
             digests.take(*found)
         return found is not None
-
-    def is_distinct(self, cell: int) -> bool:
-        """Return whether all cells under this one are known to differ."""
-        self.hash(cell)
-        parsed = self._parsed
-        is_parsed = cell < parsed or all(child < parsed for child in self.links[cell])
-        return is_parsed and self._digests is not None and self._digests.are_distinct
 
     def append(self, cell: bytes, children: tuple[int, ...] = ()) -> int:
         """Append a cell (d1, d2 and data) with children in this tree; return its index."""

@@ -12,8 +12,7 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from struct import Struct
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.decode.cell.envelope import crc32c as compute_crc32c
@@ -25,10 +24,6 @@ Links = Mapping[int, tuple[int, ...]] | Sequence[tuple[int, ...]]
 
 _SHARED_WEIGHT = 63
 _MAX_WEIGHT = 255
-# Below a cell of weight 48 no cell is special: a child is cut only if it is heavier than the weight
-# left by its lighter siblings, divided by the number of the others; two such children (at least 16
-# and 17, of four) that are so unequal need 50 cells together.
-_LIGHT = 48
 
 _SEARCH, _VISIT, _PLACE_CHILDREN = 0, 1, 3
 
@@ -43,8 +38,7 @@ class CellOrder(NamedTuple):
 def canonical_order(tree: CellTree, roots: Sequence[int]) -> CellOrder:
     """Return the cells under ``roots`` in the node's order, without duplicates."""
     order, hash_of = _Placing(tree.links).place(roots), tree.hash
-    is_known = all(tree.is_distinct(root) for root in roots)
-    if is_known or len({hash_of(cell) for cell in order}) == len(order):
+    if len({hash_of(cell) for cell in order}) == len(order):
         return CellOrder(order, {})
     first: dict[bytes, int] = {}
     twins = {cell: first.setdefault(hash_of(cell), cell) for cell in order}
@@ -100,13 +94,10 @@ class _Placing:
         """Distribute weights from the roots down, then sum them up again from the leaves."""
         links, weights = self._links, self._weights
         cut: dict[int, int] = {}
-        heavy = [cell for cell in listed if weights[cell] > _LIGHT]
-        for cell in reversed(heavy):
+        for cell in reversed(listed):
             self._share(links[cell], cut)
-        if any(weights[cell] <= _LIGHT for cell in cut):
-            heavy = [cell for cell in listed if weights[cell] > 1]
         special, guides = self._special, self._guides
-        for cell in heavy:
+        for cell in listed:
             children = [child for child in links[cell] if child not in special]
             total = 1 + sum([cut.get(child, weights[child]) for child in children])
             if total > cut.get(cell, weights[cell]):
@@ -164,25 +155,10 @@ class _Placing:
 
 _MAGIC = bytes.fromhex("b5ee9c72")
 _CRC_FLAG = 0x40
-_MAX_BYTE, _MAX_CHAIN = 255, 127
+_MAX_CHAIN = 127
 _BYTES = [bytes((number,)) for number in range(_MAX_CHAIN + 1)]
-_REF_PACKERS = {
-    width: [Struct(f">{count}{letter}").pack for count in range(5)]
-    for width, letter in ((1, "B"), (2, "H"))
-}
 # One byte for references and sizes, one cell, one root, none absent; size and root follow.
 _SINGLE_HEAD = _MAGIC + bytes((1, 1, 1, 1, 0))
-
-
-class Plan(NamedTuple):
-    """How to write bags of one shape.
-
-    ``places`` are the positions at which the cells of the bag were first visited. ``parts``
-    alternates between a placeholder for each cell and the bytes of its references.
-    """
-
-    places: list[int]
-    parts: list[bytes]
 
 
 def serialize_boc(tree: CellTree, roots: Sequence[int], *, crc32c: bool = False) -> bytes:
@@ -193,9 +169,11 @@ def serialize_boc(tree: CellTree, roots: Sequence[int], *, crc32c: bool = False)
     bag = None
     if len(roots) == 1:
         bag = serialize_chain(tree, tree.cells[roots[0]], tree.links[roots[0]])
-    if bag is None and len(roots) == 1 and tree.is_distinct(roots[0]):
-        bag = _write_by_plan(tree, roots[0])
-    bag = bag or _write_ordered(tree, roots, *_number(tree, roots))
+    if bag is None:
+        order, twins = canonical_order(tree, roots)
+        places = {cell: place for place, cell in enumerate(order)}
+        places |= {cell: places[twin] for cell, twin in twins.items()}
+        bag = _write_ordered(tree, roots, order, places)
     return add_crc32c(bag) if crc32c else bag
 
 
@@ -227,58 +205,6 @@ def serialize_chain(tree: CellTree, head: bytes, children: Sequence[int]) -> byt
     return b"%b\1%c%c\1\0%b\0%b" % (_MAGIC, width, count, size, body)
 
 
-def _write_by_plan(tree: CellTree, root: int) -> bytes | None:
-    """Return the bag of cells that all differ; None if there are too many for a plan.
-
-    Bags of one shape have the same order and the same references, so these are computed once per
-    shape: the number of children of each cell, breadth first from the root, and which of the
-    visited cells are the same. Large blocks decode in half the time, in Python.
-    """
-    cells, links = tree.cells, tree.links
-    met = [root]
-    for cell in met:
-        children = links[cell]
-        if children:
-            met += children
-            if len(met) > _MAX_BYTE:
-                return None
-    # No list of counts is a prefix of another: it is complete when every child has a count.
-    shape = bytes(map(len, map(links.__getitem__, met)))
-    count = len(set(met))
-    if count < len(met):
-        first = _find_first(met)
-        shape += bytes([first[cell] for cell in met])
-    plan = tree.plans.get(shape)
-    if plan is None:
-        plan = tree.plans[shape] = _make_plan(tree, root, _find_first(met))
-    parts = plan.parts.copy()
-    parts[::2] = [cells[met[place]] for place in plan.places]
-    return _add_head(b"".join(parts), count, [0])
-
-
-def _find_first(met: Sequence[int]) -> dict[int, int]:
-    first: dict[int, int] = {}
-    for place, cell in enumerate(met):
-        first.setdefault(cell, place)
-    return first
-
-
-def _make_plan(tree: CellTree, root: int, first: Mapping[int, int]) -> Plan:
-    """Return the plan of a bag whose cells were first visited at the positions ``first``."""
-    order, places = _number(tree, [root])
-    parts: list[bytes] = []
-    for cell in order:
-        parts += b"", bytes([places[child] for child in tree.links[cell]])
-    return Plan([first[cell] for cell in order], parts)
-
-
-def _number(tree: CellTree, roots: Sequence[int]) -> tuple[list[int], dict[int, int]]:
-    order, twins = canonical_order(tree, roots)
-    places = {cell: place for place, cell in enumerate(order)}
-    places |= {cell: places[twin] for cell, twin in twins.items()}
-    return order, places
-
-
 def copy_part(tree: CellTree, root: int) -> bytes:
     """Return a bag of a cell and its descendants in the order of the parsed bag, duplicates too."""
     links, seen, order = tree.links, {root}, [root]
@@ -288,7 +214,7 @@ def copy_part(tree: CellTree, root: int) -> bytes:
                 seen.add(child)
                 order.append(child)
     order.sort()  # in a bag parents come before children
-    return _write_ordered(tree, [root], order, {cell: at for at, cell in enumerate(order)})
+    return _write_ordered(tree, [root], order)
 
 
 def serialize_depth_first(tree: CellTree, root: int, *, crc32c: bool = False) -> bytes:
@@ -306,40 +232,32 @@ def serialize_depth_first(tree: CellTree, root: int, *, crc32c: bool = False) ->
             todo.append((cell, True))
             todo += [(child, False) for child in links[cell]]
     order.reverse()  # the last child was visited first
-    bag = _write_ordered(tree, [root], order, {cell: at for at, cell in enumerate(order)})
+    bag = _write_ordered(tree, [root], order)
     return add_crc32c(bag) if crc32c else bag
 
 
 def _write_ordered(
-    tree: CellTree, roots: Sequence[int], order: Sequence[int], places: Mapping[int, int]
+    tree: CellTree,
+    roots: Sequence[int],
+    order: Sequence[int],
+    places: Mapping[int, int] | None = None,
 ) -> bytes:
     """Return the bag of cells in ``order``; ``places`` has the position of each cell in it."""
-    count = len(order)
-    width = (count.bit_length() + 7) // 8
-    cells = tree.cells
-    links = tree.links
-    place = places.__getitem__
-    packers = _REF_PACKERS.get(width)
-    parts = []
+    places = places or {cell: place for place, cell in enumerate(order)}
+    width = (len(order).bit_length() + 7) // 8
+    cells, links = tree.cells, tree.links
+    parts: list[bytes] = []
     for cell in order:
-        parts.append(cells[cell])
-        children = links[cell]
-        if children:
-            named = map(place, children)
-            parts.append(packers[len(children)](*named) if packers else _join(named, width))
-    return _add_head(b"".join(parts), count, [places[root] for root in roots])
-
-
-def _add_head(body: bytes, count: int, roots: Sequence[int]) -> bytes:
+        parts += cells[cell], _join([places[child] for child in links[cell]], width)
+    body = b"".join(parts)
     size_width = (len(body).bit_length() + 7) // 8
-    if count <= _MAX_BYTE:
-        head = _MAGIC + bytes((1, size_width, count, len(roots), 0))
-        return b"".join((head, len(body).to_bytes(size_width, "big"), bytes(roots), body))
-    width = (count.bit_length() + 7) // 8
-    head = _MAGIC + bytes((width, size_width)) + _join([count, len(roots), 0], width)
+    counts = _join((len(order), len(roots), 0), width)
+    tops = _join([places[root] for root in roots], width)
     size = len(body).to_bytes(size_width, "big")
-    return b"".join((head, size, _join(roots, width), body))
+    return b"".join((_MAGIC, bytes((width, size_width)), counts, size, tops, body))
 
 
-def _join(numbers: Iterable[int], width: int) -> bytes:
+def _join(numbers: Sequence[int], width: int) -> bytes:
+    if width == 1:
+        return bytes(numbers)
     return b"".join([number.to_bytes(width, "big") for number in numbers])
