@@ -26,7 +26,7 @@ from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.derive.stages import derive_in_order, rebuild
 from tonlake.ingest.derive.trace import TraceFiles
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS
-from tonlake.lake.schema.action_type import NAMES, V1, expand_names
+from tonlake.lake.schema.action_type import NAMES, expand_names
 
 Trace = dict[str, Any]
 
@@ -360,7 +360,7 @@ def test_old_clients_see_only_what_they_know(client: TestClient[Any]) -> None:
     answer = client.get("/api/v3/actions", params=params, headers={"X-Actions-Version": "v1"})
     types = {action["type"] for action in answer.json()["actions"]}
     assert types
-    assert types <= set(V1)
+    assert types <= set(NAMES["v1"])
 
 
 def test_type_that_no_name_can_be(client: TestClient[Any]) -> None:
@@ -385,7 +385,7 @@ def test_versions_grow() -> None:
     assert sizes == [23, 46, 63, 75, 79]
     later = {"wallet_v5_add_extension", "wallet_v5_remove_extension"}
     assert expand_names(("latest",)) == expand_names(("v5",)) | later
-    assert expand_names(("nonsense",)) == {*V1, "nonsense"}
+    assert expand_names(("nonsense",)) == {*NAMES["v1"], "nonsense"}
     assert "tgbtc_burn" in expand_names(("tgbtc",))
 
 

@@ -16,7 +16,7 @@ from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.model import Message
 from tonlake.ingest.derive.action.protocol import jetton
 from tonlake.ingest.derive.action.row import Action, name_action
-from tonlake.lake.schema.action_type import V1
+from tonlake.lake.schema.action_type import NAMES
 
 A, B, C = account("a"), account("b"), account("c")
 
@@ -126,7 +126,7 @@ def test_children_show_unless_old_clients_know_the_action(scene: Scene) -> None:
     assert len(children) == 2
     assert {child.parent_action_id for child in children} == {parent.action_id}
     assert {tuple(child.ancestor_type) for child in children} == {("vesting_add_whitelist",)}
-    assert parent.type not in V1
+    assert parent.type not in NAMES["v1"]
 
 
 def test_nothing_is_left_for_the_collector(scene: Scene) -> None:
