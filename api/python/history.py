@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import datetime, timedelta
 from functools import partial
+from importlib.resources import files
 from typing import Any
 
 import msgspec
@@ -95,51 +96,6 @@ HISTORY = pa.schema(
         ("error", pa.string()),
     ]
 )
-_MOMENTS = """
-    select moments.time, masters.seqno
-    from (
-        select unnest(range(first, last + interval 1 microsecond, step)) as time
-        from (
-            select
-                if(
-                    $every::interval > interval 0 second,
-                    $every::interval,
-                    error('every is not a positive interval: ' || $every)
-                ) as step,
-                coalesce($first::timestamp, min(make_timestamp(gen_utime * 1000000))) as first,
-                coalesce($last::timestamp, max(make_timestamp(gen_utime * 1000000))) as last
-            from blocks
-            where workchain = -1
-        )
-    ) as moments
-    asof join (
-        -- Several blocks may share a second.
-        select max(seqno) as seqno, make_timestamp(gen_utime * 1000000) as time
-        from blocks
-        where workchain = -1
-        group by gen_utime
-    ) as masters
-        on moments.time >= masters.time
-    order by moments.time
-"""
-_MACRO = """
-    create or replace temp macro get_method_history(
-        accounts, method, every := interval 1 hour, since := null, until := null
-    ) as table
-    select unnest(
-        run_get_method_history(
-            regexp_extract_all(accounts::varchar, '[-\\w.:+/=]+'),
-            method::varchar, every::varchar, since::varchar, until::varchar
-        ),
-        recursive := true
-    )
-"""
-_RETURNED = """
-    struct(
-        account varchar, "time" timestamp, mc_seqno bigint, exit_code integer, stack varchar,
-        error varchar
-    )[]
-"""
 _ARGUMENTS: list[Any] = ["VARCHAR[]", "VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR"]
 _Ended = tuple[int | None, str | None, str | None]
 
@@ -158,7 +114,8 @@ def read_history(
     state with a code and data; accounts run in parallel. ``error`` is the reason why a row has no
     stack, such as a state that the lake does not know.
     """
-    found = opened.reader().ask(_MOMENTS, {"every": str(every), "first": first, "last": last})
+    statement = _read_sql("moments")
+    found = opened.reader().ask(statement, {"every": str(every), "first": first, "last": last})
     moments = list(zip(*(found[name].to_pylist() for name in ("time", "seqno")), strict=True))
     if len(moments) * len(accounts) > MAX_POINTS:
         raise RequestInvalid(
@@ -228,15 +185,21 @@ def add_history(connection: DuckDBPyConnection, opened: Opened) -> None:
         rows: list[dict[str, Any]] = found.to_pylist()
         return rows
 
+    known = connection.from_arrow(HISTORY.empty_table())
+    row = connection.struct_type(dict(zip(known.columns, known.types, strict=True)))
     connection.create_function(
         "run_get_method_history",
         run,
         _ARGUMENTS,
-        _RETURNED,
+        connection.list_type(row),
         null_handling=FunctionNullHandling.SPECIAL,
         side_effects=True,
     )
-    connection.execute(_MACRO)
+    connection.execute(_read_sql(NAME))
+
+
+def _read_sql(name: str) -> str:
+    return files("tonlake.api.python").joinpath(f"{name}.sql").read_text(encoding="utf-8")
 
 
 def ask_bodies(
