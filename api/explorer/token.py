@@ -39,7 +39,7 @@ from tonlake.api.v3.route import token as token_routes
 from tonlake.ingest.errors import FetchError
 from tonlake.ingest.metadata.download import Downloader, Picture
 from tonlake.ingest.settings import MetadataSettings
-from tonlake.lake.schema.contract import JETTON_MASTERS, JETTON_WALLETS, NFT_COLLECTIONS, NFT_ITEMS
+from tonlake.lake.schema import JETTON_MASTERS, JETTON_WALLETS, NFT_COLLECTIONS, NFT_ITEMS
 
 CACHE_BYTES = 1 << 26
 """Size of the cache in memory; the least recently used pictures are evicted."""

@@ -1,10 +1,10 @@
 """Writes each action as a sentence, and computes the signed amounts that it moved for an account.
 
-``sentences.txt`` has one template per action type.
+``sentences.txt`` has one template per action type, ``moves.txt`` what moves in it.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -64,11 +64,16 @@ def join_parts(parts: Iterable[Part], name: Callable[[str], str]) -> str:
 @cache
 def load_sentences() -> Mapping[str, tuple[Segment, ...]]:
     """Return the sentence template of each action type, from ``sentences.txt``."""
-    text = files("tonlake.api.explorer.words").joinpath("sentences.txt").read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    return {
-        kind: parse_sentence(words) for kind, _, words in (each.partition(": ") for each in lines)
-    }
+    return {kind: parse_sentence(words) for kind, words in _read_lines("sentences.txt")}
+
+
+def _read_lines(name: str) -> Iterator[tuple[str, str]]:
+    """Yield action type and text of each line of a file beside this one."""
+    text = files("tonlake.api.explorer.words").joinpath(name).read_text(encoding="utf-8")
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            kind, _, words = line.partition(": ")
+            yield kind, words
 
 
 def parse_sentence(text: str) -> tuple[Segment, ...]:
@@ -198,40 +203,12 @@ class Move(NamedTuple):
     asset: str = TON
 
 
-_SENT = (Move("source", "destination", "value"),)
-_LIQUIDITY = (("amount_1", "asset_1"), ("amount_2", "asset_2"))
-
-MOVES: dict[str, tuple[Move, ...]] = {
-    "ton_transfer": _SENT,
-    "call_contract": _SENT,
-    "contract_deploy": _SENT,
-    "extra_currency_transfer": (
-        *_SENT,
-        Move("source", "destination", "value_extra_currencies", EXTRA_CURRENCY),
-    ),
-    "jetton_transfer": (Move("sender", "receiver", "amount", "asset"),),
-    "jetton_mint": (Move(None, "receiver", "amount", "asset"),),
-    "jetton_burn": (Move("owner", None, "amount", "asset"),),
-    "jetton_swap": (
-        Move("sender", None, "dex_incoming_transfer.amount", "dex_incoming_transfer.asset"),
-        Move(None, "sender", "dex_outgoing_transfer.amount", "dex_outgoing_transfer.asset"),
-    ),
-    "nft_mint": (Move(None, "owner", "nft_item", NFT),),
-    "nft_transfer": (Move("old_owner", "new_owner", "nft_item", NFT),),
-    "nft_purchase": (
-        Move("new_owner", "real_old_owner", "price"),
-        Move("real_old_owner", "new_owner", "nft_item", NFT),
-    ),
-    "dns_purchase": (Move("new_owner", None, "price"), Move(None, "new_owner", "nft_item", NFT)),
-    "auction_bid": (Move("bidder", "auction", "amount"),),
-    "auction_outbid": (Move("auction_address", "bidder", "amount"),),
-    "election_deposit": (Move("stake_holder", None, "amount"),),
-    "election_recover": (Move(None, "stake_holder", "amount"),),
-    "stake_deposit": (Move("stake_holder", None, "amount", "source_asset"),),
-    "subscribe": (Move("subscriber", None, "amount"),),
-    "vesting_send_message": (Move("vesting", "destination", "amount"),),
-    "dex_deposit_liquidity": tuple(Move("source", None, *each) for each in _LIQUIDITY),
-    "dex_withdraw_liquidity": tuple(Move(None, "source", *each) for each in _LIQUIDITY),
+MOVES: Mapping[str, tuple[Move, ...]] = {
+    kind: tuple(
+        msgspec.convert([None if name == "-" else name for name in move.split(", ")], Move)
+        for move in moves.split("; ")
+    )
+    for kind, moves in _read_lines("moves.txt")
 }
 """Transfers by action type; other types have neither direction nor amount."""
 
