@@ -17,7 +17,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from tonlake.api import tables
 from tonlake.api.request.call import Query, converters_of
-from tonlake.api.request.table_format import CSV, MEDIA_TYPES, has_list
+from tonlake.api.request.table_format import MEDIA_TYPES, has_list
 from tonlake.api.scan.frames import SCAN_TYPES
 from tonlake.api.scan.query import Scan
 from tonlake.api.scan.routes import PATH
@@ -28,16 +28,15 @@ from tonlake.api.v2.routes import METHODS, Method
 Schema = dict[str, Any]
 
 _REF = "#/components/schemas/{name}"
-_JSON, _TEXT = "application/json", "text/plain"
+_JSON = "application/json"
 _OTHERS = [media for media in MEDIA_TYPES.values() if media != _JSON]
-_STRING, _OBJECT = {"type": "string"}, {"type": "object"}
 _FORMS = {"type": "string", "enum": [*MEDIA_TYPES]}
 _FIXED = msgspec.json.decode(files("tonlake.api").joinpath("openapi.json").read_bytes())
 """What no code states: tags, shared parameters, schemas of bodies without a struct, texts."""
 
 _FIXED["rpc"]["properties"]["method"]["enum"] = sorted(METHODS)
 _FIXED["statement"]["properties"]["format"] = _FORMS
-_TEXTS = _FIXED["texts"]
+_TEXTS, _STRING, _OBJECT = _FIXED["texts"], _FIXED["string"], _FIXED["object"]
 
 
 class Parameter(NamedTuple):
@@ -133,11 +132,7 @@ def describe_api(routes: Iterable[HTTPRouteHandler]) -> Schema:
             item = paths.setdefault(f"/api/v3{path}", {})
             item.update(_describe_route(path, route, types))
     paths |= {f"/api/v2/{name}": dict(_describe_method(name, METHODS[name])) for name in METHODS}
-    rpc = _operate(
-        "v2_post_json_rpc", "v2", "Call any method by name.", _list_responses(_OBJECT, "ErrorV2")
-    )
-    paths["/api/v2/jsonRPC"] = {"post": rpc | {"requestBody": _write_body(_FIXED["rpc"])}}
-    paths |= _describe_streams() | _describe_tables() | _describe_service()
+    paths |= _describe_others()
     document: Schema = {
         "openapi": "3.1.0",
         "info": {
@@ -266,75 +261,61 @@ def _first_line(function: Any) -> str:  # noqa: ANN401 - a function
     return (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".")
 
 
-def _describe_streams() -> Schema:
-    path = f"{PREFIX}/sse"
-    shown = _list_parameters(path, StreamQuery)
-    responses = _list_responses(_STRING, media="text/event-stream")
-    body = _write_body({"type": "object", "properties": _list_properties(shown)})
-    get = _operate("stream_get_sse", "streams", "Follow events (server-sent events)", responses)
-    post = _operate("stream_post_sse", "streams", "Follow events; filters as JSON", responses)
-    upgrade = {"default": {"description": "Not a WebSocket request."}}
-    socket = _operate("stream_get_ws", "streams", "Follow events (WebSocket)", upgrade)
-    return {
-        path: {
-            "get": get | {"description": _TEXTS["stream"], "parameters": shown},
-            "post": post | {"description": _TEXTS["stream"], "requestBody": body},
-        },
-        f"{PREFIX}/ws": {"get": socket | {"description": _TEXTS["socket"]}},
-    }
+class _Fixed(NamedTuple):
+    """An operation of ``openapi.json``: its id, tag, summary, successful response and text.
+
+    The response is text or a schema of that file; "" if there is none.
+    """
+
+    name: str
+    tag: str
+    summary: str
+    answer: str
+    media: str = _JSON
+    text: str = ""
 
 
-def _describe_tables() -> Schema:
-    """Return the operations of rows in any format: SQL, scans, user-defined tables."""
-    rows, page = _list_responses(_FIXED["rows"]), f"{tables.PREFIX}/{{name}}"
+def _describe_others() -> Schema:
+    """Return the operations that ``openapi.json`` lists, with what the code knows of each."""
+    known, paths = _list_inputs(), {}
+    for path, verbs in _FIXED["operations"].items():
+        paths[path] = dict(verbs)
+        for verb, listed in verbs.items():
+            fixed = msgspec.convert(listed, _Fixed)
+            error = "ErrorV2" if fixed.tag == "v2" else "Error"
+            responses = {"default": {"description": "Not a WebSocket request."}}
+            if fixed.answer:
+                responses = _list_responses(_FIXED[fixed.answer], error, fixed.media)
+            operation = _operate(fixed.name, fixed.tag, fixed.summary, responses)
+            if fixed.text:
+                text = _TEXTS[fixed.text].replace("{formats}", ", ".join(_OTHERS))
+                operation["description"] = text
+            paths[path][verb] = operation | known.get(fixed.name, {})
+    # Generators of clients do not know the other types.
+    usual, *others = SCAN_TYPES.values()
+    text = f"Success: {usual}, or by Accept {', '.join(others)}."
+    paths[PATH]["post"]["responses"]["200"]["description"] = text
+    return paths
+
+
+def _list_inputs() -> dict[str, Schema]:
+    """Return parameters or body of the operations that ``openapi.json`` lists, by their id."""
+    page, filters = f"{tables.PREFIX}/{{name}}", _list_parameters(f"{PREFIX}/sse", StreamQuery)
+    subscription = {"type": "object", "properties": _list_properties(filters)}
     number = {"type": "integer", "minimum": 0}
-    chosen: dict[str, Schema] = {
-        "limit": number,
-        "offset": number,
-        "sort": _STRING,
-        "format": _FORMS,
-    }
+    window = {"limit": number, "offset": number, "sort": _STRING, "format": _FORMS}
     name = _describe_parameter(page, "name", _STRING, required=True) | {"in": "path"}
-    asked = [
-        _describe_parameter("/sql", "query", _STRING, required=True),
-        _describe_parameter("/sql", "format", _FORMS),
-    ]
-    sql_text = _TEXTS["sql"].format(formats=", ".join(_OTHERS))
+    rows = [name, *(_describe_parameter(page, *pair) for pair in window.items())]
+    query = _describe_parameter("/sql", "query", _STRING, required=True)
     _refs, named = msgspec.json.schema_components([Scan], ref_template="{name}")
     named["Scan"]["properties"]["tables"]["additionalProperties"] = named["TableScan"]
-    # Generators of clients do not know the other types.
-    scanned = _list_responses(_STRING, media=SCAN_TYPES[CSV])
-    usual, *others = SCAN_TYPES.values()
-    scanned["200"]["description"] = f"Success: {usual}, or by Accept {', '.join(others)}."
-    scan = _operate("scan_post", "scan", "Stream rows of a table in chain order", scanned)
-    listing = "List user-defined tables: statement, columns, rows, newest commit"
-    get = _operate("sql_get", "sql", "Run a SQL statement", rows)
-    post = _operate("sql_post", "sql", "Run a SQL statement in the body", rows)
-    table = _operate("table_get", "tables", "Return a page of a user-defined table", rows)
-    parameters = [name, *(_describe_parameter(page, each, chosen[each]) for each in chosen)]
-    body = _write_body(named["Scan"] | {"description": _TEXTS["scan"]})
+    scan = named["Scan"] | {"description": _TEXTS["scan"]}
     return {
-        "/sql": {
-            "get": get | {"description": sql_text, "parameters": asked},
-            "post": post
-            | {"description": sql_text, "requestBody": _write_body(_FIXED["statement"])},
-        },
-        PATH: {"post": scan | {"description": _TEXTS["scan"], "requestBody": body}},
-        tables.PREFIX: {"get": _operate("tables_get", "tables", listing, _list_responses(_OBJECT))},
-        page: {"get": table | {"description": _TEXTS["table"], "parameters": parameters}},
+        "v2_post_json_rpc": {"requestBody": _write_body(_FIXED["rpc"])},
+        "stream_get_sse": {"parameters": filters},
+        "stream_post_sse": {"requestBody": _write_body(subscription)},
+        "sql_get": {"parameters": [query, _describe_parameter("/sql", "format", _FORMS)]},
+        "sql_post": {"requestBody": _write_body(_FIXED["statement"])},
+        "scan_post": {"requestBody": _write_body(scan)},
+        "table_get": {"parameters": rows},
     }
-
-
-def _describe_service() -> Schema:
-    checks = {
-        "healthz": ("Check that the process responds", _TEXT),
-        "readyz": ("Show the snapshot served and its lag; 503 if late", _JSON),
-        "version": ("Show name and version of the program", _JSON),
-        "metrics": ("Return metrics in Prometheus text format", _TEXT),
-    }
-    described: Schema = {}
-    for name, (summary, media) in checks.items():
-        responses = _list_responses(_STRING if media == _TEXT else _OBJECT, media=media)
-        operation = _operate(f"service_get_{name}", "service", summary, responses)
-        described[f"/{name}"] = {"get": operation}
-    return described
