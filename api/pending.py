@@ -40,8 +40,6 @@ from tonlake.ingest.errors import IngestError
 from tonlake.lake import schema
 from tonlake.lake.errors import LakeError
 from tonlake.lake.index.segment.declared import make_record
-from tonlake.lake.schema import TABLES
-from tonlake.lake.schema.action import ACTIONS
 from tonlake.lake.schema.action_type import expand_names
 from tonlake.queries.errors import QueryTimeout
 from tonlake.queries.reader import Row
@@ -148,14 +146,14 @@ def _classify(call: Call, made: EmulatedTrace, trace: Row) -> list[Row]:
         {
             name: pa.Table.from_pylist(
                 [{column: row[column] for column in SOURCES[name]} for row in listed],
-                schema=pa.schema([TABLES[name].arrow.field(one) for one in SOURCES[name]]),
+                schema=pa.schema([schema.TABLES[name].arrow.field(one) for one in SOURCES[name]]),
             )
             for name, listed in tables.items()
         }
     )
     complete = [trace | {"state": "complete"} if not made.cut else trace]
     found = classify_traces(pa.Table.from_pylist(complete, schema=schema.TRACES.arrow), rows)
-    actions = found.tables[ACTIONS.name].to_pylist()
+    actions = found.tables[schema.ACTIONS.name].to_pylist()
     return sorted(actions, key=lambda row: (row["start_lt"], row["end_lt"], row["action_id"]))
 
 

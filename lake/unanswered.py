@@ -12,7 +12,7 @@ from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Place, read_place
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import DataFile
-from tonlake.lake.schema.contract import UNANSWERED_METHODS
+from tonlake.lake.schema import UNANSWERED_METHODS
 
 _COLUMNS = ("contract_table", "method", "reason")
 _FILES_KEPT = 10_000

@@ -17,8 +17,6 @@ from tonlake.api.text.encoding import render_raw
 from tonlake.lake import schema
 from tonlake.lake.account import BlockPlace, is_passed
 from tonlake.lake.log.following import CONFIRMED_FILE, Confirmed, read_confirmed
-from tonlake.lake.schema.action import ACTIONS
-from tonlake.lake.schema.contract import JETTON_WALLETS
 from tonlake.queries.reader import Row
 
 BlockKey = tuple[int, int, int, bytes]
@@ -41,9 +39,9 @@ _OWNERS = {
     schema.ACCOUNT_STATES.name: itemgetter("workchain", "account", "last_trans_lt"),
     schema.MESSAGES.name: itemgetter("tx_workchain", "tx_account", "tx_lt"),
     schema.TRANSACTION_TRACES.name: _TRANSACTION,
-    JETTON_WALLETS.name: _TRANSACTION,
+    schema.JETTON_WALLETS.name: _TRANSACTION,
     schema.TRACES.name: _TRACE,
-    ACTIONS.name: _TRACE,
+    schema.ACTIONS.name: _TRACE,
 }
 """The transaction, or the trace, that a row belongs to."""
 
@@ -74,7 +72,7 @@ class SignedRows(CommitRows):
         }
         for row in transactions:
             row["mc_seqno"] = None
-        for row in rows.get(ACTIONS.name, []):
+        for row in rows.get(schema.ACTIONS.name, []):
             row["mc_seqno"] = 0
 
     def _read_table(self, chunk: Chunk, table: str) -> list[Row]:

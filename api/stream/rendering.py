@@ -52,11 +52,7 @@ from tonlake.lake.index.segment.declared import Record, make_record
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.state import Commit, DataFile, read_commit, read_state
-from tonlake.lake.schema import TABLES
-from tonlake.lake.schema.action import ACTIONS as ACTIONS_TABLE
 from tonlake.lake.schema.action_type import expand_names
-from tonlake.lake.schema.contract import JETTON_WALLETS
-from tonlake.lake.schema.transaction import ACCOUNT_STATES
 from tonlake.queries.reader import Row
 
 CHUNK_TRANSACTIONS = 2_000
@@ -132,7 +128,7 @@ class CommitRows:
             messages[message["tx_hash"]].append(message)
         states = {
             (row["workchain"], row["account"], row["hash"]): row
-            for row in self.read(chunk, ACCOUNT_STATES.name)
+            for row in self.read(chunk, schema.ACCOUNT_STATES.name)
         }
         return {row["hash"]: make_record(row, messages[row["hash"]], states) for row in rows}
 
@@ -171,7 +167,7 @@ class CommitRows:
 
     def _read_files(self, files: Sequence[DataFile], chunk: Chunk) -> Iterator[Row]:
         for file in files:
-            columns = TABLES[file.table].names
+            columns = schema.TABLES[file.table].names
             if file.table == schema.TRANSACTIONS.name:
                 columns = tuple(name for name in columns if name not in _LEFT_OUT)
             seqno = pc.field(_name_seqno(file.table))
@@ -294,14 +290,14 @@ class EventMaker:
         return named
 
     def _make_states(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
-        for row in self._rows.read(chunk, ACCOUNT_STATES.name):
+        for row in self._rows.read(chunk, schema.ACCOUNT_STATES.name):
             account = render_raw(row["workchain"], row["account"])
             body = {"account": account, "state": make_builder(AccountState)((row,))}
             finality = self._rows.finality
             yield row["mc_seqno"], make_event(STATES, body, [account], finality=finality)
 
     def _make_jettons(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
-        for row in self._rows.read(chunk, JETTON_WALLETS.name):
+        for row in self._rows.read(chunk, schema.JETTON_WALLETS.name):
             address = render_raw(row["workchain"], row["account"])
             owner = encode_account(row["owner_workchain"], row["owner"])
             jetton = {
@@ -315,7 +311,7 @@ class EventMaker:
             yield row["mc_seqno"], make_event(JETTONS, body, [address, owner], finality=finality)
 
     def _make_actions(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
-        rows = self._rows.read(chunk, ACTIONS_TABLE.name)
+        rows = self._rows.read(chunk, schema.ACTIONS.name)
         order = ("trace_end_lt", "trace_id", "start_lt", "end_lt", "action_id")
         for row in sorted(rows, key=lambda row: [row[name] for name in order]):
             yield row["mc_seqno"], make_action_event(row, self._rows.finality)
@@ -328,7 +324,7 @@ class EventMaker:
         ]
         rows.sort(key=lambda row: (row["mc_seqno_end"], row["end_lt"], row["trace_id"]))
         actions: dict[bytes, list[Row]] = {row["trace_id"]: [] for row in rows}
-        for action in self._rows.read(chunk, ACTIONS_TABLE.name):
+        for action in self._rows.read(chunk, schema.ACTIONS.name):
             actions.setdefault(action["trace_id"], []).append(action)
         found = self._compose(chunk, rows)
         finality = self._rows.finality

@@ -22,7 +22,6 @@ from tonlake.lake import schema
 from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.log.place import Derivation, Derive, NewFile, Place
 from tonlake.lake.log.state import Commit, LogState
-from tonlake.lake.schema import contract
 from tonlake.lake.schema.column import Table
 
 Step = Callable[[LogState, Mapping[str, pa.Table], Place, Sequence[NewFile]], Derivation]
@@ -82,18 +81,18 @@ STAGES = (
         writes=_names(*schema.CONTRACT_TABLES),
         rederive=rederive_contracts,
         follows_earlier=True,
-        marker=(schema.ACCOUNT_STATES.name, contract.INTERFACES.name),
+        marker=(schema.ACCOUNT_STATES.name, schema.INTERFACES.name),
         enabled=lambda settings: settings.ingest.detect_contracts,
     ),
     Stage(
         "actions",
         reads=_names(*_CHAIN, *_STATES, schema.TRANSACTION_TRACES, schema.TRACES)
         | _names(
-            contract.JETTON_WALLETS,
-            contract.NFT_ITEMS,
-            contract.NFT_SALES,
-            contract.DEX_POOLS,
-            contract.MULTISIG_ORDERS,
+            schema.JETTON_WALLETS,
+            schema.NFT_ITEMS,
+            schema.NFT_SALES,
+            schema.DEX_POOLS,
+            schema.MULTISIG_ORDERS,
         ),
         writes=_names(*schema.ACTION_TABLES),
         rederive=rederive_actions,

@@ -60,8 +60,6 @@ from tonlake.lake.log.place import Place, find_newest_day, read_place
 from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.snapshot import Lease
 from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState
-from tonlake.lake.schema.action import ACTIONS
-from tonlake.lake.schema.contract import JETTON_WALLETS
 
 _ROW_BYTES = 4_000
 """Bytes of memory per transaction while a segment of some 100,000 is built."""
@@ -71,7 +69,7 @@ STREAMED = tuple(
     table.name
     for table in (
         *(schema.BLOCKS, schema.TRANSACTIONS, schema.MESSAGES, schema.ACCOUNT_STATES),
-        *(schema.TRANSACTION_TRACES, schema.TRACES, JETTON_WALLETS, ACTIONS),
+        *(schema.TRANSACTION_TRACES, schema.TRACES, schema.JETTON_WALLETS, schema.ACTIONS),
     )
 )
 """Tables that streams of events read."""

@@ -23,9 +23,8 @@ from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import PARTITION, PackedRows, load_from
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import DataFile
-from tonlake.lake.schema import SCHEMA_VERSION, TABLES, Table
+from tonlake.lake.schema import HISTORY_TABLES, SCHEMA_VERSION, TABLES, Table
 from tonlake.lake.schema.column import SQL_TYPES, TX_TIME, Column
-from tonlake.lake.schema.contract import HISTORY_TABLES
 from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
 from tonlake.lake.settings import LakeSettings
 

@@ -50,7 +50,7 @@ from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER, VIEWED_FILE, read_state
 from tonlake.lake.schema import SCHEMA_VERSION, Table
 from tonlake.lake.schema.column import Column
-from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS, View, make_view
+from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS, View
 from tonlake.lake.settings import LakeSettings
 
 VIEWS_FILE = "views.sql"
@@ -204,11 +204,13 @@ def _render_list(snapshot: Snapshot, marks: dict[str, str]) -> bytes:
     return bytes(sink.getvalue())
 
 
-_SNAPSHOT = make_view(
+_SNAPSHOT = View(
     "lake_snapshot",
     "The snapshot that all views show.",
-    Column("commit", "int64", "Number of the commit"),
-    Column("mc_seqno", "int64", "Last masterchain block in it"),
+    (
+        Column("commit", "int64", "Number of the commit"),
+        Column("mc_seqno", "int64", "Last masterchain block in it"),
+    ),
 )
 
 

@@ -55,6 +55,8 @@ from tonlake.lake.maintenance.compact import (
 from tonlake.lake.schema import (
     ACCOUNT_STATES,
     CONFIG_PARAMS,
+    HISTORY_TABLES,
+    INTERFACES,
     LIBRARIES,
     MESSAGE_BODIES,
     MESSAGES,
@@ -64,9 +66,9 @@ from tonlake.lake.schema import (
     TRACES,
     TRANSACTION_TRACES,
     TRANSACTIONS,
+    UNANSWERED_METHODS,
     Table,
 )
-from tonlake.lake.schema.contract import HISTORY_TABLES, INTERFACES, UNANSWERED_METHODS
 from tonlake.lake.settings import LakeSettings
 
 _PREVIOUS, _STEP = 16, 100

@@ -24,10 +24,7 @@ from tonlake.lake.log.place import Derivation, NewFile, is_open, list_places, re
 from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState, read_state
 from tonlake.lake.maintenance.compact import write_stream
-from tonlake.lake.schema import TABLES, TRACES
-from tonlake.lake.schema.action import ACTION_RANGES, ACTIONS
-from tonlake.lake.schema.contract import INTERFACES
-from tonlake.lake.schema.transaction import ACCOUNT_STATES
+from tonlake.lake.schema import ACCOUNT_STATES, ACTION_RANGES, ACTIONS, INTERFACES, TABLES, TRACES
 from tonlake.lake.settings import LakeSettings
 
 Reopen = Callable[["LogState", int], Iterable["NewFile"]]

@@ -16,18 +16,19 @@ from tonlake.lake.duck.statement import quote, quote_name
 from tonlake.lake.log.ranges import Range
 from tonlake.lake.schema import (
     ACCOUNT_STATES,
+    ACTION_RANGES,
+    INTERFACES,
     MESSAGE_BODIES,
     MESSAGES,
     OFFCHAIN_METADATA,
     OPEN_EDGES,
     STATE_CELLS,
+    SUPERSEDED_ACTIONS,
     TABLES,
     TRANSACTION_TRACES,
     TRANSACTIONS,
     Table,
 )
-from tonlake.lake.schema.action import ACTION_RANGES, SUPERSEDED_ACTIONS
-from tonlake.lake.schema.contract import INTERFACES
 
 HEIGHT = "mc_seqno"
 """The column with the masterchain block, in rows of several tables."""

@@ -124,26 +124,3 @@ class Table(msgspec.Struct, frozen=True, cache_hash=True, dict=True):
     def names(self) -> tuple[str, ...]:
         """Column names in file order."""
         return tuple(column.name for column in self.columns)
-
-
-def make_table(
-    name: str, doc: str, *columns: Column, key: tuple[str, ...], sort: tuple[str, ...] = ()
-) -> Table:
-    """Return a table; its rows are by default in the order of the key."""
-    return Table(name, doc, columns, key, sort or key)
-
-
-def optional(*columns: Column) -> tuple[Column, ...]:
-    """Return the same columns, nullable."""
-    return tuple(msgspec.structs.replace(column, nullable=True) for column in columns)
-
-
-def one_of(name: str, *values: str, doc: str = "") -> Column:
-    """Return a column of text with one of a few values, which end its description."""
-    listed = ", ".join(values)
-    return Column(name, "text", f"{doc}: {listed}" if doc else listed, values=values)
-
-
-def raw_address(name: str, doc: str) -> Column:
-    """Return a column of raw addresses as text."""
-    return Column(name, "text", doc, is_address=True)

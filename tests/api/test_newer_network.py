@@ -25,8 +25,7 @@ from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LogState
-from tonlake.lake.schema import CONFIG_PARAMS, TABLES
-from tonlake.lake.schema.contract import UNANSWERED_METHODS
+from tonlake.lake.schema import CONFIG_PARAMS, TABLES, UNANSWERED_METHODS
 from tonlake.lake.unanswered import Unanswered, count_unanswered
 
 LISTS = ("jetton/masters", "jetton/wallets", "nft/collections", "nft/items", "jetton/transfers")

@@ -15,7 +15,7 @@ from tests.lake.killed import POINTS, Victim
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.verify import verify_lake
-from tonlake.lake.schema.contract import CONTRACT_TABLES
+from tonlake.lake.schema import CONTRACT_TABLES
 
 RANDOM_KILLS, LONG_KILLS, DAY_KILLS = 3, 500, 50
 SEED = 20261121

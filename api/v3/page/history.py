@@ -15,7 +15,7 @@ from tonlake.api.v3.page.operation import SpanPage, check_mc_seqno, check_no_con
 from tonlake.ingest.derive.tvm.support import compare_versions, find_detector, name_remedy
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.lake.schema.contract import INTERFACES, UNANSWERED_METHODS
+from tonlake.lake.schema import INTERFACES, UNANSWERED_METHODS
 from tonlake.lake.unanswered import count_unanswered
 from tonlake.queries.reader import Row
 

@@ -18,7 +18,7 @@ from tonlake.ingest.derive.action.pattern import BOUNCES, NEW_BOUNCE_OPCODE
 from tonlake.ingest.derive.action.protocol import jetton
 from tonlake.ingest.errors import BocError
 from tonlake.lake.index.segment.declared import Record
-from tonlake.lake.schema.contract import JETTON_WALLETS
+from tonlake.lake.schema import JETTON_WALLETS
 from tonlake.queries.reader import Row
 
 _OPCODE_BITS, _QUERY_BITS = 32, 64

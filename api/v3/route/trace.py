@@ -44,14 +44,8 @@ from tonlake.api.v3.resource.answer import (
 )
 from tonlake.api.v3.resource.transaction import write_records
 from tonlake.ingest.derive.action.rule import CURRENCY_TRANSFER
+from tonlake.lake.schema import DEX_POOLS, JETTON_WALLETS, MULTISIG_ORDERS, NFT_ITEMS, NFT_SALES
 from tonlake.lake.schema.action_type import expand_names
-from tonlake.lake.schema.contract import (
-    DEX_POOLS,
-    JETTON_WALLETS,
-    MULTISIG_ORDERS,
-    NFT_ITEMS,
-    NFT_SALES,
-)
 from tonlake.queries.reader import Reader, Row
 
 

@@ -45,8 +45,14 @@ from tonlake.lake.log.place import (
     read_place,
 )
 from tonlake.lake.log.state import DataFile, LogState
-from tonlake.lake.schema import TRACES, TRANSACTION_TRACES
-from tonlake.lake.schema.action import ACTION_RANGES, ACTION_TABLES, ACTIONS, SUPERSEDED_ACTIONS
+from tonlake.lake.schema import (
+    ACTION_RANGES,
+    ACTION_TABLES,
+    ACTIONS,
+    SUPERSEDED_ACTIONS,
+    TRACES,
+    TRANSACTION_TRACES,
+)
 from tonlake.lake.settings import LakeSettings
 
 FactsByTrace = Mapping[bytes, Mapping[str, Facts]]

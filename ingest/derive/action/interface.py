@@ -13,14 +13,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tonlake.ingest.derive.action.body import Body, read_body
-from tonlake.lake.schema.contract import (
+from tonlake.lake.schema import (
+    ACCOUNT_STATES,
     DEX_POOLS,
     JETTON_WALLETS,
     MULTISIG_ORDERS,
     NFT_ITEMS,
     NFT_SALES,
 )
-from tonlake.lake.schema.transaction import ACCOUNT_STATES
 
 Facts = dict[str, Any]
 

@@ -28,7 +28,7 @@ from tonlake.ingest.derive.action.rule import (
     Block,
 )
 from tonlake.lake.file.rows import Row, make_rows
-from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS
+from tonlake.lake.schema import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS
 from tonlake.lake.schema.action_type import SALES, V1_BLOCKS
 
 _START_LT, _LT = attrgetter("start_lt"), attrgetter("lt")

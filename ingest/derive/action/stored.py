@@ -38,15 +38,19 @@ from tonlake.lake.file.rows import Row, iter_dicts, iter_tuples, keep_rows, read
 from tonlake.lake.log.place import Place, list_files_between, read_place
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import DataFile, LogState
-from tonlake.lake.schema import MESSAGES, STATE_CELLS, TABLES, TRANSACTION_TRACES, TRANSACTIONS
-from tonlake.lake.schema.contract import (
+from tonlake.lake.schema import (
+    ACCOUNT_STATES,
     DEX_POOLS,
     JETTON_WALLETS,
+    MESSAGES,
     MULTISIG_ORDERS,
     NFT_ITEMS,
     NFT_SALES,
+    STATE_CELLS,
+    TABLES,
+    TRANSACTION_TRACES,
+    TRANSACTIONS,
 )
-from tonlake.lake.schema.transaction import ACCOUNT_STATES
 from tonlake.lake.settings import LakeSettings
 
 TRANSACTION_COLUMNS = (

@@ -45,11 +45,11 @@ from tonlake.lake.schema import (
     BLOCKS,
     CONFIG_PARAMS,
     CONTRACT_TABLES,
+    INTERFACES,
     LIBRARIES,
     MESSAGES,
     STATE_CELLS,
 )
-from tonlake.lake.schema.contract import INTERFACES
 
 WALL_MS = 10_000
 """Wall-clock limit of a get-method during ingest, in milliseconds; gas normally ends it earlier."""

@@ -18,7 +18,7 @@ from tonlake.ingest.derive.contract.standard import TRIGGERS, list_triggers
 from tonlake.ingest.derive.contract.wallet import read_wallet
 from tonlake.ingest.derive.contract.world import AccountState, NotLoaded, World
 from tonlake.ingest.errors import BocError
-from tonlake.lake.schema.contract import UNANSWERED_METHODS, WALLETS
+from tonlake.lake.schema import UNANSWERED_METHODS, WALLETS
 
 _ROUNDS = 20
 """Maximum number of rounds: a detector asks few questions, about at most two accounts that are not

@@ -22,8 +22,7 @@ from tonlake.ingest.derive.contract.world import AccountState, World
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import BocError
 from tonlake.lake.file.rows import make_rows
-from tonlake.lake.schema import Table
-from tonlake.lake.schema.contract import HISTORY_TABLES, INTERFACES, UNANSWERED_METHODS
+from tonlake.lake.schema import HISTORY_TABLES, INTERFACES, UNANSWERED_METHODS, Table
 
 Row = dict[str, Any]
 

@@ -32,7 +32,7 @@ from tonlake.ingest.derive.contract.stack import (
     raw_text,
 )
 from tonlake.ingest.errors import BocError
-from tonlake.lake.schema.contract import (
+from tonlake.lake.schema import (
     DEX_POOLS,
     DNS_RECORDS,
     JETTON_MASTERS,

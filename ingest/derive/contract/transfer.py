@@ -20,13 +20,15 @@ from tonlake.ingest.derive.contract.stack import Address, Mismatch, address_fiel
 from tonlake.ingest.errors import BocError
 from tonlake.lake.account import AccountId
 from tonlake.lake.file.rows import iter_dicts, iter_tuples, keep_rows, list_values
-from tonlake.lake.schema import MESSAGES, TRANSACTIONS, Table
-from tonlake.lake.schema.contract import (
+from tonlake.lake.schema import (
     JETTON_BURNS,
     JETTON_TRANSFERS,
     JETTON_WALLETS,
+    MESSAGES,
     NFT_ITEMS,
     NFT_TRANSFERS,
+    TRANSACTIONS,
+    Table,
 )
 
 _COLUMNS = (

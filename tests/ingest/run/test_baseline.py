@@ -45,13 +45,14 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
-from tonlake.lake.schema import ACCOUNT_STATES, TABLES
-from tonlake.lake.schema.contract import (
+from tonlake.lake.schema import (
+    ACCOUNT_STATES,
     DNS_RECORDS,
     JETTON_MASTERS,
     JETTON_WALLETS,
     NFT_COLLECTIONS,
     NFT_ITEMS,
+    TABLES,
     WALLETS,
 )
 

@@ -30,8 +30,7 @@ from tonlake.lake.maintenance.prune import PruneReport, prune_lake
 from tonlake.lake.maintenance.schedule import maintain_once
 from tonlake.lake.maintenance.undo import undo_after
 from tonlake.lake.maintenance.verify import verify_lake
-from tonlake.lake.schema import TABLES
-from tonlake.lake.schema.contract import HISTORY_TABLES
+from tonlake.lake.schema import HISTORY_TABLES, TABLES
 from tonlake.lake.settings import LakeSettings
 
 SETTINGS = LakeSettings()

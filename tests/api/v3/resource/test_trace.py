@@ -20,7 +20,7 @@ from tonlake.api.v3.resource.answer import encode_tree, head_of, render_trace
 from tonlake.api.v3.resource.transaction import find_workchain, render_decoded
 from tonlake.ingest.derive.action.protocol import telegram
 from tonlake.ingest.derive.action.row import ActionRows
-from tonlake.lake.schema.action import ACTIONS
+from tonlake.lake.schema import ACTIONS
 
 STATE = AccountState(hash="")
 ROW: dict[str, Any] = {

@@ -21,7 +21,7 @@ from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Scope, Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTION_RANGES, ACTIONS, SUPERSEDED_ACTIONS
+from tonlake.lake.schema import ACTION_ACCOUNTS, ACTION_RANGES, ACTIONS, SUPERSEDED_ACTIONS
 from tonlake.lake.settings import LakeSettings
 from tonlake.queries.reader import Reader
 

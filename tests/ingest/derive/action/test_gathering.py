@@ -11,8 +11,7 @@ from tonlake.ingest.derive.action.stored import INIT_STATES, read_stored
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Place
 from tonlake.lake.log.state import LogState, read_state
-from tonlake.lake.schema import MESSAGES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
-from tonlake.lake.schema.contract import NFT_SALES
+from tonlake.lake.schema import MESSAGES, NFT_SALES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
 
 
 def _read(lake: Path, state: LogState, table: str) -> pa.Table:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.ingest.whole import read_table
-from tonlake.lake.schema import TRANSACTION_TRACES
-from tonlake.lake.schema.action import ACTIONS
+from tonlake.lake.schema import ACTIONS, TRANSACTION_TRACES
 
 Row = dict[str, Any]
 

@@ -10,7 +10,7 @@ from tests.ingest.whole import read_table
 from tonlake.ingest.derive.action.interface import show_address
 from tonlake.ingest.derive.action.stored import KnownContracts
 from tonlake.lake.log.state import LogState, read_state
-from tonlake.lake.schema.contract import JETTON_WALLETS, NFT_ITEMS
+from tonlake.lake.schema import JETTON_WALLETS, NFT_ITEMS
 from tonlake.lake.settings import LakeSettings
 
 Row = dict[str, Any]

@@ -7,8 +7,7 @@ from tests.ingest.derive.action.protocol import test_sale as sale
 from tests.ingest.derive.action.protocol.test_nft import ITEM, MARKET, OWNER, SALE
 from tests.ingest.derive.action.scene import Scene
 from tonlake.ingest.derive.action.row import ActionRows
-from tonlake.lake.schema import Table
-from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS
+from tonlake.lake.schema import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS, Table
 
 
 def collect(scene: Scene, table: Table) -> list[dict[str, Any]]:

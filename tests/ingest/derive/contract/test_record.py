@@ -20,7 +20,7 @@ from tonlake.ingest.derive.contract.record import (
     read_method_ids,
 )
 from tonlake.ingest.derive.tvm.call import method_id
-from tonlake.lake.schema.contract import INTERFACES
+from tonlake.lake.schema import INTERFACES
 
 UNKNOWN = bytes(32)
 V4R2 = bytes.fromhex("feb5ff6820e2ff0d9483e7e0d62c817d846789fb4ae580c878866d959dabd5c0")

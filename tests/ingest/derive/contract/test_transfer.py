@@ -17,11 +17,12 @@ from tonlake.ingest.derive.contract.transfer import make_moves, select_moves
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.log.place import Place
 from tonlake.lake.log.state import LogReader
-from tonlake.lake.schema import ACCOUNT_STATES, MESSAGES
-from tonlake.lake.schema.contract import (
+from tonlake.lake.schema import (
+    ACCOUNT_STATES,
     JETTON_BURNS,
     JETTON_TRANSFERS,
     JETTON_WALLETS,
+    MESSAGES,
     NFT_ITEMS,
     NFT_TRANSFERS,
 )

@@ -15,8 +15,7 @@ from tonlake.ingest.derive.contract.stack import Cell, Question
 from tonlake.ingest.derive.contract.world import AccountState, Network
 from tonlake.ingest.derive.tvm.call import VERSION_PARAM, make_version_param
 from tonlake.ingest.derive.tvm.support import LIBRARY_MISSING
-from tonlake.lake.schema import CONFIG_PARAMS
-from tonlake.lake.schema.contract import UNANSWERED_METHODS, WALLETS
+from tonlake.lake.schema import CONFIG_PARAMS, UNANSWERED_METHODS, WALLETS
 
 MISSING = bytes.fromhex("77") * 32
 UNASSIGNED = "fe70ff"  # neither an instruction of version 15 nor a method table
