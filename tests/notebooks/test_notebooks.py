@@ -13,6 +13,8 @@ import pytest
 
 from tonlake.lake.errors import LakeNotFound
 
+pytestmark = pytest.mark.usefixtures("pandas")
+
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.py"))
 
 

@@ -21,6 +21,7 @@ def result(lake: tonlake.Lake) -> Result:
     return lake.sql("select workchain, account, lt, hash, time from transactions order by lt, hash")
 
 
+@pytest.mark.usefixtures("pandas")
 def test_every_form_has_the_same_rows(result: Result) -> None:
     rows = result.fetchall()
     assert list(result) == rows
@@ -36,6 +37,7 @@ def test_every_form_has_the_same_rows(result: Result) -> None:
     assert len(lines) == len(rows) + 1
 
 
+@pytest.mark.usefixtures("pandas")
 def test_scaled_amounts_are_numbers_to_pandas(lake: tonlake.Lake) -> None:
     frame = lake.sql("select amount, amount_units::decimal(38, 0) as units from v_transfers").df()
     assert frame.select_dtypes("number").columns.to_list() == ["amount"]
