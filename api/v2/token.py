@@ -147,12 +147,7 @@ def _read_record(boc: bytes) -> tuple[str, Any] | None:
 
 def load_account(start: CellSlice) -> tuple[int | None, bytes | None]:
     """Read an address from a slice; None twice if it is not ``addr_std``."""
-    value, left = start.bits()
-    try:
-        _kind, workchain, account, rest = read_address(value << 1, left + 1)
-    except ValueError as error:
-        raise DecodeError("an address ends too early") from error
-    start.skip(left + 1 - rest)
+    _kind, workchain, account = read_address(start)
     return workchain, account
 
 

@@ -2,29 +2,25 @@
 
 TL-B: transaction$0111, HASH_UPDATE, the seven constructors of TransactionDescr, tr_phase_storage,
 tr_phase_credit, tr_phase_compute_*, tr_phase_action, tr_phase_bounce_*, split_merge_info. Each
-phase is read as its columns of ``transactions``. For positions in cells see module ``message``.
+phase is read as its columns of ``transactions``.
 """
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import lru_cache
-from struct import Struct
 from typing import Any, NamedTuple
 
 from tonlake.ingest.decode.block.message import (
     EXTRA_FLAGS_VERSION,
     MessageDecoder,
-    read_extra_currencies,
-    read_grams,
-    read_maybe_grams,
-    read_var_uint,
-    sign_int32,
+    load_extra_currencies,
 )
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.decode.cell.tree import CellTree, read_bits
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.decode.rows import Row
-from tonlake.ingest.errors import BocError, DecodeError
+from tonlake.ingest.errors import BocError, CellUnderflow, DecodeError
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS
 
 Phase = tuple[Any, ...]
@@ -38,174 +34,84 @@ NO_SPLIT: Phase = (None,) * 4
 
 _SKIP_REASONS = ("no_state", "bad_state", "no_gas")
 _SUSPENDED = 3
-_COMPUTE_TAIL = Struct(">I32s32s")
-_COMPUTE_TAIL_BITS = _COMPUTE_TAIL.size * 8
-_COMPUTE_TAIL_MASK = (1 << _COMPUTE_TAIL_BITS) - 1
-_ACTION_COUNTS = Struct(">4H32s")
-_ACTION_COUNTS_BITS = _ACTION_COUNTS.size * 8
-_ACTION_COUNTS_MASK = (1 << _ACTION_COUNTS_BITS) - 1
-_KEPT_PHASES = 1024
-"""Phases kept in caches: contracts with the same code behave alike, and in large blocks at least
-half of these phase cells are equal to others."""
-_SPLIT_BITS = 6 + 6 + 256 + 256
-_MASK_512 = (1 << 512) - 1
 
 
-def read_status_change(value: int, left: int) -> tuple[str, int]:
+def _load_maybe(cell: CellSlice, read: Callable[[CellSlice], Phase], absent: Phase) -> Phase:
+    return read(cell) if cell.load_bit() else absent
+
+
+def _load_maybe_coins(cell: CellSlice) -> int | None:
+    return cell.load_coins() if cell.load_bit() else None
+
+
+def _read_status_change(cell: CellSlice) -> str:
     """Read AccStatusChange: 0 unchanged, 10 frozen, 11 deleted."""
-    left -= 1
-    if not value >> left & 1:
-        return "unchanged", left
-    left -= 1
-    return "deleted" if value >> left & 1 else "frozen", left
+    if not cell.load_bit():
+        return "unchanged"
+    return "deleted" if cell.load_bit() else "frozen"
 
 
-def read_storage(value: int, left: int) -> tuple[Phase, int]:
+def _read_storage(cell: CellSlice) -> Phase:
     """Read TrStoragePhase."""
-    collected, left = read_grams(value, left)
-    due, left = read_maybe_grams(value, left)
-    change, left = read_status_change(value, left)
-    return (collected, due, change), left
+    return cell.load_coins(), _load_maybe_coins(cell), _read_status_change(cell)
 
 
-def read_maybe_storage(value: int, left: int) -> tuple[Phase, int]:
-    """Read ``Maybe TrStoragePhase``."""
-    left -= 1
-    return read_storage(value, left) if value >> left & 1 else (NO_STORAGE, left)
+def _read_credit(cell: CellSlice) -> Phase:
+    """Read TrCreditPhase."""
+    return _load_maybe_coins(cell), cell.load_coins(), load_extra_currencies(cell)
 
 
-def read_maybe_credit(
-    tree: CellTree, children: tuple[int, ...], ref: int, value: int, left: int
-) -> tuple[Phase, int, int]:
-    """Read ``Maybe TrCreditPhase``; return the columns, the next reference and the position."""
-    left -= 1
-    if not value >> left & 1:
-        return NO_CREDIT, ref, left
-    due, left = read_maybe_grams(value, left)
-    credit, left = read_grams(value, left)
-    left -= 1
-    if value >> left & 1:
-        return (due, credit, read_extra_currencies(tree, children[ref])), ref + 1, left
-    return (due, credit, None), ref, left
-
-
-def read_compute(
-    tree: CellTree, children: tuple[int, ...], ref: int, value: int, left: int
-) -> tuple[Phase, int, int]:
-    """Read TrComputePhase; return the columns, the next reference and the position."""
-    left -= 1
-    if not value >> left & 1:
-        left -= 2
-        reason = value >> left & 3
+def _read_compute(cell: CellSlice) -> Phase:
+    """Read TrComputePhase."""
+    if not cell.load_bit():
+        reason = cell.load_uint(2)
         if reason != _SUSPENDED:
-            return (True, _SKIP_REASONS[reason], *NO_COMPUTE[2:]), ref, left
-        left -= 1
-        if value >> left & 1:
+            return (True, _SKIP_REASONS[reason], *NO_COMPUTE[2:])
+        if cell.load_bit():
             raise DecodeError("compute phase skipped for a reason unknown to TL-B")
-        return (True, "suspended", *NO_COMPUTE[2:]), ref, left
-    left -= 3
-    flags = value >> left
-    gas_fees, left = read_grams(value, left)
-    run = read_run(tree.cells[children[ref]])
-    success, state_used, activated = bool(flags & 4), bool(flags & 2), bool(flags & 1)
-    return (False, None, success, state_used, activated, gas_fees, *run), ref + 1, left
+        return (True, "suspended", *NO_COMPUTE[2:])
+    flags = [cell.load_bit() for _ in ("success", "state_used", "activated")]
+    gas_fees, run = cell.load_coins(), cell.tree.slice(cell.load_ref())
+    gas_used, gas_limit = run.load_var_uint(3), run.load_var_uint(3)
+    gas_credit = run.load_var_uint(2) if run.load_bit() else None
+    ended = (run.load_int(8), *_read_code(run), run.load_uint(32))
+    hashes = run.load_bytes(32), run.load_bytes(32)
+    return (False, None, *flags, gas_fees, gas_used, gas_limit, gas_credit, *ended, *hashes)
 
 
-@lru_cache(maxsize=_KEPT_PHASES)
-def read_run(cell: bytes) -> Phase:
-    """Read the child cell of tr_phase_compute_vm, gas_used to vm_final_state_hash."""
-    value, left = read_bits(cell)
-    gas_used, left = read_var_uint(value, left, 3)
-    gas_limit, left = read_var_uint(value, left, 3)
-    gas_credit = None
-    left -= 1
-    if value >> left & 1:
-        gas_credit, left = read_var_uint(value, left, 2)
-    left -= 8
-    mode = value >> left & 0xFF
-    exit_code, exit_arg, left = _read_code(value, left)
-    left -= _COMPUTE_TAIL_BITS
-    tail = (value >> left & _COMPUTE_TAIL_MASK).to_bytes(_COMPUTE_TAIL.size, "big")
-    mode -= mode >> 7 << 8
-    return (gas_used, gas_limit, gas_credit, mode, exit_code, exit_arg, *_COMPUTE_TAIL.unpack(tail))
+def _read_code(cell: CellSlice) -> tuple[int, int | None]:
+    """Read an exit or result code, and its optional argument."""
+    return cell.load_int(32), cell.load_int(32) if cell.load_bit() else None
 
 
-def _read_code(value: int, left: int) -> tuple[int, int | None, int]:
-    """Read an exit or result code, its optional argument, and return the new position, too."""
-    left -= 33
-    code = sign_int32(value >> left + 1 & 0xFFFFFFFF)
-    if not value >> left & 1:
-        return code, None, left
-    left -= 32
-    return code, sign_int32(value >> left & 0xFFFFFFFF), left
+def _read_action(cell: CellSlice) -> Phase:
+    """Read ``^TrActionPhase``."""
+    phase = cell.tree.slice(cell.load_ref())
+    flags = [phase.load_bit() for _ in ("success", "valid", "no_funds")]
+    change, fees = _read_status_change(phase), [_load_maybe_coins(phase) for _ in range(2)]
+    code, counts = _read_code(phase), [phase.load_uint(16) for _ in range(4)]
+    list_hash = phase.load_bytes(32)
+    return (*flags, change, *fees, *code, *counts, list_hash, *_read_size(phase))
 
 
-def read_maybe_action(
-    tree: CellTree, children: tuple[int, ...], ref: int, value: int, left: int
-) -> tuple[Phase, int, int]:
-    """Read ``Maybe ^TrActionPhase``; return the columns, the next reference and the position."""
-    left -= 1
-    if value >> left & 1:
-        return read_action(tree.cells[children[ref]]), ref + 1, left
-    return NO_ACTION, ref, left
+def _read_size(cell: CellSlice) -> tuple[int, int]:
+    """Read StorageUsed: numbers of cells and of bits."""
+    return cell.load_var_uint(3), cell.load_var_uint(3)
 
 
-@lru_cache(maxsize=_KEPT_PHASES)
-def read_action(cell: bytes) -> Phase:
-    """Read TrActionPhase."""
-    value, left = read_bits(cell)
-    left -= 3
-    flags = value >> left
-    change, left = read_status_change(value, left)
-    fwd_fees, left = read_maybe_grams(value, left)
-    action_fees, left = read_maybe_grams(value, left)
-    result_code, result_arg, left = _read_code(value, left)
-    left -= _ACTION_COUNTS_BITS
-    counts = (value >> left & _ACTION_COUNTS_MASK).to_bytes(_ACTION_COUNTS.size, "big")
-    size_cells, left = read_var_uint(value, left, 3)
-    size_bits, left = read_var_uint(value, left, 3)
-    return (
-        bool(flags & 4),
-        bool(flags & 2),
-        bool(flags & 1),
-        change,
-        fwd_fees,
-        action_fees,
-        result_code,
-        result_arg,
-        *_ACTION_COUNTS.unpack(counts),
-        size_cells,
-        size_bits,
-    )
+def _read_bounce(cell: CellSlice) -> Phase:
+    """Read TrBouncePhase: 00 negfunds, 01 nofunds, 1 ok."""
+    if cell.load_bit():
+        size, fees = _read_size(cell), cell.load_coins()
+        return ("ok", *size, None, fees, cell.load_coins())
+    if cell.load_bit():
+        return ("nofunds", *_read_size(cell), cell.load_coins(), None, None)
+    return ("negfunds", *NO_BOUNCE[1:])
 
 
-def read_maybe_bounce(value: int, left: int) -> tuple[Phase, int]:
-    """Read ``Maybe TrBouncePhase``: 00 negfunds, 01 nofunds, 1 ok."""
-    left -= 1
-    if not value >> left & 1:
-        return NO_BOUNCE, left
-    left -= 1
-    is_ok = value >> left & 1
-    if not is_ok:
-        left -= 1
-        if not value >> left & 1:
-            return ("negfunds", *NO_BOUNCE[1:]), left
-    size_cells, left = read_var_uint(value, left, 3)
-    size_bits, left = read_var_uint(value, left, 3)
-    fees, left = read_grams(value, left)
-    if not is_ok:
-        return ("nofunds", size_cells, size_bits, fees, None, None), left
-    fwd_fees, left = read_grams(value, left)
-    return ("ok", size_cells, size_bits, None, fees, fwd_fees), left
-
-
-def read_split(value: int, left: int) -> tuple[Phase, int]:
+def _read_split(cell: CellSlice) -> Phase:
     """Read SplitMergeInfo."""
-    left -= _SPLIT_BITS
-    number = value >> left
-    addresses = (number & _MASK_512).to_bytes(64, "big")
-    pfx_len, depth = number >> 518 & 63, number >> 512 & 63
-    return (pfx_len, depth, addresses[:32], addresses[32:]), left
+    return cell.load_uint(6), cell.load_uint(6), cell.load_bytes(32), cell.load_bytes(32)
 
 
 _DESCRIPTIONS = (
@@ -219,59 +125,41 @@ _OPTIONAL_STORAGE = frozenset(("ord", "split_prepare", "merge_install"))
 _FIRST_SPLIT, _TOCK = 4, 3
 
 
-def read_description(tree: CellTree, cell: int) -> Phase:
+def _read_description(tree: CellTree, root: int) -> Phase:
     """Read TransactionDescr; return the columns ``descr`` to the last of split_info."""
-    value, bits = tree.bits(cell)
-    left = bits - 4
-    tag = value >> left
+    cell = tree.slice(root)
+    tag = cell.load_uint(4)
     if tag >= len(_DESCRIPTIONS):
         raise DecodeError(f"description of unknown kind {tag:04b}")
-    kind, credit_first = _DESCRIPTIONS[tag], None
-    storage, credit, split = NO_STORAGE, NO_CREDIT, NO_SPLIT
-    ref = int(kind == "merge_install")  # its first reference is the prepare transaction
-    if kind == "ord":
-        left -= 1
-        credit_first = value >> left & 1 == 1
-    if tag >= _FIRST_SPLIT:
-        split, left = read_split(value, left)
+    kind, storage, credit = _DESCRIPTIONS[tag], NO_STORAGE, NO_CREDIT
+    credit_first = cell.load_bit() if kind == "ord" else None
+    split = _read_split(cell) if tag >= _FIRST_SPLIT else NO_SPLIT
+    if kind.endswith("_install"):
+        cell.load_ref()  # the prepare transaction
     if kind in _OPTIONAL_STORAGE:
-        storage, left = read_maybe_storage(value, left)
+        storage = _load_maybe(cell, _read_storage, NO_STORAGE)
     elif kind != "split_install":
-        storage, left = read_storage(value, left)
+        storage = _read_storage(cell)
     if kind in ("ord", "merge_install"):
-        credit, ref, left = read_maybe_credit(tree, tree.links[cell], ref, value, left)
-    run, aborted, destroyed, installed = _read_outcome(tree, cell, kind, ref, value, left)
+        credit = _load_maybe(cell, _read_credit, NO_CREDIT)
+    compute, action, bounce = NO_COMPUTE, NO_ACTION, NO_BOUNCE
+    aborted = destroyed = installed = None
+    if kind in _COMPUTING:
+        compute = _read_compute(cell)
+        action = _load_maybe(cell, _read_action, NO_ACTION)
+        aborted = cell.load_bit()
+        if kind == "ord":
+            bounce = _load_maybe(cell, _read_bounce, NO_BOUNCE)
+        destroyed = cell.load_bit()
+    elif kind == "merge_prepare":
+        aborted = cell.load_bit()
+    elif kind == "split_install":
+        installed = cell.load_bit()
     is_tock = tag == _TOCK if kind == "tick_tock" else None
     flags = (kind, aborted, destroyed, credit_first, is_tock, installed)
-    return (*flags, *storage, *credit, *run, *split)
+    return (*flags, *storage, *credit, *compute, *action, *bounce, *split)
 
 
-def _read_outcome(
-    tree: CellTree, cell: int, kind: str, ref: int, value: int, left: int
-) -> tuple[Phase, bool | None, bool | None, bool | None]:
-    """Return compute, action and bounce phases, and whether aborted, destroyed and installed."""
-    children, bounce = tree.links[cell], NO_BOUNCE
-    if kind not in _COMPUTING:
-        run = (*NO_COMPUTE, *NO_ACTION, *NO_BOUNCE)
-        if kind == "storage":
-            return run, None, None, None
-        last = value >> (left - 1) & 1 == 1
-        if kind == "merge_prepare":
-            return run, last, None, None
-        _ = children[0]  # the prepare transaction
-        return run, None, None, last
-    compute, ref, left = read_compute(tree, children, ref, value, left)
-    action, ref, left = read_maybe_action(tree, children, ref, value, left)
-    left -= 1
-    aborted = value >> left & 1 == 1
-    if kind == "ord":
-        bounce, left = read_maybe_bounce(value, left)
-    return (*compute, *action, *bounce), aborted, value >> (left - 1) & 1 == 1, None
-
-
-_HEAD = Struct(">32sQ32sQI")
-_HEAD_BITS = _HEAD.size * 8
-_HEAD_MASK = (1 << _HEAD_BITS) - 1
 _TRANSACTION_TAG = 7
 _STATUSES = ("uninit", "frozen", "active", "nonexist")
 _OUT_KEY_BITS = 15
@@ -317,43 +205,33 @@ class TransactionDecoder:
         self._tree = tree
         self._place = place
         self._messages = MessageDecoder(tree, global_version)
-        self._descriptions: dict[int, Phase] = {}
 
     def decode(self, cell: int) -> Decoded:
         """Decode one transaction with its messages."""
         try:
             return self._decode(cell)
         except (BocError, DecodeError) as error:
-            raise DecodeError(f"transaction {self._tree.hash(cell).hex()}: {error}") from error
-        except (ValueError, IndexError) as error:
-            name = self._tree.hash(cell).hex()
-            raise DecodeError(f"transaction {name}: one of its cells ends too early") from error
+            is_short = isinstance(error, CellUnderflow)
+            reason = "one of its cells ends too early" if is_short else str(error)
+            raise DecodeError(f"transaction {self._tree.hash(cell).hex()}: {reason}") from error
 
     def _decode(self, cell: int) -> Decoded:
         tree = self._tree
         if tree.level_mask(cell):
             raise DecodeError("parts of it are pruned")
-        value, left = tree.bits(cell)
-        children = tree.links[cell]
-        left -= _HEAD_BITS + 4
-        head = value >> left
-        if head >> _HEAD_BITS != _TRANSACTION_TAG:
+        start = tree.slice(cell)
+        if start.load_uint(4) != _TRANSACTION_TAG:
             raise DecodeError("the cell is not a transaction: its tag is not 0111")
-        account, lt, prev_hash, prev_lt, now = _HEAD.unpack(
-            (head & _HEAD_MASK).to_bytes(_HEAD.size, "big")
-        )
-        left -= 19
-        counts = value >> left
-        out_count = counts >> 4 & 0x7FFF
-        statuses = _STATUSES[counts >> 2 & 3], _STATUSES[counts & 3]
-        total_fees, left = read_grams(value, left)
-        left -= 1
-        currencies = read_extra_currencies(tree, children[1]) if value >> left & 1 else None
-        state_cell, descr_cell = children[1:3] if currencies is None else children[2:4]
-        state_before, state_after = _read_hash_update(tree, state_cell)
+        account, lt = start.load_bytes(32), start.load_uint(64)
+        prev_hash, prev_lt, now = start.load_bytes(32), start.load_uint(64), start.load_uint(32)
+        out_count = start.load_uint(15)
+        statuses = [_STATUSES[start.load_uint(2)] for _ in ("orig", "end")]
+        found = _find_messages(tree, start.load_ref(), out_count)
+        total_fees, currencies = start.load_coins(), load_extra_currencies(start)
+        state_before, state_after = _read_hash_update(tree, start.load_ref())
+        description = _read_description(tree, start.load_ref())
         tx_hash = tree.hash(cell)
         place = self._place
-        found = _find_messages(tree, children[0], out_count)
         has_in = len(found) > out_count
         decode = self._messages.decode
         context = (place.workchain, account, lt, tx_hash, place.mc_seqno, now)
@@ -379,17 +257,10 @@ class TransactionDecoder:
             currencies,
             state_before,
             state_after,
-            *self._describe(descr_cell),
+            *description,
             serialize_boc(tree, (cell,)),
         )
         return Decoded(row, messages, account, lt, tx_hash, state_after)
-
-    def _describe(self, cell: int) -> Phase:
-        """Return the columns of a description; transactions with the same outcome share one."""
-        known = self._descriptions.get(cell)
-        if known is None:
-            known = self._descriptions[cell] = read_description(self._tree, cell)
-        return known
 
 
 def decode_transaction(
@@ -415,17 +286,15 @@ def decode_transaction(
 
 def _find_messages(tree: CellTree, cell: int, out_count: int) -> list[int]:
     """Read ``^[in_msg:(Maybe ^Message) out_msgs:(HashmapE 15 ^Message)]``."""
-    value, left = tree.bits(cell)
-    children = tree.links[cell]
-    flags = value >> (left - 2)
-    found = [children[0]] if flags & 2 else []
+    start = tree.slice(cell)
+    received, root = start.load_maybe_ref(), start.load_maybe_ref()
+    found = [] if received is None else [received]
     count = 0
-    if flags & 1:
-        for index, leaf in iter_hashmap(tree, children[flags >> 1 & 1], _OUT_KEY_BITS):
-            if index != count:
-                break
-            count += 1
-            found.append(leaf.load_ref())
+    for index, leaf in () if root is None else iter_hashmap(tree, root, _OUT_KEY_BITS):
+        if index != count:
+            break
+        count += 1
+        found.append(leaf.load_ref())
     if count != out_count:
         raise DecodeError(f"{out_count} out messages declared, but another number found")
     return found

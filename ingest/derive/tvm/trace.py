@@ -146,8 +146,6 @@ def read_message(boc: bytes) -> dict[str, Any]:
         return MessageDecoder(tree, None).decode_row(tree.roots[0])
     except (BocError, DecodeError) as error:
         raise DecodeError(f"the cell is not a message: {error}") from error
-    except (ValueError, IndexError) as error:
-        raise DecodeError("the cell is not a message: it ends too early") from error
 
 
 def read_destination(boc: bytes) -> AccountId:
