@@ -52,6 +52,11 @@ def measure_rows(name: str, rows: pa.Table) -> int:
     return size_bytes
 
 
+def measure_piece(piece: Piece) -> int:
+    """Estimate the memory of all rows of a piece, in bytes."""
+    return sum(measure_rows(*named) for named in piece.tables.items())
+
+
 @cache
 def _split_columns(name: str) -> tuple[int, tuple[int, ...]]:
     """Return the bits per row of all fixed-width columns, and the positions of the others."""
@@ -84,15 +89,18 @@ class Batch:
         """Add a piece; return False, without adding it, if the commit must end before it."""
         day = piece_day(piece)
         rows = piece.tables["transactions"].num_rows
-        size_bytes = sum(measure_rows(*named) for named in piece.tables.items())
-        if self.pieces and (
-            day != self.day
-            or piece.first != self.pieces[-1].last + 1
-            or piece.last - self.pieces[0].first + 1 > self._settings.mc_blocks_per_commit
-            or self._rows + rows > TRANSACTIONS
-            or self._bytes + size_bytes > self._settings.commit_bytes
-        ):
-            return False
+        size_bytes = 0
+        if self.pieces:  # the first piece is taken whatever its size, and is often the only one
+            self._bytes = self._bytes or measure_piece(self.pieces[0])
+            size_bytes = measure_piece(piece)
+            if (
+                day != self.day
+                or piece.first != self.pieces[-1].last + 1
+                or piece.last - self.pieces[0].first + 1 > self._settings.mc_blocks_per_commit
+                or self._rows + rows > TRANSACTIONS
+                or self._bytes + size_bytes > self._settings.commit_bytes
+            ):
+                return False
         self.pieces.append(piece)
         self.day = day
         self._rows += rows

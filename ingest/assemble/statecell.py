@@ -278,6 +278,8 @@ class CurrencyRegistry:
         A dictionary whose cells predate the lake's first block stays NULL beside its hash.
         """
         states = tables["account_states"]
+        if states[_HASH].null_count == states.num_rows:
+            return states
         held = states.select((_HASH, _TEXT)).filter(pc.is_valid(states[_HASH]))
         if len(self._texts) > TEXTS_KEPT:
             self._texts.clear()
@@ -343,7 +345,6 @@ def _read_text(root: bytes, cells: Cells) -> str | None:
 
 
 _KEY_BITS = 256
-_WORKCHAIN = pa.scalar(MASTERCHAIN, pa.int32())
 
 _PUBLISHED = """
 select hash, publishers from libraries where mc_seqno < $before
@@ -395,18 +396,18 @@ class LibraryRegistry:
     ) -> list[tuple[int, bytes, set[bytes] | None]]:
         accounts = {account for held in self._publishers.values() for account in held}
         accounts |= {account for held in shown["publishers"].to_pylist() for account in held}
-        states = tables["account_states"].select(("mc_seqno", "account", "library_hash"))
-        is_here = pc.equal(tables["account_states"]["workchain"], _WORKCHAIN)
+        states = tables["account_states"]
         known = pa.array(sorted(accounts), pa.binary(32))
-        is_publisher = pc.and_(is_here, pc.is_in(states["account"], known))
-        rows = list(iter_tuples(keep_rows(states, is_publisher), states.column_names))
+        named = keep_rows(states, pc.is_in(states["account"], known))
+        columns = ("workchain", "mc_seqno", "account", "library_hash")
+        rows = [row for row in iter_tuples(named, columns) if row[0] == MASTERCHAIN]
         roots = {root for *_, root in rows if root is not None}
         public = {root: self._public[root] for root in roots & self._public.keys()}
         new = roots - public.keys()
         cells = self._finder.find_trees(new, tables["state_cells"]) if new else {}
         public |= {root: _read_public(root, cells) for root in new}
         self._public = {root: held for root, held in public.items() if held is not None}
-        return [(at, account, public[root] if root else set()) for at, account, root in rows]
+        return [(at, account, public[root] if root else set()) for _, at, account, root in rows]
 
     def _follow(
         self, shown: list[dict[str, Any]], states: list[tuple[int, bytes, set[bytes] | None]]

@@ -286,7 +286,8 @@ class Pipeline:
             zero = decode_zero_states(self.zero_states)
             tables |= {name: pa.concat_tables([rows, tables[name]]) for name, rows in zero.items()}
         spread, cells = self.workers or HERE, tables["state_cells"]
-        tables["state_cells"] = spread.submit(keep_first_cells, cells).result()
+        if cells.column("hash").num_chunks > 1:  # of blocks decoded at once, cells occur once
+            tables["state_cells"] = spread.submit(keep_first_cells, cells).result()
         tables["account_states"] = self.currencies.complete(tables)
         tables["libraries"] = self.libraries.complete(tables, first, last)
         commit = commit_range(
@@ -328,7 +329,6 @@ class Pipeline:
         tables = decode_bundles((self.versions.attach(bundle),))
         if not tables[schema.TRANSACTIONS.name].num_rows:
             return {}
-        tables["state_cells"] = keep_first_cells(tables["state_cells"])
         tables["account_states"] = CurrencyRegistry(self.cells).complete(tables)
         rows = {name: table for name, table in tables.items() if table.num_rows}
         state = self.log.read()

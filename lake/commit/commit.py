@@ -183,7 +183,7 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
                 pack = None if any(len(file.rows) > pack_rows for file in whole.files) else place
                 changes = write_changes(lake_dir, state, whole, settings, ahead, pack)
                 commit = _describe(state, place, rows, changes, source, network)
-                append_commit(lake_dir, state, commit)
+                reader.follow(append_commit(lake_dir, state, commit))
                 return commit
     raise give_up(lake_dir)
 
@@ -265,21 +265,24 @@ def _shard_ranges(blocks: pa.Table | None) -> dict[str, Range]:
     return ranges
 
 
-def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> None:
-    """Append a commit, whose files are written, under the caller's lock; replaced ones wait."""
+def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> LogState:
+    """Append a commit, whose files are written, under the caller's lock; replaced ones wait.
+
+    Return the state after it.
+    """
     segments = state.segments if commit.segments is None else commit.segments
     kept = {segment.path for segment in segments}
     dropped = {segment.path for segment in state.segments} - kept
     begin_grace(lake_dir, list_replaced(state, commit.removed) | dropped)
-    digest = _write_entry(lake_dir, commit)
+    after = state.add((commit, _write_entry(lake_dir, commit)))
     if commit.number % CHECKPOINT_COMMITS == 0:
         # The commit is durable. Without a checkpoint, readers only have to replay more entries.
         with suppress(LakeFull):
-            after = state.add((commit, digest))
             final = lake_dir / LOG_FOLDER / checkpoint_name(after.number)
             write_file(final, encode_entry(after)[0], "checkpoint")
         if commit.number % (CHECKPOINT_COMMITS * KEPT_CHECKPOINTS) == 0:
             thin_checkpoints(lake_dir, commit.number)
+    return after
 
 
 def thin_checkpoints(lake_dir: Path, newest: int) -> None:

@@ -96,8 +96,11 @@ _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
 def encode_stream(rows: pa.Table, table: Table) -> bytes:
-    """Return rows as an Arrow IPC stream: for few, in a twentieth of the time of Parquet."""
-    batch = sort_rows(rows, table).combine_chunks().to_batches()[0]
+    """Return rows as an Arrow IPC stream: for few, in a twentieth of the time of Parquet.
+
+    They stay in the order in which they were decoded or derived, until they are merged.
+    """
+    batch = rows.combine_chunks().to_batches()[0]
     return b"".join((serialize_schema(table), batch.serialize(), _END_OF_STREAM))
 
 

@@ -456,6 +456,10 @@ class LogReader:
         self._state = read_on(self.lake_dir, state, newest)
         return self._state
 
+    def follow(self, state: LogState) -> None:
+        """Take the state after a commit just made: its entry need not be read."""
+        self._state = state
+
     def find(self, number: int | None = None) -> LogState:
         """Return the state after commit ``number``, or after the newest commit."""
         state = self.read()
