@@ -169,6 +169,11 @@ def filter_rows(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
     return keep_rows(rows, is_one)
 
 
+def join_parts(parts: Sequence[pa.Table]) -> pa.Table:
+    """Return all rows of at least one table: a copy of a single one would take time."""
+    return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
+
+
 def _make_transactions(
     transactions: pa.Table, messages: pa.Table, init_states: Mapping[bytes, bytes]
 ) -> Iterator[Transaction]:
@@ -308,13 +313,12 @@ def gather_sources(
     is_all_at_hand = bool(at_hand) and place.first <= first and last <= place.last
     files = [] if is_all_at_hand else list_files_between(state, first, last, *_READ)
     overlaps = not place.is_open and place.first <= last and place.last >= first
-    lts = pc.min(traces["start_lt"]).as_py(), pc.max(traces["end_lt"]).as_py()
-    gathering = _Gathering(lake_dir, files, at_hand if overlaps else {}, lts)
-    ids = traces["trace_id"].unique()
+    gathering = _Gathering(lake_dir, files, at_hand if overlaps else {}, traces)
+    ids = traces["trace_id"].combine_chunks()
     held = gathering.collect(TRANSACTION_TRACES.name, "trace_id", ids, moved=moved or {})
     members = filter_rows(held, "trace_id", ids)
-    near = gathering.narrow(members["mc_seqno"].unique().to_pylist())
-    hashes = members["hash"].unique()
+    near = gathering.narrow(members)
+    hashes = members["hash"].combine_chunks()
     tables = {TRANSACTION_TRACES.name: members}
     tables[TRANSACTIONS.name] = near.collect(TRANSACTIONS.name, "hash", hashes)
     of_each = tables[TRANSACTIONS.name].select(("hash", "account"))
@@ -339,19 +343,19 @@ def gather_sources(
 
 
 class _Gathering(NamedTuple):
-    """Sources of rows of some traces: files, rows in memory, and the first and last lt."""
+    """Sources of rows of some traces: files, and rows in memory."""
 
     lake_dir: Path
     files: Sequence[DataFile]
     at_hand: Mapping[str, pa.Table]
-    lts: tuple[int, int]
+    traces: pa.Table
 
-    def narrow(self, mc_seqnos: Sequence[int]) -> _Gathering:
-        """Restrict the files to those with rows of some masterchain blocks."""
+    def narrow(self, members: pa.Table) -> _Gathering:
+        """Restrict the files to those with rows of the masterchain blocks of some transactions."""
         if not self.files:
             return self
         places = {read_place(file.path) for file in self.files}
-        ordered = sorted(mc_seqnos)
+        ordered = sorted(members["mc_seqno"].unique().to_pylist())
         near = {
             place
             for place in places
@@ -380,16 +384,15 @@ class _Gathering(NamedTuple):
             parts.append(filter_rows(rows.select(columns), column, values))
         if name in self.at_hand and self.at_hand[name].num_rows:
             parts.append(self.at_hand[name].select(columns))
-        if len(parts) == 1:
-            return parts[0]
-        return pa.concat_tables(parts) if parts else TABLES[name].empty.select(columns)
+        return join_parts(parts) if parts else TABLES[name].empty.select(columns)
 
     def _find(self, name: str, column: str, values: pa.Array) -> pc.Expression:
         """Return the filter for reading the rows of a file."""
         where = pc.field(column).isin(values)
         if name in _LT_COLUMNS:
             lt = pc.field(_LT_COLUMNS[name])
-            where = (lt >= self.lts[0]) & (lt <= self.lts[1]) & where
+            first, last = pc.min(self.traces["start_lt"]), pc.max(self.traces["end_lt"])
+            where = (lt >= first.as_py()) & (lt <= last.as_py()) & where
         return where
 
 

@@ -9,7 +9,6 @@ from itertools import chain
 from pathlib import Path
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,7 +16,7 @@ from tonlake.ingest.derive.body.body import Decoded, decode_message_body
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE, Spread
-from tonlake.lake.file.rows import iter_tuples, keep_rows, read_rows
+from tonlake.lake.file.rows import iter_tuples, keep_rows, list_values, read_rows
 from tonlake.lake.log.place import Derivation, NewFile, Place, list_files, read_place
 from tonlake.lake.log.state import DataFile, LogState
 from tonlake.lake.schema import MESSAGE_BODIES, MESSAGES
@@ -79,38 +78,26 @@ def decode_bodies(messages: pa.Table, spread: Spread = HERE) -> pa.Table:
     rows = keep_rows(messages.append_column("external_in", kinds), pc.is_valid(messages["body"]))
     if not rows.num_rows:
         return MESSAGE_BODIES.empty
-    seqnos = rows["mc_seqno"].combine_chunks().view(pa.binary(8)).cast(pa.binary())
-    _codes, firsts = _number_values(pc.binary_join_element_wise(_join(rows), seqnos, _NOTHING))
-    keys = rows if len(firsts) == rows.num_rows else rows.take(firsts)
-    places, firsts = _number_values(_join(keys))
-    parts = [
-        keys.select(("body", "external_in")).take(firsts[start : start + _BODIES_AT_ONCE])
-        for start in range(0, len(firsts), _BODIES_AT_ONCE)
-    ]
-    decoded = (spread if len(parts) > 1 else HERE).map(_decode_part, parts)
-    names, texts = zip(*chain.from_iterable(decoded), strict=True)
+    firsts: dict[tuple[bytes, bool, int], int] = {}
+    for at, key in enumerate(iter_tuples(rows, ("body_hash", "external_in", "mc_seqno"))):
+        firsts.setdefault(key, at)
+    keys = rows if len(firsts) == rows.num_rows else rows.take([*firsts.values()])
+    numbers: dict[tuple[bytes, bool], int] = {}
+    places = [numbers.setdefault(key[:2], len(numbers)) for key in firsts]
+    bodies = dict(zip(reversed(places), reversed(list_values(keys["body"])), strict=True))
+    todo = [(bodies[number], is_external) for (_hash, is_external), number in numbers.items()]
+    parts = [todo[at : at + _BODIES_AT_ONCE] for at in range(0, len(todo), _BODIES_AT_ONCE)]
+    decoded = [*chain.from_iterable((spread if len(parts) > 1 else HERE).map(_decode_part, parts))]
     columns = {name: keys[name] for name in MESSAGE_BODIES.key}
-    for name, values in (("decoded_opcode", names), ("decoded", texts)):
-        columns[name] = pa.array(values, MESSAGE_BODIES.arrow.field(name).type).take(places)
+    for at, name in enumerate(("decoded_opcode", "decoded")):
+        values = [decoded[place][at] for place in places]
+        columns[name] = pa.array(values, MESSAGE_BODIES.arrow.field(name).type)
     return pa.table([columns[name] for name in MESSAGE_BODIES.names], schema=MESSAGE_BODIES.arrow)
 
 
-def _number_values(values: pa.ChunkedArray) -> tuple[pa.Array, np.ndarray]:
-    """Return the number of each value, in order of appearance, and where each number is first."""
-    encoded = values.combine_chunks().dictionary_encode()
-    numbers = encoded.indices
-    if len(encoded.dictionary) == len(encoded):
-        return numbers, np.arange(len(encoded))
-    newest = np.maximum.accumulate(numbers.to_numpy())
-    return numbers, np.flatnonzero(np.diff(newest, prepend=-1))
-
-
-def _decode_part(part: pa.Table) -> list[tuple[str | None, str | None]]:
+def _decode_part(part: Sequence[tuple[bytes, bool]]) -> list[tuple[str | None, str | None]]:
     """Return the name and the object of each body."""
-    found = [
-        decode_message_body(body, external_in=external_in)
-        for body, external_in in iter_tuples(part, part.column_names)
-    ]
+    found = [decode_message_body(body, external_in=external_in) for body, external_in in part]
     return [(each.own_name, _write(each)) for each in found]
 
 
@@ -120,13 +107,3 @@ def _write(found: Decoded) -> str | None:
         return found.json
     start = '{"@type":"undecoded"' if found.json is None else found.json[:-1]
     return f'{start},"limit":{msgspec.json.encode(found.limit).decode()}}}'
-
-
-_NOTHING = pa.scalar(b"", pa.binary())
-_KINDS = pa.scalar(b"1", pa.binary()), pa.scalar(b"0", pa.binary())
-
-
-def _join(rows: pa.Table) -> pa.ChunkedArray:
-    """Return hash and kind of bodies as one value."""
-    kinds = pc.if_else(rows["external_in"], *_KINDS)
-    return pc.binary_join_element_wise(rows["body_hash"].cast(pa.binary()), kinds, _NOTHING)
