@@ -193,7 +193,6 @@ def _list_cells(
             raise DecodeError(f"account {account.hex()}: its {name} {flaw}")
         tree = parse_boc(bag)
         cells = range(tree.count)
-        tree.hash_all(cells)
         for cell in cells:
             cell_hash = tree.hash(cell)
             if known.get(cell_hash, mc_seqno + 1) > mc_seqno:
@@ -417,7 +416,6 @@ class Day:
             if row["bag"] is None or row["mc_seqno"] in flaws:
                 continue
             tree = parse_boc(row["bag"])
-            tree.hash_all(range(tree.count))
             wanted = set(tree.links[tree.roots[0]][row["codes"] :])
             for cell in range(tree.count):  # a cell comes before those that it refers to
                 if cell in wanted:

@@ -18,8 +18,8 @@ from tonlake.ingest.decode.block.header import (
     check_tag,
     read_extra,
     read_header,
-    read_info_end,
     read_mc_extra,
+    read_own_info,
     read_parts,
     read_shard_tops,
     skip_currencies,
@@ -245,7 +245,8 @@ def read_mark(tree: CellTree, extra: McExtra | None = None) -> KeyMark:
     """Read which configuration applies to a masterchain block, and which it introduces."""
     root = (extra or read_mc_extra(tree)).config
     version = None if root is None else find_version(tree, root)
-    return KeyMark(read_info_end(tree).prev_key_block_seqno, version)
+    info, _rest = read_own_info(tree, read_parts(tree).info)
+    return KeyMark(info["prev_key_block_seqno"], version)
 
 
 def find_zero_version(data: bytes) -> int | None:

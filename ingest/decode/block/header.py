@@ -11,7 +11,7 @@ other types of cells, and BocError for cells that end too early or are pruned.
 from collections.abc import Iterator, Mapping
 from struct import Struct
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -35,6 +35,10 @@ _SHARD_IDENT, _PREFIX_LENGTH_BITS = Struct(">BiQ"), 6
 _INFO_START, _INFO_END = Struct(">IBBII"), Struct(">IQQi3I")
 """BlockInfo after its tag, and after its shard."""
 _INFO_START_NAMES = ("version", "bits", "flags", "seqno", "vert_seqno")
+_INFO_END_NAMES = (
+    *("gen_utime", "start_lt", "end_lt", "validator_list_hash_short", "gen_catchain_seqno"),
+    *("min_ref_mc_seqno", "prev_key_block_seqno"),
+)
 _INFO_BITS = (
     *("vert_seqno_incr", "key_block", "want_merge", "want_split"),
     *("after_split", "before_split", "after_merge", "not_master"),
@@ -167,33 +171,14 @@ def read_own_info(tree: CellTree, cell: int) -> tuple[dict[str, Any], CellSlice]
     bits = row.pop("bits")
     row |= {name: bits >> at & 1 == 1 for at, name in enumerate(_INFO_BITS)}
     row["workchain"], row["shard"] = read_shard_ident(info)
-    row |= zip(InfoEnd._fields, _INFO_END.unpack(info.load_bytes(_INFO_END.size)), strict=True)
+    end = info.load_bytes(_INFO_END.size)
+    row |= zip(_INFO_END_NAMES, _INFO_END.unpack(end), strict=True)
     row |= {"gen_software_version": None, "gen_software_capabilities": None}
     if row["flags"] & _HAS_GEN_SOFTWARE:
         check_tag(info, 8, _GLOBAL_VERSION_TAG, "gen_software")
         row["gen_software_version"] = info.load_uint(32)
         row["gen_software_capabilities"] = info.load_int(64)
     return row, info
-
-
-class InfoEnd(NamedTuple):
-    """The fields of BlockInfo after its shard."""
-
-    gen_utime: int
-    start_lt: int
-    end_lt: int
-    validator_list_hash_short: int
-    gen_catchain_seqno: int
-    min_ref_mc_seqno: int
-    prev_key_block_seqno: int
-
-
-def read_info_end(tree: CellTree) -> InfoEnd:
-    """Read these fields of the block that is the first root of ``tree``, and nothing before."""
-    info = tree.slice(read_parts(tree).info)
-    check_tag(info, 32, _INFO_TAG, "block info")
-    info.skip(8 * (_INFO_START.size + _SHARD_IDENT.size))
-    return InfoEnd._make(_INFO_END.unpack(info.load_bytes(_INFO_END.size)))
 
 
 def read_info(tree: CellTree, cell: int) -> dict[str, Any]:

@@ -24,7 +24,13 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
 from tonlake.ingest.blocks import BlockId, RawBlock
-from tonlake.ingest.decode.block.header import check_tag, make_shard, read_info_end, read_mc_extra
+from tonlake.ingest.decode.block.header import (
+    check_tag,
+    make_shard,
+    read_mc_extra,
+    read_own_info,
+    read_parts,
+)
 from tonlake.ingest.decode.block.state import read_config, read_state
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft_cell
@@ -171,8 +177,8 @@ def check_proof(proof: bytes, block_id: BlockId) -> SignatureSet | None:
     if found_set.vote is not None:
         found_set.vote.check(block_id)
     tree.roots = [block]
-    info = read_info_end(tree)
-    own = info.validator_list_hash_short & 0xFFFFFFFF, info.gen_catchain_seqno
+    info, _rest = read_own_info(tree, read_parts(tree).info)
+    own = info["validator_list_hash_short"] & 0xFFFFFFFF, info["gen_catchain_seqno"]
     if own != (found_set.validator_list_hash_short, found_set.catchain_seqno):
         raise DecodeError("the signatures belong to another validator set than the block's")
     return found_set

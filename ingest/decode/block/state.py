@@ -99,8 +99,10 @@ def read_state_sides(tree: CellTree, cell: int) -> list[ShardState]:
 
 def iter_shard_accounts(tree: CellTree, cell: int) -> Iterator[ShardAccount]:
     """Yield the entries of ShardAccounts by account; pruned entries are left out."""
-    for key, value in _iter_descriptions(tree, cell):
-        yield _load_account(key, value)
+    root = None if tree.kind(cell) == PRUNED else tree.slice(cell).load_maybe_ref()
+    if root is not None:
+        for key, value in iter_hashmap(tree, root, ACCOUNT_BITS, skip_pruned=True):
+            yield load_leaf(key, value)
 
 
 def find_account(tree: CellTree, cell: int, account: bytes) -> ShardAccount | None:
@@ -115,34 +117,10 @@ def find_account(tree: CellTree, cell: int, account: bytes) -> ShardAccount | No
 
 def load_leaf(key: int, leaf: CellSlice) -> ShardAccount:
     """Read a leaf of ShardAccounts after its label: the augmentation, and account_descr$_."""
-    _skip_balance(leaf)
-    return _load_account(key, leaf)
-
-
-def _load_account(key: int, value: CellSlice) -> ShardAccount:
-    account_cell, last_hash = value.load_ref(), value.load_bytes(32)
-    return ShardAccount(key.to_bytes(32, "big"), account_cell, value.load_uint(64), last_hash)
-
-
-def find_accounts(tree: CellTree, cell: int) -> dict[int, int]:
-    """Return the Account cells in ShardAccounts by account (unsigned integer)."""
-    return {key: value.load_ref() for key, value in _iter_descriptions(tree, cell)}
-
-
-def _iter_descriptions(tree: CellTree, cell: int) -> Iterator[tuple[int, CellSlice]]:
-    if tree.kind(cell) == PRUNED:
-        return
-    root = tree.slice(cell).load_maybe_ref()
-    if root is None:
-        return
-    for key, value in iter_hashmap(tree, root, ACCOUNT_BITS, skip_pruned=True):
-        _skip_balance(value)
-        yield key, value
-
-
-def _skip_balance(value: CellSlice) -> None:
-    value.load_uint(5)  # DepthBalanceInfo.split_depth:(#<= 30)
-    skip_currencies(value)
+    leaf.load_uint(5)  # DepthBalanceInfo.split_depth:(#<= 30)
+    skip_currencies(leaf)
+    account_cell, last_hash = leaf.load_ref(), leaf.load_bytes(32)
+    return ShardAccount(key.to_bytes(32, "big"), account_cell, leaf.load_uint(64), last_hash)
 
 
 def read_libraries(tree: CellTree, state: ShardState) -> int | None:
@@ -423,13 +401,12 @@ def _read_accounts(
 ) -> tuple[list[AccountRow], list[int]]:
     rows: list[AccountRow] = []
     roots: list[int] = []
-    entries = find_accounts(tree, read_state(tree, new).accounts) if touched else {}
-    keys = [int.from_bytes(one.account, "big") for one in touched]
-    tree.hash_all([entries[key] for key in keys if key in entries])
-    for key, one in zip(keys, touched, strict=True):
+    known = iter_shard_accounts(tree, read_state(tree, new).accounts) if touched else ()
+    cells = {each.account: each.cell for each in known}
+    for one in touched:
         state = NONEXIST
         if one.new_hash != NONEXIST_HASH:
-            cell = entries.get(key)
+            cell = cells.get(one.account)
             if cell is None or tree.hash(cell, 0) != one.new_hash:
                 raise DecodeError(
                     f"state update: account {at.workchain}:{one.account.hex()} has state "
@@ -450,13 +427,7 @@ def _find_carried(tree: CellTree, old: int, extra: int, pruned: set[bytes]) -> l
     """
     accounts = [(state.accounts, 0) for state in read_state_sides(tree, old)]
     sides = list(iter_depths(tree, accounts))
-    # Most are pruned there, too; their hashes need not be computed.
-    missing = set(pruned)
-    for depth, cells in sides:
-        leaves = [cell for cell in cells if not tree.links[cell]]
-        missing.difference_update([tree.pruned_hash(leaf, depth) for leaf in leaves])
-    if missing:
-        missing -= {tree.hash(cell, depth) for depth, cells in sides for cell in cells}
+    missing = pruned - {tree.hash(cell, depth) for depth, cells in sides for cell in cells}
     if not missing:
         return []
     # In the extra the update prunes nothing: a cell has no levels but its own.

@@ -8,7 +8,7 @@ from typing import Self, TypeAlias
 
 from tonlake.ingest.decode.cell.envelope import NATIVE
 from tonlake.ingest.decode.cell.slice import EXOTIC_BIT, CellSlice
-from tonlake.ingest.decode.cell.tree import CellTree, exotic_mask, hash_plain
+from tonlake.ingest.decode.cell.tree import CellTree, exotic_mask
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import BocError
 
@@ -85,22 +85,9 @@ class CellBuilder:
 
     def end(self, *, exotic: bool = False) -> int:
         """Append the cell to the tree and return its index."""
-        self._check_size()
-        return append_cell(self.tree, self._value, self._bits, tuple(self._children), exotic=exotic)
-
-    def digest(self) -> tuple[bytes, int]:
-        """Return hash and depth of the cell as an ordinary one, without appending it."""
-        tree, children = self.tree, self._children
-        if any(tree.level_mask(child) for child in children):
-            cell = self.end()
-            return tree.hash(cell), tree.depth(cell)
-        self._check_size()
-        head = pack_head(len(children), self._value, self._bits)
-        return hash_plain(head, *[(tree.hash(child), tree.depth(child)) for child in children])
-
-    def _check_size(self) -> None:
         if self._bits > MAX_BITS or len(self._children) > MAX_REFS:
             raise BocError(f"cell of {self._bits} bits and {len(self._children)} references")
+        return append_cell(self.tree, self._value, self._bits, tuple(self._children), exotic=exotic)
 
 
 def append_cell(

@@ -4,18 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.slice import EXOTIC_BIT, CellSlice
+from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import ORDINARY, PRUNED, CellTree
 from tonlake.ingest.errors import BocError, CellUnderflow
 
 _FORK_REFS = 2
-_PRUNED_ONCE = 0x28
-"""First descriptor of pruned branches with one level, and of no other cells."""
-_LABEL_OF_NOTHING = 0x40
-"""A first byte below this begins with 00, hml_short$0 of length 0, the label of most forks.
-
-A completion tag in that byte is after the first two bits, else the byte would not be below.
-"""
 _MAX_REPEATS = 10_000
 """Maximum steps of one walk to nodes it has visited before: equal subtrees share one cell, but a
 few crafted cells could represent 2^256 keys."""
@@ -114,33 +107,23 @@ def _walk(
 ) -> Iterator[tuple[int, CellSlice]]:
     """Walk the nodes of ``todo`` (cell, key so far, bits left), the last one first."""
     steps = tree.count + _MAX_REPEATS
-    cells, links = tree.cells, tree.links
-    passed_over = _PRUNED_ONCE if skip_pruned else None
     while todo:
         cell, key, key_left = todo.pop()
         steps -= 1
         if not steps:
             raise BocError(f"hash map at cell {cell} repeats its nodes too often")
-        head = cells[cell]
-        is_exotic = head[0] & EXOTIC_BIT
-        if is_exotic and skip_pruned and head[2] == PRUNED:
+        if skip_pruned and tree.kind(cell) == PRUNED:
             continue
-        has_label = not head[1] or head[2] >= _LABEL_OF_NOTHING
-        if has_label or is_exotic or not key_left:
-            value, left = tree.bits(cell)
-            key, key_left, left = read_label(value, left, key_left, key)
-            if not key_left:
-                yield key, CellSlice.at(tree, cell, value, left)
-                continue
-        children = links[cell]
+        value, left = tree.bits(cell)
+        key, key_left, left = read_label(value, left, key_left, key)
+        if not key_left:
+            yield key, CellSlice.at(tree, cell, value, left)
+            continue
+        children = tree.links[cell]
         if len(children) < _FORK_REFS:
             raise CellUnderflow(f"hash map fork at cell {cell} has {len(children)} references")
         zero, one = children[:2]
-        key, key_left = key << 1, key_left - 1
-        if cells[one][0] != passed_over:
-            todo.append((one, key | 1, key_left))
-        if cells[zero][0] != passed_over:
-            todo.append((zero, key, key_left))
+        todo += [(one, key << 1 | 1, key_left - 1), (zero, key << 1, key_left - 1)]
 
 
 Entry = tuple[int, int]

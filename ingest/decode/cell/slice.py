@@ -13,7 +13,6 @@ TAG_BITS = [(last & -last).bit_length() for last in range(256)]
 """Bits of the data from the completion tag on, by the last byte."""
 _COINS_LENGTH_BITS = 4
 EXOTIC_BIT = 8
-_from_bytes = int.from_bytes
 
 
 class CellSlice:
@@ -23,15 +22,7 @@ class CellSlice:
 
     def __init__(self, tree: CellTree, cell: int) -> None:
         """Start at the first bit and reference of ``cell``; raise BocError if it is exotic."""
-        head = tree.cells[cell]
-        value, bits = _from_bytes(head[2:], "big"), len(head) - 2 << 3
-        if head[1] & 1:  # completed with a one and zeroes
-            tag = TAG_BITS[head[-1]]
-            value, bits = value >> tag, bits - tag
-        if head[0] & EXOTIC_BIT:
-            value, bits = tree.bits(cell)
-        self.value = value
-        self.bits_left = bits
+        self.value, self.bits_left = tree.bits(cell)
         self.tree = tree
         self.cell = cell
         self.ref = 0
@@ -86,11 +77,7 @@ class CellSlice:
 
     def load_bit(self) -> bool:
         """Read one bit."""
-        left = self.bits_left - 1
-        if left < 0:
-            self._refuse("1 bits")
-        self.bits_left = left
-        return self.value >> left & 1 == 1
+        return self.load_uint(1) == 1
 
     def load_bytes(self, count: int) -> bytes:
         """Read ``count`` bytes, not necessarily aligned."""
@@ -102,13 +89,7 @@ class CellSlice:
 
     def load_coins(self) -> int:
         """Read Grams (VarUInteger 16), in nanoton."""
-        left = self.bits_left - _COINS_LENGTH_BITS
-        bits = (self.value >> left & 15) * 8 if left >= 0 else 0
-        if left < bits:
-            self._refuse(f"{_COINS_LENGTH_BITS + bits} bits")
-        left -= bits
-        self.bits_left = left
-        return self.value >> left & ((1 << bits) - 1)
+        return self.load_var_uint(_COINS_LENGTH_BITS)
 
     def load_ref(self) -> int:
         """Read a reference; return the index of the child cell."""

@@ -75,15 +75,6 @@ _MAX_PLAIN_D1 = 4
 _DEPTHS = [depth.to_bytes(DEPTH_BYTES, "big") for depth in range(0xFFFF + 1)]
 
 
-def hash_plain(head: bytes, *below: tuple[bytes, int]) -> tuple[bytes, int]:
-    """Return hash and depth of an ordinary cell of level 0 above children with these digests."""
-    depth = 1 + max((depth for _, depth in below), default=-1)
-    if depth > MAX_DEPTH:
-        raise BocError(f"a cell over a tree of depth {depth - 1}")
-    parts = [_DEPTHS[depth] for _, depth in below] + [digest for digest, _ in below]
-    return sha256(b"".join([head, *parts])).digest(), depth
-
-
 class Digests:
     """The hashes and depths of the cells of one tree, parallel to its arrays.
 
@@ -104,16 +95,8 @@ class Digests:
         self.bottoms = list(self.tops)
         self.shallows = list(depths)
 
-    def require_all(self) -> None:
-        """Compute all digests, last cell first, since children come after their parents."""
-        self._fill_cells(range(len(self._cells) - 1, -1, -1))
-
-    def take(self, tops: list[bytes], bottoms: list[bytes], shallows: list[int]) -> None:
-        """Adopt the results of ``require_all`` for cells with at most two hashes."""
-        self.tops, self.bottoms, self.shallows = tops, bottoms, shallows
-
     def require(self, roots: Iterable[int]) -> None:
-        """Compute the missing digests under ``roots``; raise BocError as ``require_all`` does."""
+        """Compute the missing digests under ``roots``; raise BocError as ``fill`` does."""
         links, tops = self._links, self.tops
         found = [root for root in dict.fromkeys(roots) if not tops[root]]
         seen = set(found)
@@ -123,10 +106,10 @@ class Digests:
                     seen.add(child)
                     found.append(child)
         found.sort(reverse=True)
-        self._fill_cells(found)
+        self.fill(found)
 
-    def _fill_cells(self, order: Sequence[int]) -> None:
-        """Compute the digests of cells, children first."""
+    def fill(self, order: Sequence[int]) -> None:
+        """Compute the digests of cells, children first; raise BocError if one is invalid."""
         cells, links, depths = self._cells, self._links, self.depths
         tops, bottoms = self.tops, self.bottoms
         for cell in order:
@@ -149,7 +132,7 @@ class Digests:
         self.bottoms.append(b"")
         self.shallows.append(self.depths[cell])
         try:
-            self._fill_cells((cell,))
+            self.fill((cell,))
         except BocError:
             del self.tops[cell], self.bottoms[cell], self.shallows[cell]
             raise
@@ -373,7 +356,7 @@ class CellTree:
         """Create the digests; compute all unless the tree is trusted. Raise as ``hash`` does."""
         digests = Digests(self.cells, self.links, self._depths)
         if not self._is_trusted and not self._take_hashes(digests):
-            digests.require_all()
+            digests.fill(range(len(self.cells) - 1, -1, -1))  # children come after their parents
             for cell, stored in self.stored_hashes.items():
                 if digests.all_hashes(cell) != stored:
                     raise BocError(f"cell {cell} stores hashes that are not its own")
@@ -386,7 +369,7 @@ class CellTree:
             return False
         found = NATIVE.hashes(self.data)
         if found is not None:
-            digests.take(*found)
+            digests.tops, digests.bottoms, digests.shallows = found
         return found is not None
 
     def append(self, cell: bytes, children: tuple[int, ...] = ()) -> int:

@@ -100,16 +100,3 @@ def test_the_rest_of_a_slice_can_be_stored(tree: CellTree) -> None:
     copy = CellBuilder(tree).store_slice(start).end()
     assert tree.bits(copy) == (0xBC, 8)
     assert list(tree.links[copy]) == [kids[1]]
-
-
-@given(st.lists(st.integers(0, (1 << 70) - 1), min_size=1, max_size=4))
-def test_a_digest_is_that_of_the_cell_that_would_be_appended(values: list[int]) -> None:
-    tree = CellTree()
-    builder = CellBuilder(tree).store_uint(5, 3)
-    for value in values:
-        builder.store_ref(CellBuilder(tree).store_uint(value, 70).end())
-    count = tree.count
-    found = builder.digest()
-    assert tree.count == count
-    cell = builder.end()
-    assert found == (tree.hash(cell), tree.depth(cell))
