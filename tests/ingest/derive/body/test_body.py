@@ -19,10 +19,9 @@ from tests.ingest.derive.body.recordings import (
     without_address_kind,
 )
 from tonlake.api.v2.transaction import read_text
-from tonlake.api.v3.resource.order import read_body as read_order_body
+from tonlake.api.v3.resource.order import Fielded, read_order_body
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.action.body import Body, read_comment
@@ -376,7 +375,7 @@ def test_a_comment_is_what_wallets_show(odd: int, opcode: int, shown: dict[str, 
     comment = b64encode(b"Hello").decode() if is_encrypted else "Hello"
     assert read_comment(Body(tree, root)) == (comment, is_encrypted)
     fields = {"comment": comment, "encrypted": is_encrypted}
-    assert read_order_body(CellSlice(tree, root)) == ("ton_transfer", fields)
+    assert read_order_body(Fielded(tree, root)) == ("ton_transfer", fields)
 
 
 def test_an_exotic_body_is_not_decoded() -> None:
