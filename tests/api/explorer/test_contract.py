@@ -1,8 +1,10 @@
 """The contract tab: terms and members, code, and get-methods that a reader calls."""
 
 import base64
+import re
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -12,15 +14,13 @@ from tonlake.api.chain.configuration import decode_data
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.explorer.contract import (
     MAX_MEMBERS,
-    Fact,
-    _list_approvals,
-    _write_action,
-    _write_schedule,
-    _write_term,
     list_members,
     list_methods,
     read_stack,
+    split_signers,
+    write_term,
 )
+from tonlake.api.explorer.frame import load_templates
 from tonlake.api.explorer.words.body import unwrap
 from tonlake.api.text.encoding import decode_stack, parse_address
 from tonlake.api.v3.resource.order import OrderAction
@@ -70,13 +70,18 @@ def test_the_methods_of_a_code_are_offered(
     assert "get_wallet_data" in offered
 
 
-def test_code_and_data_are_those_of_the_api(
+def test_a_jetton_wallet_shows_its_owner_code_and_data(
     walk: Walker, ask: Callable[..., Any], wallet: dict[str, Any]
 ) -> None:
     state = ask("accountStates", address=wallet["address"], include_boc="true")["accounts"][0]
     page = show(walk, wallet["address"])
     assert state["code_boc"] in page.words
     assert state["data_boc"] in page.words
+    assert "SETCP 0\nDICTPUSHCONST 19 {\n  recv_internal (0): {\n" in page.words
+    assert "  get_wallet_data (97026): {\n" in page.words
+    assert "Jetton wallet" in page.words
+    book = ask("addressBook", address=wallet["owner"])
+    assert f"/account/{book[wallet['owner']]['user_friendly']}" in page.links
 
 
 @pytest.mark.usefixtures("tvm")
@@ -119,60 +124,70 @@ def test_an_account_without_code_has_the_tab(walk: Walker) -> None:
     assert "Call a get-method" in show(walk, "0:" + "EE" * 32).words
 
 
+def read_terms(macro: str, terms: object) -> list[tuple[str, str]]:
+    """Return names and texts of the facts that a macro of ``terms.html`` shows."""
+    names = Mock(friendly=str, label=str, amount=lambda amount, _jetton: f"{amount} of it")
+    shown = getattr(load_templates().get_template("terms.html").module, macro)(terms, names)
+    found = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", str(shown))
+    return [(name, re.sub(r"<.*?>", "", text)) for name, text in found]
+
+
 def test_terms_are_words() -> None:
     raw = "0:" + "AB" * 32
-    assert _write_term("full_price", "25500000000") == Fact("Full price", "25.5 TON")
-    assert _write_term("is_complete", True) == Fact("Is complete", "yes")  # noqa: FBT003
-    assert _write_term("royalty_address", raw) == Fact("Royalty address", accounts=(raw,))
-    assert _write_term("end_time", "1700000000") == Fact("End time", "2023-11-14 22:13:20")
-    assert _write_term("last_member", None) == Fact("Last member", "unknown")
+    assert write_term("full_price", "25500000000") == ("Full price", "25.5 TON", ())
+    assert write_term("is_complete", True) == ("Is complete", "yes", ())  # noqa: FBT003
+    assert write_term("royalty_address", raw) == ("Royalty address", "", (raw,))
+    assert write_term("end_time", "1700000000") == ("End time", "2023-11-14 22:13:20", ())
+    assert write_term("last_member", None) == ("Last member", "unknown", ())
 
 
 def test_a_schedule_is_dates() -> None:
     info = VestingInfo("0:A", 0, 1000, 100, 300, None, None, "5000000000", [])
-    facts = {fact.name: fact.text for fact in _write_schedule(info)}
-    assert facts["Total"] == "5 TON"
-    assert facts["Unlocks"] == "in 10 equal parts"
-    assert facts["Nothing is unlocked before"] == "1970-01-01 00:05:00"
-    assert facts["Ends"] == "1970-01-01 00:16:40"
+    assert read_terms("vesting", {"one": info}) == [
+        *(("Total", "5 TON"), ("Owner", "none"), ("Sender", "none"), ("Whitelist", "empty")),
+        ("Begins", "1970-01-01 00:00:00"),
+        ("Nothing is unlocked before", "1970-01-01 00:05:00"),
+        *(("Unlocks", "in 10 equal parts"), ("Ends", "1970-01-01 00:16:40")),
+    ]
 
 
-def test_code_is_shown_as_instructions(walk: Walker, wallet: dict[str, Any]) -> None:
-    page = show(walk, wallet["address"])
-    assert "SETCP 0\nDICTPUSHCONST 19 {\n  recv_internal (0): {\n" in page.words
-    assert "  get_wallet_data (97026): {\n" in page.words
+def test_members_of_pools_are_listed() -> None:
+    members = {"count": 1200, "members": [("5 TON", "0:AB")]}
+    config = {"validator_address": "CD", "max_nominators_count": "40"}
+    pool = {"config": config, "validator_amount": "9 TON", "stake_amount_sent": "0 TON"}
+    holder = {"balance": "7", "owner": "0:AB"}
+    assert read_terms("whales", members) == [("Members", "1,200"), ("Member", "5 TON 0:AB")]
+    assert read_terms("nominators", members | {"pool": pool}) == [
+        *(("Validator", " -1:CD"), ("Stake of the validator", "9 TON")),
+        *(("Sent to the elector", "0 TON"), ("Members", "1,200 of 40"), ("Member", "5 TON 0:AB")),
+    ]
+    assert read_terms("liquid", {"master": "0:EF", "holders": [holder]}) == [
+        *(("Members hold the jetton", " 0:EF"), ("Member", "7 of it 0:AB")),
+    ]
+    for macro in ("whales", "nominators", "liquid"):
+        assert read_terms(macro, "unknown: why") == [("Members", "unknown: why")]
 
 
-def test_an_order_says_who_approved_it_by_the_bits_of_its_mask() -> None:
+def test_an_order_says_who_approved_it_and_what_it_does() -> None:
     fields: dict[str, Any] = dict.fromkeys(MultisigOrder.__struct_fields__)
     signers = [f"0:{number:064X}" for number in range(3)]
-    order = MultisigOrder(**(fields | {"signers": signers, "approvals_mask": "5"}))
-    approved, waiting = _list_approvals(order)
-    assert approved == Fact("Approved by", accounts=(signers[0], signers[2]))
-    assert waiting == Fact("Not approved by", accounts=(signers[1],))
-
-
-def test_an_order_says_what_it_does() -> None:
-    to = "0:" + "AB" * 32
     sending = OrderAction(
         parsed=True,
         parsed_body_type="ton_transfer",
         parsed_body={"comment": "rent"},
-        destination=to,
+        destination="0:AB",
         value="700000000",
     )
-    assert _write_action(1, sending) == Fact("Action 1", "ton transfer “rent”, 0.7 TON, to", (to,))
     change = OrderAction(parsed=True, parsed_body_type="multisig_update_params")
-    assert _write_action(2, change) == Fact("Action 2", "multisig update params")
-
-
-def test_a_jetton_wallet_shows_its_owner(
-    walk: Walker, ask: Callable[..., Any], wallet: dict[str, Any]
-) -> None:
-    page = show(walk, wallet["address"])
-    assert "Jetton wallet" in page.words
-    book = ask("addressBook", address=wallet["owner"])
-    assert f"/account/{book[wallet['owner']]['user_friendly']}" in page.links
+    fields |= {"signers": signers, "approvals_mask": "5", "actions": [sending, change]}
+    order = MultisigOrder(**(fields | {"order_seqno": "8", "threshold": 2, "expiration_date": 60}))
+    assert read_terms("order", {"one": order, "signers": split_signers(order)}) == [
+        ("Multisig", "none"),
+        ("Order 8", "open, 0 of 2 approvals, expires 1970-01-01 00:01:00"),
+        *(("Approved by", f" {signers[0]} {signers[2]}"), ("Not approved by", f" {signers[1]}")),
+        ("Action 1", "ton transfer “rent”, 0.7 TON, to 0:AB"),
+        ("Action 2", "multisig update params"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -213,17 +228,11 @@ def test_members_of_a_whales_pool() -> None:
     found: Any = decode_data("WhalesMembers", make_members(*stakes))
     waiting = {"pending_deposit": "pending", "withdraw": "ready"}
     assert list_members(unwrap(found)["members"].items(), waiting) == [
-        Fact("Member", "5 TON", ("0:" + "0" * 63 + "1",)),
-        Fact("Member", "1 TON, 2 TON pending, 0.000000001 TON ready", ("0:" + "0" * 63 + "2",)),
+        ("5 TON", "0:" + "0" * 63 + "1"),
+        ("1 TON, 2 TON pending, 0.000000001 TON ready", "0:" + "0" * 63 + "2"),
     ]
-
-
-def test_other_data_has_no_members() -> None:
+    found = decode_data("WhalesMembers", make_members(*[(TON, 0, 0, 0)] * (MAX_MEMBERS + 5)))
+    assert len(list_members(unwrap(found)["members"].items(), {})) == MAX_MEMBERS
+    assert list_members([("ab", {"amount": "0 TON"})], {}) == [("0 TON", "0:AB")]
     builder = CellBuilder().store_uint(0, 64)
     assert decode_data("WhalesMembers", serialize_boc(builder.tree, [builder.end()])) is None
-
-
-def test_many_members_are_cut() -> None:
-    found: Any = decode_data("WhalesMembers", make_members(*[(TON, 0, 0, 0)] * (MAX_MEMBERS + 5)))
-    assert len(list_members(unwrap(found)["members"].items(), {})) == MAX_MEMBERS
-    assert list_members([("ab", {"amount": "0 TON"})], {}) == [Fact("Member", "0 TON", ("0:AB",))]
