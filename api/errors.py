@@ -84,12 +84,8 @@ class UpstreamRefusal(ApiError):
         super().__init__(text)
 
 
-class KeyMissing(ApiError):
-    """The request has no API key."""
-
-
-class KeyUnknown(ApiError):
-    """The API key is not valid; the text never includes it."""
+class KeyRefused(ApiError):
+    """The request has no valid API key; the text never includes it."""
 
 
 class RateExceeded(ApiError):
@@ -117,16 +113,8 @@ class ShareExceeded(ApiError):
     """One key or address has too many streams or scans open."""
 
 
-class OriginForbidden(ApiError):
-    """An SQL request from a page of another origin, or under a foreign host name."""
-
-
-class SqlOff(ApiError):
-    """SQL over HTTP is not enabled; the text says how to enable it."""
-
-
-class SqlBusy(ApiError):
-    """Too many statements are running and waiting: retry later."""
+class SqlForbidden(ApiError):
+    """SQL is not enabled, or asked for by another origin, or under a foreign host name."""
 
 
 class SqlUnavailable(ApiError):
@@ -152,16 +140,13 @@ STATUS: dict[type[Exception], int] = {
     GetMethodFailed: 500,
     LiteServerError: 500,
     SendingUnavailable: 503,
-    KeyMissing: 401,
-    KeyUnknown: 401,
+    KeyRefused: 401,
     RateExceeded: 429,
     KeyFileInvalid: 500,
     ServiceBusy: 503,
     BodyLate: 408,
     ShareExceeded: 429,
-    OriginForbidden: 403,
-    SqlOff: 403,
-    SqlBusy: 503,
+    SqlForbidden: 403,
     SqlUnavailable: 500,
     LakeUnavailable: 503,
     SnapshotNotFound: 404,

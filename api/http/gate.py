@@ -21,7 +21,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from tonlake.api.access import Keyring
-from tonlake.api.errors import ApiError, KeyFileInvalid, KeyMissing, KeyUnknown, RateExceeded
+from tonlake.api.errors import ApiError, KeyFileInvalid, KeyRefused, RateExceeded
 from tonlake.api.http.address import is_own_machine, name_address
 from tonlake.api.http.connection import CONNECTION, Connection
 from tonlake.api.settings import AccessSettings
@@ -210,7 +210,7 @@ class AccessRules:
         self._buckets = TokenBuckets(clock)
 
     def check(self, scope: Scope) -> None:
-        """Store key id and quota; raise RateExceeded, KeyUnknown or KeyMissing to refuse."""
+        """Store key id and quota; raise RateExceeded or KeyRefused to refuse."""
         forwarded = self._settings.rate_limits == "auto" and FORWARDED in scope.get("state", ())
         limited = self._limited or forwarded
         if self._keys is None and not limited:
@@ -232,20 +232,20 @@ class AccessRules:
         if record is not None:
             return
         if key and self._keys is not None:
-            raise KeyUnknown("API key does not exist")
+            raise KeyRefused("API key does not exist")
         if self._settings.keys_required:
-            raise KeyMissing(KEY_REQUIRED)
+            raise KeyRefused(KEY_REQUIRED)
 
 
 def check_key(scope: Scope, host: str) -> None:
     """Refuse a request without a key, unless the service listens only to this machine.
 
     ``host`` is the address that the service listens on; proxied requests always need a key. Raises
-    KeyMissing if other machines have access, and there is no valid key.
+    KeyRefused if other machines have access, and there is no valid key.
     """
     state = scope["state"]
     if not (is_own_machine(host) and FORWARDED not in state) and KEY_ID not in state:
-        raise KeyMissing(KEY_REQUIRED)
+        raise KeyRefused(KEY_REQUIRED)
 
 
 def read_key(scope: Scope) -> str:

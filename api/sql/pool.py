@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from tonlake.api.errors import RequestInvalid, SqlBusy, SqlUnavailable
+from tonlake.api.errors import RequestInvalid, ServiceBusy, SqlUnavailable
 from tonlake.api.settings import SqlSettings
 from tonlake.api.sql.sandbox import Bounds
 from tonlake.api.sql.worker import READY, Head, Job
@@ -92,7 +92,7 @@ class SqlPool:
         """Run a statement on a snapshot and return up to ``max_rows`` rows.
 
         ``signatures`` are layouts of message bodies that the statement can read as tables. Raises
-        RequestInvalid, SqlBusy, SqlUnavailable; LakeCorrupt: a file that it may have read.
+        RequestInvalid, ServiceBusy, SqlUnavailable; LakeCorrupt: a file that it may have read.
         """
         self._take_place()
         try:
@@ -152,11 +152,11 @@ class SqlPool:
             return
         with self._lock:
             if self._waiting >= QUEUE:
-                raise SqlBusy("too many statements are waiting: retry later")
+                raise ServiceBusy("too many statements are waiting: retry later")
             self._waiting += 1
         try:
             if not self._places.acquire(timeout=self._settings.timeout_ms / 1000):
-                raise SqlBusy("no process became free for the statement in time: retry later")
+                raise ServiceBusy("no process became free for the statement in time: retry later")
         finally:
             with self._lock:
                 self._waiting -= 1
@@ -164,7 +164,7 @@ class SqlPool:
     def _run(self, job: Job) -> Answer:
         with self._lock:
             if self._closed:
-                raise SqlBusy("the service is stopping")
+                raise ServiceBusy("the service is stopping")
             process, self._spare = self._spare, None
             if process is None or process.poll() is not None:
                 process = _start()

@@ -14,7 +14,7 @@ from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import RawBody
 
-from tonlake.api.errors import ApiError, OriginForbidden, ParameterMissing, RequestInvalid, SqlOff
+from tonlake.api.errors import ApiError, ParameterMissing, RequestInvalid, SqlForbidden
 from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
     ApiRequest,
@@ -44,18 +44,18 @@ def check_origin(request: ApiRequest, hosts: str) -> None:
     """Refuse a request from a page of another origin, or under a foreign host name.
 
     Links from other sites pass: they show a statement without running it. ``hosts`` are names
-    allowed besides IP addresses and private names, separated by commas. Raises OriginForbidden if
+    allowed besides IP addresses and private names, separated by commas. Raises SqlForbidden if
     the request is refused.
     """
     own = _read_header(request, b"host")
     names = {part.strip().lower() for part in hosts.split(",")}
     if not all(_is_own(_PORT.sub("", host).lower(), names) for host in own):
-        raise OriginForbidden(
+        raise SqlForbidden(
             "SQL is not answered under this host name: add it to [sql] hosts if it is the service's"
         )
     origins = _read_header(request, b"origin")
     if not {_find_authority(origin) for origin in origins} <= {_shorten(host) for host in own}:
-        raise OriginForbidden("SQL requests from pages of other web origins are refused")
+        raise SqlForbidden("SQL requests from pages of other web origins are refused")
     mode = _read_header(request, b"sec-fetch-mode")
     by_link = request.method == "GET" and (
         mode == ["navigate"] or not request.scope["query_string"]
@@ -65,9 +65,9 @@ def check_origin(request: ApiRequest, hosts: str) -> None:
 
 
 def check_own(request: ApiRequest) -> None:
-    """Refuse a request that another site initiates, even by a link, with OriginForbidden."""
+    """Refuse a request that another site initiates, even by a link, with SqlForbidden."""
     if is_foreign(request):
-        raise OriginForbidden("SQL requests from pages of other web origins are refused")
+        raise SqlForbidden("SQL requests from pages of other web origins are refused")
 
 
 def is_foreign(request: ApiRequest) -> bool:
@@ -167,7 +167,7 @@ OFF = "SQL over HTTP is off: set [sql] enabled (TONLAKE_SQL_ENABLED=1) to turn i
 def answer_sql(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """Run the statement in ``query`` or in the body: plain text, a form, or JSON.
 
-    Without a statement, return the SQL page. Raises OriginForbidden if the request comes from
+    Without a statement, return the SQL page. Raises SqlForbidden if the request comes from
     another origin, even one in ``[http] cors_origins``.
     """
     check_origin(request, request.app.state.settings.sql.hosts)
@@ -197,7 +197,7 @@ def _answer(request: ApiRequest, arguments: Arguments) -> Response[bytes]:
 
 def _check_query(query: str, settings: SqlSettings) -> None:
     if not settings.enabled:
-        raise SqlOff(OFF)
+        raise SqlForbidden(OFF)
     if not query.strip():
         raise ParameterMissing("query is required: one SQL statement")
     if len(query.encode("utf-8", "replace")) > TEXT_BYTES:
