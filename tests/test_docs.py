@@ -96,7 +96,7 @@ def test_the_legend_names_every_type() -> None:
 
 def test_the_list_of_settings_is_that_of_the_code() -> None:
     text = read("settings.md")
-    assert text == render_settings(), "run make docs"
+    assert text == render_settings() + "\n", "run make docs"
     assert re.findall(r"^\| `(\w+)`", text, re.MULTILINE) == [name.name for name in NAMES]
 
 

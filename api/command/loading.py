@@ -18,7 +18,7 @@ import msgspec
 from tonlake.api.settings import Settings
 from tonlake.ingest.command.node import NODE_VARIABLE
 from tonlake.lake.command.argument import LAKE_VARIABLE
-from tonlake.lake.command.cli import describe_error, failing_cleanly, json_option
+from tonlake.lake.command.cli import describe_error, failing_cleanly, fill_template, json_option
 from tonlake.lake.errors import SettingsError
 from tonlake.lake.settings import CONFIG_VARIABLE
 
@@ -161,7 +161,7 @@ TONLAKE_CONFIG), default.
 def config_command(*, config_file: Path | None, as_json: bool, markdown: bool) -> None:
     """Show every setting: its value, the origin of the value, and its purpose."""
     if markdown:
-        click.echo(render_settings(), nl=False)
+        click.echo(render_settings())
         return
     with failing_cleanly():
         settings, origins = load_settings(config_file)
@@ -187,30 +187,14 @@ def config_command(*, config_file: Path | None, as_json: bool, markdown: bool) -
 
 def render_settings() -> str:
     """Return all settings with their defaults as Markdown, one table per section."""
-    defaults, docs = Settings(), describe_settings()
-    lines = [
-        "# Settings",
-        "",
-        "A value is taken from the command line, else from the environment (`port` of `[http]` is",
-        "`TONLAKE_HTTP_PORT`), else from the TOML file that `TONLAKE_CONFIG` names, else it is the",
-        "default. `tonlake config` shows each value and where it came from.",
-        "",
-        "Commands without `--lake` and `--node` take the folders from `TONLAKE_LAKE` and",
-        "`TONLAKE_NODE`.",
-    ]
-    for section, names in groupby(NAMES, key=lambda name: name.section):
-        lines += [
-            "",
-            f"## [{section}]",
-            "",
-            "| setting | default | what it does |",
-            "|---|---|---|",
-        ]
-        for name in names:
-            value = msgspec.json.encode(getattr(getattr(defaults, section), name.name)).decode()
-            doc = docs[name].replace("|", "\\|")
-            lines.append(f"| `{name.name}` | `{value}` | {doc} |")
-    return "\n".join(lines) + "\n"
+    sections = [(name, list(each)) for name, each in groupby(NAMES, key=lambda name: name.section)]
+    return fill_template(
+        "tonlake.api.command",
+        "settings.txt",
+        sections=sections,
+        defaults=msgspec.to_builtins(Settings()),
+        docs=describe_settings(),
+    )
 
 
 commands: list[click.Command] = [config_command]

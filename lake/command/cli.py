@@ -1,5 +1,6 @@
 """What all commands share: their settings, errors, progress and output."""
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -79,3 +80,19 @@ def write_answer(batches: pa.RecordBatchReader, output_format: str, path: Path |
     if count > TABLE_ROWS:
         shown = f"{TABLE_ROWS:,} of {count:,} rows"
         click.echo(f"{shown} shown; --format csv or json writes all", err=True)
+
+
+def fill_template(package: str, name: str, **values: object) -> str:
+    """Return a text of a package's folder ``templates`` with values, without its last newline."""
+    # Few commands write a document.
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape  # noqa: PLC0415
+
+    environment = Environment(
+        loader=PackageLoader(package),
+        autoescape=select_autoescape(),  # of HTML alone
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["json"] = json.dumps
+    return environment.get_template(name).render(values).removesuffix("\n")
