@@ -34,7 +34,7 @@ from tonlake.ingest.derive.tvm.worker import HOW_TO_INSTALL
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-from tonlake.lake.command.argument import LAKE_VARIABLE
+from tonlake.lake.command.argument import make_lake_option
 from tonlake.lake.command.cli import json_option, read_settings
 from tonlake.lake.command.status import Status, read_status
 from tonlake.lake.duck.statement import name_root
@@ -322,13 +322,8 @@ The exit code is 0 if all is well, 3 with warnings, and 1 with problems.
     show_envvar=True,
     help="Database folder of a TON node.",
 )
-@click.option(
-    "--lake",
-    "lake_dir",
-    type=click.Path(path_type=Path, readable=False),
-    envvar=LAKE_VARIABLE,
-    show_envvar=True,
-    help="Folder of a lake.",
+@make_lake_option(
+    "lake_dir", click.Path(path_type=Path, readable=False), "Folder of a lake.", required=False
 )
 @click.option("--full", is_flag=True, help="Compare every file of the lake with its digest.")
 @json_option

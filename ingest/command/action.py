@@ -27,7 +27,7 @@ from tonlake.ingest.derive.body.body import decode_message_body, name_opcode, na
 from tonlake.ingest.derive.body.scheme import MIN_HASHED
 from tonlake.ingest.errors import IngestError, RecordingMalformed
 from tonlake.lake.account import read_hash
-from tonlake.lake.command.argument import LAKE_VARIABLE, Folder
+from tonlake.lake.command.argument import Folder, make_lake_option
 from tonlake.lake.command.cli import failing_cleanly
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Place, list_files
@@ -76,14 +76,7 @@ def classify_recording(recording: Path) -> Iterator[bytes]:
 
 @click.command("explain", epilog=EXPLAIN_EXAMPLES)
 @click.argument("trace")
-@click.option(
-    "--lake",
-    "lake_dir",
-    type=Folder(),
-    envvar=LAKE_VARIABLE,
-    show_envvar=True,
-    help="Folder of the lake with the trace.",
-)
+@make_lake_option("lake_dir", Folder(), "Folder of the lake with the trace.", required=False)
 @click.option("--traces", "recording", type=File, help="File of recorded traces with the trace.")
 def explain_command(*, trace: str, lake_dir: Path | None, recording: Path | None) -> None:
     """Print the messages of a trace as a tree, each with the rules that matched it.

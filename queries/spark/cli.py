@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import click
 
-from tonlake.lake.command.argument import LAKE_VARIABLE, read_pairs
+from tonlake.lake.command.argument import make_lake_option, read_pairs
 from tonlake.lake.command.cli import failing_cleanly, write_answer
 from tonlake.lake.duck.answer import TEXT_WRITERS
 from tonlake.lake.errors import EngineError
@@ -32,12 +32,8 @@ Bytes are written as hex, lists with commas; a missing list filters nothing.
 
 @click.command("sql", epilog=EXAMPLES)
 @click.argument("name", required=False)
-@click.option(
-    "--lake",
-    "place",
-    envvar=LAKE_VARIABLE,
-    show_envvar=True,
-    help="Folder of the lake, or its URL as Hadoop knows it.",
+@make_lake_option(
+    "place", click.STRING, "Folder of the lake, or its URL as Hadoop knows it.", required=False
 )
 @click.option("-p", "--param", "options", multiple=True, metavar="NAME=VALUE", help="A parameter.")
 @click.option("--list", "listing", is_flag=True, help="Print the queries and their parameters.")
