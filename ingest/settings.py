@@ -125,14 +125,3 @@ class IngestSections(LakeSections, frozen=True, forbid_unknown_fields=True):
     liteserver: LiteServerSettings = LiteServerSettings()
     tvm: TvmSettings = TvmSettings()
     metadata: MetadataSettings = MetadataSettings()
-
-
-def encode_sections(settings: IngestSections) -> str:
-    """Return ingest's sections as JSON for a child process, without those of a subclass."""
-    sections = {name: getattr(settings, name) for name in IngestSections.__struct_fields__}
-    return msgspec.json.encode(sections).decode()
-
-
-def decode_sections(text: str) -> IngestSections:
-    """Return the sections that a parent process encoded."""
-    return msgspec.json.decode(text, type=IngestSections)

@@ -10,9 +10,14 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, NamedTuple, NoReturn
+from typing import IO, Any, NamedTuple, NoReturn, TypeVar
 
 import msgspec
+
+from tonlake.lake.errors import LakeError
+from tonlake.lake.settings import LakeSections
+
+S = TypeVar("S", bound=LakeSections)
 
 
 class Child(NamedTuple):
@@ -37,6 +42,39 @@ def start_child(module: str, lake_dir: Path) -> Child:
     assert process.stdin is not None  # noqa: S101 - a pipe was requested
     assert process.stdout is not None  # noqa: S101 - as above
     return Child(process, process.stdin, process.stdout)
+
+
+EXIT_REFUSED = 1
+
+
+def name_child(module: str, kind: type[S], settings: S, *arguments: object) -> list[str]:
+    """Return the command line of a module that calls `serve_child` with arguments of text.
+
+    It is passed the sections of ``kind``, without those of a subclass, which may be secret.
+    """
+    sections = {name: getattr(settings, name) for name in kind.__struct_fields__}
+    text = msgspec.json.encode(sections).decode()
+    return [sys.executable, "-P", "-m", module, *map(str, arguments), text]
+
+
+def serve_child(
+    name: str, kind: type[S], work: Callable[..., Any], *refusals: type[Exception]
+) -> NoReturn:
+    """Run the process that `name_child` names until ``work`` is refused, and print why.
+
+    ``work`` is called with the arguments and the settings; ``refusals`` are its errors.
+    """
+    *arguments, sections = sys.argv[1:]
+    expected: tuple[type[Exception], ...] = (LakeError, *refusals)
+
+    def run() -> int:
+        try:
+            work(*arguments, msgspec.json.decode(sections, type=kind))
+        except expected as error:
+            write_line(name, str(error))
+        return EXIT_REFUSED
+
+    run_child(run)
 
 
 def run_child(work: Callable[[], int]) -> NoReturn:

@@ -164,7 +164,7 @@ def test_the_binary_starts_its_processes_as_python_would() -> None:
     for other in (["-m", "http.server"], ["-m"], ["serve", "--lake", "x"], []):
         assert find_module(other) is None
     for arguments, expected in (
-        (["-P", "-m", "tonlake.ingest.run.tail", "--help"], "Follow a node."),
+        (["-P", "-m", "tonlake.api.command.frozen", "--version"], "tonlake, version"),
         (["--version"], "tonlake, version"),
     ):
         command = [sys.executable, "-m", "tonlake.api.command.frozen", *arguments]

@@ -1,14 +1,14 @@
 """The command ``tonlake fetch-metadata``: fetches off-chain token metadata."""
 
-import sys
 from pathlib import Path
 
 import click
 import msgspec
 
-from tonlake.ingest.settings import IngestSections, encode_sections
+from tonlake.ingest.settings import IngestSections
 from tonlake.lake.command.argument import lake_option
 from tonlake.lake.command.cli import failing_cleanly, json_option, read_settings
+from tonlake.lake.process import name_child
 
 EXAMPLES = """
 Examples:
@@ -25,8 +25,7 @@ not even after a redirect. With [metadata] enabled, tonlake serve keeps fetching
 
 def name_fetcher(lake: Path, settings: IngestSections) -> list[str]:
     """Return the command line of a process that fetches on behalf of a server."""
-    module = "tonlake.ingest.metadata.fetching"
-    return [sys.executable, "-P", "-m", module, str(lake), encode_sections(settings)]
+    return name_child("tonlake.ingest.metadata.fetching", IngestSections, settings, lake)
 
 
 @click.command("fetch-metadata", epilog=EXAMPLES)

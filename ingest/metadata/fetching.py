@@ -4,7 +4,6 @@ Rows are stored with the first blocks whose contracts name the URL: they are mer
 undone together with these. No lock is held during requests.
 """
 
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,17 +17,17 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.errors import ContentInvalid, FetchError, FetchFailed, FetchRefused
 from tonlake.ingest.metadata.download import MAX_URI_CHARS, Document, Downloader
-from tonlake.ingest.settings import IngestSections, decode_sections
+from tonlake.ingest.settings import IngestSections
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.errors import LakeError, LakeNotFound
+from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.file.datafile import write_changes
 from tonlake.lake.file.rows import Row, read_rows
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock
 from tonlake.lake.log.place import Derivation, NewFile, Place, list_places, read_place
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import DataFile, read_state
-from tonlake.lake.process import run_child, write_line
+from tonlake.lake.process import serve_child, write_line
 from tonlake.lake.schema import OFFCHAIN_METADATA
 from tonlake.lake.settings import LakeSettings
 
@@ -217,8 +216,6 @@ def _merge_files(
 POLL_S = 60
 """Seconds between searches for token content to fetch."""
 
-EXIT_REFUSED = 1
-
 
 def keep_fetching(
     lake_dir: Path,
@@ -241,17 +238,12 @@ def keep_fetching(
         wait(POLL_S)
 
 
-def _fetch(lake_dir: str, sections: str) -> int:
-    try:
-        keep_fetching(
-            Path(lake_dir),
-            decode_sections(sections),
-            on_report=lambda found: write_line("fetch", describe_report(found)),
-        )
-    except LakeError as error:
-        write_line("fetch", str(error))
-    return EXIT_REFUSED
+def _fetch(lake_dir: str, settings: IngestSections) -> None:
+    def show(report: FetchReport) -> None:
+        write_line("fetch", describe_report(report))
+
+    keep_fetching(Path(lake_dir), settings, on_report=show)
 
 
 if __name__ == "__main__":
-    run_child(lambda: _fetch(*sys.argv[1:]))
+    serve_child("fetch", IngestSections, _fetch)

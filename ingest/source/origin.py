@@ -28,10 +28,3 @@ class Origin(msgspec.Struct, frozen=True):
 
             return LiteSource(read_config(self.liteserver), settings.liteserver)
         return PackSource(self.packs or Path())
-
-    def options(self) -> list[str]:
-        """Return the command-line options that name this source."""
-        named = ((name, getattr(self, name)) for name in self.__struct_fields__)
-        return [
-            text for name, path in named if path is not None for text in (f"--{name}", str(path))
-        ]

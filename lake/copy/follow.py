@@ -1,7 +1,6 @@
 """Copies a lake commit by commit, as the source grows."""
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +16,7 @@ from tonlake.lake.log.snapshot import WHOLE, Selection
 from tonlake.lake.log.state import LogReader
 from tonlake.lake.maintenance.orphan import Sweeper
 from tonlake.lake.maintenance.own import Refresher
-from tonlake.lake.process import run_child, write_line
+from tonlake.lake.process import name_child, serve_child, write_line
 from tonlake.lake.settings import LakeSections
 
 POLL_S = 0.2
@@ -28,8 +27,6 @@ CHECK_EVERY_S = 10.0
 
 PAUSE_S = 1.0
 """Pause after a source could not be reached."""
-
-EXIT_REFUSED = 1
 
 
 class PullFollower:
@@ -122,20 +119,12 @@ def follow_source(
 
 def name_puller(place: str, lake_dir: Path, settings: LakeSections) -> list[str]:
     """Return the command line of a process that copies a lake for a server."""
-    sections = {name: getattr(settings, name) for name in LakeSections.__struct_fields__}
-    options = [place, str(lake_dir), msgspec.json.encode(sections).decode()]
-    return [sys.executable, "-P", "-m", "tonlake.lake.copy.follow", *options]
+    return name_child("tonlake.lake.copy.follow", LakeSections, settings, place, lake_dir)
 
 
-def _follow(place: str, lake_dir: str, sections: str) -> int:
-    settings = msgspec.json.decode(sections, type=LakeSections)
-    try:
-        notify = partial(write_line, "pull")
-        follow_source(place, Path(lake_dir), WHOLE, settings, notify=notify)
-    except (LakeError, OSError) as error:
-        write_line("pull", str(error))
-    return EXIT_REFUSED
+def _follow(place: str, lake_dir: str, settings: LakeSections) -> None:
+    follow_source(place, Path(lake_dir), WHOLE, settings, notify=partial(write_line, "pull"))
 
 
 if __name__ == "__main__":
-    run_child(lambda: _follow(*sys.argv[1:]))
+    serve_child("pull", LakeSections, _follow, OSError)

@@ -11,8 +11,9 @@ from tests.patience import compose
 from tonlake.api.command.loading import NAMES, SettingName, describe_settings, load_settings
 from tonlake.api.command.main import main
 from tonlake.api.settings import Settings
-from tonlake.ingest.settings import IngestSections, decode_sections, encode_sections
+from tonlake.ingest.settings import IngestSections
 from tonlake.lake.errors import SettingsError
+from tonlake.lake.process import name_child
 
 PORT, HOST = SettingName("http", "port"), SettingName("http", "host")
 LEVEL, THREADS = SettingName("lake", "zstd_level"), SettingName("lake", "duckdb_threads")
@@ -113,9 +114,9 @@ def test_defaults_keep_their_own_bounds() -> None:
 
 def test_a_child_process_reads_the_sections_of_ingest_alone() -> None:
     settings = compose(tvm={"workers": 7}, upstream={"key": "secret"})
-    text = encode_sections(settings)
+    text = name_child("module", IngestSections, settings)[-1]
     assert "secret" not in text
-    decoded = decode_sections(text)
+    decoded = msgspec.json.decode(text, type=IngestSections)
     assert type(decoded) is IngestSections
     assert decoded.tvm == settings.tvm
 
