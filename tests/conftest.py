@@ -107,7 +107,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """Collect garbage seldom, and never what modules have made: it took a tenth of all CPU."""
     gc.freeze()
-    gc.set_threshold(20_000)
+    gc.set_threshold(300_000, 2, 3)
     gc.enable()
 
 

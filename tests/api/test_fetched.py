@@ -170,9 +170,9 @@ def test_get_methods(
         for contract in facts.summary["contracts"]:
             if contract["address"] not in untouched:
                 continue
-            for method in contract.get("get_methods", ()):
+            for number, method in enumerate(contract.get("get_methods", ())):
                 body = {"address": contract["address"], "method": method, "stack": []}
-                for path in ("/api/v3/runGetMethod", "/api/v2/runGetMethod"):
+                for path in ("/api/v3/runGetMethod", "/api/v2/runGetMethod")[: 2 - min(number, 1)]:
                     answers = [each.post(path, json=body).json() for each in (client, found)]
                     for answer in answers:
                         answer.pop("@extra", None)

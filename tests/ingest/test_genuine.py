@@ -24,13 +24,31 @@ BLOCKS_ALONE = vary(SETTINGS, ingest={"detect_contracts": False, "classify_actio
 """For a database of the same blocks as another one."""
 
 
+def check_lake(lake: Path, facts: Path, last: int, *, accounts: bool = True) -> None:
+    """Compare a lake with what the node's own tools say, and with itself."""
+    check_blocks(lake, facts, last)
+    check_transactions(lake, facts, last)
+    if accounts:
+        check_accounts(lake, facts)
+    check_traces(lake)
+    assert rebuild("traces", lake, SETTINGS) is None
+    assert not verify_lake(lake).damage
+
+
+def test_a_genuine_network_is_whole(
+    genuine: Callable[[str], tuple[Path, Path]], ingest_network: Callable[[str], Path]
+) -> None:
+    check_lake(ingest_network("node/localnet-db"), genuine("main")[1], 1686)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "last_expected", "settings"),
     [
         ("main", 1686, SETTINGS),
-        pytest.param("live-copy", None, SETTINGS, marks=pytest.mark.long),
-        pytest.param("celldb-v2", 694, SETTINGS, marks=pytest.mark.long),
-        pytest.param("after-sigterm", 694, BLOCKS_ALONE, marks=pytest.mark.long),
+        ("live-copy", None, SETTINGS),
+        ("celldb-v2", 694, SETTINGS),
+        ("after-sigterm", 694, BLOCKS_ALONE),
     ],
 )
 def test_a_genuine_database_ingests_whole(
@@ -49,16 +67,10 @@ def test_a_genuine_database_ingests_whole(
     ):
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
         report = ingest(source, lake, span, settings, workers=workers)
-        again = ingest(source, tmp_path / "lake", span, settings)
+        again = ingest(source, lake, span, settings)
     assert tree_digest(node) == before
     assert span.first == 1
     assert last_expected in {None, span.last}
     assert not report.holes
     assert again.commits == 0
-    check_blocks(tmp_path / "lake", facts, span.last)
-    check_transactions(tmp_path / "lake", facts, span.last)
-    if last_expected is not None:
-        check_accounts(tmp_path / "lake", facts)
-    check_traces(tmp_path / "lake")
-    assert rebuild("traces", tmp_path / "lake", settings) is None
-    assert not verify_lake(tmp_path / "lake").damage
+    check_lake(lake, facts, span.last, accounts=last_expected is not None)

@@ -1,6 +1,5 @@
 """Views without the parts that a statement does not read give the same answers."""
 
-from itertools import combinations
 from pathlib import Path
 
 import duckdb
@@ -8,8 +7,8 @@ import pytest
 from duckdb import DuckDBPyConnection
 
 import tonlake
-from tonlake.lake.duck.connection import connect
-from tonlake.lake.duck.part import FEW, PARTS, TRACE, VIEWS_IN_PARTS, list_unread
+from tonlake.lake.duck.connection import connect, read_bases, read_sql
+from tonlake.lake.duck.part import FEW, PARTS, TRACE, VIEWS_IN_PARTS, cut_parts, list_unread
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.view import VIEWS
@@ -57,10 +56,18 @@ def test_parts_whose_columns_are_not_named_are_unread(statement: str, unread: se
     assert set(list_unread(duckdb.connect(), statement, ["v_messages"])) == unread
 
 
-CUTS = [cut for size in (1, len(PARTS)) for cut in combinations(PARTS, size)]
-
-
 CUT_VIEWS = sorted(VIEWS_IN_PARTS & {*VIEWS})
+
+
+def list_cuts() -> list[tuple[str, tuple[str, ...]]]:
+    """Return views with each part, or all, to leave out; one of those that give the same SQL."""
+    made: dict[tuple[str, str], tuple[str, ...]] = {}
+    for view in CUT_VIEWS:
+        read = "".join(map(read_sql, sorted({view, *read_bases(view)} & VIEWS_IN_PARTS)))
+        for cut in ((part,) for part in PARTS):
+            made.setdefault((view, cut_parts(read, cut)), cut)
+        made[view, cut_parts(read, PARTS)] = tuple(PARTS)
+    return [(view, cut) for (view, _), cut in made.items()]
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +79,7 @@ def whole(snapshot: Snapshot) -> DuckDBPyConnection:
     return connection
 
 
-@pytest.mark.parametrize("cut", CUTS, ids="-".join)
-@pytest.mark.parametrize("view", CUT_VIEWS)
+@pytest.mark.parametrize(("view", "cut"), list_cuts())
 def test_the_other_columns_are_the_same(
     snapshot: Snapshot, whole: DuckDBPyConnection, view: str, cut: tuple[str, ...]
 ) -> None:
