@@ -22,7 +22,14 @@ class CellSlice:
 
     def __init__(self, tree: CellTree, cell: int) -> None:
         """Start at the first bit and reference of ``cell``; raise BocError if it is exotic."""
-        self.value, self.bits_left = tree.bits(cell)
+        head = tree.cells[cell]
+        value, bits = int.from_bytes(head[2:], "big"), len(head) - 2 << 3
+        if head[1] & 1:  # completed with a one and zeroes
+            tag = TAG_BITS[head[-1]]
+            value, bits = value >> tag, bits - tag
+        if head[0] & EXOTIC_BIT:
+            value, bits = tree.bits(cell)
+        self.value, self.bits_left = value, bits
         self.tree = tree
         self.cell = cell
         self.ref = 0
