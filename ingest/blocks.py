@@ -1,12 +1,14 @@
 """The protocol of block sources, and the values that its methods return."""
 
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import msgspec
 
 from tonlake.lake.account import MASTERCHAIN
 
 MASTERCHAIN_SHARD = -(1 << 63)
+Hash = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+"""A hash; its length is checked where msgspec reads it."""
 
 
 class BlockId(msgspec.Struct, frozen=True, order=True):
@@ -15,8 +17,8 @@ class BlockId(msgspec.Struct, frozen=True, order=True):
     workchain: int
     shard: int
     seqno: int
-    root_hash: bytes
-    file_hash: bytes
+    root_hash: Hash
+    file_hash: Hash
 
     def __str__(self) -> str:
         """Return the short form that node files use, such as ``(-1,8000000000000000,100)``."""

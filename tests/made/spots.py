@@ -11,7 +11,8 @@ from tonlake.ingest.decode.block.header import (
     read_parts,
     skip_currencies,
 )
-from tonlake.ingest.decode.block.state import _skip_address, iter_shard_accounts, read_state
+from tonlake.ingest.decode.block.message import read_address
+from tonlake.ingest.decode.block.state import iter_shard_accounts, read_state
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap, iter_hashmap_slice
 from tonlake.ingest.decode.cell.slice import CellSlice
@@ -181,7 +182,7 @@ def _list_marks(tree: CellTree, state: int) -> Iterator[tuple[int, int]]:
     """TL-B: account$1 addr storage_stat:(used:(cells bits extra) last_paid:uint32 ...) ..."""
     node = tree.slice(state)
     node.skip(1)
-    _skip_address(node)
+    read_address(node)
     node.load_var_uint(3)
     node.load_var_uint(3)
     if node.load_uint(3):

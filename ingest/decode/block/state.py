@@ -32,7 +32,7 @@ from tonlake.ingest.decode.block.header import (
     read_shard_ident,
     skip_currencies,
 )
-from tonlake.ingest.decode.block.message import read_extra_currencies
+from tonlake.ingest.decode.block.message import read_address, read_extra_currencies
 from tonlake.ingest.decode.cell.dictionary import (
     find_leaf,
     iter_hashmap,
@@ -267,7 +267,8 @@ def read_account(tree: CellTree, cell: int, *, global_version: int | None = None
     if not start.load_bit():
         _check_end(start)
         return NONEXIST
-    _skip_address(start)
+    if read_address(start)[0] not in ("std", "var"):
+        raise DecodeError("account: its address is not an internal address")
     used = start.load_var_uint(_VAR_UINT_7_BITS), start.load_var_uint(_VAR_UINT_7_BITS)
     if not start.peek_uint(3):
         return _read_storage(start, used, storage_extra=True)
@@ -291,7 +292,7 @@ def _read_storage(cell: CellSlice, used: tuple[int, int], *, storage_extra: bool
     last_trans_lt = cell.load_uint(64)
     balance, extra_currencies = cell.load_coins(), cell.load_maybe_ref()
     if cell.load_bit():
-        state = _read_state_init(cell)
+        state = read_state_init(cell)
     elif cell.load_bit():
         state = AccountState("frozen", frozen_hash=cell.load_bytes(32))
     else:
@@ -309,7 +310,8 @@ def _read_storage(cell: CellSlice, used: tuple[int, int], *, storage_extra: bool
     )
 
 
-def _read_state_init(cell: CellSlice) -> AccountState:
+def read_state_init(cell: CellSlice) -> AccountState:
+    """Read StateInit, as that of an active account."""
     fixed_prefix_length = cell.load_uint(5) if cell.load_bit() else None
     tick, tock = (cell.load_bit(), cell.load_bit()) if cell.load_bit() else (None, None)
     return AccountState(
@@ -321,16 +323,6 @@ def _read_state_init(cell: CellSlice) -> AccountState:
         data=cell.load_maybe_ref(),
         library=cell.load_maybe_ref(),
     )
-
-
-def _skip_address(cell: CellSlice) -> None:
-    """Skip MsgAddressInt: addr_std$10 or addr_var$11, either with Maybe Anycast."""
-    if not cell.load_bit():
-        raise DecodeError("account: its address is not an internal address")
-    is_var = cell.load_bit()
-    if cell.load_bit():
-        cell.skip(cell.load_uint(5))  # anycast_info$_ depth:(#<= 30) rewrite_pfx
-    cell.skip(cell.load_uint(9) + 32 if is_var else 8 + 256)
 
 
 def _check_end(cell: CellSlice) -> None:

@@ -11,32 +11,16 @@ from tonlake.lake.native import load_extension
 NATIVE, _reason = load_extension("tonlake.ingest.decode._core")
 """The C extension, which declines rare or damaged bags; None if it was not built."""
 
-_POLYNOMIAL = 0x82F63B78
-
-
-def _make_table() -> list[int]:
-    table = []
-    for byte in range(256):
-        value = byte
-        for _ in range(8):
-            value = value >> 1 ^ (_POLYNOMIAL if value & 1 else 0)
-        table.append(value)
-    return table
-
-
-_TABLE = _make_table()
-
 
 def crc32c(data: bytes) -> int:
     """Return the CRC-32C of ``data``; a bag of cells stores it little-endian."""
     if NATIVE is not None:
         found: int = NATIVE.crc32c(data)
         return found
-    value = 0xFFFFFFFF
-    table = _TABLE
-    for byte in data:
-        value = value >> 8 ^ table[(value ^ byte) & 0xFF]
-    return value ^ 0xFFFFFFFF
+    # Loading the package takes longer than most bags.
+    from pytoniq_core.crypto.crc import crc32c as compute  # noqa: PLC0415
+
+    return int.from_bytes(compute(data), "little")
 
 
 MAX_ROOTS = 16384

@@ -4,7 +4,6 @@ A decoded body is ``{"@type": constructor, field: value, ...}``. Cells that a la
 decoded in turn if they begin with a known opcode, else shown as base64.
 """
 
-from types import FunctionType
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -76,11 +75,6 @@ def decode_body(tree: CellTree, cell: int, *, external_in: bool = True) -> Decod
     tried with the layouts of all known wallets. The empty body has an object. Never raises: any
     cell is decoded within bounded work.
     """
-    decode = _decode_large if tree.count > _FEW_CELLS else _decode
-    return decode(tree, cell, external_in=external_in)
-
-
-def _decode(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:
     try:
         source = tree.slice(cell)
     except BocError:
@@ -105,12 +99,6 @@ def _decode(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:
         return Decoded(None, text, work.limit)
     is_shared = opcode < MIN_HASHED or work.is_mostly_unread
     return Decoded(name_opcode(opcode), text, work.limit, is_shared)
-
-
-_FEW_CELLS = 64
-_decode_large = FunctionType(_decode.__code__.replace(co_stacksize=15_500), globals())
-"""Decodes bodies of more cells. The large frame gets a chunk of the interpreter's stack that has
-room for what it calls; at the end of a usual one (16 KiB) each call would map and free the next."""
 
 
 def decode_message_body(body: bytes, *, external_in: bool) -> Decoded:

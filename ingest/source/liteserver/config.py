@@ -5,15 +5,11 @@ TL: config.global. Keys and hashes are base64, IPv4 addresses signed 32-bit inte
 
 import ipaddress
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 
-from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.blocks import BlockId, Hash
 from tonlake.ingest.errors import SourceError
-
-_Bytes = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
-"""A key or a hash; msgspec reads the base64."""
 
 
 class LiteServer(msgspec.Struct, frozen=True):
@@ -37,7 +33,7 @@ class NetworkConfig(msgspec.Struct, frozen=True):
 
 
 class _Key(msgspec.Struct):
-    key: _Bytes
+    key: Hash
 
 
 class _Server(msgspec.Struct):
@@ -46,17 +42,9 @@ class _Server(msgspec.Struct):
     id: _Key
 
 
-class _Block(msgspec.Struct):
-    workchain: int
-    shard: int
-    seqno: int
-    root_hash: _Bytes
-    file_hash: _Bytes
-
-
 class _Validator(msgspec.Struct):
-    zero_state: _Block | None = None
-    init_block: _Block | None = None
+    zero_state: BlockId | None = None
+    init_block: BlockId | None = None
 
 
 class _File(msgspec.Struct):
@@ -77,8 +65,6 @@ def read_config(path: Path) -> NetworkConfig:
             for server in found.liteservers
         )
         validator = found.validator or _Validator()
-        zero_state = _read_block(validator.zero_state)
-        init_block = _read_block(validator.init_block)
     except OSError as error:
         raise SourceError(f"{path.name} cannot be read: {error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -87,8 +73,4 @@ def read_config(path: Path) -> NetworkConfig:
         ) from error
     if not servers:
         raise SourceError(f"{path.name} names no lite servers: it has no list `liteservers`")
-    return NetworkConfig(servers, zero_state, init_block)
-
-
-def _read_block(block: _Block | None) -> BlockId | None:
-    return None if block is None else BlockId(*msgspec.structs.astuple(block))
+    return NetworkConfig(servers, validator.zero_state, validator.init_block)

@@ -1,10 +1,9 @@
 """Sales and auctions of NFTs: listings, price changes, bids, refunds, ends and cancellations.
 
-The terms of a sale are those in the StateInit that deploys it. TL-B: ``_ fixed_prefix_length:(Maybe
-(## 5)) special:(Maybe TickTock) code:(Maybe ^Cell) data:(Maybe ^Cell) library:(Maybe ^Cell) =
-StateInit``. The contract's get-method tells them.
+The terms of a sale are those in the StateInit that deploys it; its get-method tells them.
 """
 
+from tonlake.ingest.decode.block.state import read_state_init
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.action.interface import (
     Facts,
@@ -23,7 +22,6 @@ from tonlake.ingest.derive.contract.stack import Cell, Detector, Finding, Mismat
 from tonlake.ingest.derive.contract.standard import detect_auction_v4, detect_sale, detect_sale_v4
 from tonlake.ingest.errors import BocError
 
-_PREFIX_BITS, _TICK_TOCK_BITS = 5, 2
 _DETECTORS = (detect_sale, detect_sale_v4, detect_auction_v4)
 SALE_V4_CODE = bytes.fromhex("6b95a6418b9c9d2359045d1e7559b8d549ae0e506f24caab58fa30c8fb1feb86")
 """Sale of Getgems, version 4, whose data have fees as shares of the price."""
@@ -35,11 +33,8 @@ def read_deployment(address: str, init_state: bytes) -> tuple[bytes | None, dict
     They are those of sales and auctions, from the initial data. Raises BocError.
     """
     tree = parse_boc(init_state)
-    start = tree.slice(tree.roots[0])
-    for bits in (_PREFIX_BITS, _TICK_TOCK_BITS):
-        if start.load_bit():
-            start.skip(bits)
-    code, data = start.load_maybe_ref(), start.load_maybe_ref()
+    init = read_state_init(tree.slice(tree.roots[0]))
+    code, data = init.code, init.data
     if code is None or data is None:
         return None, {}
     found: dict[str, Facts] = {}
