@@ -34,7 +34,7 @@ from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.file.datafile import write_changes
-from tonlake.lake.file.rows import iter_tuples, keep_rows, list_values, make_rows, read_rows
+from tonlake.lake.file.rows import iter_tuples, list_values, make_rows, read_rows
 from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.index.builder.plan import range_of
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock
@@ -396,11 +396,12 @@ class LibraryRegistry:
     ) -> list[tuple[int, bytes, set[bytes] | None]]:
         accounts = {account for held in self._publishers.values() for account in held}
         accounts |= {account for held in shown["publishers"].to_pylist() for account in held}
-        states = tables["account_states"]
-        known = pa.array(sorted(accounts), pa.binary(32))
-        named = keep_rows(states, pc.is_in(states["account"], known))
         columns = ("workchain", "mc_seqno", "account", "library_hash")
-        rows = [row for row in iter_tuples(named, columns) if row[0] == MASTERCHAIN]
+        states = tables["account_states"].select(columns)
+        touched = enumerate(list_values(states["account"]))
+        places = [at for at, account in touched if account in accounts]
+        named = iter_tuples(states.take(places), columns) if places else ()
+        rows = [row for row in named if row[0] == MASTERCHAIN]
         roots = {root for *_, root in rows if root is not None}
         public = {root: self._public[root] for root in roots & self._public.keys()}
         new = roots - public.keys()

@@ -31,7 +31,7 @@ from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE, Spread
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.file.rows import keep_rows, read_rows
+from tonlake.lake.file.rows import iter_tuples, keep_rows, read_rows
 from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.log.place import (
     Derivation,
@@ -56,18 +56,16 @@ from tonlake.lake.schema import (
     Table,
 )
 
-_SYSTEM_WORKCHAIN = pa.scalar(MASTERCHAIN, pa.int32())
 SYSTEM = pa.scalar(bytes(32), pa.binary(32))
 """Source of messages created by the validators, in the masterchain: fees for the elector and minted
 coins (block.tlb: McBlockExtra.recover_create_msg, mint_msg)."""
 
-LT_ALIGN = pa.scalar(1_000_000, pa.int64())
+LT_ALIGN = 1_000_000
 """Blocks start at multiples of it (validator/impl/collator.cpp). A message of the validators is
 created at the start of its block, where no account can create one: an account at the address
 ``SYSTEM``, which local networks have, sends ordinary messages."""
 
 _NOTHING = pa.scalar(b"", pa.binary())
-_ZERO = pa.scalar(0, pa.int64())
 _FALSE = pa.scalar(value=False, type=pa.bool_())
 
 TRANSACTION_COLUMNS = ("workchain", "account", "lt", "hash", "mc_seqno", "now")
@@ -110,101 +108,151 @@ def assemble(transactions: pa.Table, messages: pa.Table, before: OpenTraces) -> 
     messages form a cycle, which no chain can contain.
     """
     batch = transactions.select(TRANSACTION_COLUMNS)
-    messages = messages.select(MESSAGE_COLUMNS)
-    arrivals = _list_arrivals(batch, messages)
-    parts = _join(_make_parts(batch, arrivals, messages), before.traces)
-    sent = _join(_list_sent(batch, messages), _list_open("out", batch, before))
-    consumed = _join(_list_consumed(batch, arrivals), _list_open("in", batch, before))
+    count = batch.num_rows
+    read = _read_messages(messages.select(MESSAGE_COLUMNS).combine_chunks(), batch)
+    edges = _classify_arrivals(read)
+    parts = _join(_make_parts(batch, read, edges), before.traces)
+    sent = _join(_list_sent(read), _list_open("out", count, before))
+    consumed = _join(_list_consumed(read, edges), _list_open("in", count, before))
     found = _locate(_make_keys(consumed), _make_keys(sent))
-    # For each part, the row of `sent` that caused it; NULL for a root.
-    tie = found.take(_locate(_number(parts), consumed["part"]))
-    roots = _find_roots(_array(sent["part"]).take(tie))
-    trace_ids = _array(parts["trace_id"]).take(roots)
-    parents = _array(sent["tx_hash"]).take(tie)
-    waiting = keep_rows(sent, pc.is_null(_locate(_number(sent), found)))
+    # For each part, the row of `sent` that caused it.
+    ties = np.full(parts.num_rows, ABSENT)
+    ties[consumed["part"].to_numpy()] = found
+    parents = np.full(parts.num_rows, ABSENT)
+    parents[ties >= 0] = sent["part"].to_numpy()[ties[ties >= 0]]
+    roots = _find_roots(parents)
+    is_waiting = np.ones(sent.num_rows, np.bool_)
+    is_waiting[found[found >= 0]] = False
+    waiting = keep_rows(sent, pa.array(is_waiting))
     traces = sort_rows(_sum_parts(parts, roots, waiting).combine_chunks(), TRACES)
     is_complete = _is(traces["state"], "complete")
-    edges = _join(waiting, keep_rows(consumed, pc.is_null(found)))
-    edges = edges.append_column("trace_id", trace_ids.take(_array(edges["part"])))
-    moved = before.traces.append_column("new_trace_id", trace_ids.slice(batch.num_rows))
-    moved = moved.append_column("parent_hash", parents.slice(batch.num_rows))
-    rows = batch.append_column("trace_id", trace_ids.slice(0, batch.num_rows))
-    rows = rows.append_column("parent_hash", parents.slice(0, batch.num_rows))
+    trace_ids = _array(parts["trace_id"]).take(pa.array(roots))
+    parent_hashes = _pick(sent["tx_hash"], ties)
+    ends = _join(waiting, keep_rows(consumed, pa.array(found < 0)))
+    ends = ends.append_column("trace_id", trace_ids.take(_array(ends["part"])))
+    moved = before.traces.append_column("new_trace_id", trace_ids.slice(count))
+    moved = moved.append_column("parent_hash", parent_hashes.slice(count))
+    rows = batch.append_column("trace_id", trace_ids.slice(0, count))
+    rows = rows.append_column("parent_hash", parent_hashes.slice(0, count))
+    rows = rows.append_column("edge", _pick(_EDGES, edges))
     return Assembled(
-        transactions=_fit(rows.append_column("edge", arrivals["edge"]), TRANSACTION_TRACES),
-        complete=keep_rows(traces, is_complete),
+        transactions=_fit(rows, TRANSACTION_TRACES),
+        complete=keep_rows(traces, pa.array(is_complete)),
         open=OpenTraces(
-            keep_rows(traces, pc.invert(is_complete)),
-            sort_rows(_fit(edges, OPEN_EDGES), OPEN_EDGES),
+            keep_rows(traces, pa.array(~is_complete)),
+            sort_rows(_fit(ends, OPEN_EDGES), OPEN_EDGES),
         ),
-        moved=keep_rows(moved, pc.is_valid(moved["parent_hash"])),
+        moved=keep_rows(moved, pa.array(ties[count:] >= 0)),
     )
 
 
-def _list_arrivals(batch: pa.Table, messages: pa.Table) -> pa.Table:
-    """Return the in message of each transaction of the batch, NULLs if none, and its edge."""
-    incoming = pc.indices_nonzero(_is(messages["direction"], "in"))
-    at = _locate(batch["hash"], messages["tx_hash"].take(incoming))
-    rows = messages.take(incoming.take(at))
-    created_lt = rows["created_lt"]
-    starts_block = pc.equal(pc.multiply(pc.divide(created_lt, LT_ALIGN), LT_ALIGN), created_lt)
-    is_zero = pc.equal(rows["source"], SYSTEM)
-    is_system = pc.and_(
-        pc.and_(is_zero, pc.equal(rows["source_workchain"], _SYSTEM_WORKCHAIN)), starts_block
-    )
-    from_chain = pc.if_else(_is_true(is_system), _text("sys"), _text("ord"))
-    edge = pc.if_else(_is(rows["kind"], "ext_in"), _text("ext"), from_chain)
-    return rows.append_column("edge", edge)
+ABSENT = -1
+"""The number of a row that is not there."""
 
 
-def _make_parts(batch: pa.Table, arrivals: pa.Table, messages: pa.Table) -> pa.Table:
+class _Messages(NamedTuple):
+    """Messages of a batch: rows, the transaction of each, and the in message of each transaction.
+
+    These are numbers of rows. Arrays of numpy take less time than Arrow's for few rows, and no more
+    for many.
+    """
+
+    rows: pa.Table
+    owners: np.ndarray
+    arrivals: np.ndarray
+    is_in: np.ndarray
+    is_ext_in: np.ndarray
+    is_ext_out: np.ndarray
+
+
+def _read_messages(rows: pa.Table, batch: pa.Table) -> _Messages:
+    owners = _locate(rows["tx_hash"], batch["hash"])
+    is_in = _is(rows["direction"], "in")
+    incoming = np.flatnonzero(is_in & (owners >= 0))
+    arrivals = np.full(batch.num_rows, ABSENT)
+    arrivals[owners[incoming]] = incoming
+    is_ext_in, is_ext_out = (_is(rows["kind"], kind) for kind in ("ext_in", "ext_out"))
+    return _Messages(rows, owners, arrivals, is_in, is_ext_in, is_ext_out)
+
+
+_EDGES = pa.array(["ext", "sys", "ord"], pa.string())
+_EXTERNAL, _OF_SYSTEM, _ORDINARY = range(len(_EDGES))
+
+
+def _classify_arrivals(read: _Messages) -> np.ndarray:
+    """Return the edge to each transaction of the batch as a number of ``_EDGES``."""
+    edges = np.full(read.rows.num_rows, _ORDINARY)
+    zero = np.flatnonzero(_equals(read.rows["source"], SYSTEM))
+    if len(zero):
+        columns = ("source_workchain", "created_lt")
+        ends = iter_tuples(read.rows.select(columns).take(zero), columns)
+        edges[zero] = [
+            _OF_SYSTEM if workchain == MASTERCHAIN and lt % LT_ALIGN == 0 else _ORDINARY
+            for workchain, lt in ends
+        ]
+    edges[read.is_ext_in] = _EXTERNAL
+    chosen = np.full(len(read.arrivals), ABSENT)
+    has_arrived = read.arrivals >= 0
+    chosen[has_arrived] = edges[read.arrivals[has_arrived]]
+    return chosen
+
+
+_STATES = pa.array(["complete", "pending", "broken"], pa.string())
+_COMPLETE, _PENDING, _BROKEN = range(len(_STATES))
+
+
+def _make_parts(batch: pa.Table, read: _Messages, edges: np.ndarray) -> pa.Table:
     """Return each transaction as a trace, ``broken`` where it must have a parent."""
-    logs = messages["tx_hash"].filter(_is(messages["kind"], "ext_out")).value_counts()
-    log_count = logs.field("counts").take(_locate(batch["hash"], logs.field("values")))
-    arrived = pc.cast(pc.is_valid(arrivals["kind"]), pa.int64())
-    is_broken = _is_true(_is(arrivals["edge"], "ord"))
+    count = batch.num_rows
+    logs = np.bincount(read.owners[read.is_ext_out & (read.owners >= 0)], minlength=count)
+    states = np.where(edges == _ORDINARY, _BROKEN, _COMPLETE)
     columns = {
         "trace_id": batch["hash"],
-        "external_hash": arrivals["msg_hash"],
-        "external_hash_norm": arrivals["hash_norm"],
+        "external_hash": _pick(read.rows["msg_hash"], read.arrivals),
+        "external_hash_norm": _pick(read.rows["hash_norm"], read.arrivals),
         "mc_seqno_start": batch["mc_seqno"],
         "mc_seqno_end": batch["mc_seqno"],
         "start_lt": batch["lt"],
         "end_lt": batch["lt"],
         "start_utime": batch["now"],
         "end_utime": batch["now"],
-        "state": pc.if_else(is_broken, _text("broken"), _text("complete")),
-        "transactions": pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows),
-        "messages": pc.add(arrived, pc.fill_null(log_count, _ZERO)),
-        "pending_messages": pa.repeat(_ZERO, batch.num_rows),
+        "state": _STATES.take(pa.array(states)),
+        "transactions": pa.array(np.ones(count, np.int64)),
+        "messages": pa.array(logs + (read.arrivals >= 0)),
+        "pending_messages": pa.array(np.zeros(count, np.int64)),
     }
     return pa.table([*columns.values()], schema=TRACES.arrow)
 
 
-def _list_sent(batch: pa.Table, messages: pa.Table) -> pa.Table:
-    is_sent = pc.and_(_is(messages["direction"], "out"), _is(messages["kind"], "int"))
-    rows = keep_rows(messages.select(EDGE_COLUMNS), is_sent)
-    return _make_edges("out", rows, _locate(rows["tx_hash"], batch["hash"]))
+def _list_sent(read: _Messages) -> pa.Table:
+    is_sent = ~(read.is_in | read.is_ext_in | read.is_ext_out) & (read.owners >= 0)
+    rows = keep_rows(read.rows.select(EDGE_COLUMNS), pa.array(is_sent))
+    return _make_edges("out", rows, read.owners[is_sent])
 
 
-def _list_consumed(batch: pa.Table, arrivals: pa.Table) -> pa.Table:
-    is_ordinary = _is_true(_is(arrivals["edge"], "ord"))
-    return _make_edges("in", keep_rows(arrivals, is_ordinary), _number(batch).filter(is_ordinary))
+def _list_consumed(read: _Messages, edges: np.ndarray) -> pa.Table:
+    parts = np.flatnonzero(edges == _ORDINARY)
+    rows = read.rows.select(EDGE_COLUMNS).take(read.arrivals[parts]) if len(parts) else _NO_EDGES
+    return _make_edges("in", rows, parts)
 
 
-def _list_open(direction: str, batch: pa.Table, before: OpenTraces) -> pa.Table:
+def _list_open(direction: str, count: int, before: OpenTraces) -> pa.Table:
     if not before.edges.num_rows:
         return _NO_EDGES
-    rows = keep_rows(before.edges, _is(before.edges["direction"], direction))
-    place = _locate(rows["trace_id"], before.traces["trace_id"])
-    return _make_edges(direction, rows, pc.add(place, pa.scalar(batch.num_rows, pa.int32())))
+    rows = keep_rows(before.edges, pa.array(_is(before.edges["direction"], direction)))
+    return _make_edges(
+        direction, rows, _locate(rows["trace_id"], before.traces["trace_id"]) + count
+    )
 
 
-def _make_edges(direction: str, rows: pa.Table, part: pa.Array) -> pa.Table:
+def _make_edges(direction: str, rows: pa.Table, parts: np.ndarray) -> pa.Table:
     """Return edges of one direction with the part at their known end."""
+    if not rows.num_rows:
+        return _NO_EDGES
     columns = (rows[name] for name in EDGE_COLUMNS)
     return pa.table(
-        [*columns, pa.repeat(_text(direction), rows.num_rows), part], schema=_NO_EDGES.schema
+        [*columns, pa.repeat(_text(direction), rows.num_rows), pa.array(parts, pa.int32())],
+        schema=_NO_EDGES.schema,
     )
 
 
@@ -223,14 +271,14 @@ def _make_keys(edges: pa.Table) -> pa.Array:
     return pc.binary_join_element_wise(msg_hash, created_lt, _NOTHING)
 
 
-def _find_roots(parents: pa.Array) -> pa.Array:
-    """Return the root of each part from its parent (NULL for a root), by pointer doubling."""
-    at = pc.coalesce(parents, _number(parents))
+def _find_roots(parents: np.ndarray) -> np.ndarray:
+    """Return the root of each part from its parent (absent for a root), by pointer doubling."""
+    at = np.where(parents >= 0, parents, np.arange(len(parents)))
     for _ in range(len(parents).bit_length()):
-        before, at = at, at.take(at)
-        if at.equals(before):  # after a few steps: traces are shallow
+        before, at = at, at[at]
+        if np.array_equal(at, before):  # after a few steps: traces are shallow
             break
-    if parents.take(at).null_count < len(parents):
+    if (parents[at] >= 0).any():
         raise TraceImpossible(
             "messages form a cycle, in which no transaction comes first: the rows of "
             "transactions and messages cannot come from a chain"
@@ -238,23 +286,23 @@ def _find_roots(parents: pa.Array) -> pa.Array:
     return at
 
 
-def _sum_parts(parts: pa.Table, roots: pa.Array, waiting: pa.Table) -> pa.Table:
+def _sum_parts(parts: pa.Table, roots: np.ndarray, waiting: pa.Table) -> pa.Table:
     """Return a row of ``traces`` for each root: the sum of its parts."""
-    own, root_rows, sums = _number(parts), parts, {}
-    if not roots.equals(own):
+    own, root_rows, sums = np.arange(len(roots)), parts, {}
+    if not np.array_equal(roots, own):
         order = np.argsort(roots, kind="stable")
-        ordered = roots.to_numpy()[order]
+        ordered = roots[order]
         starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-        own = pa.array(ordered[starts])
+        own = ordered[starts]
         root_rows = parts.take(own)
         for name, function in _TOTALS.items():
             sums[name] = pa.array(function.reduceat(parts[name].to_numpy()[order], starts))
     columns = dict(zip(TRACES.names, root_rows.itercolumns(), strict=True)) | sums
-    counts = roots.take(_array(waiting["part"])).value_counts()
-    pending = counts.field("counts").take(_locate(own, counts.field("values")))
-    unbroken = pc.if_else(pc.is_valid(pending), _text("pending"), _text("complete"))
-    columns["pending_messages"] = pc.fill_null(pending, _ZERO)
-    columns["state"] = pc.if_else(_is(root_rows["state"], "broken"), _text("broken"), unbroken)
+    pending = np.bincount(roots[waiting["part"].to_numpy()], minlength=len(roots))[own]
+    states = np.where(pending, _PENDING, _COMPLETE)
+    states[_is(root_rows["state"], "broken")] = _BROKEN
+    columns["pending_messages"] = pa.array(pending)
+    columns["state"] = _STATES.take(pa.array(states))
     return pa.table([*columns.values()], schema=TRACES.arrow)
 
 
@@ -272,29 +320,39 @@ def _text(value: str) -> pa.Scalar:
     return pa.scalar(value, pa.string())
 
 
-def _is(column: pa.ChunkedArray, value: str) -> pa.ChunkedArray:
-    return pc.equal(column, _text(value))
+def _is(column: pa.ChunkedArray, value: str) -> np.ndarray:
+    """Return whether each value of a column of text is ``value``."""
+    return _equals(column, _text(value))
+
+
+def _equals(column: pa.ChunkedArray, value: pa.Scalar) -> np.ndarray:
+    """Return whether each value equals ``value``; NULL does not."""
+    is_one = _array(pc.equal(column, value))
+    if is_one.null_count:
+        is_one = pc.fill_null(is_one, _FALSE)
+    found: np.ndarray = is_one.to_numpy(zero_copy_only=False)
+    return found
 
 
 def _fit(rows: pa.Table, table: Table) -> pa.Table:
     return pa.table([rows[name] for name in table.names], schema=table.arrow)
 
 
-def _number(rows: pa.Table | pa.Array) -> pa.Array:
-    """Return 0, 1 and so on; a Python range would be a hundred times slower."""
-    return pa.array(np.arange(len(rows), dtype=np.int32))
-
-
-def _locate(values: pa.ChunkedArray, among: pa.ChunkedArray) -> pa.Array:
-    """Return the index of each value in ``among``, NULL if absent."""
+def _locate(values: pa.ChunkedArray, among: pa.ChunkedArray) -> np.ndarray:
+    """Return the number of each value in ``among``, ``ABSENT`` if it is not there."""
     if not len(values) or not len(among):
-        return pa.nulls(len(values), pa.int32())
-    return _array(pc.index_in(values, value_set=_array(among)))
+        return np.full(len(values), ABSENT)
+    found = pc.call_function("index_in", [_array(values)], pc.SetLookupOptions(_array(among)))
+    places: np.ndarray = pc.fill_null(found, _ABSENT).to_numpy()
+    return places
 
 
-def _is_true(condition: pa.ChunkedArray) -> pa.Array:
-    """Return the condition with NULL treated as false."""
-    return _array(pc.fill_null(condition, _FALSE))
+_ABSENT = pa.scalar(ABSENT, pa.int32())
+
+
+def _pick(values: pa.ChunkedArray | pa.Array, places: np.ndarray) -> pa.Array:
+    """Return the values at some places, NULL for those that are absent."""
+    return _array(values).take(pa.array(places, mask=places < 0))
 
 
 def _array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
@@ -340,16 +398,15 @@ class TraceFiles:
         work = partial(assemble, transactions, messages)
         step = self._spread.submit(work, self._read_open(opened)).result()
         self._derived = step.open
-        ends = step.complete["mc_seqno_end"]
-        first, last_here = (pa.scalar(seqno, pa.int64()) for seqno in (place.first, place.last))
-        is_here = pc.and_(pc.greater_equal(ends, first), pc.less_equal(ends, last_here))
+        ends = step.complete["mc_seqno_end"].to_numpy()
+        is_here = (ends >= place.first) & (ends <= place.last)
         mended = [*self._move_transactions(state, step.moved)]
-        mended += self._add_complete(state, keep_rows(step.complete, pc.invert(is_here)))
+        mended += self._add_complete(state, keep_rows(step.complete, pa.array(~is_here)))
         end = state.ranges[-1][1] if state.ranges else 0
         last = place if place.first > end else max((place, *list_places(state)))
         files = [
             NewFile(TRANSACTION_TRACES.name, place, step.transactions),
-            NewFile(TRACES.name, place, keep_rows(step.complete, is_here)),
+            NewFile(TRACES.name, place, keep_rows(step.complete, pa.array(is_here))),
             *(file for file, _replaced in mended),
             *open_files(step.open, last),
         ]

@@ -15,7 +15,6 @@ from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tonlake.lake.errors import CommitConflict, LakeFull, RangeOverlap, RowsRejected
 from tonlake.lake.file.datafile import (
@@ -81,10 +80,11 @@ def check_tables(tables: Mapping[str, pa.Table], mc_range: Range, day: str) -> d
     for name, rows in checked.items():
         if MC_SEQNO not in TABLES[name].names:
             continue
-        seen = pc.min_max(rows[MC_SEQNO]).as_py()
-        if seen["min"] < lowest or seen["max"] > last:
+        seqnos = rows[MC_SEQNO].to_numpy()
+        least, most = seqnos.min(), seqnos.max()
+        if least < lowest or most > last:
             raise RowsRejected(
-                f"rows of {name} are of masterchain blocks {seen['min']}..{seen['max']}, "
+                f"rows of {name} are of masterchain blocks {least}..{most}, "
                 f"but the range is {first}..{last}"
             )
     return checked

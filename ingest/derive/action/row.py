@@ -8,13 +8,13 @@ import base64
 import json
 from binascii import b2a_base64
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from operator import attrgetter, itemgetter
 from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tonlake.ingest.derive.action.model import Node, Trace
 from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
@@ -220,10 +220,9 @@ class ActionRows:
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the rows of every table derived from actions, by name."""
-        actions = make_rows(ACTIONS, self._rows)
         return {
-            ACTIONS.name: actions,
-            ACTION_ACCOUNTS.name: _list_accounts(actions),
+            ACTIONS.name: make_rows(ACTIONS, self._rows),
+            ACTION_ACCOUNTS.name: make_rows(ACTION_ACCOUNTS, [*_list_accounts(self._rows)]),
             DEX_SWAPS.name: make_rows(DEX_SWAPS, [*map(_make_swap, self._find(_SWAPS))]),
             NFT_SALES_EVENTS.name: make_rows(
                 NFT_SALES_EVENTS, [*map(_make_sale, self._find(SALES))]
@@ -266,7 +265,7 @@ _NAMES = (
 )
 """Columns of ``actions`` in the order of their values: action, trace, classifier version."""
 _in_order = itemgetter(*map(_NAMES.index, ACTIONS.names))
-_TYPE = ACTIONS.names.index("type")
+_TYPE, _ACCOUNT_LIST = ACTIONS.names.index("type"), ACTIONS.names.index("accounts")
 
 _read_action = attrgetter(*_FROM_ACTION)
 _read_trace = attrgetter(
@@ -284,25 +283,23 @@ def _fit(amount: int | None) -> int | None:
     return amount if amount is not None and abs(amount) <= _MAX_AMOUNT else None
 
 
-def _list_accounts(actions: pa.Table) -> pa.Table:
-    """Return a row for each account of each action; the other columns are the action's."""
-    addresses = pc.list_flatten(actions["accounts"]).combine_chunks().dictionary_encode()
-    if not len(addresses):
-        return ACTION_ACCOUNTS.empty
-    known = [address.partition(":") for address in addresses.dictionary.to_pylist()]
-    own = {
-        "workchain": [int(workchain) for workchain, _, _account in known],
-        "account": [bytes.fromhex(account) for _workchain, _, account in known],
-    }
-    copied = [name for name in ACTION_ACCOUNTS.names if name not in own]
-    rows = actions.select(copied).take(pc.list_parent_indices(actions["accounts"]))
-    columns = [
-        pa.array(own[field.name], field.type).take(addresses.indices)
-        if field.name in own
-        else rows[field.name]
-        for field in ACTION_ACCOUNTS.arrow
-    ]
-    return pa.table(columns, schema=ACTION_ACCOUNTS.arrow)
+_OWN = ("workchain", "account")
+"""The first columns of ``action_accounts``; the others are those of the action."""
+_copy = itemgetter(*map(ACTIONS.names.index, ACTION_ACCOUNTS.names[len(_OWN) :]))
+
+
+def _list_accounts(actions: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Yield a row for each account of each action."""
+    for action in actions:
+        copied = _copy(action)
+        for address in action[_ACCOUNT_LIST]:
+            yield (*_read_address(address), *copied)
+
+
+@lru_cache(1 << 12)
+def _read_address(address: str) -> tuple[int, bytes]:
+    workchain, _, account = address.partition(":")
+    return int(workchain), bytes.fromhex(account)
 
 
 def _make_swap(row: Row) -> Row:

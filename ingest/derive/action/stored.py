@@ -153,9 +153,10 @@ def list_data_hashes(rows: Rows, tx_hashes: pa.Array) -> pa.Array:
     """Return the hashes of the data cells that rules may read in traces of some transactions."""
     messages = rows.take(MESSAGES.name)
     may_read = filter_rows(messages, "opcode", _READS_DATA), telegram.find_rotations(messages)
-    theirs = pa.concat_tables([filter_rows(each, "tx_hash", tx_hashes) for each in may_read])
-    if not theirs.num_rows:
+    parts = [filter_rows(each, "tx_hash", tx_hashes) for each in may_read if each.num_rows]
+    if not parts:
         return pa.array([], pa.binary(32))
+    theirs = pa.concat_tables(parts)
     found = filter_rows(rows.take(ACCOUNT_STATES.name), "account", theirs["destination"].unique())
     return found["data_hash"].drop_null().unique()
 

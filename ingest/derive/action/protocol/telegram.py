@@ -43,7 +43,7 @@ _SEND_MARK, _KEY_MARK = b"\x89\x6e", b"\xba\x99"
 SIGNATURE_BITS = 512
 _KEY_BITS = 256
 _ROTATION = b"KEY_ROTATION"
-_MIN_ROTATION, _MAX_ROTATION = pa.scalar(216, pa.int32()), pa.scalar(300, pa.int32())
+_ROTATION_BYTES = pa.array(range(216, 301), pa.int32())
 """Size of a rotation as a bag of cells in bytes: without a header, and with the longest one."""
 
 
@@ -106,8 +106,9 @@ def list_messages(body: CellSlice) -> Iterator[int]:
 def find_rotations(messages: pa.Table) -> pa.Table:
     """Return the rows of ``messages`` that may be key rotations sent by a relayer."""
     sizes = pc.binary_length(messages["body"])
-    fits = pc.and_(pc.greater_equal(sizes, _MIN_ROTATION), pc.less_equal(sizes, _MAX_ROTATION))
-    found = keep_rows(messages, fits)
+    found = keep_rows(messages, pc.is_in(sizes, value_set=_ROTATION_BYTES))
+    if not found.num_rows:
+        return found
     return keep_rows(found, pc.match_substring(found["body"], CHANGE_KEY_INTERNAL.to_bytes(4)))
 
 
