@@ -37,14 +37,18 @@ def _all_bodies(reader: Reader) -> set[bytes]:
     return {row[name] for row in accounts for name in ("code_hash", "data_hash")} - {None}
 
 
+@pytest.fixture(scope="module")
+def reader(demo_lake: Path) -> Reader:
+    return _open(demo_lake)
+
+
 @pytest.fixture
 def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tonlake.api.chain.cells, "_CACHE", tonlake.api.chain.cells._Cache(10))
 
 
 @pytest.mark.usefixtures("empty_cache")
-def test_every_body_is_read_to_its_end(demo_lake: Path) -> None:
-    reader = _open(demo_lake)
+def test_every_body_is_read_to_its_end(reader: Reader) -> None:
     wanted = _all_bodies(reader)
     assert len(wanted) > 60
     whole = read_cell_trees(reader, [*wanted, None])
@@ -57,9 +61,8 @@ def test_every_body_is_read_to_its_end(demo_lake: Path) -> None:
 
 
 @pytest.mark.usefixtures("empty_cache")
-def test_the_same_cells_in_the_past(demo_lake: Path) -> None:
+def test_the_same_cells_in_the_past(reader: Reader) -> None:
     """Every state of every account at every block has complete code and data."""
-    reader = _open(demo_lake)
     connection = reader._connection
     rows = connection.execute("select distinct code_hash from account_states").fetchall()
     rows += connection.execute("select distinct data_hash from account_states").fetchall()
@@ -83,9 +86,9 @@ def test_what_is_missing_is_left_out_even_if_known_later(demo_node: Path, tmp_pa
     assert read_cell_trees(_open(tmp_path, 1), wanted) == partial
 
 
-def test_an_unknown_hash(demo_lake: Path) -> None:
-    assert read_cell_trees(_open(demo_lake), [bytes(32)]) == {}
-    assert read_cell_trees(_open(demo_lake), []) == {}
+def test_an_unknown_hash(reader: Reader) -> None:
+    assert read_cell_trees(reader, [bytes(32)]) == {}
+    assert read_cell_trees(reader, []) == {}
 
 
 @given(st.binary(max_size=100), st.integers(0, 20))

@@ -221,14 +221,14 @@ def test_two_writers_share_the_work(tmp_path: Path) -> None:
 
 def test_a_reader_keeps_its_commit(lake: Path) -> None:
     pinned = open_snapshot(lake)
-    connection = connect(pinned)
     count = "select count(*), sum(lt::hugeint) from transactions"
+    connection = connect(pinned, statement=count)
     before = connection.execute(count).fetchall()
     commit_rows(lake, 31, 40)
     assert connection.execute(count).fetchall() == before
-    assert connect(pinned).execute(count).fetchall() == before
+    assert connect(pinned, statement=count).execute(count).fetchall() == before
     newer = open_snapshot(lake)
-    assert connect(newer).execute(count).fetchall() != before
+    assert connect(newer, statement=count).execute(count).fetchall() != before
     assert (pinned.number, newer.number) == (3, 4)
 
 

@@ -121,12 +121,15 @@ def commit_states(lake: Path, accounts: int) -> list[tuple[bytes, tuple[int, int
     return [(row["account"], (row["mc_seqno"], row["block_seqno"], row["balance"])) for row in keys]
 
 
+STATES = "from latest_account_states, state_cells, state_cell_copies"
+
+
 def test_latest_states_and_distinct_cells(tmp_path: Path) -> None:
     keys = commit_states(tmp_path, accounts=7)
     latest: dict[bytes, tuple[int, int, int]] = {}
     for account, state in keys:
         latest[account] = max(latest.get(account, state), state)
-    connection = connect(open_snapshot(tmp_path))
+    connection = connect(open_snapshot(tmp_path), statement=STATES)
     found = connection.execute(
         "select account, mc_seqno, block_seqno, balance from latest_account_states"
     ).fetchall()
@@ -143,7 +146,7 @@ def test_latest_states_and_distinct_cells(tmp_path: Path) -> None:
 def test_files_older_than_a_column_have_null_there(tmp_path: Path, lacking: str) -> None:
     old, new = write_old_file(tmp_path, lacking)
     both, alone, now = (
-        connect(Snapshot(tmp_path, LogState(files=files)), tables=["shard_blocks"])
+        connect(Snapshot(tmp_path, LogState(files=files)), statement="from shard_blocks")
         for files in ((old, new), (old,), (new,))
     )
     assert both.view("shard_blocks").types == now.view("shard_blocks").types
@@ -397,7 +400,7 @@ def test_snapshots_open_at_once_see_their_own_files(read_lake: Path) -> None:
     database = Database(read_lake, LakeSettings())
     views = {number: database.open(open_snapshot(read_lake, number)) for number in (3, 1, 2)}
     apart = {
-        number: connect(open_snapshot(read_lake, number)).execute(ROWS).fetchall()
+        number: connect(open_snapshot(read_lake, number), statement=ROWS).execute(ROWS).fetchall()
         for number in views
     }
     assert len({str(rows) for rows in apart.values()}) == 3

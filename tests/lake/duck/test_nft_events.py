@@ -80,14 +80,14 @@ def test_events(tmp_path: Path, rows: tuple[Row, ...], expected: list[tuple[Any,
         for table, each in TABLES.items()
     }
     commit_made(tmp_path, 1, 2, tables, day="2023-11-14")
-    lake = connect(open_snapshot(tmp_path))
     question = f"""select event, buyer_id, price, marketplace_fee, royalty from v_nft_events
         where item_id = unhex('{ITEM.hex()}') order by lt"""  # noqa: S608 - ours
+    sold = """select 'sold', buyer_id, price, marketplace_fee, royalty from v_nft_sales
+        where seller_label = 'Elector'"""
+    lake = connect(open_snapshot(tmp_path), statement=f"{question}; {sold}")
     found = lake.execute(question).fetchall()
     assert found == [
         (event, buyer, *(amount and Decimal(amount) for amount in amounts))
         for event, buyer, *amounts in expected
     ]
-    sold = """select 'sold', buyer_id, price, marketplace_fee, royalty from v_nft_sales
-        where seller_label = 'Elector'"""
     assert lake.execute(sold).fetchall() == [row for row in found if row[0] == "sold"]

@@ -203,7 +203,7 @@ def test_only_files_of_the_asked_days_are_opened(s3: S3Server, exported: Path) -
         s3.requests.clear()
         query = "select count(*), max(lt) from transactions where day = '2024-01-17'"
         found = connection.execute(query).fetchall()
-    assert found == connect(open_snapshot(exported), SETTINGS).execute(query).fetchall()
+    assert found == connect(open_snapshot(exported), statement=query).execute(query).fetchall()
     opened = {path for _, path in s3.requests if path.endswith(".parquet")}
     assert len(opened) == 1
     assert "/transactions/day=2024-01-17/" in opened.pop()
@@ -213,7 +213,8 @@ def test_only_files_of_the_asked_days_are_opened(s3: S3Server, exported: Path) -
 def test_each_snapshot_can_be_queried(exported: Path) -> None:
     query = "select count(*), min(mc_seqno), max(mc_seqno) from blocks"
     for number in (1, 2, None):
-        expected = connect(open_snapshot(exported, number), SETTINGS).execute(query).fetchall()
+        snapshot = open_snapshot(exported, number)
+        expected = connect(snapshot, statement=query).execute(query).fetchall()
         with open_to_ask(URL, number, SETTINGS) as (_, connection):
             assert connection.execute(query).fetchall() == expected
     with (

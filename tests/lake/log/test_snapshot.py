@@ -34,7 +34,8 @@ def test_facts_of_a_snapshot(read_lake: Path) -> None:
 def test_older_snapshots_stay(read_lake: Path) -> None:
     snapshot = open_snapshot(read_lake, 1)
     assert snapshot.ranges == ((1, 10),)
-    assert connect(snapshot).execute("select max(seqno) from blocks").fetchall() == [(10,)]
+    newest = "select max(seqno) from blocks"
+    assert connect(snapshot, statement=newest).execute(newest).fetchall() == [(10,)]
 
 
 def test_nothing_to_open(tmp_path: Path, read_lake: Path) -> None:
@@ -52,7 +53,7 @@ def test_a_damaged_file_stops_its_table_alone(lake: Path, name: str) -> None:
     assert list(snapshot.damaged) == [name]
     others = sorted(TABLES.keys() - {name})
     some = random.Random(name).sample(others, 4)  # noqa: S311 - a repeatable choice
-    connection = connect(snapshot, tables=(name, *some))
+    connection = connect(snapshot, tables=(name, *some), statement=", ".join((name, *some)))
     for other in some:
         connection.execute("select count(*) from query_table($name)", {"name": other})
     with pytest.raises(duckdb.CatalogException) as caught:
@@ -79,7 +80,7 @@ def test_no_damage_is_blamed_for_other_faults(lake: Path, query: str) -> None:
     flip_file(lake / open_snapshot(lake).files["libraries"][0].path, 50)
     snapshot = open_snapshot(lake)
     with pytest.raises(duckdb.Error) as caught:
-        connect(snapshot).execute(query)
+        connect(snapshot, statement=query).execute(query)
     assert find_damage_behind(snapshot, caught.value) is None
 
 

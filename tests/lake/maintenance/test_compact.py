@@ -131,7 +131,7 @@ def test_state_cells_stay_once(tmp_path: Path) -> None:
 
 def test_readers_of_before_go_on_until_they_and_the_grace_time_are_over(many: Path) -> None:
     before = open_snapshot(many)
-    connection = connect(before)
+    connection = connect(before, statement="from transactions")
     count = connection.table("transactions").count("*").fetchall()
     compact_lake(many, OPTIONS)
     sweep_orphans(many, LakeSettings(orphan_grace_s=3600))
@@ -252,8 +252,8 @@ def test_what_changed_meanwhile_is_planned_again(
     assert not others
     snapshot = open_snapshot(many)
     assert snapshot.last_mc_seqno == 15
-    connection = connect(snapshot)
-    rows = connection.execute("select count(*) from transactions where mc_seqno < 15").fetchall()
+    count = "select count(*) from transactions where mc_seqno < 15"
+    rows = connect(snapshot, statement=count).execute(count).fetchall()
     assert rows[0][0] == len(before["transactions"])
     assert not verify_lake(many).damage
 
