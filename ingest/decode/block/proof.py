@@ -61,7 +61,8 @@ _FINALIZE = _number(
     "consensus.simplex.finalizeVote id:consensus.CandidateId = consensus.simplex.UnsignedVote"
 )
 _DATA_TO_SIGN = _number("consensus.dataToSign session_id:int256 data:bytes = consensus.DataToSign")
-_ID_BYTES, _CANDIDATE_ID_BYTES, _HASH_BYTES, _TAG_BYTES = 80, 36, 32, 4
+_BLOCK_ID = Struct("<iqi32s32s")
+_CANDIDATE_ID_BYTES, _HASH_BYTES, _TAG_BYTES = 36, 32, 4
 _MAX_BYTES = 4096
 """Upper bound of a candidate's description, which has 160 bytes at most today."""
 
@@ -90,7 +91,7 @@ class SimplexVote(msgspec.Struct, frozen=True):
 
 def read_candidate_block(candidate: bytes) -> BlockId:
     """Return the block that a candidate's description names."""
-    tag, rest = candidate[:_TAG_BYTES], candidate[_TAG_BYTES + _ID_BYTES :]
+    tag, rest = candidate[:_TAG_BYTES], candidate[_TAG_BYTES + _BLOCK_ID.size :]
     if tag == _ORDINARY:
         parent = rest[_HASH_BYTES:]
         is_whole = parent == _NO_PARENT or (
@@ -101,12 +102,7 @@ def read_candidate_block(candidate: bytes) -> BlockId:
         is_whole = tag == _EMPTY and len(rest) == _CANDIDATE_ID_BYTES
     if not is_whole:
         raise DecodeError("the candidate of the signatures has an unknown form")
-    block = candidate[_TAG_BYTES:]
-    workchain, shard, seqno = (
-        int.from_bytes(block[start:end], "little", signed=True)
-        for start, end in ((0, 4), (4, 12), (12, 16))
-    )
-    return BlockId(workchain, shard, seqno, block[16:48], block[48:80])
+    return BlockId(*_BLOCK_ID.unpack_from(candidate, _TAG_BYTES))
 
 
 def read_snake(tree: CellTree, cell: int) -> bytes:

@@ -94,11 +94,17 @@ def append_cell(
     tree: CellTree, value: int, bits: int, children: tuple[int, ...], *, exotic: bool = False
 ) -> int:
     """Append a cell with data ``value`` of ``bits`` bits and these children; return its index."""
-    d1 = len(children) | (EXOTIC_BIT if exotic else 0)
-    cell = pack_head(d1, value, bits)
+    return tree.append(make_head(tree, value, bits, children, exotic=exotic), children)
+
+
+def make_head(
+    tree: CellTree, value: int, bits: int, children: tuple[int, ...], *, exotic: bool = False
+) -> bytes:
+    """Return d1, d2 and data of such a cell; raise BocError for an invalid exotic one."""
+    head = pack_head(len(children) | (EXOTIC_BIT if exotic else 0), value, bits)
     masks = [tree.level_mask(child) for child in children]
-    mask = exotic_mask(cell, masks) if exotic else reduce(or_, masks, 0)
-    return tree.append(bytes((d1 | mask << 5,)) + cell[1:] if mask else cell, children)
+    mask = exotic_mask(head, masks) if exotic else reduce(or_, masks, 0)
+    return bytes((head[0] | mask << 5,)) + head[1:] if mask else head
 
 
 def serialize_rests(tree: CellTree, rests: Sequence[Rest]) -> list[bytes]:

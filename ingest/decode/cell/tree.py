@@ -137,32 +137,23 @@ class Digests:
             del self.tops[cell], self.bottoms[cell], self.shallows[cell]
             raise
 
-    def hash_at(self, cell: int, level: int) -> bytes:
-        """Return the hash of a cell at a level."""
+    def at(self, cell: int, level: int) -> tuple[bytes, int]:
+        """Return the hash and the depth of a cell at a level."""
         mask = self._cells[cell][0] >> 5
         below = mask & ((1 << level) - 1)
         if not below:
-            return self.bottoms[cell]
+            return self.bottoms[cell], self.shallows[cell]
         if below == mask:
-            return self.tops[cell]
-        return self._middles[cell][0][below.bit_count()]
-
-    def depth_at(self, cell: int, level: int) -> int:
-        """Return the depth of a cell at a level."""
-        mask = self._cells[cell][0] >> 5
-        below = mask & ((1 << level) - 1)
-        if not below:
-            return self.shallows[cell]
-        if below == mask:
-            return self.depths[cell]
-        return self._middles[cell][1][below.bit_count()]
+            return self.tops[cell], self.depths[cell]
+        hashes, depths = self._middles[cell]
+        return hashes[below.bit_count()], depths[below.bit_count()]
 
     def all_hashes(self, cell: int) -> bytes:
         """Return hashes, then depths, of all levels, in the form stored in bags of cells."""
         mask = self._cells[cell][0] >> 5
         levels = [0, *(bit + 1 for bit in range(3) if mask >> bit & 1)]
-        hashes = [self.hash_at(cell, level) for level in levels]
-        return b"".join(hashes + [_DEPTHS[self.depth_at(cell, level)] for level in levels])
+        found = [self.at(cell, level) for level in levels]
+        return b"".join([each for each, _ in found] + [_DEPTHS[depth] for _, depth in found])
 
     def _fill(self, cell: int) -> None:
         head = self._cells[cell]
@@ -186,12 +177,15 @@ class Digests:
             if level and not mask >> (level - 1) & 1:
                 continue
             d1 = head[0] & 0x1F | (mask & ((1 << level) - 1)) << 5
-            below = [self.depth_at(child, level + deeper) for child in children]
+            below = [self.at(child, level + deeper) for child in children]
             parts = [bytes((d1, head[1])), hashes[-1] if hashes else head[2:]]
-            parts += [_DEPTHS[depth] for depth in below]
-            parts += [self.hash_at(child, level + deeper) for child in children]
+            parts += [_DEPTHS[depth] for _, depth in below]
+            parts += [child_hash for child_hash, _ in below]
             hashes.append(sha256(b"".join(parts)).digest())
-            depths.append(self._deeper(cell, max(below)) if below else 0)
+            deepest = max((depth for _, depth in below), default=-1)
+            if deepest >= MAX_DEPTH:
+                raise BocError(f"cell {cell} represents a tree deeper than {MAX_DEPTH}")
+            depths.append(deepest + 1)
         self._keep(cell, hashes, depths)
 
     def _fill_pruned(self, cell: int, mask: int) -> None:
@@ -210,12 +204,6 @@ class Digests:
         self.tops[cell] = hashes[-1]
         if len(hashes) > _LEVEL_ONE + 1:
             self._middles[cell] = hashes, depths
-
-    def _deeper(self, cell: int, depth: int) -> int:
-        """Return the depth of a cell above children of depth ``depth``, up to the node's limit."""
-        if depth >= MAX_DEPTH:
-            raise BocError(f"cell {cell} represents a tree deeper than {MAX_DEPTH}")
-        return depth + 1
 
     def _check_merkle(self, cell: int) -> None:
         """Compare the hashes and depths stored in a Merkle cell with those of its children."""
@@ -316,7 +304,7 @@ class CellTree:
         if not top:
             digests.require((cell,))
             top = digests.tops[cell]
-        return top if level >= MAX_LEVEL else digests.hash_at(cell, level)
+        return top if level >= MAX_LEVEL else digests.at(cell, level)[0]
 
     def hash_all(self, cells: Iterable[int]) -> None:
         """Compute the hashes of several cells at once, which is faster than one by one."""
@@ -324,19 +312,15 @@ class CellTree:
 
     def pruned_hash(self, cell: int, level: int) -> bytes | None:
         """Return the hash that a pruned branch stores for a level; None for any other cell."""
-        head = self.cells[cell]
-        mask = head[0] >> 5
-        if not mask >> level or not head[0] & EXOTIC_BIT or head[2] != PRUNED:
-            return None
-        start = 4 + (mask & ((1 << level) - 1)).bit_count() * HASH_BYTES
-        return head[start : start + HASH_BYTES]
+        is_pruned = self.kind(cell) == PRUNED and self.level_mask(cell) >> level
+        return self.hash(cell, level) if is_pruned else None
 
     def depth(self, cell: int, level: int = MAX_LEVEL) -> int:
         """Return the depth of a cell at a level."""
         if level >= MAX_LEVEL:
             return self._depths[cell]
         self.hash(cell)
-        return (self._digests or self._make_digests()).depth_at(cell, level)
+        return (self._digests or self._make_digests()).at(cell, level)[1]
 
     def all_hashes(self, cell: int) -> bytes:
         """Return hashes, then depths, of all levels, in the form stored in bags of cells."""

@@ -8,18 +8,13 @@ of a tree is read when it is first used.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 from hashlib import sha256
-from operator import or_
 from typing import Any
 
-from tonlake.ingest.decode.cell.build import MAX_BITS, MAX_REFS, pack_head
-from tonlake.ingest.decode.cell.tree import LIBRARY, ORDINARY, CellTree, exotic_mask
+from tonlake.ingest.decode.cell.build import MAX_BITS, MAX_REFS, make_head, pack_head
+from tonlake.ingest.decode.cell.tree import LIBRARY, MAX_DEPTH, ORDINARY, CellTree
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.errors import BocError
-
-MAX_DEPTH = 1024
-_EXOTIC_BIT = 8
 
 
 class Cell:
@@ -170,20 +165,12 @@ def plant(root: Cell, tree: CellTree | None = None) -> tuple[CellTree, int]:
         if id(cell) in planted:
             continue
         children = tuple(planted[id(child)] for child in cell.refs)
-        head = _write_head(cell, tree, children)
+        head = make_head(tree, cell.value, cell.bits, children, exotic=cell.special)
         place = by_content.get((head, children))
         if place is None:
             place = by_content[head, children] = tree.append(head, children)
         planted[id(cell)] = place
     return tree, planted[id(root)]
-
-
-def _write_head(cell: Cell, tree: CellTree, children: tuple[int, ...]) -> bytes:
-    """Return d1, d2 and the data of a cell."""
-    head = pack_head(len(children) | cell.special * _EXOTIC_BIT, cell.value, cell.bits)
-    masks = [tree.level_mask(child) for child in children]
-    mask = exotic_mask(head, masks) if cell.special else reduce(or_, masks, 0)
-    return bytes((head[0] | mask << 5,)) + head[1:] if mask else head
 
 
 @dataclass(slots=True, eq=False)

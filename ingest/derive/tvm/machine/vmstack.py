@@ -5,18 +5,10 @@ from typing import Any
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.slice import CellSlice
-from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.tree import MAX_DEPTH, CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import INTEGER_BITS, StackLimits, StackValue, TvmOpaque
-from tonlake.ingest.derive.tvm.machine.cell import (
-    EMPTY_CELL,
-    MAX_DEPTH,
-    Builder,
-    Cell,
-    Slice,
-    Source,
-    plant,
-)
+from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, Builder, Cell, Slice, Source, plant
 from tonlake.ingest.derive.tvm.machine.continuation import (
     Again,
     Continuation,
