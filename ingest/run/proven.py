@@ -22,7 +22,6 @@ from tonlake.ingest.decode.block.header import (
     read_state_hash,
 )
 from tonlake.ingest.decode.block.proof import (
-    ProofInvalid,
     SignatureSet,
     Validator,
     check_proof,
@@ -142,7 +141,7 @@ class ProofChecker:
             self._validators[key_seqno] = self._read_validators(block_id, key_seqno)
         try:
             check_signature_set(block_id, self._validators[key_seqno], signed)
-        except ProofInvalid as error:
+        except DecodeError as error:
             raise ChainUnproven(str(error)) from error
 
     def _read_validators(self, block_id: BlockId, key_seqno: int) -> list[Validator]:

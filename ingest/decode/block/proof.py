@@ -132,7 +132,7 @@ _SHARD_HASHES_BIT = 17  # after the tag and key_block of McBlockExtra
 _LEVEL_ONE = 1
 
 
-class Signature(msgspec.Struct, frozen=True):
+class Signature(NamedTuple):
     """The signature of one validator: short id of its key, and R and s of Ed25519."""
 
     node_id_short: bytes
@@ -351,10 +351,6 @@ VALIDATORS_KEPT = 4_096
 """Public keys whose ids are kept: a few sets of validators, of which all blocks are signed."""
 
 
-class ProofInvalid(Exception):
-    """Signatures, or a link between blocks, prove nothing; the message says why."""
-
-
 class Validator(NamedTuple):
     """A validator of the masterchain: its public key and its weight."""
 
@@ -376,29 +372,27 @@ def check_signatures(
 ) -> int:
     """Verify that more than two thirds of the validators signed a block; return their weight.
 
+    Raises DecodeError if the signatures prove nothing.
     ``vote`` is what they signed in Simplex consensus; without it, they signed the block's id.
     """
     by_id = {_name_key(one.key): one for one in validators}
     total = sum(one.weight for one in by_id.values())
     message = SIGNED_TAG + target.root_hash + target.file_hash
     if vote is not None:
-        try:
-            vote.check(target)
-        except DecodeError as error:
-            raise ProofInvalid(f"{target}: {error}") from error
+        vote.check(target)
         message = vote.message()
     weight = 0
     for node_id, signature in signatures:
         validator = by_id.pop(node_id, None)
         if validator is None:
-            raise ProofInvalid(f"{target} is signed by {node_id.hex()}, not one of its validators")
+            raise DecodeError(f"{target} is signed by {node_id.hex()}, not one of its validators")
         try:
             VerifyKey(validator.key).verify(message, signature)
         except (BadSignatureError, ValueError, TypeError) as error:
-            raise ProofInvalid(f"a signature of {target} is wrong") from error
+            raise DecodeError(f"a signature of {target} is wrong") from error
         weight += validator.weight
     if weight * 3 <= total * 2:
-        raise ProofInvalid(f"{target} is signed by {weight} of {total}, not by two thirds")
+        raise DecodeError(f"{target} is signed by {weight} of {total}, not by two thirds")
     return weight
 
 
@@ -406,10 +400,9 @@ def check_signature_set(
     target: BlockId, validators: Sequence[Validator], found: SignatureSet
 ) -> None:
     """Verify the signatures in the proof of a block, and the weight that it declares."""
-    signed = ((one.node_id_short, one.signature) for one in found.signatures)
-    weight = check_signatures(target, validators, signed, found.vote)
+    weight = check_signatures(target, validators, found.signatures, found.vote)
     if weight != found.weight:
-        raise ProofInvalid(
+        raise DecodeError(
             f"the signatures of {target} have weight {weight}, but declare {found.weight}"
         )
 
@@ -476,10 +469,7 @@ class Signers:
         validators = self._find(key_seqno)
         if found is None or validators is None:
             return False
-        try:
-            check_signature_set(block.id, validators, found)
-        except ProofInvalid as error:
-            raise DecodeError(str(error)) from error
+        check_signature_set(block.id, validators, found)
         return True
 
     def _read(self, key_seqno: int) -> list[Validator] | None:

@@ -18,12 +18,7 @@ from pytoniq_core.tl.generator import TlGenerator
 from tonlake.ingest.blocks import MASTERCHAIN_SHARD, BlockId, McHead
 from tonlake.ingest.decode.block.block import read_params
 from tonlake.ingest.decode.block.header import read_own_info, read_parts, read_state_hash
-from tonlake.ingest.decode.block.proof import (
-    ProofInvalid,
-    SimplexVote,
-    check_signatures,
-    read_validators,
-)
+from tonlake.ingest.decode.block.proof import SimplexVote, check_signatures, read_validators
 from tonlake.ingest.decode.block.state import find_account, read_config, read_state
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, CellTree
@@ -42,23 +37,23 @@ _UINT32 = 0xFFFFFFFF
 def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
     """Verify that the validators that ``known`` names signed ``target``; return if a key block."""
     if link["@type"] != FORWARD:
-        raise ProofInvalid(f"a link of the form {link['@type']}")
+        raise DecodeError(f"a link of the form {link['@type']}")
     if link["signatures"]["@type"] not in (ORDINARY, SIMPLEX):
-        raise ProofInvalid(f"signatures of unknown form {link['signatures']['@type']}")
+        raise DecodeError(f"signatures of unknown form {link['signatures']['@type']}")
     try:
         tree = open_proof(link["dest_proof"], target.root_hash)
         info, _rest = read_own_info(tree, read_parts(tree).info)
         validators = read_validators(open_proof(link["config_proof"], known.root_hash), known)
         vote = _read_vote(link["signatures"])
     except (BocError, DecodeError, TypeError) as error:
-        raise ProofInvalid(f"a proof from {known} to {target}: {error}") from error
+        raise DecodeError(f"a proof from {known} to {target}: {error}") from error
     if (info["workchain"], info["seqno"]) != (target.workchain, target.seqno):
-        raise ProofInvalid(f"it proves another block than {target}")
+        raise DecodeError(f"it proves another block than {target}")
     signatures = link["signatures"]
     seqno = "catchain_seqno" if vote is None else "cc_seqno"
     declared = signatures["validator_set_hash"] & _UINT32, signatures[seqno] & _UINT32
     if declared != (info["validator_list_hash_short"] & _UINT32, info["gen_catchain_seqno"]):
-        raise ProofInvalid(f"{target} is signed by another validator set than the block names")
+        raise DecodeError(f"{target} is signed by another validator set than the block names")
     signed = [
         (bytes.fromhex(one["node_id_short"]), one["signature"]) for one in signatures["signatures"]
     ]
@@ -161,7 +156,7 @@ class LiteServerQueries(ServerPool):
                 try:
                     if check_link(link, key_block, reached):
                         key_block = reached
-                except ProofInvalid as error:
+                except DecodeError as error:
                     raise ServerFault(str(error), name=name, is_wrong=True) from error
             if reached == known or reached not in {target, key_block}:
                 reason = f"the proof of {target} does not lead on from {known}"
