@@ -25,9 +25,9 @@ class BlockId(msgspec.Struct, frozen=True, order=True):
         return f"({self.workchain},{self.shard & 0xFFFFFFFFFFFFFFFF:016x},{self.seqno})"
 
 
-def name_mc_block(mc_seqno: int) -> BlockId:
-    """Return the id of a masterchain block with unknown hashes."""
-    return BlockId(MASTERCHAIN, MASTERCHAIN_SHARD, mc_seqno, b"", b"")
+def name_mc_block(mc_seqno: int, root_hash: bytes = b"", file_hash: bytes = b"") -> BlockId:
+    """Return the id of a masterchain block, by default with unknown hashes."""
+    return BlockId(MASTERCHAIN, MASTERCHAIN_SHARD, mc_seqno, root_hash, file_hash)
 
 
 class RawBlock(msgspec.Struct, frozen=True):

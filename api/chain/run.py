@@ -29,12 +29,12 @@ from tonlake.api.chain.upstream import check_parts
 from tonlake.api.errors import LiteServerError, ResultDeep
 from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import Address, WrittenAddress, decode_currencies, decode_stack
+from tonlake.ingest.blocks import BlockId, name_mc_block
 from tonlake.ingest.derive.tvm.call import (
     NO_CODE,
     Context,
     EmulationCall,
     GetMethodCall,
-    MasterId,
     NetworkConfig,
     NotAccepted,
     Outcome,
@@ -89,15 +89,16 @@ def find_previous(call: Call, master: Mapping[str, Any]) -> PreviousBlocks:
     hundredths = range(newest, max(-1, newest - _LAST * _STEP), -_STEP)
     key = find_configuration_seqno(master)
     rows = call.reader.rows("v2/master_ids", seqnos=sorted({*last, *hundredths, key}))
-    known = {row["seqno"]: MasterId(**row) for row in rows}
+    ids = ((row["seqno"], row["root_hash"], row["file_hash"]) for row in rows)
+    known = {at: name_mc_block(at, *hashes) for at, *hashes in ids}
     network = call.reader.snapshot.state.network
     if network is not None and network.zero_state_root_hash and network.zero_state_file_hash:
         hashes = (network.zero_state_root_hash, network.zero_state_file_hash)
-        known[0] = MasterId(0, *map(bytes.fromhex, hashes))
+        known[0] = name_mc_block(0, *map(bytes.fromhex, hashes))
     return PreviousBlocks(_pick(known, last), known.get(key), _pick(known, hundredths))
 
 
-def _pick(known: dict[int, MasterId], seqnos: Iterable[int]) -> list[MasterId] | None:
+def _pick(known: dict[int, BlockId], seqnos: Iterable[int]) -> list[BlockId] | None:
     """Return the blocks of ``seqnos``, or None unless all are known."""
     found = [known.get(seqno) for seqno in seqnos]
     return None if None in found else [block for block in found if block is not None]

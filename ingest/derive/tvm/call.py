@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, graft
 from tonlake.ingest.decode.cell.dictionary import build_hashmap
@@ -154,22 +155,14 @@ def _join_cells(cells: Mapping[int, bytes], key_bits: int) -> bytes:
     return serialize_boc(tree, [build_hashmap(tree, entries, key_bits)])
 
 
-class MasterId(msgspec.Struct, frozen=True):
-    """The id of a masterchain block."""
-
-    seqno: int
-    root_hash: bytes
-    file_hash: bytes
-
-
 class PreviousBlocks(msgspec.Struct, frozen=True):
     """PrevBlocksInfo; an unknown part is None, and a contract that reads it fails."""
 
-    last: Sequence[MasterId] | None = None
+    last: Sequence[BlockId] | None = None
     """The newest 16, newest first."""
-    key: MasterId | None = None
+    key: BlockId | None = None
     """The newest key block."""
-    hundredths: Sequence[MasterId] | None = None
+    hundredths: Sequence[BlockId] | None = None
     """The newest 16 of the blocks whose seqno is divisible by 100."""
 
 
@@ -222,10 +215,10 @@ def build_previous(previous: PreviousBlocks, version: int) -> StackValue:
     return (last, key, hundredths) if version >= _HUNDREDTHS_SINCE else (last, key)
 
 
-def _build_id(block: MasterId) -> StackValue:
+def _build_id(block: BlockId) -> StackValue:
     """Return [wc, shard, seqno, root_hash, file_hash]; the shard is signed, as in the node."""
     hashes = (int.from_bytes(digest, "big") for digest in (block.root_hash, block.file_hash))
-    return -1, -(1 << 63), block.seqno, *hashes
+    return block.workchain, block.shard, block.seqno, *hashes
 
 
 @lru_cache(_PARAMS_KEPT)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from tests.ingest.bags import read_bags
+from tonlake.ingest.blocks import name_mc_block
 from tonlake.ingest.decode.block.state import NONEXIST_HASH
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import graft
@@ -19,7 +20,6 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import (
     Emulated,
     EmulationCall,
-    MasterId,
     NetworkConfig,
     NotAccepted,
     PreviousBlocks,
@@ -55,14 +55,14 @@ class Replay:
         self._configs = self._read_configs()
         self._libraries = self.rows("select * from libraries order by mc_seqno")
         self._masters = {
-            key[2]: MasterId(key[2], row["root_hash"], row["file_hash"])
+            key[2]: name_mc_block(key[2], row["root_hash"], row["file_hash"])
             for key, row in self._blocks.items()
             if key[0] == -1
         }
         network = self._snapshot.state.network
         assert network is not None
         hashes = (network.zero_state_root_hash, network.zero_state_file_hash)
-        self._masters[0] = MasterId(0, *(bytes.fromhex(text or "") for text in hashes))
+        self._masters[0] = name_mc_block(0, *(bytes.fromhex(text or "") for text in hashes))
         self._after: dict[bytes, bytes] = {}
         """States between two transactions of one block, by hash: blocks do not contain them."""
 

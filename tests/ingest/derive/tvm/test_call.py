@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.ingest.derive.tvm.programs import assemble, make_call
+from tonlake.ingest.blocks import name_mc_block
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import build_hashmap, iter_hashmap
@@ -13,7 +14,6 @@ from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import (
     Context,
-    MasterId,
     NetworkConfig,
     PreviousBlocks,
     StackLimits,
@@ -26,7 +26,7 @@ from tonlake.ingest.derive.tvm.machine.run import MAGIC, build_info, export_stac
 from tonlake.ingest.derive.tvm.pool import TvmPool
 
 CODE = assemble("75")
-BLOCKS = [MasterId(seqno, bytes([seqno]) * 32, bytes([seqno + 1]) * 32) for seqno in range(16)]
+BLOCKS = [name_mc_block(seqno, bytes([seqno]) * 32, bytes([seqno + 1]) * 32) for seqno in range(16)]
 
 
 def write_prices(since: list[int]) -> bytes:
