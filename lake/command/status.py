@@ -6,6 +6,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from tonlake.lake.command.cli import fill_template
 from tonlake.lake.duck.own import OwnState, read_definitions, read_own_state
 from tonlake.lake.index.builder.plan import is_current, is_readable, range_of
 from tonlake.lake.log.following import Lag, measure_lag
@@ -146,30 +147,11 @@ def _table_status(snapshot: Snapshot, name: str) -> TableStatus:
 
 
 def render_status(status: Status, console: Console) -> None:
-    """Print the figures for humans."""
-    commit = status.last_commit
-    console.print(f"Snapshot {status.snapshot}, schema version {status.schema_version}")
-    if status.network is not None:
-        console.print(f"Network {status.network.global_id}")
-    console.print(f"Masterchain blocks {_spans(status.ranges)}")
-    console.print(f"Holes {_spans(status.holes) or 'none'}")
-    if status.missing_files:
-        console.print(f"Missing {len(status.missing_files):,} files: {status.missing_files[0]}, …")
-    if status.selection is not None:
-        console.print(_describe_selection(status.selection))
-    _print_ranges(status, console)
-    if status.baseline is not None:
-        console.print(_describe_baseline(status.baseline))
-    console.print(
-        f"Last commit: masterchain blocks {commit.first_mc_seqno}..{commit.last_mc_seqno} "
-        f"of {commit.day}"
+    """Print the figures for humans: sentences of a template, then the sizes of the tables."""
+    text = fill_template(
+        __package__, "status.txt", status=status, describe_outdated=describe_outdated
     )
-    for undone in status.undoings:
-        blocks = _spans(((undone.first_mc_seqno, undone.last_mc_seqno),))
-        console.print(f"Undone by commit {undone.commit}: masterchain blocks {blocks}")
-    if status.lag.lag_s is not None:
-        console.print(_describe_lag(status.lag))
-    console.print(_describe_index(status.lookups))
+    console.print(text, markup=False)
     grid = Table(box=None, pad_edge=False)
     grid.add_column("table")
     for heading in ("files", "rows", "bytes", "bytes/row"):
@@ -185,67 +167,9 @@ def render_status(status: Status, console: Console) -> None:
         console.print(f"{text}; failed since: {own.error}" if own.error else text, markup=False)
 
 
-def _print_ranges(status: Status, console: Console) -> None:
-    for what, ranges in (
-        ("Reported by the public data set, not verified:", status.reported),
-        ("Pruned", status.pruned),
-    ):
-        if ranges:
-            console.print(f"{what} {_spans(ranges)}")
-
-
-def _describe_selection(selection: Selection) -> str:
-    first, last = selection.first_day or "the first", selection.last_day or "the last"
-    text = f"Partial copy: days from {first} to {last}"
-    lacking = ", ".join(selection.lacking)
-    return f"{text}; without the tables {lacking}" if lacking else text
-
-
-def _describe_baseline(baseline: Baseline) -> str:
-    """Describe the accounts that the lake begins with in a sentence."""
-    text = f"Baseline: {baseline.accounts} accounts as of masterchain block {baseline.mc_seqno}"
-    if baseline.state_mc_seqno > baseline.mc_seqno:
-        text += (
-            f", read from the state after {baseline.state_mc_seqno}; earlier states of accounts"
-            " touched until then are unknown"
-        )
-    return text
-
-
-def _describe_lag(lag: Lag) -> str:
-    text = f"Followed: {lag.lag_s:,.1f} s behind the node's masterchain block"
-    text += f" {lag.node_last_mc_seqno}"
-    if lag.block_age_s is not None:
-        text += f"; the newest block is {lag.block_age_s:,.1f} s old"
-    return f"{text}; {lag.problem}" if lag.problem else text
-
-
-def _describe_index(lookups: IndexStatus) -> str:
-    text = f"Index: {lookups.segments:,} segments, {lookups.bytes:,} bytes"
-    if lookups.missing:
-        text += (
-            f"; none for masterchain blocks {_spans(lookups.missing)} "
-            f"({lookups.rows_missing:,} transactions)"
-        )
-    else:
-        text += ", for every block"
-    if lookups.outdated:
-        text += f"; {describe_outdated(lookups.outdated)}"
-    if lookups.unreadable:
-        text += (
-            f"; {lookups.unreadable:,} segments have the format of another version: rebuild "
-            "them with `tonlake rebuild index`"
-        )
-    return text
-
-
 def describe_outdated(segments: int) -> str:
     """Describe outdated segments, with advice."""
     return (
         f"{segments:,} segments are older than the traces or contracts of their blocks, so SQL "
         "answers, more slowly, until `tonlake rebuild index`"
     )
-
-
-def _spans(ranges: tuple[Range, ...]) -> str:
-    return ", ".join(f"{first}..{last}" for first, last in ranges)
