@@ -396,11 +396,11 @@ class LibraryRegistry:
     ) -> list[tuple[int, bytes, set[bytes] | None]]:
         accounts = {account for held in self._publishers.values() for account in held}
         accounts |= {account for held in shown["publishers"].to_pylist() for account in held}
-        columns = ("workchain", "mc_seqno", "account", "library_hash")
-        states = tables["account_states"].select(columns)
+        states = tables["account_states"]
+        read = [states[name] for name in ("workchain", "mc_seqno", "account", "library_hash")]
         touched = enumerate(list_values(states["account"]))
         places = [at for at, account in touched if account in accounts]
-        named = iter_tuples(states.take(places), columns) if places else ()
+        named = (tuple(column[at].as_py() for column in read) for at in places)
         rows = [row for row in named if row[0] == MASTERCHAIN]
         roots = {root for *_, root in rows if root is not None}
         public = {root: self._public[root] for root in roots & self._public.keys()}

@@ -17,7 +17,7 @@ blocks, or were open, are assembled again from the remaining transactions.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -31,7 +31,7 @@ from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE, Spread
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.file.rows import iter_tuples, keep_rows, read_rows
+from tonlake.lake.file.rows import iter_tuples, keep_rows, list_values, read_rows
 from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.log.place import (
     Derivation,
@@ -65,7 +65,6 @@ LT_ALIGN = 1_000_000
 created at the start of its block, where no account can create one: an account at the address
 ``SYSTEM``, which local networks have, sends ordinary messages."""
 
-_NOTHING = pa.scalar(b"", pa.binary())
 _FALSE = pa.scalar(value=False, type=pa.bool_())
 
 TRANSACTION_COLUMNS = ("workchain", "account", "lt", "hash", "mc_seqno", "now")
@@ -114,7 +113,7 @@ def assemble(transactions: pa.Table, messages: pa.Table, before: OpenTraces) -> 
     parts = _join(_make_parts(batch, read, edges), before.traces)
     sent = _join(_list_sent(read), _list_open("out", count, before))
     consumed = _join(_list_consumed(read, edges), _list_open("in", count, before))
-    found = _locate(_make_keys(consumed), _make_keys(sent))
+    found = _locate(*(iter_tuples(edges, ("msg_hash", "created_lt")) for edges in (consumed, sent)))
     # For each part, the row of `sent` that caused it.
     ties = np.full(parts.num_rows, ABSENT)
     ties[consumed["part"].to_numpy()] = found
@@ -166,7 +165,7 @@ class _Messages(NamedTuple):
 
 
 def _read_messages(rows: pa.Table, batch: pa.Table) -> _Messages:
-    owners = _locate(rows["tx_hash"], batch["hash"])
+    owners = _locate(list_values(rows["tx_hash"]), list_values(batch["hash"]))
     is_in = _is(rows["direction"], "in")
     incoming = np.flatnonzero(is_in & (owners >= 0))
     arrivals = np.full(batch.num_rows, ABSENT)
@@ -240,9 +239,8 @@ def _list_open(direction: str, count: int, before: OpenTraces) -> pa.Table:
     if not before.edges.num_rows:
         return _NO_EDGES
     rows = keep_rows(before.edges, pa.array(_is(before.edges["direction"], direction)))
-    return _make_edges(
-        direction, rows, _locate(rows["trace_id"], before.traces["trace_id"]) + count
-    )
+    places = _locate(*(list_values(each["trace_id"]) for each in (rows, before.traces)))
+    return _make_edges(direction, rows, places + count)
 
 
 def _make_edges(direction: str, rows: pa.Table, parts: np.ndarray) -> pa.Table:
@@ -260,15 +258,6 @@ def _join(rows: pa.Table, more: pa.Table) -> pa.Table:
     """Return all rows in one chunk: open rows pass to the next batch, where chunks multiply."""
     parts = [each for each in (rows, more) if each.num_rows]
     return (pa.concat_tables(parts) if parts else rows).combine_chunks()
-
-
-def _make_keys(edges: pa.Table) -> pa.Array:
-    """Return the hash and created_lt of each message as one value."""
-    if not edges.num_rows:
-        return pa.nulls(0, pa.binary())
-    created_lt = _array(edges["created_lt"]).view(pa.binary(8)).cast(pa.binary())
-    msg_hash = _array(edges["msg_hash"]).cast(pa.binary())
-    return pc.binary_join_element_wise(msg_hash, created_lt, _NOTHING)
 
 
 def _find_roots(parents: np.ndarray) -> np.ndarray:
@@ -338,16 +327,12 @@ def _fit(rows: pa.Table, table: Table) -> pa.Table:
     return pa.table([rows[name] for name in table.names], schema=table.arrow)
 
 
-def _locate(values: pa.ChunkedArray, among: pa.ChunkedArray) -> np.ndarray:
+def _locate(values: Iterable[Hashable], among: Iterable[Hashable]) -> np.ndarray:
     """Return the number of each value in ``among``, ``ABSENT`` if it is not there."""
-    if not len(values) or not len(among):
-        return np.full(len(values), ABSENT)
-    found = pc.call_function("index_in", [_array(values)], pc.SetLookupOptions(_array(among)))
-    places: np.ndarray = pc.fill_null(found, _ABSENT).to_numpy()
-    return places
-
-
-_ABSENT = pa.scalar(ABSENT, pa.int32())
+    numbers: dict[Hashable, int] = {}
+    for number, value in enumerate(among):
+        numbers.setdefault(value, number)
+    return np.array([numbers.get(value, ABSENT) for value in values], np.int64)
 
 
 def _pick(values: pa.ChunkedArray | pa.Array, places: np.ndarray) -> pa.Array:

@@ -100,7 +100,8 @@ def encode_stream(rows: pa.Table, table: Table) -> bytes:
 
     They stay in the order in which they were decoded or derived, until they are merged.
     """
-    batch = rows.combine_chunks().to_batches()[0]
+    batches = rows.to_batches()
+    batch = batches[0] if len(batches) == 1 else rows.combine_chunks().to_batches()[0]
     return b"".join((serialize_schema(table), batch.serialize(), _END_OF_STREAM))
 
 

@@ -104,9 +104,11 @@ def list_recipients(moves: Mapping[str, pa.Table]) -> Iterator[tuple[Address, in
 def select_moves(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     """Return the messages and transactions that ``list_recipients`` and ``make_moves`` read."""
     messages = tables.get(MESSAGES.name, MESSAGES.empty).select(_COLUMNS)
-    named = keep_rows(messages, pc.is_in(messages["opcode"], value_set=_OPCODES))
-    moving = keep_rows(named, pc.equal(named["direction"], _IN))
     transactions = tables.get(TRANSACTIONS.name, TRANSACTIONS.empty).select(_OF_TRANSACTION)
+    named = keep_rows(messages, pc.is_in(messages["opcode"], value_set=_OPCODES))
+    if not named.num_rows:
+        return {MESSAGES.name: named, TRANSACTIONS.name: transactions.slice(0, 0)}
+    moving = keep_rows(named, pc.equal(named["direction"], _IN))
     hashes = moving["tx_hash"].combine_chunks()
     theirs = keep_rows(transactions, pc.is_in(transactions["hash"], value_set=hashes))
     return {MESSAGES.name: moving, TRANSACTIONS.name: theirs}
