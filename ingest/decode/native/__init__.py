@@ -76,6 +76,15 @@ def hash_root(data: bytes) -> bytes | None:
     return found
 
 
+def read_tops(data: bytes) -> tuple[int, tuple[tuple[tuple[Any, ...], int], ...]] | None:
+    """Return the last key block before a masterchain block, and the shard tops it names.
+
+    A top is the fields of its ``BlockId``, and the masterchain block that commits it. None for a
+    key block, or one that is declined.
+    """
+    return None if _extension is None else _extension.tops(data)
+
+
 def is_used() -> bool:
     """Return whether the extension decodes blocks."""
     return _extension is not None

@@ -73,6 +73,14 @@ static bool has_extra_flags(const Block *block)
     return row->has_gen_software_version && row->gen_software_version >= EXTRA_FLAGS_VERSION;
 }
 
+/* Return whether the header says which block it is of. */
+static bool has_right_header(const Block *block)
+{
+    const Row_blocks *row = &block->header;
+    return row->workchain == block->raw->workchain && row->shard == block->raw->shard &&
+           row->seqno == block->raw->seqno;
+}
+
 Status decode_block(Decoder *decoder, const RawBlock *raw)
 {
     Block block = {
@@ -81,6 +89,8 @@ Status decode_block(Decoder *decoder, const RawBlock *raw)
     Status status = open_block(&block);
     if (status == DONE)
         status = read_header(&block);
+    if (status == DONE && !has_right_header(&block))
+        status = NOT_MINE;
     block.has_extra_flags = has_extra_flags(&block);
     if (status == DONE)
         status = decode_transactions(&block);
@@ -93,5 +103,20 @@ Status decode_block(Decoder *decoder, const RawBlock *raw)
     tree_reset(&block.tree);
     decoder->tree = block.tree;
     decoder->touched = block.touched;
+    return status;
+}
+
+Status decode_tops(Decoder *decoder, RawBlock *raw, Row_blocks *header, Heap *commits)
+{
+    Block block = {.decoder = decoder, .raw = raw, .tree = decoder->tree, .commits = commits};
+    Status status = tree_parse(&block.tree, raw->data, raw->size);
+    block.budget = BUDGET_FACTOR * raw->size + BUDGET_BYTES;
+    if (status == DONE)
+        status = read_header(&block);
+    if (status == DONE)
+        status = decode_shards(&block);
+    *header = block.header;
+    tree_reset(&block.tree);
+    decoder->tree = block.tree;
     return status;
 }

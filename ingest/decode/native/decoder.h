@@ -63,6 +63,7 @@ typedef struct {
     uint32_t *known;     /* message cell -> its first row + 1 */
     uint32_t known_count;
     size_t budget;       /* bytes left for its rows */
+    Heap *commits;       /* int64_t: which masterchain block commits each shard top; or NULL */
     uint8_t *marks;      /* visited cells of a walk: bit d of a cell, at Merkle depth d */
 } Block;
 
@@ -78,8 +79,12 @@ Status decode_block(Decoder *decoder, const RawBlock *raw);
 Status read_header(Block *block);
 bool read_shard_ident(Slice *slice, int64_t *workchain, uint64_t *shard);
 
-/* ShardHashes, and the configuration of key blocks: shard_blocks, config_params. */
+/* ShardHashes, and the configuration of key blocks: shard_blocks, config_params. With `commits` a
+   key block is declined. */
 Status decode_shards(Block *block);
+
+/* Parse a masterchain block, whose hash was verified, for its header and shard_blocks alone. */
+Status decode_tops(Decoder *decoder, RawBlock *raw, Row_blocks *header, Heap *commits);
 
 /* ShardAccountBlocks: transactions, messages, and the touched accounts. */
 Status decode_transactions(Block *block);

@@ -166,7 +166,5 @@ Status read_header(Block *block)
     SET(row, root_hash, block->raw->root_hash);
     SET(row, file_hash, block->raw->file_hash);
     SET(row, boc_bytes, (int64_t)block->raw->size);
-    bool said = row->workchain == block->raw->workchain && row->shard == block->raw->shard &&
-                row->seqno == block->raw->seqno;
-    return said ? DONE : NOT_MINE;
+    return DONE;
 }

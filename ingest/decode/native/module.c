@@ -199,6 +199,49 @@ static PyObject *module_decode(PyObject *module, PyObject *args)
     return result;
 }
 
+/* Return the shard tops in rows of shard_blocks; the first row is of the masterchain block. */
+static PyObject *list_tops(const Decoder *decoder, const Heap *commits)
+{
+    size_t count = decoder->tables[TABLE_shard_blocks].count - 1;
+    const int64_t *committed_by = (const int64_t *)commits->data;
+    PyObject *tops = PyTuple_New((Py_ssize_t)count);
+    for (size_t i = 0; tops && i < count; i++) {
+        const Row_shard_blocks *row = ROW(decoder->tables, shard_blocks, i + 1);
+        PyObject *top = Py_BuildValue("((iLLy#y#)L)", (int)row->workchain, (long long)row->shard,
+                                      (long long)row->seqno, row->root_hash.bytes,
+                                      (Py_ssize_t)HASH_BYTES, row->file_hash.bytes,
+                                      (Py_ssize_t)HASH_BYTES, (long long)committed_by[i]);
+        if (!top || PyTuple_SetItem(tops, (Py_ssize_t)i, top) != 0)
+            Py_CLEAR(tops);
+    }
+    return tops;
+}
+
+static PyObject *module_tops(PyObject *module, PyObject *data)
+{
+    ModuleState *state = PyModule_GetState(module);
+    RawBlock raw = {0};
+    Row_blocks header;
+    Heap commits = {0};
+    PyObject *tops = NULL;
+    if (!PyBytes_Check(data))
+        return PyErr_Format(PyExc_TypeError, "a block is bytes");
+    raw.data = (const uint8_t *)PyBytes_AsString(data);
+    raw.size = (size_t)PyBytes_Size(data);
+    Decoder *decoder = take_decoder(state);
+    Status status = decoder ? decode_tops(decoder, &raw, &header, &commits) : NO_MEMORY;
+    if (status == DONE)
+        tops = list_tops(decoder, &commits);
+    else if (status == NO_MEMORY)
+        PyErr_NoMemory();
+    heap_free(&commits);
+    if (decoder)
+        give_back(state, decoder);
+    if (status == NOT_MINE)
+        Py_RETURN_NONE;
+    return tops ? Py_BuildValue("LN", (long long)header.prev_key_block_seqno, tops) : NULL;
+}
+
 /* Decode a branch whose cells are in tuples; return the number of accounts and the tables. */
 static PyObject *decode_packed(PyObject *module, Decoder *decoder, const RawBlock *raw,
                               const Row_blocks *header, Branch *branch, PyObject *handles,
@@ -381,6 +424,10 @@ static PyMethodDef methods[] = {
      "decoded blocks and, per table, the number of rows and a capsule with an Arrow array of\n"
      "them, None for no rows. The root hash of a shard block is verified, unless an earlier\n"
      "masterchain block names it, or `all_named` vouches for that."},
+    {"tops", module_tops, METH_O,
+     "tops(data): the last key block before a masterchain block, and the shard tops it names, each\n"
+     "with the seqno of the masterchain block that commits it: ((workchain, shard, seqno, root_hash,\n"
+     "file_hash), seqno). None if it is a key block or declined."},
     {"root_hash", module_root_hash, METH_VARARGS,
      "root_hash(data): the hash of the root cell of a bag, None if the bag is declined."},
     {"parse", module_parse, METH_VARARGS,

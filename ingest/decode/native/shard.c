@@ -44,7 +44,7 @@ static Status read_shard_descr(Block *block, Slice *leaf, int32_t workchain, uin
     SET(&row, workchain, workchain);
     SET(&row, shard, (int64_t)shard);
     SET(&row, seqno, (int64_t)slice_uint(leaf, 32));
-    slice_skip(leaf, 32); /* reg_mc_seqno */
+    int64_t committed_by = (int64_t)slice_uint(leaf, 32);
     SET(&row, start_lt, slice_lt(leaf));
     SET(&row, end_lt, slice_lt(leaf));
     SET(&row, root_hash, slice_hash(leaf));
@@ -52,7 +52,11 @@ static Status read_shard_descr(Block *block, Slice *leaf, int32_t workchain, uin
     /* flags, next_catchain_seqno, next_validator_shard, min_ref_mc_seqno */
     slice_skip(leaf, 8 + 32 + 64 + 32);
     SET(&row, gen_utime, (int64_t)slice_uint(leaf, 32));
-    return leaf->failed || leaf->wide ? NOT_MINE : append_shard(block, &row);
+    if (leaf->failed || leaf->wide)
+        return NOT_MINE;
+    if (block->commits && !heap_append(block->commits, &committed_by, sizeof committed_by))
+        return NO_MEMORY;
+    return append_shard(block, &row);
 }
 
 /* Walk BinTree, left to right; the path is the shard's prefix. */
@@ -152,7 +156,7 @@ Status decode_shards(Block *block)
         slice_skip(&extra, 256); /* config_addr */
         config = slice_ref(&extra);
     }
-    if (extra.failed)
+    if (extra.failed || (key_block && block->commits))
         return NOT_MINE;
     block->decoder->tops = block->decoder->tables[TABLE_shard_blocks].count;
     Status status = append_own(block);

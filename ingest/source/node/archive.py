@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tonlake.ingest.blocks import BlockId, KeyMark, McBundle, McHead, RawBlock, name_mc_block
+from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.block import read_mark
 from tonlake.ingest.decode.block.header import read_header, read_mc_extra, read_shard_tops
 from tonlake.ingest.decode.block.proof import Signers, check_proof
@@ -165,13 +166,19 @@ class TopsCache(dict[int, Tops]):
 
 def read_tops(data: bytes, mc_seqno: int, *, with_extra: bool = False) -> Tops:
     """Read the shard tops of a masterchain block, whose file hash was verified."""
-    tree = parse_boc(data, check_crc=False)
-    extra = read_mc_extra(tree)
-    tops = read_shard_tops(tree, extra)
-    committed_by = {top.id: top.reg_mc_seqno for top in tops if top.seqno > 0}
-    new = tuple(one for one, by in committed_by.items() if by >= mc_seqno)
-    bag = copy_part(tree, extra.cell) if with_extra else None
-    return Tops(committed_by, new, read_mark(tree, extra), bag)
+    found, bag = None if with_extra else native.read_tops(data), None
+    if found is None:
+        tree = parse_boc(data, check_crc=False)
+        extra = read_mc_extra(tree)
+        tops = [(top.id, top.reg_mc_seqno) for top in read_shard_tops(tree, extra)]
+        mark = read_mark(tree, extra)
+        bag = copy_part(tree, extra.cell) if with_extra else None
+    else:
+        mark = KeyMark(found[0], None)
+        tops = [(BlockId(*fields), by) for fields, by in found[1]]
+    committed_by = {top: by for top, by in tops if top.seqno > 0}
+    new = tuple([one for one, by in committed_by.items() if by >= mc_seqno])
+    return Tops(committed_by, new, mark, bag)
 
 
 def read_previous(block: RawBlock) -> tuple[BlockId, ...]:

@@ -1,13 +1,18 @@
 """Headers: compared with whole networks, recorded summaries, and invalid cells."""
 
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.damage import flip_bit
 from tests.ingest.networks import Network
+from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.decode import native
+from tonlake.ingest.decode.block.block import read_mark
 from tonlake.ingest.decode.block.header import (
     BlockHeader,
     _iter_shards,
@@ -143,6 +148,24 @@ def test_tops_are_blocks_of_the_network(network: Network) -> None:
         prefixes = [top.shard % 2**64 for top in tops]
         assert prefixes == sorted(prefixes)
         assert sum(2 * (prefix & -prefix) for prefix in prefixes) == 2**64
+
+
+@pytest.mark.skipif(not native.is_used(), reason="the extension is not installed")
+def test_the_extension_reads_the_same_tops(network: Network) -> None:
+    """It declines key blocks, and damaged ones that the reference rejects."""
+    for bundle in network.bundles:
+        data = bundle.blocks[0].data
+        tree, found = parse_boc(data, check_crc=False), native.read_tops(data)
+        mark = read_mark(tree)
+        assert (found is None) == (mark.version is not None)
+        if found is not None:
+            tops = [(BlockId(*fields), by) for fields, by in found[1]]
+            assert tops == [(top.id, top.reg_mc_seqno) for top in read_shard_tops(tree)]
+            assert found[0] == mark.before
+        for bit in random.Random(bundle.mc_seqno).sample(range(8 * len(data)), 20):  # noqa: S311
+            damaged = flip_bit(data, bit)
+            if native.read_tops(damaged) is not None:
+                read_shard_tops(parse_boc(damaged, check_crc=False))
 
 
 def test_tops_at_the_end_equal_the_node_s_answer(network: Network) -> None:
