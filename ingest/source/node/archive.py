@@ -6,7 +6,7 @@ masterchain block names, back along ``prev``.
 
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -103,15 +103,26 @@ def _flaw_of_proof(place: EntryPlace, error: Exception) -> EntryFlaw:
     return EntryFlaw(reason, file=place.name, offset=FILE_HEADER_BYTES + place.offset)
 
 
-@contextmanager
-def naming_corrupt(block: BlockId) -> Iterator[None]:
+class naming_corrupt:  # noqa: N801 - it reads as a function
     """Turn damage found while reading a block into a BlockCorrupt that names it."""
-    try:
-        yield
-    except EntryFlaw as flaw:
-        raise BlockCorrupt(flaw.reason, block=block, file=flaw.file, offset=flaw.offset) from flaw
-    except (SourceError, BocError, DecodeError) as error:
-        raise BlockCorrupt(str(error), block=block) from error
+
+    __slots__ = ("_block",)
+
+    def __init__(self, block: BlockId) -> None:
+        self._block = block
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
+        if isinstance(error, EntryFlaw):
+            raise BlockCorrupt(
+                error.reason, block=self._block, file=error.file, offset=error.offset
+            ) from error
+        if isinstance(error, SourceError | BocError | DecodeError):
+            raise BlockCorrupt(str(error), block=self._block) from error
 
 
 def check_followers(
@@ -319,7 +330,7 @@ class Archive:
                     f"{opened.store.name}: {block_id} is committed by {mc_seqno}, but its handle"
                     f" says {handle.masterchain_ref}"
                 )
-            if any(one.seqno == 0 for one in handle.prev) and block_id.seqno != 1:
+            if 0 in [one.seqno for one in handle.prev] and block_id.seqno != 1:
                 raise SourceError(f"{opened.store.name}: {block_id} follows no zero state")
             return handle.prev
 
@@ -366,10 +377,11 @@ class Archive:
             first = self.find_first()
             reason = f"the node's archive begins with masterchain block {first}"
             raise BlockNeverHad(reason, block=block, file=self.index.store.name)
-        name = name_index(record.id)
         if record.deleted:
-            raise BlockPruned(f"the node deleted slice {record.id}", block=block, file=name)
+            reason = f"the node deleted slice {record.id}"
+            raise BlockPruned(reason, block=block, file=name_index(record.id))
         if not self.slices.exists(record.id):
+            name = name_index(record.id)
             package = _name_package(record.id)
             if (self.db_dir / package).exists():
                 reason = f"the index is missing, although {package} is there"

@@ -43,11 +43,12 @@ class OpenFiles(dict[Path, "FileIO"]):
 
     def open(self, path: Path) -> FileIO:
         """Return an open package, opening it if necessary."""
-        if path not in self:
+        file = self.get(path)
+        if file is None:
             if len(self) >= FILES_KEPT:
                 self.close()
-            self[path] = open_regular(path)
-        return self[path]
+            file = self[path] = open_regular(path)
+        return file
 
     def close(self) -> None:
         """Close all packages."""
@@ -74,8 +75,8 @@ class EntryPlace(msgspec.Struct, frozen=True):
 
 def format_entry_name(block_id: BlockId, kind: str = BLOCK_KIND) -> str:
     """Return the name of a block's entry, or of another ``kind`` of entry of the block."""
-    root_hash, file_hash = block_id.root_hash.hex().upper(), block_id.file_hash.hex().upper()
-    return f"{kind}_{block_id}:{root_hash}:{file_hash}"
+    hashes = (block_id.root_hash + block_id.file_hash).hex().upper()
+    return f"{kind}_{block_id}:{hashes[:64]}:{hashes[64:]}"
 
 
 def parse_entry_name(name: bytes) -> tuple[str, BlockId] | None:

@@ -48,6 +48,7 @@ class HandleFlag(IntEnum):
 
 
 _PREV = (HandleFlag.PREV_LEFT, HandleFlag.PREV_RIGHT)
+_TIME_KNOWN, _REF_KNOWN = int(HandleFlag.TIME_KNOWN), int(HandleFlag.MASTERCHAIN_REF_KNOWN)
 _BLOCK_ID = "iqi32s32s"
 _FIELDS = (
     *((flag, _BLOCK_ID) for flag in _PREV),
@@ -96,31 +97,31 @@ def pack_handle_prefix(workchain: int, shard: int, seqno: int) -> bytes:
 
 
 @cache
-def _choose_form(flags: int) -> struct.Struct:
-    """Return the form of a ``db.block.info`` with these flags."""
-    fields = [form for flag, form in _FIELDS if flag & flags]
-    return struct.Struct(f"<I{_BLOCK_ID}I{''.join(fields)}")
+def _choose_form(flags: int) -> tuple[struct.Struct, tuple[slice, ...]]:
+    """Return the form of a ``db.block.info`` with these flags, and which fields are ids before."""
+    count = sum(flags & flag != 0 for flag in _PREV)
+    rest = "".join(form for flag, form in _FIELDS if flag & flags)
+    prev = tuple(slice(at, at + 5) for at in range(0, 5 * count, 5))
+    return struct.Struct(f"<I{_BLOCK_ID}I{rest}"), prev
 
 
 def read_handle(data: bytes, what: str) -> BlockHandle:
     """Read a boxed ``db.block.info``; ``what`` names the store in errors."""
     flags = int.from_bytes(data[_FLAGS_AT], "little")
-    form = _choose_form(flags & _SIZED)
+    form, prev = _choose_form(flags & _SIZED)
     if len(data) != form.size:
         flaw = "ends too early" if len(data) < form.size else "has bytes left over"
         raise SourceError(f"{what}: a handle of {len(data)} bytes {flaw}")
     constructor, workchain, shard, seqno, root_hash, file_hash, _, *fields = form.unpack(data)
     if constructor != tl.BLOCK_INFO:
         raise SourceError(f"{what}: a handle with the constructor {constructor:08x}")
-    count = sum([flags & flag != 0 for flag in _PREV])
-    is_master = workchain == MASTERCHAIN
-    committed_by = fields[-1] if flags & HandleFlag.MASTERCHAIN_REF_KNOWN else None
+    committed_by = fields[-1] if flags & _REF_KNOWN else None
     return BlockHandle(
         BlockId(workchain, shard, seqno, root_hash, file_hash),
         flags,
-        tuple([BlockId(*fields[at : at + 5]) for at in range(0, 5 * count, 5)]),
-        fields[5 * count] if flags & HandleFlag.TIME_KNOWN else None,
-        seqno if is_master else committed_by,
+        tuple([BlockId(*fields[at]) for at in prev]),
+        fields[5 * len(prev)] if flags & _TIME_KNOWN else None,
+        seqno if workchain == MASTERCHAIN else committed_by,
     )
 
 
@@ -158,7 +159,7 @@ class Slice:
         self.store = FollowedStore(db_dir / name, name, scratch)
         self._packages: dict[PackageKey, int] = {}
         self._found: dict[PackageKey, EntryPlace] = {}
-        """Where the first entries of packages are."""
+        """Where packages begin, by their first masterchain block and the shard of a block."""
         self._files = OpenFiles()
         self._read_layout()
 
@@ -228,11 +229,8 @@ class Slice:
         package = self.id
         if self._size is not None:
             package += (mc_seqno - self.id) // self._size * self._size
-        shard = MASTERCHAIN_SHARD
-        if self._depth is not None and block_id.workchain != MASTERCHAIN:
-            shard = shard_prefix(block_id.shard, self._depth)
-        workchain = MASTERCHAIN if self._depth is None else block_id.workchain
-        found = self._find_package((package, workchain, shard))
+        key = package, block_id.workchain, block_id.shard
+        found = self._found.get(key) or self._find_package(key)
         if found is None:
             raise SourceError(
                 f"{self.store.name}: has an offset for block {block_id}, but lists no package"
@@ -240,13 +238,19 @@ class Slice:
             )
         return EntryPlace(found.path, found.name, offset, found.bound, self._files)
 
-    def _find_package(self, key: PackageKey) -> EntryPlace | None:
-        found = self._found.get(key)
+    def _find_package(self, of_block: PackageKey) -> EntryPlace | None:
+        package, workchain, shard = of_block
+        if self._depth is None or workchain == MASTERCHAIN:
+            key = package, MASTERCHAIN, MASTERCHAIN_SHARD
+        else:
+            key = package, workchain, shard_prefix(shard, self._depth)
         index = self._packages.get(key)
-        if found is None and index is not None:
-            bound = self._number("status" if self._size is None else f"status.{index}")
-            name = self._package_name(*key)
-            found = self._found[key] = EntryPlace(self.db_dir / name, name, 0, bound or 0)
+        if index is None:
+            return None
+        bound = self._number("status" if self._size is None else f"status.{index}")
+        name = self._package_name(*key)
+        found = EntryPlace(self.db_dir / name, name, 0, bound or 0)
+        self._found[of_block] = found
         return found
 
     def _read_handle(self, key: bytes, value: bytes) -> BlockHandle:
@@ -322,11 +326,12 @@ class SliceCache:
 
     def open(self, slice_id: int) -> Slice:
         """Return an open slice, opening it if necessary."""
-        found = self._open.pop(slice_id, None) or Slice(self.db_dir, slice_id, self.scratch)
-        self._open[slice_id] = found
-        while len(self._open) > self.limit:
-            self._open.popitem(last=False)[1].close()
-        return found
+        if slice_id not in self._open:
+            self._open[slice_id] = Slice(self.db_dir, slice_id, self.scratch)
+            while len(self._open) > self.limit:
+                self._open.popitem(last=False)[1].close()
+        self._open.move_to_end(slice_id)
+        return self._open[slice_id]
 
     def exists(self, slice_id: int) -> bool:
         """Return whether the index of a slice is open, or in the node's folder."""
