@@ -18,7 +18,7 @@ class IngestSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     commit_bytes: Annotated[Positive, "A commit is cut once its rows take this much memory"] = (
         128 << 20
     )
-    mc_blocks_per_chunk: Annotated[Positive, "Most masterchain blocks decoded as one chunk"] = 64
+    mc_blocks_per_chunk: Annotated[Positive, "Most masterchain blocks decoded as one chunk"] = 125
     cached_rows: Annotated[
         Positive, "State cells, and account states, kept in memory between commits; half a KiB each"
     ] = 100_000

@@ -3,11 +3,12 @@
 from datetime import UTC, datetime
 from functools import cache
 
+import numpy as np
 import pyarrow as pa
 
-from tonlake.ingest.assemble.chain import list_masterchain
 from tonlake.ingest.decode.piece import Piece, take_blocks
 from tonlake.ingest.settings import IngestSettings
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.schema import ARROW_TYPES, TABLES
 
 DAY_S = 86_400
@@ -32,8 +33,11 @@ def piece_day(piece: Piece) -> str:
 
 def _mc_days(piece: Piece) -> list[int]:
     """Return the UTC day of each masterchain block, in days since 1970."""
-    times = sorted(list_masterchain(piece.tables["blocks"], ("seqno", "gen_utime")))
-    return [utime // DAY_S for _seqno, utime in times]
+    blocks = piece.tables["blocks"]
+    is_mc = blocks["workchain"].to_numpy() == MASTERCHAIN
+    seqnos, utimes = (blocks[name].to_numpy()[is_mc] for name in ("seqno", "gen_utime"))
+    days: list[int] = (utimes[np.argsort(seqnos)] // DAY_S).tolist()
+    return days
 
 
 TRANSACTIONS = 65_536
