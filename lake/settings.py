@@ -20,7 +20,7 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     row_group_rows: Annotated[Positive, "Most rows in a row group of a Parquet file"] = 65_536
     zstd_level: Annotated[
-        int, Meta(ge=1, le=22), "Compression level of Parquet files; of bags, 4 more"
+        int, Meta(ge=1, le=22), "Compression level of Parquet files; of bags in large ones, 4 more"
     ] = 3
     build_index: Annotated[bool, "Build the index after ingest, and while following"] = True
     delta: Annotated[
