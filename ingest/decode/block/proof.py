@@ -24,6 +24,7 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
 from tonlake.ingest.blocks import BlockId, RawBlock
+from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.header import (
     check_tag,
     make_shard,
@@ -38,7 +39,6 @@ from tonlake.ingest.decode.cell.dictionary import build_hashmap, iter_hashmap, i
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, PRUNED, CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.decode.native import hash_root
 from tonlake.ingest.errors import BocError, DecodeError
 
 
@@ -156,12 +156,30 @@ def check_proof(proof: bytes, block_id: BlockId) -> SignatureSet | None:
     signatures. None if it has no signatures. Raises DecodeError if it belongs to another block, or
     its signatures are malformed; BocError if it is not a bag of cells, or a cell ends too early.
     """
+    found = native.read_proof(proof, block_id)
+    if found is None:
+        return check_in_python(proof, block_id)
+    if not found:
+        return None
+    list_hash, catchain_seqno, weight, pairs, nodes, vote = found
+    simplex = None if vote is None else SimplexVote(*vote)
+    signatures = [Signature(*pair) for pair in pairs]
+    signed = SignatureSet(list_hash, catchain_seqno, weight, signatures, simplex)
+    if nodes != _shape_signatures(len(pairs)) or len({one for one, _ in pairs}) < len(pairs):
+        return check_in_python(proof, block_id)  # which raises the error
+    if simplex is not None:
+        simplex.check(block_id)
+    return signed
+
+
+def check_in_python(proof: bytes, block_id: BlockId) -> SignatureSet | None:
+    """Implement ``check_proof`` in Python, for proofs that the extension declines."""
     tree = parse_boc(proof)
     start = tree.slice(tree.roots[0])
     found = _read_block_id(start)
     if found != block_id:
         raise DecodeError(f"it is the proof of another block, {found}")
-    is_hashed = hash_root(proof) is not None
+    is_hashed = native.hash_root(proof) is not None
     block = _check_merkle(tree, start.load_ref(), block_id.root_hash, is_hashed=is_hashed)
     cell = start.load_maybe_ref()
     _expect_end(start, "the proof")

@@ -76,13 +76,20 @@ def hash_root(data: bytes) -> bytes | None:
     return found
 
 
-def read_tops(data: bytes) -> tuple[int, tuple[tuple[tuple[Any, ...], int], ...]] | None:
+def read_tops(
+    data: bytes, *, with_extra: bool = False
+) -> tuple[int, tuple[tuple[tuple[Any, ...], int], ...], bytes | None] | None:
     """Return the last key block before a masterchain block, and the shard tops it names.
 
-    A top is the fields of its ``BlockId``, and the masterchain block that commits it. None for a
-    key block, or one that is declined.
+    A top is the fields of its ``BlockId``, and the masterchain block that commits it. The bag of
+    McBlockExtra is the third. None for a key block, or one that is declined.
     """
-    return None if _extension is None else _extension.tops(data)
+    return None if _extension is None else _extension.tops(data, with_extra)
+
+
+def read_proof(data: bytes, block_id: BlockId) -> tuple[Any, ...] | None:
+    """Return the signatures in the proof of a block, whose form is right; see ``proof`` in C."""
+    return None if _extension is None else _extension.proof(data, *astuple(block_id))
 
 
 def is_used() -> bool:

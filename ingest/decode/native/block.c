@@ -106,7 +106,8 @@ Status decode_block(Decoder *decoder, const RawBlock *raw)
     return status;
 }
 
-Status decode_tops(Decoder *decoder, RawBlock *raw, Row_blocks *header, Heap *commits)
+Status decode_tops(Decoder *decoder, const RawBlock *raw, Row_blocks *header, Heap *commits,
+                   Heap *extra)
 {
     Block block = {.decoder = decoder, .raw = raw, .tree = decoder->tree, .commits = commits};
     Status status = tree_parse(&block.tree, raw->data, raw->size);
@@ -115,6 +116,8 @@ Status decode_tops(Decoder *decoder, RawBlock *raw, Row_blocks *header, Heap *co
         status = read_header(&block);
     if (status == DONE)
         status = decode_shards(&block);
+    if (status == DONE && extra)
+        status = write_part(&decoder->writer, &block.tree, block.custom, extra);
     *header = block.header;
     tree_reset(&block.tree);
     decoder->tree = block.tree;

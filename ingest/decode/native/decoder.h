@@ -83,8 +83,10 @@ bool read_shard_ident(Slice *slice, int64_t *workchain, uint64_t *shard);
    key block is declined. */
 Status decode_shards(Block *block);
 
-/* Parse a masterchain block, whose hash was verified, for its header and shard_blocks alone. */
-Status decode_tops(Decoder *decoder, RawBlock *raw, Row_blocks *header, Heap *commits);
+/* Parse a masterchain block, whose hash was verified, for its header and shard_blocks alone; if
+   `extra` is not NULL, write its McBlockExtra there. */
+Status decode_tops(Decoder *decoder, const RawBlock *raw, Row_blocks *header, Heap *commits,
+                   Heap *extra);
 
 /* ShardAccountBlocks: transactions, messages, and the touched accounts. */
 Status decode_transactions(Block *block);

@@ -7,6 +7,7 @@
 #include "cells.h"
 #include "decoder.h"
 #include "packed.h"
+#include "proof.h"
 
 typedef struct {
     Pool *pool;
@@ -217,29 +218,41 @@ static PyObject *list_tops(const Decoder *decoder, const Heap *commits)
     return tops;
 }
 
-static PyObject *module_tops(PyObject *module, PyObject *data)
+static PyObject *pack_tops(const Decoder *decoder, const Row_blocks *header, const Heap *commits,
+                           const Heap *extra)
+{
+    PyObject *tops = list_tops(decoder, commits);
+    /* Without data, y# makes it None. */
+    return tops ? Py_BuildValue("LNy#", (long long)header->prev_key_block_seqno, tops, extra->data,
+                                (Py_ssize_t)extra->size)
+                : NULL;
+}
+
+static PyObject *module_tops(PyObject *module, PyObject *args)
 {
     ModuleState *state = PyModule_GetState(module);
     RawBlock raw = {0};
     Row_blocks header;
-    Heap commits = {0};
-    PyObject *tops = NULL;
-    if (!PyBytes_Check(data))
-        return PyErr_Format(PyExc_TypeError, "a block is bytes");
-    raw.data = (const uint8_t *)PyBytes_AsString(data);
-    raw.size = (size_t)PyBytes_Size(data);
+    Heap commits = {0}, extra = {0};
+    Py_ssize_t size;
+    int with_extra;
+    PyObject *result = NULL;
+    if (!PyArg_ParseTuple(args, "y#p", (const char **)&raw.data, &size, &with_extra))
+        return NULL;
+    raw.size = (size_t)size;
     Decoder *decoder = take_decoder(state);
-    Status status = decoder ? decode_tops(decoder, &raw, &header, &commits) : NO_MEMORY;
+    Status status = NO_MEMORY;
+    if (decoder)
+        status = decode_tops(decoder, &raw, &header, &commits, with_extra ? &extra : NULL);
     if (status == DONE)
-        tops = list_tops(decoder, &commits);
-    else if (status == NO_MEMORY)
-        PyErr_NoMemory();
+        result = pack_tops(decoder, &header, &commits, &extra);
     heap_free(&commits);
+    heap_free(&extra);
     if (decoder)
         give_back(state, decoder);
     if (status == NOT_MINE)
         Py_RETURN_NONE;
-    return tops ? Py_BuildValue("LN", (long long)header.prev_key_block_seqno, tops) : NULL;
+    return status == NO_MEMORY ? PyErr_NoMemory() : result;
 }
 
 /* Decode a branch whose cells are in tuples; return the number of accounts and the tables. */
@@ -301,6 +314,12 @@ static PyObject *module_decode_branch(PyObject *module, PyObject *args)
     result = decode_packed(module, decoder, &raw, &header, &branch, handles, packed);
     give_back(state, decoder);
     return result;
+}
+
+static PyObject *module_proof(PyObject *module, PyObject *args)
+{
+    (void)module;
+    return read_proof(args);
 }
 
 static PyObject *module_pack_records(PyObject *module, PyObject *args)
@@ -424,10 +443,17 @@ static PyMethodDef methods[] = {
      "decoded blocks and, per table, the number of rows and a capsule with an Arrow array of\n"
      "them, None for no rows. The root hash of a shard block is verified, unless an earlier\n"
      "masterchain block names it, or `all_named` vouches for that."},
-    {"tops", module_tops, METH_O,
-     "tops(data): the last key block before a masterchain block, and the shard tops it names, each\n"
-     "with the seqno of the masterchain block that commits it: ((workchain, shard, seqno, root_hash,\n"
-     "file_hash), seqno). None if it is a key block or declined."},
+    {"tops", module_tops, METH_VARARGS,
+     "tops(data, with_extra): the last key block before a masterchain block, the shard tops it\n"
+     "names, and the bag of its McBlockExtra, if requested.\n\n"
+     "A top is ((workchain, shard, seqno, root_hash, file_hash), seqno of the masterchain block that\n"
+     "commits it). None if it is a key block or declined."},
+    {"proof", module_proof, METH_VARARGS,
+     "proof(data, workchain, shard, seqno, root_hash, file_hash): the signatures in the proof of a\n"
+     "block, not verified yet.\n\n"
+     "() if there are none, or hash of the validator set, seqno of the catchain, weight, list of\n"
+     "(short id of the key, signature), list of the dictionary's nodes (references, bits, label), and\n"
+     "the vote (session, slot, candidate), None if the block's id is signed. None if declined."},
     {"root_hash", module_root_hash, METH_VARARGS,
      "root_hash(data): the hash of the root cell of a bag, None if the bag is declined."},
     {"parse", module_parse, METH_VARARGS,

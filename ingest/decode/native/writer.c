@@ -204,6 +204,39 @@ Status write_bag(Writer *writer, const Tree *tree, uint32_t root, Heap *to)
     return write_ordered_bag(writer, tree, root, to);
 }
 
+Status write_part(Writer *writer, const Tree *tree, uint32_t root, Heap *to)
+{
+    uint32_t *places = heap_renew(&writer->placed, tree->count, sizeof *places), count = 0;
+    size_t bytes = 0, refs = 0;
+    if (!places)
+        return NO_MEMORY;
+    memset(places, 0, tree->count * sizeof *places);
+    places[root] = 1;
+    for (uint32_t index = root; index < tree->count; index++) { /* children come later */
+        const Cell *cell = &tree->cells[index];
+        if (!places[index])
+            continue;
+        places[index] = ++count;
+        bytes += 2 + cell_bytes(cell);
+        refs += cell_ref_count(cell);
+        for (unsigned ref = 0; ref < cell_ref_count(cell); ref++)
+            places[cell->refs[ref]] = 1;
+    }
+    unsigned width = count_bytes(count);
+    if (!heap_reserve(to, MAX_HEAD_BYTES + bytes + width * refs))
+        return NO_MEMORY;
+    uint8_t *out = write_head(to->data + to->size, count, width, bytes + width * refs);
+    for (uint32_t index = root; index < tree->count; index++) {
+        if (!places[index])
+            continue;
+        out = write_cell(out, &tree->cells[index]);
+        for (unsigned ref = 0; ref < cell_ref_count(&tree->cells[index]); ref++, out += width)
+            store_be(out, places[tree->cells[index].refs[ref]] - 1, width);
+    }
+    to->size = (size_t)(out - to->data);
+    return DONE;
+}
+
 void writer_free(Writer *writer)
 {
     free(writer->slots);

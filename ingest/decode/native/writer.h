@@ -25,6 +25,9 @@ uint32_t *writer_stamps(Writer *writer, const Tree *tree, uint32_t count);
 /* Append the bag of the subtree under `root` to `to`, without duplicates. */
 Status write_bag(Writer *writer, const Tree *tree, uint32_t root, Heap *to);
 
+/* Append the bag of the subtree under `root` in the order of the parsed bag, with duplicates. */
+Status write_part(Writer *writer, const Tree *tree, uint32_t root, Heap *to);
+
 /* Append the bag of one cell without references, given as d1, d2 and data. */
 Status write_single(const uint8_t *cell, size_t size, Heap *to);
 

@@ -177,7 +177,7 @@ class TopsCache(dict[int, Tops]):
 
 def read_tops(data: bytes, mc_seqno: int, *, with_extra: bool = False) -> Tops:
     """Read the shard tops of a masterchain block, whose file hash was verified."""
-    found, bag = None if with_extra else native.read_tops(data), None
+    found = native.read_tops(data, with_extra=with_extra)
     if found is None:
         tree = parse_boc(data, check_crc=False)
         extra = read_mc_extra(tree)
@@ -185,8 +185,9 @@ def read_tops(data: bytes, mc_seqno: int, *, with_extra: bool = False) -> Tops:
         mark = read_mark(tree, extra)
         bag = copy_part(tree, extra.cell) if with_extra else None
     else:
-        mark = KeyMark(found[0], None)
-        tops = [(BlockId(*fields), by) for fields, by in found[1]]
+        key_seqno, named, bag = found
+        mark = KeyMark(key_seqno, None)
+        tops = [(BlockId(*fields), by) for fields, by in named]
     committed_by = {top: by for top, by in tops if top.seqno > 0}
     new = tuple([one for one, by in committed_by.items() if by >= mc_seqno])
     return Tops(committed_by, new, mark, bag)

@@ -23,6 +23,7 @@ from tonlake.ingest.decode.block.header import (
 )
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.writer import copy_part
 from tonlake.ingest.errors import BocError, DecodeError
 
 FLAGS = ("after_merge", "before_split", "after_split", "want_split", "want_merge", "key_block")
@@ -155,13 +156,15 @@ def test_the_extension_reads_the_same_tops(network: Network) -> None:
     """It declines key blocks, and damaged ones that the reference rejects."""
     for bundle in network.bundles:
         data = bundle.blocks[0].data
-        tree, found = parse_boc(data, check_crc=False), native.read_tops(data)
+        tree = parse_boc(data, check_crc=False)
+        found = native.read_tops(data, with_extra=True)
         mark = read_mark(tree)
         assert (found is None) == (mark.version is not None)
         if found is not None:
             tops = [(BlockId(*fields), by) for fields, by in found[1]]
             assert tops == [(top.id, top.reg_mc_seqno) for top in read_shard_tops(tree)]
-            assert found[0] == mark.before
+            extra = copy_part(tree, read_mc_extra(tree).cell)
+            assert (found[0], found[2]) == (mark.before, extra)
         for bit in random.Random(bundle.mc_seqno).sample(range(8 * len(data)), 20):  # noqa: S311
             damaged = flip_bit(data, bit)
             if native.read_tops(damaged) is not None:

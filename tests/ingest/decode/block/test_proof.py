@@ -18,6 +18,7 @@ from tonlake.ingest.decode.block.header import read_own_info, read_parts
 from tonlake.ingest.decode.block.proof import (
     Signers,
     SimplexVote,
+    check_in_python,
     check_proof,
     check_signatures,
     read_candidate_block,
@@ -75,6 +76,7 @@ def test_mainnet(shared: Path, name: str) -> None:
     for block_id, proof in list_proofs(shared / "data" / "packs" / name):
         found = check_proof(proof, block_id)
         assert found is not None
+        assert found == check_in_python(proof, block_id)
         most = max(most, len(found.signatures))
         own = check_proof(proof, block_id)
         for bit in rng.sample(range(len(proof) * 8), 20):
