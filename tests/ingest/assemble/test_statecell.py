@@ -52,7 +52,7 @@ class Asked:
 
 
 def ask_anew(lake: Path, wanted: set[bytes]) -> Newest:
-    with connect(open_snapshot(lake), tables=["account_states"]) as connection:
+    with connect(open_snapshot(lake), statement=NEWEST) as connection:
         return ask_newest(connection, wanted)
 
 

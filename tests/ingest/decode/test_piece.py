@@ -159,7 +159,7 @@ def test_a_queue_of_which_a_part_is_left_out_is_unknown() -> None:
 
 
 def test_the_lake_keeps_them(demo_lake: Path, bundles: list[McBundle]) -> None:
-    connection = connect(open_snapshot(demo_lake))
+    connection = connect(open_snapshot(demo_lake), statement="from queue_sizes")
     found = connection.sql("select * exclude (day) from queue_sizes order by all").fetchall()
     wanted = sorted(
         tuple(row.values()) for row in decode_bundles(bundles)["queue_sizes"].to_pylist()

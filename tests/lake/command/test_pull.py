@@ -127,6 +127,7 @@ def test_serve_fetches_nothing_beside(
 def test_views_of_all_days(read_lake: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     run("pull", read_lake, "--lake", copy, "--days", "2024-01-17")
-    found = connect(open_snapshot(copy)).execute("select count(*) from blocks").fetchone()
+    count = "select count(*) from blocks"
+    found = connect(open_snapshot(copy), statement=count).execute(count).fetchone()
     assert found == (5,)
     assert run("views", "--lake", copy).exit_code == 0

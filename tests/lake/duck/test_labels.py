@@ -95,10 +95,12 @@ def test_views_and_files_for_other_tools_have_them(tmp_path: Path) -> None:
     account = "(select ton_address(workchain, account) from account_states limit 1)"
     statement = f"select any_value(label) from v_accounts where address = {account}"  # noqa: S608
     snapshot = open_snapshot(lake)
-    address = connect(snapshot).execute(f"select {account}").fetchall()[0][0]
+    address = connect(snapshot, statement=account).execute(f"select {account}").fetchall()[0][0]
     path.write_text(f"{HEADER}{address},Mine,,\n")
     settings = LakeSettings(labels=str(path))
-    assert connect(snapshot, settings).execute(statement).fetchall() == [("Mine",)]
+    assert connect(snapshot, settings, statement=statement).execute(statement).fetchall() == [
+        ("Mine",)
+    ]
     catalog = str(write_views(lake, settings=settings)[1])
     with duckdb.connect(catalog, read_only=True) as connection:
         assert connection.execute(statement).fetchall() == [("Mine",)]

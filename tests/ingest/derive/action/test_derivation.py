@@ -61,10 +61,9 @@ def test_ranges_show_what_is_classified(pieces: Path) -> None:
         snapshot.last_mc_seqno
     )
     complete = sum(row["traces"] for row in ranges)
-    with closing(connect(snapshot, LakeSettings())) as connection:
-        (expected,) = connection.execute(
-            "select count(*) from traces where state = 'complete'"
-        ).fetchone() or (0,)
+    count = "select count(*) from traces where state = 'complete'"
+    with closing(connect(snapshot, statement=count)) as connection:
+        (expected,) = connection.execute(count).fetchone() or (0,)
     assert complete == expected
     assert sum(row["actions"] for row in ranges) == len(read_table(pieces, ACTIONS.name))
 

@@ -46,7 +46,7 @@ def check(boc: bytes, *, external_in: bool) -> str | None:
 
 
 def test_bodies_of_the_demo_network(demo_lake: Path) -> None:
-    rows = connect(open_snapshot(demo_lake)).sql(BODIES).fetchall()
+    rows = connect(open_snapshot(demo_lake), statement=BODIES).sql(BODIES).fetchall()
     found = [check(body, external_in=external_in) for body, external_in in rows]
     names = {name for name in found if name is not None}
     assert len(names) > 20

@@ -30,7 +30,7 @@ def commit_forest(
 
 
 def read_traces(lake_dir: Path) -> dict[str, list[dict[str, Any]]]:
-    connection = connect(open_snapshot(lake_dir), tables=[*ORDERS])
+    connection = connect(open_snapshot(lake_dir), statement=", ".join(ORDERS))
     return {
         name: connection.table(name)
         .order(order)

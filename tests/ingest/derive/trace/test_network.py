@@ -70,8 +70,8 @@ select 'incomplete', (select count(*) from open_ends anti join incomplete using 
 @pytest.fixture(scope="module")
 def demo_tables(demo_lake: Path) -> dict[str, pa.Table]:
     """All rows of the demo node's network."""
-    connection = connect(open_snapshot(demo_lake))
     names = ("blocks", "transactions", "messages")
+    connection = connect(open_snapshot(demo_lake), statement=", ".join(names))
     return {
         name: pa.table(
             connection.table(name).to_arrow_table().select(TABLES[name].names).columns,
@@ -106,7 +106,7 @@ def test_the_demo_network_cut_and_shuffled(
 
 def check_traces(lake_dir: Path) -> None:
     """Every transaction has one trace; only messages at either end of the lake leave it open."""
-    connection = connect(open_snapshot(lake_dir))
+    connection = connect(open_snapshot(lake_dir), statement=FAULTS)
     faults = connection.execute(FAULTS).fetchall()
     assert faults == [("traces", 0), ("sizes", 0), ("pending", 0), ("incomplete", 0)]
 
