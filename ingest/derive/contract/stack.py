@@ -22,8 +22,6 @@ from tonlake.lake.schema import Table
 _NONE, _EXTERN, _STD, _VAR = range(4)
 _PLAIN_STD = 0b100
 _ADDRESS_BITS = 267
-_ACCOUNT_BYTES = 32
-_ACCOUNT_MASK = (1 << 256) - 1
 _INT8_LIMIT = 1 << 7
 AMOUNT_LIMIT = 10**38
 """First amount that does not fit into an amount column; Coins have at most 120 bits."""
@@ -96,11 +94,7 @@ def load_address(start: CellSlice) -> Address | None:
         return None
     if tag != _STD or start.load_bit():
         raise Mismatch("the address is neither addr_std nor addr_none")
-    number = start.load_uint(_ADDRESS_BITS - 3)
-    workchain = number >> 256
-    if workchain >= _INT8_LIMIT:
-        workchain -= 2 * _INT8_LIMIT
-    return Address(workchain, (number & _ACCOUNT_MASK).to_bytes(_ACCOUNT_BYTES, "big"))
+    return Address(start.load_int(8), start.load_bytes(32))
 
 
 def load_any_address(start: CellSlice) -> Address | None:

@@ -181,17 +181,13 @@ _START_MS = 60_000
 """Milliseconds for a large library to load from a slow disk."""
 
 
+@lru_cache(8)
 def find_library_version(settings: TvmSettings) -> int | None:
     """Return the highest global version whose probes succeed, 0 for one before 4.
 
     None if the library cannot be loaded. It is tried once, in a process of its own.
     """
-    return _find_version(msgspec.structs.replace(settings, workers=1, wall_ms=_START_MS))
-
-
-@lru_cache(8)
-def _find_version(settings: TvmSettings) -> int | None:
-    pool = TvmPool(settings)
+    pool = TvmPool(msgspec.structs.replace(settings, workers=1, wall_ms=_START_MS))
     try:
         passed = [
             pool.run_get_method(_make_call(code)).exit_code == exit_code
