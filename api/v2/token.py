@@ -25,7 +25,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
-from tonlake.ingest.derive.body.codec import read_words
+from tonlake.ingest.derive.body.codec import read_chunks, read_words
 from tonlake.ingest.derive.contract.standard import OFF_CHAIN, read_content
 from tonlake.ingest.derive.tvm.call import SUCCESS, StackValue, TvmCell, TvmSlice, method_id
 from tonlake.ingest.errors import BocError, DecodeError
@@ -151,18 +151,8 @@ def load_account(start: CellSlice) -> tuple[int | None, bytes | None]:
     return workchain, account
 
 
-def _load_text(start: CellSlice) -> str:
-    """Read TL-B Text from a slice: length-prefixed chunks in a chain of cells."""
-    parts = []
-    for _ in range(start.load_uint(8)):
-        parts.append(start.load_bytes(start.load_uint(8)))
-        if start.refs_left:
-            start = start.tree.slice(start.load_ref())
-    return b"".join(parts).decode()
-
-
 _RECORDS: dict[int, tuple[str, Callable[[CellSlice], Any]]] = {
-    0x1EDA: ("dns_text", _load_text),
+    0x1EDA: ("dns_text", lambda start: read_chunks(start)[0].decode()),
     0xBA93: ("dns_next_resolver", load_account),
     0xAD01: ("dns_adnl_address", lambda start: start.load_bytes(32)),
     0x9FD3: ("dns_smc_address", load_account),

@@ -441,6 +441,18 @@ class ShortText(Codec):
         return f'{{"@type":"telemint_text","len":"{count}","text":{write_text(text)}}}'
 
 
+def read_chunks(source: CellSlice, work: Work | None = None) -> tuple[bytes, int, CellSlice]:
+    """Return the bytes of a text in chunks, their number, and the slice after the last one."""
+    chunks, data = source.load_uint(_TEXT_LENGTH_BITS), b""
+    for chunk in range(chunks):
+        if chunk:
+            source = source.tree.slice(source.load_ref())
+            if work is not None:
+                work.visit()
+        data += source.load_bytes(source.load_uint(_TEXT_LENGTH_BITS))
+    return data, chunks, source
+
+
 class ChunkedText(Codec):
     """Text in chunks: the number of chunks, then length, bytes and the next chunk in a child.
 
@@ -449,15 +461,8 @@ class ChunkedText(Codec):
 
     def load(self, source: CellSlice, work: Work) -> str:
         """Read an object of ``chunks`` and ``text``."""
-        chunks = source.load_uint(_TEXT_LENGTH_BITS)
-        data = bytearray()
-        part = source
-        for left in range(chunks, 0, -1):
-            data += part.load_bytes(part.load_uint(_TEXT_LENGTH_BITS))
-            if left > 1:
-                part = part.tree.slice(part.load_ref())
-                work.visit()
-        if part is not source and (part.bits_left or part.refs_left):
+        data, chunks, last = read_chunks(source, work)
+        if last is not source and (last.bits_left or last.refs_left):
             raise BodyError("the last chunk of a text is followed by data")
         text = write_text(read_utf8(data))
         return f'{{"@type":"text","chunks":"{chunks}","text":{text}}}'

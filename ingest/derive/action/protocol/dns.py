@@ -4,6 +4,7 @@ from tonlake.ingest.derive.action.body import Body
 from tonlake.ingest.derive.action.pattern import BOUNCES, Match, call
 from tonlake.ingest.derive.action.protocol.nft import FILL_UP, find_item, is_domain
 from tonlake.ingest.derive.action.rule import Block, Columns, rule
+from tonlake.ingest.derive.body.codec import read_chunks
 
 CHANGE_RECORD, RELEASE = 0x4EB1F0F9, 0x4ED14B65
 _QUERY_BITS = 64
@@ -26,22 +27,11 @@ def read_record(record: Body) -> Columns:
     name, kind, flag_bits = _RECORDS.get(record.uint(16), ("Unknown", "", 0))
     value = None
     if kind == "text":
-        value = _read_text(record)
+        value = read_chunks(record)[0].decode(errors="replace")
     elif kind:
         value = record.address() if kind == "address" else record.hex(256)
     flags = record.uint(flag_bits) if flag_bits else None
     return {"value_schema": name, "value": value, "flags": flags}
-
-
-def _read_text(record: Body) -> str:
-    """Read Text of TEP-81: chunks, each with its length, in a chain of cells."""
-    chunks = record.uint(8)
-    data = b""
-    for chunk in range(chunks):
-        part = record if chunk == 0 else record.child()
-        data += part.uint(8 * (length := part.uint(8))).to_bytes(length, "big")
-        record = part
-    return data.decode(errors="replace")
 
 
 @rule(call(RELEASE))
