@@ -17,7 +17,6 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.derive.body.scheme import load_scheme
 
-pytestmark = pytest.mark.long  # in the suite, test_wholesale has bodies of an SDK of Python
 LISTED = Path(__file__).parents[1] / "ingest" / "derive" / "body" / "unproven.csv"
 
 
