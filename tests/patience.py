@@ -43,5 +43,5 @@ def wait_for(ask: Callable[[], Any], limit_s: float = 240.0) -> Any:
     until_s = time.monotonic() + limit_s
     while not (found := ask()):
         assert time.monotonic() < until_s, "it did not come about"
-        time.sleep(0.01)
+        time.sleep(0.05)
     return found
