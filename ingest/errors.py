@@ -35,35 +35,15 @@ class DecodeError(IngestError):
 
 
 class BodyError(IngestError):
-    """A message body does not match its layout in the body table."""
+    """A message body does not match its layout, in the body table or of its protocol."""
 
 
 class BodyLimit(IngestError):
     """Decoding a message body would take more work than is allowed; the message names the limit."""
 
 
-class TraceImpossible(IngestError):
-    """Messages that no chain can contain: a cycle, or one received before it was sent."""
-
-
 class ChainUnproven(IngestError):
     """The available proofs do not lead from a trusted block to a block of the lake."""
-
-
-class TracesMissing(IngestError):
-    """The lake has transactions without traces."""
-
-
-class WorkerLost(IngestError):
-    """A worker process of an ingest died; the message names it and how it ended."""
-
-
-class ActionUnreadable(IngestError):
-    """A message body that the decoder of its protocol cannot parse."""
-
-
-class RecordingMalformed(IngestError):
-    """A line of recorded traces cannot be read; the message names the file and the line."""
 
 
 class SignatureInvalid(IngestError):

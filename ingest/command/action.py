@@ -25,7 +25,7 @@ from tonlake.ingest.derive.action.rule import MARKERS, Block
 from tonlake.ingest.derive.action.stored import KnownContracts, gather_sources
 from tonlake.ingest.derive.body.body import decode_message_body, name_opcode, name_request
 from tonlake.ingest.derive.body.scheme import MIN_HASHED
-from tonlake.ingest.errors import IngestError, RecordingMalformed
+from tonlake.ingest.errors import IngestError
 from tonlake.lake.account import read_hash
 from tonlake.lake.command.argument import Folder, make_lake_option
 from tonlake.lake.command.cli import failing_cleanly
@@ -187,18 +187,18 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_lines(path: Path) -> list[bytes]:
-    """Return the lines of a ``.jsonl`` or ``.jsonl.zst`` file, else raise RecordingMalformed."""
+    """Return the lines of a ``.jsonl`` or ``.jsonl.zst`` file, else raise IngestError."""
     compression = "zstd" if path.suffix == ".zst" else None
     try:
         with pa.input_stream(str(path), compression=compression) as stream:
             lines: list[bytes] = stream.read().splitlines()
     except OSError as error:
-        raise RecordingMalformed(f"{path.name} cannot be read: {error}") from error
+        raise IngestError(f"{path.name} cannot be read: {error}") from error
     return lines
 
 
 def read_traces(path: Path) -> Iterator[tuple[str, Trace, Interfaces]]:
-    """Yield key, trace and interfaces of each line; RecordingMalformed names file and line."""
+    """Yield key, trace and interfaces of each line; IngestError names file and line."""
     decoder = msgspec.json.Decoder(Line)
     for number, text in enumerate(read_lines(path), 1):
         try:
@@ -206,7 +206,7 @@ def read_traces(path: Path) -> Iterator[tuple[str, Trace, Interfaces]]:
             yield line.trace_key, _make_trace(line), Interfaces(line.interfaces)
         except ValueError as error:
             # Errors of msgspec and of base64 are ValueErrors.
-            raise RecordingMalformed(f"{path.name}, line {number}: {error}") from error
+            raise IngestError(f"{path.name}, line {number}: {error}") from error
 
 
 def _make_trace(line: Line) -> Trace:

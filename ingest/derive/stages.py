@@ -142,7 +142,7 @@ def rebuild(
     """Derive the files of a stage again and commit them; return None if nothing changed.
 
     Index segments with outdated traces or contracts have to be refreshed by ``rebuild_index``.
-    Traces are always derived for all ranges. Raises LakeNotFound, LakeCorrupt, TraceImpossible.
+    Traces are always derived for all ranges. Raises LakeNotFound, LakeCorrupt, IngestError.
     """
     (stage,) = (stage for stage in STAGES if stage.name == name)
 

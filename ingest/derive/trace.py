@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.ingest.errors import TraceImpossible, TracesMissing
+from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE, Spread
@@ -103,7 +103,7 @@ def assemble(transactions: pa.Table, messages: pa.Table, before: OpenTraces) -> 
     """Join a batch of rows of ``transactions`` and ``messages`` to the open traces in ``before``.
 
     A part is a transaction of the batch or a trace open in ``before``; parts are numbered in that
-    order, and each has at most one message that ties it to a parent. Raises TraceImpossible if the
+    order, and each has at most one message that ties it to a parent. Raises IngestError if the
     messages form a cycle, which no chain can contain.
     """
     batch = transactions.select(TRANSACTION_COLUMNS)
@@ -268,7 +268,7 @@ def _find_roots(parents: np.ndarray) -> np.ndarray:
         if np.array_equal(at, before):  # after a few steps: traces are shallow
             break
     if (parents[at] >= 0).any():
-        raise TraceImpossible(
+        raise IngestError(
             "messages form a cycle, in which no transaction comes first: the rows of "
             "transactions and messages cannot come from a chain"
         )
@@ -372,11 +372,11 @@ class TraceFiles:
     ) -> Derivation:
         """Return the trace files that follow from another range of base rows.
 
-        Raises TraceImpossible if the messages form a cycle, TracesMissing if the lake has
-        transactions without traces.
+        Raises IngestError if the messages form a cycle, or the lake has transactions without
+        traces.
         """
         if TRANSACTIONS.name in state.by_table and not state.by_table.keys() & TRACE_TABLES:
-            raise TracesMissing("transactions have no traces: run `tonlake rebuild traces` first")
+            raise IngestError("transactions have no traces: run `tonlake rebuild traces` first")
         opened = list_open_files(state, *TRACE_TABLES)
         transactions = rows.get(TRANSACTIONS.name, TRANSACTIONS.empty).select(TRANSACTION_COLUMNS)
         messages = rows.get(MESSAGES.name, MESSAGES.empty).select(MESSAGE_COLUMNS)
@@ -467,7 +467,7 @@ _COLUMNS = {TRANSACTIONS.name: TRANSACTION_COLUMNS, MESSAGES.name: MESSAGE_COLUM
 def rederive_traces(
     lake_dir: Path, state: LogState, _settings: IngestSections, scope: Scope
 ) -> Derivation:
-    """Return the trace files of all ranges; TraceImpossible if no chain has such messages."""
+    """Return the trace files of all ranges; IngestError if no chain has such messages."""
     old = frozenset(file.path for file in list_files(state, *TRACE_TABLES))
     return Derivation(_rederive_ranges(lake_dir, state, scope.on_range), old)
 
@@ -488,7 +488,7 @@ def _rederive_ranges(
         step = assemble(transactions, messages, before)
         ends = step.complete["mc_seqno_end"].to_pylist()
         if step.moved.num_rows or any(not place.first <= end <= place.last for end in ends):
-            raise TraceImpossible(
+            raise IngestError(
                 f"a message sent in masterchain blocks {place.first}..{place.last} was consumed in "
                 "an earlier one: the rows of transactions and messages cannot come from a chain"
             )
@@ -522,7 +522,7 @@ def reopen_traces(lake_dir: Path, state: LogState, first_gone: int) -> list[NewF
     messages = read(MESSAGES.name, MESSAGE_COLUMNS, "tx_hash", hashes)
     step = assemble(transactions, messages, OpenTraces())
     if step.complete.num_rows:
-        raise TraceImpossible(
+        raise IngestError(
             f"{step.complete.num_rows} traces recorded as continuing after masterchain "
             f"block {first_gone - 1} end before it: run `tonlake rebuild traces`"
         )

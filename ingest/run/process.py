@@ -26,7 +26,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 
-from tonlake.ingest.errors import WorkerLost
+from tonlake.ingest.errors import IngestError
 from tonlake.lake.errors import LakeFull
 from tonlake.lake.log.disk import naming_full_disk
 
@@ -150,7 +150,7 @@ class TaskProcess:
         except (EOFError, OSError) as cause:
             self._process.join()
             code = self._process.exitcode or 0
-            raise WorkerLost(
+            raise IngestError(
                 f"a worker of the ingest died: process {self._process.pid} ended with "
                 f"{f'signal {-code}' if code < 0 else f'code {code}'}; commits are kept, "
                 "and the same command resumes after them"

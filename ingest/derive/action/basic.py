@@ -30,7 +30,7 @@ from tonlake.ingest.derive.action.rule import (
     Columns,
 )
 from tonlake.ingest.derive.body.codec import ENCRYPTED_OPCODE, TEXT_OPCODE
-from tonlake.ingest.errors import ActionUnreadable, IngestError
+from tonlake.ingest.errors import BodyError, IngestError
 
 _TRANSFER_OPCODES = {None, TEXT_OPCODE, ENCRYPTED_OPCODE}
 
@@ -189,7 +189,7 @@ def make_ghosts(trace: Trace, interfaces: Interfaces) -> list[Action]:
 
 
 def read_outgoing(external: Message, account: str) -> list[Message]:
-    """Return the messages in an external message to a wallet; ActionUnreadable for any other."""
+    """Return the messages in an external message to a wallet; BodyError for any other."""
     body = external.content
     tree = body.tree
     decoder = MessageDecoder(tree, None)
@@ -209,7 +209,7 @@ def _list_cells(tree: CellTree, root: int) -> Iterator[int]:
         return
     extra = body.bits_left - _SIGNATURE_BITS - _MODE_BITS * len(refs)
     if extra not in {_V3_BITS, _V4_BITS} or not refs:
-        raise ActionUnreadable("the body is not one of a known wallet")
+        raise BodyError("the body is not one of a known wallet")
     yield from refs
 
 

@@ -11,7 +11,7 @@ from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import ORDINARY
 from tonlake.ingest.decode.cell.writer import serialize_depth_first
 from tonlake.ingest.derive.body.codec import ENCRYPTED_OPCODE, TEXT_OPCODE, read_words
-from tonlake.ingest.errors import ActionUnreadable, BocError
+from tonlake.ingest.errors import BocError, BodyError
 
 OPCODE_BITS = 32
 _NONE, _EXTERN, _STD, _VAR = range(4)
@@ -52,9 +52,9 @@ class Body(CellSlice):
         return self.peek_uint(OPCODE_BITS) if self.bits_left >= OPCODE_BITS else None
 
     def address(self) -> str | None:
-        """Read an account: None for addr_none and addr_extern, ActionUnreadable for addr_var."""
+        """Read an account: None for addr_none and addr_extern, BodyError for addr_var."""
         if self.copy().uint(2) == _VAR:
-            raise ActionUnreadable("an addr_var where the address of an account is required")
+            raise BodyError("an addr_var where the address of an account is required")
         return self.any_address()
 
     def any_address(self) -> str | None:
@@ -134,9 +134,9 @@ class Body(CellSlice):
 
 
 def read_body(boc: bytes | None) -> Body:
-    """Return a cursor at the root of a bag of cells; raise ActionUnreadable if it is lost."""
+    """Return a cursor at the root of a bag of cells; raise BodyError if it is lost."""
     if boc is None:
-        raise ActionUnreadable("the body of the message is lost")
+        raise BodyError("the body of the message is lost")
     tree = parse_boc(boc)
     return Body(tree, tree.roots[0])
 

@@ -15,7 +15,7 @@ from typing import NoReturn
 import pyarrow as pa
 import pytest
 
-from tonlake.ingest.errors import BlockCorrupt, SourceError, WorkerLost
+from tonlake.ingest.errors import BlockCorrupt, IngestError, SourceError
 from tonlake.ingest.run.process import SharedValue, TaskProcess, pack
 from tonlake.lake.errors import LakeCorrupt, LakeFull
 
@@ -101,7 +101,7 @@ def test_a_result_for_which_there_is_no_room_is_named(process: TaskProcess) -> N
 def test_a_death_in_the_middle_of_an_answer_is_seen(process: TaskProcess, tmp_path: Path) -> None:
     """The answer ends there; nothing waits for the rest of it."""
     other = TaskProcess(tmp_path, begin)
-    with pytest.raises(WorkerLost, match=r"process \d+ ended with signal 9"):
+    with pytest.raises(IngestError, match=r"process \d+ ended with signal 9"):
         process.run(die_while_answering)
     assert other.run(add, 1, 2) == 3
     other.stop()
@@ -110,7 +110,7 @@ def test_a_death_in_the_middle_of_an_answer_is_seen(process: TaskProcess, tmp_pa
 
 def test_a_death_between_two_works_is_seen(process: TaskProcess) -> None:
     os.kill(process.run(os.getpid), signal.SIGKILL)
-    with pytest.raises(WorkerLost, match="signal 9"):
+    with pytest.raises(IngestError, match="signal 9"):
         process.run(add, 1, 2)
 
 
@@ -120,7 +120,7 @@ def test_one_that_works_is_ended(process: TaskProcess) -> None:
     def work() -> None:
         try:
             process.run(time.sleep, 600)
-        except WorkerLost as error:
+        except IngestError as error:
             ended.append(error)
 
     thread = threading.Thread(target=work)

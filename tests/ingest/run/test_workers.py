@@ -19,7 +19,7 @@ from tests.ingest.run.test_pipeline import SMALL
 from tests.patience import wait_for
 from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.decode.piece import Piece
-from tonlake.ingest.errors import SourceError, WorkerLost
+from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.run.pipeline import Progress, ingest
 from tonlake.ingest.run.workers import (
     MANY_MC_BLOCKS,
@@ -63,7 +63,7 @@ def test_work_comes_back_in_order(tmp_path: Path) -> None:
 def test_a_worker_that_dies_is_named(tmp_path: Path) -> None:
     with (
         closing(Workers(2, tmp_path, open_nothing)) as workers,
-        pytest.raises(WorkerLost, match=r"process \d+ ended with signal 9"),
+        pytest.raises(IngestError, match=r"process \d+ ended with signal 9"),
     ):
         list(workers.map(end_process, range(5)))
 
@@ -99,7 +99,7 @@ def test_a_lake_goes_on_after_a_worker_died(demo_node: Path, tmp_path: Path) -> 
             with suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
 
-        with closing(open_node(demo_node)) as source, pytest.raises(WorkerLost, match=str(victim)):
+        with closing(open_node(demo_node)) as source, pytest.raises(IngestError, match=str(victim)):
             ingest(source, lake, span, SMALL, kill, workers=workers)
     assert not verify_lake(lake).damage
     with closing(open_node(demo_node)) as source:

@@ -22,7 +22,7 @@ from tonlake.ingest.derive.action.pattern import (
 )
 from tonlake.ingest.derive.action.protocol import exchange
 from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, rule
-from tonlake.ingest.errors import ActionUnreadable
+from tonlake.ingest.errors import BodyError
 
 PAY_NATIVE, PAY_JETTON, PAYOUT = 0xA5A7CBF8, 0xCBC33949, 0x3216CA09
 SWAP, SWAP_LOG = 0xC442500F, 0x78E79BA4
@@ -252,10 +252,10 @@ _SIDE_FIELDS = ("asset", "amount", "user_jetton_wallet_", "target_asset_", "targ
 
 
 def _read_target(brought: Block) -> tuple[int, int]:
-    """Return x and y of deposit#c9a015da x:Coins y:Coins …, or raise ActionUnreadable."""
+    """Return x and y of deposit#c9a015da x:Coins y:Coins …, or raise BodyError."""
     order = read_order(brought)
     if order.uint(32) != DEPOSIT:
-        raise ActionUnreadable("a side of a deposit has an order other than deposit")
+        raise BodyError("a side of a deposit has an order other than deposit")
     return order.coins(), order.coins()
 
 

@@ -10,7 +10,7 @@ from tonlake.ingest.derive.action.body import Body
 from tonlake.ingest.derive.action.pattern import Match, Pattern, call, jettons, one_of
 from tonlake.ingest.derive.action.protocol.jetton import NOTIFY, PTON_TRANSFER, asset_of
 from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns
-from tonlake.ingest.errors import ActionUnreadable
+from tonlake.ingest.errors import BodyError
 
 _NATIVE, _JETTON, _EXTRA = range(3)
 
@@ -58,7 +58,7 @@ def read_asset(body: Body, tag_bits: int) -> str | None:
     """Read an asset: None for coins and for extra currencies, else the jetton's master.
 
     TL-B: native$00; jetton$01 workchain_id:int8 address:bits256; extra_currency$10
-    currency_id:int32. DeDust has tags of four bits, Swap.Coffee of two. Raises ActionUnreadable if
+    currency_id:int32. DeDust has tags of four bits, Swap.Coffee of two. Raises BodyError if
     the tag is unknown.
     """
     kind = body.uint(tag_bits)
@@ -69,7 +69,7 @@ def read_asset(body: Body, tag_bits: int) -> str | None:
     if kind == _EXTRA:
         body.skip(32)
         return None
-    raise ActionUnreadable(f"unknown kind of asset: {kind}")
+    raise BodyError(f"unknown kind of asset: {kind}")
 
 
 def read_assets(body: Body, tag_bits: int) -> tuple[str | None, str | None]:

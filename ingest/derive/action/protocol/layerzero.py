@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tonlake.ingest.derive.action.body import Body
 from tonlake.ingest.derive.action.pattern import Match, built, call, jettons, relay
 from tonlake.ingest.derive.action.rule import TRANSFER, WAY, Block, Columns, rule
-from tonlake.ingest.errors import ActionUnreadable
+from tonlake.ingest.errors import BodyError
 
 _NAME_BITS, _FIELDS = 80, 15
 _NO_FIELD, _REFERENCE = 15, 9
@@ -41,18 +41,18 @@ class Record:
         ]
 
     def uint(self, number: int) -> int:
-        """Return the number in a field; raise ActionUnreadable if there is none."""
+        """Return the number in a field; raise BodyError if there is none."""
         field = self._find(number)
         bits = _WIDTHS.get(field.kind)
         if bits is None:
-            raise ActionUnreadable(f"field {number} of record {self.name!r} is not a number")
+            raise BodyError(f"field {number} of record {self.name!r} is not a number")
         return self._place(field).skip(field.offset).uint(bits)
 
     def cell(self, number: int) -> Body:
         """Return the start of the cell that a field refers to; raises like ``uint``."""
         field = self._find(number)
         if field.kind != _REFERENCE:
-            raise ActionUnreadable(f"field {number} of record {self.name!r} is not a cell")
+            raise BodyError(f"field {number} of record {self.name!r} is not a cell")
         return _child(self._place(field), field.reference)
 
     def record(self, number: int) -> Record:
@@ -62,7 +62,7 @@ class Record:
     def _find(self, number: int) -> _Field:
         field = self._fields[number]
         if field.kind == _NO_FIELD:
-            raise ActionUnreadable(f"record {self.name!r} has no field {number}")
+            raise BodyError(f"record {self.name!r} has no field {number}")
         return field
 
     def _place(self, field: _Field) -> Body:
@@ -108,7 +108,7 @@ def read_encoded_packet(body: Body) -> Columns:
     for name, size in sizes.items():
         part, at = wire[at : at + size], at + size
         if len(part) < size:
-            raise ActionUnreadable("a packet of LayerZero is truncated")
+            raise BodyError("a packet of LayerZero is truncated")
         number = int.from_bytes(part, "big")
         shown[name] = number if name in {"nonce", "src_eid", "dst_eid"} else hex(number)
     return shown | {"message": _show(wire[at:])}

@@ -6,7 +6,7 @@ from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.pattern import Match, anything, built, call, jettons, one_of
 from tonlake.ingest.derive.action.protocol import exchange, jetton
 from tonlake.ingest.derive.action.rule import JETTON_TRANSFER, Block, Columns, rule
-from tonlake.ingest.errors import ActionUnreadable
+from tonlake.ingest.errors import BodyError
 
 SWAP_V1, PAYMENT_V1 = 0x25938561, 0xF93BB43F
 SWAP, PAY_TO = 0x6664DE2A, 0x657B54F5
@@ -79,7 +79,7 @@ def swap(match: Match) -> Block | None:
         return None  # order only: the coins were not sent
     payments = [*match.all("between"), out]
     if len(payments) > 1 and not all(_is_known(block, match.interfaces) for block in payments):
-        raise ActionUnreadable("a wallet that pays in the middle of a swap is unknown")
+        raise BodyError("a wallet that pays in the middle of a swap is unknown")
     stops = [incoming, *map(exchange.read_paid, payments)]
     outgoing = stops[-1]
     hops = [

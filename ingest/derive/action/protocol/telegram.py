@@ -21,7 +21,7 @@ from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.model import Message, Node, Transaction
 from tonlake.ingest.derive.action.pattern import Match, call
 from tonlake.ingest.derive.action.rule import EXTRA, Block, rule
-from tonlake.ingest.errors import ActionUnreadable, IngestError
+from tonlake.ingest.errors import BodyError, IngestError
 from tonlake.lake.file.rows import keep_rows
 
 CHANGE_KEY_INTERNAL, CHANGE_KEY_EXTERNAL = 0xFBBA99C7, 0xFBBA99C8
@@ -79,7 +79,7 @@ def list_messages(body: CellSlice) -> Iterator[int]:
 
     The common fields are followed by send_mode:uint8 message:^MessageRelaxed, or by
     messages_count:uint8 first_chunk:(Maybe ^Chunk), where a chunk is next:(Maybe ^Chunk) and items
-    of send_mode:uint8 message:^MessageRelaxed. Raises ActionUnreadable if the number of messages
+    of send_mode:uint8 message:^MessageRelaxed. Raises BodyError if the number of messages
     differs.
     """
     body.skip(SIGNATURE_BITS)
@@ -100,7 +100,7 @@ def list_messages(body: CellSlice) -> Iterator[int]:
             count -= 1
             yield chunk.load_ref()
     if count:
-        raise ActionUnreadable("the number of messages in a request differs from messages_count")
+        raise BodyError("the number of messages in a request differs from messages_count")
 
 
 def find_rotations(messages: pa.Table) -> pa.Table:

@@ -19,7 +19,7 @@ from tonlake.ingest.derive.action.body import Body
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.pattern import Match, call, comment, one_of
 from tonlake.ingest.derive.action.rule import TRANSFER, Block, rule
-from tonlake.ingest.errors import ActionUnreadable, IngestError
+from tonlake.ingest.errors import BodyError, IngestError
 
 PAYMENT_REQUEST, PAYMENT_CONFIRMED = 0x706C7567, 0xF06C7567
 PAYMENT, DESTRUCT = 0x73756273, 0x64737472
@@ -60,7 +60,7 @@ _SUCCESSES = frozenset((0, 1, None))
 def _read_changes(body: Body) -> tuple[list[tuple[int, str | None]], bool | None]:
     """Read a request from ``out_actions`` on: its changes, and whether it allows signatures.
 
-    Raises ActionUnreadable if an action is unknown, or is not followed by just a signature.
+    Raises BodyError if an action is unknown, or is not followed by just a signature.
     """
     body.maybe_ref()
     changes: list[tuple[int, str | None]] = []
@@ -73,10 +73,10 @@ def _read_changes(body: Body) -> tuple[list[tuple[int, str | None]], bool | None
         elif kind == _ALLOW_SIGNATURES:
             is_allowed = item.bit()
         else:
-            raise ActionUnreadable(f"unknown extended action {kind} of a wallet of version 5")
+            raise BodyError(f"unknown extended action {kind} of a wallet of version 5")
         item = item.child() if item.refs_left else None
     if body.bits_left != _SIGNATURE_BITS:
-        raise ActionUnreadable("the extended actions are not followed by a signature")
+        raise BodyError("the extended actions are not followed by a signature")
     return changes, is_allowed
 
 

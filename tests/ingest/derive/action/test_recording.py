@@ -12,7 +12,7 @@ from tests.ingest.derive.action.protocol.test_jetton import MASTER, OWNER, RECEI
 from tests.ingest.derive.action.scene import Scene
 from tonlake.ingest.command.action import classify_command, read_traces
 from tonlake.ingest.derive.action.model import Message, Transaction
-from tonlake.ingest.errors import RecordingMalformed
+from tonlake.ingest.errors import IngestError
 
 
 def write_message(message: Message | None, *, with_opcode: bool) -> dict[str, Any] | None:
@@ -79,6 +79,6 @@ def test_a_line_shows_the_actions_of_the_trace(tmp_path: Path, *, with_opcode: b
 def test_a_line_that_is_none(tmp_path: Path, text: str) -> None:
     path = tmp_path / "traces.jsonl"
     path.write_text(text)
-    with pytest.raises(RecordingMalformed, match=r"traces\.jsonl, line 1: "):
+    with pytest.raises(IngestError, match=r"traces\.jsonl, line 1: "):
         list(read_traces(path))
     assert CliRunner().invoke(classify_command, [str(path)]).exit_code == 1

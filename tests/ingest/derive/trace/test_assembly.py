@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.ingest.derive.trace.forest import SOURCES, Forest, digest, forests
 from tests.ingest.derive.trace.lakes import expected_rows
 from tonlake.ingest.derive.trace import Assembled, OpenTraces, assemble, move_rows
-from tonlake.ingest.errors import TraceImpossible
+from tonlake.ingest.errors import IngestError
 from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.schema import TABLES
 
@@ -168,5 +168,5 @@ def test_a_cycle_of_messages_is_rejected() -> None:
     forest.add(1, sent[0], ["int"])
     ring = {"msg_hash": digest("ring"), "created_lt": 5}
     forest.messages[-1] |= ring
-    with pytest.raises(TraceImpossible, match="cycle"):
+    with pytest.raises(IngestError, match="cycle"):
         assemble_whole(forest)

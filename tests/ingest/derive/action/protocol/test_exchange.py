@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.ingest.derive.action.scene import Cell
 from tonlake.ingest.derive.action.protocol import coffee, dedust
 from tonlake.ingest.derive.action.protocol.exchange import Leg, read_asset, show_payouts
-from tonlake.ingest.errors import ActionUnreadable
+from tonlake.ingest.errors import BodyError
 
 TAG_BITS = st.sampled_from([coffee.ASSET_TAG_BITS, dedust.ASSET_TAG_BITS])
 
@@ -33,7 +33,7 @@ def test_coins_and_extra_currencies_have_no_master(tag_bits: int, number: int, r
 
 @pytest.mark.parametrize(("tag_bits", "kind"), [(2, 3), (4, 3), (4, 15)])
 def test_another_kind_is_refused_by_its_number(tag_bits: int, kind: int) -> None:
-    with pytest.raises(ActionUnreadable, match=str(kind)):
+    with pytest.raises(BodyError, match=str(kind)):
         read_back(Cell().uint(kind, tag_bits).uint(0, 264), tag_bits)
 
 

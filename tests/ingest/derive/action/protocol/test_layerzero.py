@@ -14,7 +14,7 @@ from tonlake.ingest.derive.action.protocol.layerzero import (
     read_packet,
     read_record,
 )
-from tonlake.ingest.errors import ActionUnreadable, IngestError
+from tonlake.ingest.errors import BodyError, IngestError
 
 TYPES = {1: 0, 8: 3, 16: 4, 32: 5, 64: 6, 128: 7, 256: 8}
 """Type of a field by its bits."""
@@ -70,7 +70,7 @@ def test_numbers_of_the_root_read_back(name: bytes, fields: list[Number]) -> Non
         field.value for field in fields
     ]
     for number in range(len(fields), FIELDS):
-        with pytest.raises(ActionUnreadable, match=f"no field {number}"):
+        with pytest.raises(BodyError, match=f"no field {number}"):
             record.uint(number)
 
 
@@ -92,9 +92,9 @@ def test_a_number_may_lie_in_another_cell(place: int, offset: int, number: Numbe
 def test_a_number_is_not_a_cell_and_vice_versa() -> None:
     cell = Cell()
     record = Record(write_record(cell, b"x", [Number(5, 8), cell.child()]).body())
-    with pytest.raises(ActionUnreadable, match="field 0 of record b'x' is not a cell"):
+    with pytest.raises(BodyError, match="field 0 of record b'x' is not a cell"):
         record.cell(0)
-    with pytest.raises(ActionUnreadable, match="field 1 of record b'x' is not a number"):
+    with pytest.raises(BodyError, match="field 1 of record b'x' is not a number"):
         record.uint(1)
 
 
@@ -144,7 +144,7 @@ def test_a_packet_in_wire_format(message: bytes) -> None:
 
 @given(st.integers(0, len(WIRE) - 1))
 def test_a_truncated_packet_is_rejected(size: int) -> None:
-    with pytest.raises(ActionUnreadable, match="truncated"):
+    with pytest.raises(BodyError, match="truncated"):
         read_encoded_packet(write_snake(Cell(), WIRE[:size]).body())
 
 
