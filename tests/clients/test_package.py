@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 import tonlake
-from tests.clients.packages import NODE, RUN_S
-from tests.clients.test_generated import run
+from tests.clients.packages import NODE, RUN_S, provide_packages
+from tests.clients.test_generated import SHOP, run
 from tests.conftest import ROOT
 
 PACKAGE = ROOT / "clients" / "typescript"
@@ -44,23 +44,42 @@ console.log(JSON.stringify(found));
 """
 
 
-@pytest.mark.usefixtures("run_node")
-def test_package(server: str, demo_lake: Path, tmp_path: Path) -> None:
-    shutil.copytree(PACKAGE / "src", tmp_path / "src", ignore=shutil.ignore_patterns("api.d.ts"))
+@pytest.fixture(scope="module")
+def compiled(server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the package, and a client that uses the generated types alone."""
+    provide_packages()
+    folder = tmp_path_factory.mktemp("typescript")
+    shutil.copytree(PACKAGE / "src", folder / "src", ignore=shutil.ignore_patterns("api.d.ts"))
+    shutil.copy(NODE / "generated.ts", folder / "src")
     for name in ("package.json", "tsconfig.json"):
-        shutil.copy(PACKAGE / name, tmp_path)
-    (tmp_path / "node_modules").symlink_to(NODE / "node_modules", target_is_directory=True)
-    document = tmp_path / "openapi.json"
+        shutil.copy(PACKAGE / name, folder)
+    (folder / "node_modules").symlink_to(NODE / "node_modules", target_is_directory=True)
+    document = folder / "openapi.json"
     document.write_bytes(httpx.get(f"{server}/openapi.json", timeout=RUN_S).content)
-    tools = tmp_path / "node_modules" / ".bin"
-    run(tools / "openapi-typescript", document, "-o", "src/api.d.ts", cwd=tmp_path)
-    run(tools / "tsc", "-p", ".", cwd=tmp_path)
-    (tmp_path / "client.js").write_text(SCRIPT)
+    tools = folder / "node_modules" / ".bin"
+    run(tools / "openapi-typescript", document, "-o", "src/api.d.ts", cwd=folder)
+    run(tools / "tsc", "-p", ".", cwd=folder)
+    return folder
+
+
+def test_generated_types_compile_and_are_answered(compiled: Path, server: str) -> None:
+    plan = json.dumps({"origin": server, "address": SHOP})
+    found = json.loads(run("node", "dist/generated.js", cwd=compiled, text=plan))
+    assert found["last"] == 238
+    assert found["blocks"] == [238, 237, 236]
+    assert found["actions"] == ["jetton_transfer"] * 2
+    assert len(found["accounts"]) == 2
+    assert "hash" in found["refused"]
+    assert int(found["balance"]) > 0
+
+
+def test_package(compiled: Path, server: str, demo_lake: Path) -> None:
+    (compiled / "client.js").write_text(SCRIPT)
     lake = tonlake.open(demo_lake)
     plan = json.dumps(
         {"origin": server, "last": lake.ranges[-1][1], "signature": "jetton_transfer"}
     )
-    found = json.loads(run("node", "client.js", cwd=tmp_path, text=plan))
+    found = json.loads(run("node", "client.js", cwd=compiled, text=plan))
     expected = lake.sql("select mc_seqno, value from messages where direction = 'in' order by all")
     written = [["null" if each is None else str(each) for each in row] for row in expected]
     assert sorted(found["rows"]) == sorted(written)

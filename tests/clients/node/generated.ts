@@ -1,7 +1,7 @@
 // A client of version 3 whose types openapi-typescript made of the served OpenAPI document.
 import { readFileSync } from "node:fs";
 import createClient from "openapi-fetch";
-import type { paths } from "./schema.js";
+import type { paths } from "./api.js";
 
 const plan = JSON.parse(readFileSync(0, "utf8")) as { origin: string; address: string };
 const client = createClient<paths>({ baseUrl: plan.origin });
