@@ -172,19 +172,6 @@ class Keyring:
 KEY_RPS = 10
 """Default rate limit of a new API key, in requests per second."""
 
-EXAMPLES = """
-Examples:
-
-\b
-  tonlake key add "our wallet" --rps 25 --keys keys.json
-  tonlake key list --keys keys.json
-  tonlake key revoke 1f0c88a2 --keys keys.json
-  TONLAKE_ACCESS_KEYS_FILE=keys.json tonlake serve --lake mainnet.lake
-
-A running service reads changes of the file within a second. The public service of TON Center
-allows 1 request per second without a key, and 10, 25 or 100 with one.
-"""
-
 keys_option = click.option(
     "--keys",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -192,12 +179,12 @@ keys_option = click.option(
 )
 
 
-@click.group("key", epilog=EXAMPLES)
+@click.group("key")
 def key_group() -> None:
     """Manage API keys of a service; the key file holds salted hashes, never the keys."""
 
 
-@key_group.command("add", epilog="Example: tonlake key add wallet --rps 25 --keys keys.json")
+@key_group.command("add")
 @click.argument("name")
 @click.option(
     "--rps",
@@ -213,7 +200,7 @@ def add_command(*, name: str, rps: int, keys: Path | None) -> None:
         click.echo(add_key(_open(keys), name, rps))
 
 
-@key_group.command("list", epilog="Example: tonlake key list --keys keys.json")
+@key_group.command("list")
 @keys_option
 @json_option
 def list_command(*, keys: Path | None, as_json: bool) -> None:
@@ -230,7 +217,7 @@ def list_command(*, keys: Path | None, as_json: bool) -> None:
         click.echo(f"{line['id']}  {line['rps']:>6}/s  {line['made_at']}  {line['name']}")
 
 
-@key_group.command("revoke", epilog="Example: tonlake key revoke 1f0c88a2 --keys keys.json")
+@key_group.command("revoke")
 @click.argument("identity", metavar="ID")
 @keys_option
 def revoke_command(*, identity: str, keys: Path | None) -> None:

@@ -25,22 +25,8 @@ from tonlake.queries.loader import REQUIRED, Parameter, Query, find_query, load_
 from tonlake.queries.parameter import read_parameters
 from tonlake.queries.reader import Reader
 
-EXAMPLES = """
-Examples:
 
-\b
-  tonlake query --list
-  tonlake query --list jetton_wallets
-  tonlake query jetton_holders --lake mainnet.lake -p master=EQ... -p at=2026-11-21
-  tonlake query v3/blocks --lake s3://bucket/mainnet -p workchain=-1 -p limit=5 --format csv
-
-Queries in everyday/ are for people, the others are those of the API. The part of a name after the
-last slash suffices if it is unique, or in everyday/. Bytes are written as hex, lists with commas; a
-missing list filters nothing.
-"""
-
-
-@click.command("query", epilog=EXAMPLES)
+@click.command("query")
 @click.argument("name", required=False)
 @make_place_option(required=False)
 @click.option("-p", "--param", "options", multiple=True, metavar="NAME=VALUE", help="A parameter.")

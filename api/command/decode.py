@@ -67,16 +67,8 @@ EXIT_DATA, EXIT_PARTIAL = 1, 3
 _ZSTD_MAGIC = bytes.fromhex("28b52ffd")
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
-DECODE_HELP = """
-Examples:
 
-\b
-  tonlake decode block block.boc
-  tonlake decode tx transactions.jsonl.zst
-"""
-
-
-@click.group("decode", epilog=DECODE_HELP)
+@click.group("decode")
 def decode_group() -> None:
     """Decode single blocks and transactions from files, without a lake."""
 

@@ -22,15 +22,6 @@ from tonlake.lake.maintenance.verify import verify_lake
 if TYPE_CHECKING:
     from tonlake.api.app import Service
 
-EXAMPLES = """
-Examples:
-
-\b
-  tonlake demo
-  tonlake demo --once
-  tonlake demo --archive my-node.tar.zst --lake my.lake
-"""
-
 
 class DemoFailed(click.ClickException):
     """The self-check of the demo failed."""
@@ -38,7 +29,7 @@ class DemoFailed(click.ClickException):
     exit_code = 1
 
 
-@click.command("demo", epilog=EXAMPLES)
+@click.command("demo")
 @click.option(
     "--archive",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),

@@ -302,19 +302,8 @@ def _check_room(lake_dir: Path) -> Iterator[Finding]:
 EXIT_CODES = {"ok": 0, "problem": 1, "warning": 3}
 _MARKS = {"ok": "ok      ", "problem": "PROBLEM ", "warning": "warning "}
 
-HELP = """
-Examples:
 
-\b
-  tonlake doctor
-  tonlake doctor --node /var/ton-work/db --lake mainnet.lake
-  tonlake doctor --lake mainnet.lake --full --json
-
-The exit code is 0 if all is well, 3 with warnings, and 1 with problems.
-"""
-
-
-@click.command("doctor", epilog=HELP)
+@click.command("doctor")
 @click.option(
     "--node",
     type=click.Path(path_type=Path, readable=False),

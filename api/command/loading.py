@@ -135,26 +135,7 @@ def describe_settings() -> dict[SettingName, str]:
     return {name: kind.__metadata__[-1] for name, kind in _TYPES.items()}
 
 
-CONFIG_EXAMPLES = """
-Examples:
-
-\b
-  tonlake config
-  TONLAKE_HTTP_PORT=8082 tonlake config
-  tonlake config --config tonlake.toml --json
-
-The file has a table for each section:
-
-\b
-  [http]
-  port = 8082
-
-Precedence: command line, environment (TONLAKE_HTTP_PORT), file (--config, or the one in
-TONLAKE_CONFIG), default.
-"""
-
-
-@click.command("config", epilog=CONFIG_EXAMPLES)
+@click.command("config")
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="TOML file.")
 @json_option
 @click.option("--markdown", is_flag=True, help="Print all settings and defaults as Markdown.")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import signal
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -62,6 +64,28 @@ def read_help(name: str) -> str | None:
     raise LookupError(f"{MODULES[name]} defines none of {functions}")
 
 
+def read_examples() -> Iterator[tuple[str, str]]:
+    """Return commands and their examples, as click prints them after the options."""
+    text = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8")
+    sections = re.split(r"^\[(.+)\]\n", text, flags=re.MULTILINE)[1:]
+    for names, section in zip(sections[::2], sections[1::2], strict=True):
+        examples = section.strip("\n")
+        if "\n" in examples:
+            kept = re.sub("^(?=  )|(?<=\n\n)(?=  )", "\b\n", examples)  # lines not to be joined
+            examples = f"Examples:\n\n{kept}"
+        else:
+            examples = f"Example: {examples.strip()}"
+        yield from ((name, examples) for name in names.split(", "))
+
+
+def add_examples(command: click.Command, name: str, examples: Mapping[str, str]) -> click.Command:
+    """Return a command whose help, and that of the commands below it, ends with examples."""
+    command.epilog = examples.get(name)
+    for each, below in command.commands.items() if isinstance(command, click.Group) else ():
+        add_examples(below, f"{name} {each}", examples)
+    return command
+
+
 class LazyGroup(click.Group):
     """A group that imports a command's module on use, as importing all takes a second."""
 
@@ -74,7 +98,8 @@ class LazyGroup(click.Group):
         if cmd_name not in MODULES:
             return None
         listed: list[click.Command] = import_module(MODULES[cmd_name]).commands
-        return next(command for command in listed if command.name == cmd_name)
+        command = next(command for command in listed if command.name == cmd_name)
+        return add_examples(command, cmd_name, dict(read_examples()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -131,26 +131,8 @@ _LISTEN_ADVICE = {
 
 ROOT_WARNING = "warning: the service runs as root: use a user that can only read the lake"
 
-SERVE_HELP = """
-Examples:
 
-\b
-  tonlake serve --lake mainnet.lake
-  tonlake serve --lake mainnet.lake --host 0.0.0.0 --port 8080
-  tonlake serve --node /var/ton-work/db --lake mainnet.lake --follow
-  tonlake serve --liteserver global.config.json --lake laptop.lake --follow
-  tonlake serve --liteserver global.config.json --lake mainnet.lake
-  tonlake serve --pull https://lakes.example.org/mainnet --lake copy.lake
-  TONLAKE_LAKE=mainnet.lake tonlake serve --wait
-
-With --liteserver, accounts that the lake does not know are fetched from lite servers, verified by
-proofs, and kept in the lake. With --follow a child process ingests new blocks of the node, and
-with --pull it copies another lake, commit by commit; the lake is created if it does not exist.
-/readyz and tonlake status show the lag.
-"""
-
-
-@click.command("serve", epilog=SERVE_HELP)
+@click.command("serve")
 @make_lake_option("lake")
 @node_option
 @click.option(

@@ -6,7 +6,7 @@ from tonlake.ingest.spark.cli import spark_ingest_command
 from tonlake.queries.spark.cli import spark_sql_command
 
 
-@click.group("spark", epilog="Example: tonlake spark sql v3/seqno_ranges --lake mainnet.lake")
+@click.group("spark")
 def spark_group() -> None:
     """Run queries on Apache Spark, if one machine is too small (extra "spark" and Java 17)."""
 

@@ -15,7 +15,7 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit
 
 
-@click.command("status", epilog="Example: tonlake status --lake mainnet.lake")
+@click.command("status")
 @lake_option
 @json_option
 def status_command(*, lake_dir: Path, as_json: bool) -> None:

@@ -21,27 +21,8 @@ from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.duck.body_table import Misfits
 from tonlake.lake.log.disk import unfinished
 
-EXAMPLES = """
-Examples:
 
-\b
-  tonlake scan messages --where opcode=0x0f8a7ea5 --columns mc_seqno,source,destination,value \\
-    --lake mainnet.lake --format csv
-  tonlake scan transactions --where account=EQ... --where exit_code=0,1 --from 2026-11-01 \\
-    --lake mainnet.lake -o transactions.parquet --format parquet
-  tonlake scan transfer --signature 'transfer#0f8a7ea5 query_id:uint64 amount:Coins = Body' \\
-    --columns time,source,amount --lake mainnet.lake
-  tonlake scan dex_swaps --cursor 4120-17-8f3e... --follow --lake mainnet.lake
-  tonlake scan messages dex_swaps --where messages.source=EQ... --lake mainnet.lake \\
-    --columns messages.value,messages.destination,dex_swaps.dex
-
-A row is printed if it has one of the values in every column named with --where. The cursor after
-the last row is printed on stderr; in NDJSON and Arrow every batch has one. With several tables, a
-row has mc_seqno and an object per table, and columns are prefixed with the name of their table.
-"""
-
-
-@click.command("scan", epilog=EXAMPLES)
+@click.command("scan")
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE…")
 @place_option
 @click.option(

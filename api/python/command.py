@@ -40,23 +40,7 @@ def read_signature(text: str) -> str:
         raise click.UsageError(f"--signature {text}: {error}") from error
 
 
-EXAMPLES = """
-Examples:
-
-\b
-  tonlake sql "select count(*) from transactions" --lake mainnet.lake
-  tonlake sql "from blocks order by gen_utime desc limit 5" --lake mainnet.lake --format json
-  tonlake sql "from messages" --lake mainnet.lake --format parquet -o messages.parquet
-  tonlake sql "select max(gen_utime) from blocks" --lake s3://bucket/mainnet
-  tonlake sql "select destination, sum(amount) from transfer group by all" --lake mainnet.lake \\
-    --signature 'transfer#0f8a7ea5 query_id:uint64 amount:Coins destination:MsgAddress = Body'
-
-tonlake schema lists the tables; ton_friendly(workchain, account), ton_hash('...'), ton_coins(nano)
-and others convert values to and from their usual notations. Bytes are printed as hex.
-"""
-
-
-@click.command("sql", cls=StatementCommand, epilog=EXAMPLES)
+@click.command("sql", cls=StatementCommand)
 @click.argument("query", callback=read_statement)
 @place_option
 @click.option(

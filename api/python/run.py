@@ -52,21 +52,6 @@ _BAGS: dict[str, type[TvmCell | TvmSlice | TvmBuilder]] = {
     "builder": TvmBuilder,
 }
 
-RUN_HELP = """
-Examples:
-
-\b
-  tonlake run --code wallet.code.boc --data wallet.data.boc seqno
-  tonlake run --code master.boc --data data.boc get_wallet_address EQAx…
-  tonlake run calls.jsonl --config config.boc
-
-A line of the file has code and data (bags of cells in base64) and, if they differ from the
-defaults, v (the network's global version), method (name or number; 0), stack (values before the
-method's number, or a bag of a VmStack), address, time, balance, seed (hex) and gas_limit. A value
-is null, a number, decimal or 0x text, a list (a tuple), or {"cell": BAG}, {"slice": BAG},
-{"builder": BAG}. The answer has exit, gas and stack (a bag of the VmStack), or error.
-"""
-
 
 class _Line(msgspec.Struct):
     """A run of the file."""
@@ -83,7 +68,7 @@ class _Line(msgspec.Struct):
     gas_limit: int = 1_000_000
 
 
-@click.command("run", epilog=RUN_HELP)
+@click.command("run")
 @click.argument("method")
 @click.argument("arguments", nargs=-1, metavar="[ARG]…")
 @click.option("--code", help="Code: a file, or a bag of cells in base64 or hex.")

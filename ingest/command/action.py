@@ -35,24 +35,10 @@ from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import TRACES
 from tonlake.lake.settings import LakeSettings
 
-CLASSIFY_EXAMPLES = """
-Examples:
-
-\b
-  tonlake classify recorded.jsonl.zst
-  tonlake classify recorded.jsonl.zst | jq '.actions[].type'
-"""
-EXPLAIN_EXAMPLES = """
-Examples:
-
-\b
-  tonlake explain 7DPBQ4/A8bTpVVLgVhIsZ0VISt2RzWHzBYl8wo7/Gao= --lake mainnet.lake
-  tonlake explain mG5NGg-37hpz1Vgs5KvDo0HKgtQKCnMbmGEpdApY5Ls= --traces recorded.jsonl.zst
-"""
 File = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command("classify", epilog=CLASSIFY_EXAMPLES)
+@click.command("classify")
 @click.argument("recording", type=File)
 def classify_command(*, recording: Path) -> None:
     """Print the actions of recorded traces: a JSON object per line of a .jsonl or .jsonl.zst file.
@@ -74,7 +60,7 @@ def classify_recording(recording: Path) -> Iterator[bytes]:
         )
 
 
-@click.command("explain", epilog=EXPLAIN_EXAMPLES)
+@click.command("explain")
 @click.argument("trace")
 @make_lake_option("lake_dir", Folder(), "Folder of the lake with the trace.", required=False)
 @click.option("--traces", "recording", type=File, help="File of recorded traces with the trace.")

@@ -51,27 +51,10 @@ def _print_day(report: DayReport, *, as_json: bool) -> bool:
 
 EXIT_PARTIAL = 3
 HOLES_SHOWN = 20
-EXAMPLES = """
-Examples:
-
-\b
-  tonlake ingest --node /var/ton-work/db --lake mainnet.lake
-  tonlake ingest --node /var/ton-work/db --lake mainnet.lake --range=-1000: --state
-  tonlake ingest --node /var/ton-work/db --lake mainnet.lake --from 40000000 --to 40100000
-  tonlake ingest --node /var/ton-work/db --lake mainnet.lake --follow
-  tonlake ingest --packs archive/packages/arch0000 --lake old.lake
-  tonlake ingest --liteserver global.config.json --lake laptop.lake --range=-100: --follow
-  tonlake ingest --dataset s3://aws-public-blockchain/v1.1/ton --days 2026-11-01 --lake day.lake
-
-Ranges are of masterchain blocks, both ends included: 1000:2000, 1000:, :2000, 1500, and -1000:
-for the newest thousand. Blocks that are already in the lake are skipped, so the same command
-resumes.
-"""
-
 File = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command("ingest", epilog=EXAMPLES)
+@click.command("ingest")
 @node_option
 @click.option("--packs", type=Folder(), help="Folder of archive packages, without a node.")
 @click.option(

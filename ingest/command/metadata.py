@@ -10,25 +10,13 @@ from tonlake.lake.command.argument import lake_option
 from tonlake.lake.command.cli import failing_cleanly, json_option, read_settings
 from tonlake.lake.process import name_child
 
-EXAMPLES = """
-Examples:
-
-\b
-  tonlake fetch-metadata --lake mainnet.lake
-  tonlake fetch-metadata --lake mainnet.lake --most 1000
-  tonlake fetch-metadata --lake mainnet.lake --again
-
-Only https is requested, and ipfs through the gateway in the settings; never an internal address,
-not even after a redirect. With [metadata] enabled, tonlake serve keeps fetching in a child process.
-"""
-
 
 def name_fetcher(lake: Path, settings: IngestSections) -> list[str]:
     """Return the command line of a process that fetches on behalf of a server."""
     return name_child("tonlake.ingest.metadata.fetching", IngestSections, settings, lake)
 
 
-@click.command("fetch-metadata", epilog=EXAMPLES)
+@click.command("fetch-metadata")
 @lake_option
 @click.option("--most", type=click.IntRange(min=1), help="Most URLs to request.  [default: all]")
 @click.option(

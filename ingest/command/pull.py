@@ -30,36 +30,6 @@ from tonlake.lake.settings import LakeSections
 
 _BLOCK = re.compile(r"([0-9]{1,10}):([0-9a-fA-F]{64}):([0-9a-fA-F]{64})")
 
-EXAMPLES = """
-Examples:
-
-\b
-  tonlake pull https://lakes.example.org/mainnet --lake mainnet.lake
-  tonlake pull http://10.0.0.5:8080/lake --lake mainnet.lake --follow
-  tonlake pull s3://bucket/mainnet --lake november.lake --days 2026-11-01..2026-11-30
-  tonlake pull /mnt/mainnet.lake --lake few.lake --tables blocks,transactions,messages
-  tonlake pull /mnt/mainnet.lake --lake mainnet.lake --check-proofs global.config.json
-
-The source is the folder of a lake: a path, object storage, or a web server, which may be tonlake
-serve with [access] publish (then the URL ends with /lake; the setting [pull] key is its API key).
-The digest of every file is verified before the file gets its name. The same command resumes where
-it was stopped, and copies new commits. A copy has the commits of its source and accepts no others.
-"""
-
-
-EXPORT_EXAMPLES = """
-Examples:
-
-\b
-  tonlake export --lake mainnet.lake --to /mnt/disk/mainnet
-  tonlake export --lake mainnet.lake --days 2026-11-01..2026-11-30 --to november.lake
-  tonlake export --lake mainnet.lake --to s3://bucket/mainnet --json
-
-This is tonlake pull from the other end: what it writes is a lake. The same command resumes where it
-was stopped, and copies new commits. Server, region and credentials of object storage come from
-AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY.
-"""
-
 days_option = click.option(
     "--days", help="UTC days YYYY-MM-DD..YYYY-MM-DD, either end may be left out."
 )
@@ -68,7 +38,7 @@ tables_option = click.option(
 )
 
 
-@click.command("export", epilog=EXPORT_EXAMPLES)
+@click.command("export")
 @lake_option
 @click.option(
     "--to",
@@ -90,7 +60,7 @@ def export_command(
     _print(target, report, as_json=as_json)
 
 
-@click.command("pull", epilog=EXAMPLES)
+@click.command("pull")
 @click.argument("place", metavar="SOURCE", type=SOURCE)
 @lake_option
 @days_option

@@ -87,11 +87,7 @@ _all_option = click.option(
 
 
 def _make_command(stage: Stage) -> click.Command:
-    @click.command(
-        stage.name,
-        help=_HELP[stage.name],
-        epilog=f"Example: tonlake rebuild {stage.name} --lake mainnet.lake",
-    )
+    @click.command(stage.name, help=_HELP[stage.name])
     @lake_option
     def command(*, lake_dir: Path, everything: bool = True) -> None:
         with failing_cleanly(IngestError), show_progress("ranges") as show:
@@ -104,7 +100,7 @@ def _make_command(stage: Stage) -> click.Command:
     return _all_option(command) if stage.has_versions else command
 
 
-@click.command("upgrade", epilog="Example: tonlake upgrade --lake mainnet.lake")
+@click.command("upgrade")
 @lake_option
 def upgrade_command(*, lake_dir: Path) -> None:
     """Derive what an earlier version of tonlake did not.
@@ -123,7 +119,7 @@ def upgrade_command(*, lake_dir: Path) -> None:
         click.echo("nothing to do: the lake is up to date")
 
 
-@click.group("rebuild", epilog="Example: tonlake rebuild index --lake mainnet.lake")
+@click.group("rebuild")
 def rebuild_group() -> None:
     """Recompute what is derived from the lake's rows."""
 

@@ -31,23 +31,8 @@ from tonlake.lake.commit.delta import publish
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.state import LogReader, LogState
 
-EXAMPLES = """
-Examples:
 
-\b
-  tonlake ingest --node /var/ton-work/db --lake mainnet.lake --range=-1000:
-  tonlake ingest-state --node /var/ton-work/db --lake mainnet.lake
-  tonlake ingest-state --node /var/ton-work/db --lake mainnet.lake --at 40000000
-  tonlake ingest-state --node /var/ton-work/db --lake mainnet.lake --accounts active
-
-The state is that after the block before the lake's first. If the node has deleted it, the newest
-state that the node still has is read: accounts not touched by the lake's blocks until then were the
-same before. Every cell is verified by its hash, from the state hash in the block. The same command
-resumes where it was stopped.
-"""
-
-
-@click.command("ingest-state", epilog=EXAMPLES)
+@click.command("ingest-state")
 @required_node_option
 @make_lake_option("lake")
 @click.option(

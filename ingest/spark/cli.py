@@ -127,21 +127,7 @@ class SparkPipeline(Pipeline):
         return spans.mapInArrow(self._decoder, SPARK_SCHEMA).toArrow()
 
 
-EXAMPLES = """
-Examples:
-
-\b
-  tonlake spark ingest --node /mnt/node/db --lake mainnet.lake --master local[16]
-  tonlake spark ingest --packs /mnt/archive --lake old.lake --master spark://host:7077
-  tonlake spark ingest --node /mnt/node/db --lake mainnet.lake --to s3://bucket/mainnet
-
-Every worker opens the source itself, at the same path, and has tonlake installed. The lake is a
-folder of the machine that runs this command, which makes all commits: files and log are the same
-as with tonlake ingest. --to copies new files to object storage after the last commit.
-"""
-
-
-@click.command("ingest", epilog=EXAMPLES)
+@click.command("ingest")
 @node_option
 @click.option("--packs", type=Folder(), help="Folder of archive packages, without a node.")
 @make_lake_option("lake")

@@ -46,7 +46,7 @@ ORPHANS_SHOWN = 20
 """Unused files that ``verify`` lists as text; ``--json`` has all."""
 
 
-@click.command("verify", epilog="Example: tonlake verify --lake mainnet.lake")
+@click.command("verify")
 @lake_option
 @json_option
 @click.option(
@@ -86,7 +86,7 @@ def verify_command(*, lake_dir: Path, as_json: bool, sweep: bool) -> None:
         sys.exit(EXIT_DATA)
 
 
-@click.command("views", epilog="Example: tonlake views --lake mainnet.lake")
+@click.command("views")
 @lake_option
 @click.option("--root", help="Path of the lake as readers see it, if it differs.")
 def views_command(*, lake_dir: Path, root: str | None) -> None:
@@ -99,16 +99,7 @@ def views_command(*, lake_dir: Path, root: str | None) -> None:
             click.echo(str(path))
 
 
-SCHEMA_EXAMPLES = """
-Examples:
-
-\b
-  tonlake schema --markdown > tables.md
-  tonlake schema --dbt --lake mainnet.lake > models/tonlake_sources.yml
-"""
-
-
-@click.command("schema", epilog=SCHEMA_EXAMPLES)
+@click.command("schema")
 @click.option(
     "--markdown",
     "output_format",
@@ -146,7 +137,7 @@ def report_rebuilt(lake_dir: Path, commit: Commit | None, noun: str, tables: Ite
         click.echo(f"index: {describe_outdated(outdated)}")
 
 
-@click.command("index", epilog="Example: tonlake rebuild index --lake mainnet.lake")
+@click.command("index")
 @lake_option
 @click.option("--all", "everything", is_flag=True, help="Rebuild existing segments, too.")
 def rebuild_index_command(*, lake_dir: Path, everything: bool) -> None:
@@ -162,7 +153,7 @@ def rebuild_index_command(*, lake_dir: Path, everything: bool) -> None:
     click.echo(f"{len(commit.segments)} segments, {rows:,} transactions, {size:,} bytes")
 
 
-@click.command("delta", epilog="Example: tonlake rebuild delta --lake mainnet.lake")
+@click.command("delta")
 @lake_option
 def rebuild_delta_command(*, lake_dir: Path) -> None:
     """Write the Delta logs of all tables again, from version 0."""
@@ -174,20 +165,7 @@ def rebuild_delta_command(*, lake_dir: Path) -> None:
     click.echo(f"Delta logs: {'version 0 of every table' if settings.delta else 'removed'}")
 
 
-COMPACT_EXAMPLES = """
-Examples:
-
-\b
-  tonlake compact --lake mainnet.lake
-  tonlake compact --lake mainnet.lake --json
-  TONLAKE_LAKE_COMPACT_ROWS=2000000 tonlake compact --lake mainnet.lake
-
-Merged files stay for active readers; tonlake verify --sweep removes them after the grace
-period (setting [lake] orphan_grace_s). The lake can be read and written meanwhile.
-"""
-
-
-@click.command("compact", epilog=COMPACT_EXAMPLES)
+@click.command("compact")
 @lake_option
 @json_option
 def compact_command(*, lake_dir: Path, as_json: bool) -> None:
@@ -207,20 +185,6 @@ def compact_command(*, lake_dir: Path, as_json: bool) -> None:
     )
 
 
-PRUNE_EXAMPLES = """
-Examples:
-
-\b
-  tonlake prune --lake mainnet.lake --before 2026-11-01 --dry-run
-  tonlake prune --lake mainnet.lake --before 2026-11-01
-  tonlake prune --lake mainnet.lake --before 41000000 --json
-
-Rows that later blocks build on stay, such as the newest state of every account. Old files stay for
-active readers; tonlake verify --sweep removes them after the grace period (setting [lake]
-orphan_grace_s). The lake can be read and written meanwhile.
-"""
-
-
 class _Border(click.ParamType[int | str]):
     """A masterchain seqno, or a UTC day as ``YYYY-MM-DD``."""
 
@@ -237,7 +201,7 @@ class _Border(click.ParamType[int | str]):
         return text
 
 
-@click.command("prune", epilog=PRUNE_EXAMPLES)
+@click.command("prune")
 @lake_option
 @click.option(
     "--before",
@@ -275,23 +239,12 @@ def _describe_prune(report: PruneReport, *, dry_run: bool) -> str:
     )
 
 
-TABLE_EXAMPLES = """
-Examples:
-
-\b
-  tonlake table add daily_fees fees.sql --per day --lake mainnet.lake
-  tonlake table list --lake mainnet.lake
-  tonlake table refresh daily_fees --lake mainnet.lake
-  tonlake table remove daily_fees --lake mainnet.lake
-"""
-
-
-@click.group("table", epilog=TABLE_EXAMPLES)
+@click.group("table")
 def table_group() -> None:
     """Keep the result of a statement as a table of the lake, up to date."""
 
 
-@table_group.command("add", epilog=TABLE_EXAMPLES)
+@table_group.command("add")
 @click.argument("name")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
@@ -310,7 +263,7 @@ def add_command(*, name: str, file: Path, per: Per, lake_dir: Path) -> None:
     click.echo(_describe_table(name, state))
 
 
-@table_group.command("list", epilog=TABLE_EXAMPLES)
+@table_group.command("list")
 @lake_option
 @json_option
 def list_command(*, lake_dir: Path, as_json: bool) -> None:
@@ -324,7 +277,7 @@ def list_command(*, lake_dir: Path, as_json: bool) -> None:
             click.echo(f"{text} (per {table.per})")
 
 
-@table_group.command("refresh", epilog=TABLE_EXAMPLES)
+@table_group.command("refresh")
 @click.argument("name", required=False)
 @lake_option
 def refresh_command(*, name: str | None, lake_dir: Path) -> None:
@@ -337,7 +290,7 @@ def refresh_command(*, name: str | None, lake_dir: Path) -> None:
         sys.exit(EXIT_DATA)
 
 
-@table_group.command("remove", epilog=TABLE_EXAMPLES)
+@table_group.command("remove")
 @click.argument("name")
 @lake_option
 def remove_command(*, name: str, lake_dir: Path) -> None:

@@ -16,21 +16,8 @@ from tonlake.queries.errors import QueryError, QueryUnknown
 from tonlake.queries.loader import load_queries, needs_duckdb
 from tonlake.queries.parameter import read_parameters
 
-EXAMPLES = """
-Examples:
 
-\b
-  tonlake spark sql --list
-  tonlake spark sql v3/seqno_ranges --lake mainnet.lake
-  tonlake spark sql v3/blocks --lake s3://bucket/mainnet -p workchain=-1 -p limit=5
-  tonlake spark sql v3/accounts_by_balance --lake mainnet.lake -p limit=1000000 --to richest
-  tonlake spark sql v3/blocks -p limit=5 --translate
-
-Bytes are written as hex, lists with commas; a missing list filters nothing.
-"""
-
-
-@click.command("sql", epilog=EXAMPLES)
+@click.command("sql")
 @click.argument("name", required=False)
 @make_lake_option(
     "place", click.STRING, "Folder of the lake, or its URL as Hadoop knows it.", required=False

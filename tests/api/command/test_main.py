@@ -1,5 +1,7 @@
 """The command ``tonlake``: every command is found by its table, and loads no others."""
 
+import re
+import shlex
 import subprocess
 import sys
 from importlib import import_module
@@ -9,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.commands import list_commands
-from tonlake.api.command.main import MODULES, main, read_help
+from tonlake.api.command.main import MODULES, main, read_examples, read_help
 
 
 def test_every_command_of_a_module_is_listed() -> None:
@@ -44,6 +46,21 @@ def test_the_list_of_commands_shows_the_help_of_each() -> None:
 def test_the_list_of_commands_has_whole_sentences() -> None:
     listed = " ".join(CliRunner().invoke(main, ["--help"]).output.split())
     assert "..." not in listed.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize(("name", "examples"), [*read_examples()])
+def test_examples_have_the_options_of_their_command(name: str, examples: str) -> None:
+    whole = examples.replace("\\\n", " ")
+    lines = re.findall(r"^(?:  |Example: )(?:\w+=\S+ )?tonlake ([^|>\n]+)", whole, re.MULTILINE)
+    assert any(f"{line} ".startswith(f"{name} ") for line in lines)
+    for line in lines:
+        command: click.Command = main
+        words = shlex.split(line)
+        while isinstance(command, click.Group):
+            found = command.get_command(click.Context(command), words.pop(0))
+            assert found is not None, line
+            command = found
+        command.make_parser(click.Context(command)).parse_args(words)
 
 
 @pytest.mark.parametrize(
