@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from litestar.testing import TestClient
 
 import tonlake.api.http.representation
 import tonlake.api.v3.route.block
-from tests.api.growth import Growth, serve
+from tests.api.growth import Growth, Served, serve
 from tests.api.http.test_coding import unpack
 from tests.patience import PATIENT, patient
 from tonlake.api.access import add_key
@@ -33,11 +34,30 @@ OLD = "/api/v2/getConfigAll?seqno=100"
 PLAIN = {"Accept-Encoding": "identity"}
 
 
-@pytest.fixture
-def client(demo_lake: Path) -> Iterator[TestClient[Any]]:
-    with TestClient(create_app(demo_lake, PATIENT)) as client:
+@contextmanager
+def asking(lake: Path) -> Iterator[TestClient[Any]]:
+    with TestClient(create_app(lake, PATIENT)) as client:
         client.headers.pop("accept-encoding")
         yield client
+
+
+@pytest.fixture(scope="module")
+def client(demo_lake: Path) -> Iterator[TestClient[Any]]:
+    with asking(demo_lake) as client:
+        yield client
+
+
+@pytest.fixture
+def fresh(demo_lake: Path) -> Iterator[TestClient[Any]]:
+    """The same for tests that count what is made."""
+    with asking(demo_lake) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def served(demo_lake: Path) -> Iterator[Served]:
+    with serve(demo_lake) as served:
+        yield served
 
 
 @pytest.fixture
@@ -60,37 +80,36 @@ def read_raw(url: str, **headers: str) -> tuple[httpx.Headers, bytes]:
 
 
 @pytest.mark.parametrize("path", [LIST, OLD, "/", "/openapi.json", "/explorer/explorer.css"])
-def test_a_body_is_the_same_in_every_coding(demo_lake: Path, path: str) -> None:
-    with serve(demo_lake) as served:
-        plain_head, plain = read_raw(served.url + path, **PLAIN)
-        assert "content-encoding" not in plain_head
-        for coding in ("gzip", "zstd"):
-            for _ in range(3):  # made, kept, and sent again
-                head, body = read_raw(served.url + path, **{"Accept-Encoding": coding})
-                assert head["content-encoding"] == coding
-                assert "accept-encoding" in head["vary"].lower()
-                assert int(head["content-length"]) == len(body) < len(plain)
-                assert head.get("etag") == plain_head.get("etag")
-                found = unpack(coding, body)
-                assert found.partition(b'"@extra"')[0] == plain.partition(b'"@extra"')[0]
-                assert len(found) == pytest.approx(len(plain), abs=4)  # digits of a time
-        assert httpx.get(served.url + path).content[:1000] == plain[:1000]
+def test_a_body_is_the_same_in_every_coding(served: Served, path: str) -> None:
+    plain_head, plain = read_raw(served.url + path, **PLAIN)
+    assert "content-encoding" not in plain_head
+    for coding in ("gzip", "zstd"):
+        for _ in range(3):  # made, kept, and sent again
+            head, body = read_raw(served.url + path, **{"Accept-Encoding": coding})
+            assert head["content-encoding"] == coding
+            assert "accept-encoding" in head["vary"].lower()
+            assert int(head["content-length"]) == len(body) < len(plain)
+            assert head.get("etag") == plain_head.get("etag")
+            found = unpack(coding, body)
+            assert found.partition(b'"@extra"')[0] == plain.partition(b'"@extra"')[0]
+            assert len(found) == pytest.approx(len(plain), abs=4)  # digits of a time
+    assert httpx.get(served.url + path).content[:1000] == plain[:1000]
 
 
-def test_what_is_kept_is_compressed_once(client: TestClient[Any], packed: list[str]) -> None:
+def test_what_is_kept_is_compressed_once(fresh: TestClient[Any], packed: list[str]) -> None:
     for path in (LIST, "/api/v2/shards?seqno=100", OLD):
         packed.clear()
-        bodies = [client.get(path, headers={"Accept-Encoding": "gzip"}) for _ in range(3)]
-        client.get(path)
+        bodies = [fresh.get(path, headers={"Accept-Encoding": "gzip"}) for _ in range(3)]
+        fresh.get(path)
         big = len(bodies[0].content) > MIN_BYTES
         assert packed == ["gzip"] * big
-        client.get(path, headers={"Accept-Encoding": "zstd"})
+        fresh.get(path, headers={"Accept-Encoding": "zstd"})
         assert packed == ["gzip", "zstd"] * big
 
 
-def test_files_are_compressed_once(client: TestClient[Any], packed: list[str]) -> None:
+def test_files_are_compressed_once(fresh: TestClient[Any], packed: list[str]) -> None:
     for _ in range(3):
-        answer = client.get("/docs/swagger-ui.css", headers={"Accept-Encoding": "gzip"})
+        answer = fresh.get("/docs/swagger-ui.css", headers={"Accept-Encoding": "gzip"})
         assert answer.headers["content-encoding"] == "gzip"
     assert packed == ["gzip"]
 
@@ -286,14 +305,14 @@ def test_an_answer_sent_again_is_the_same(client: TestClient[Any], path: str) ->
         assert _headers(head) == _headers(first)
 
 
-def test_an_answer_is_made_once(client: TestClient[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_is_made_once(fresh: TestClient[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     written = _count_blocks(monkeypatch)
     path = "/api/v3/blocks?limit=2"
-    answers = [client.get(path, headers={"Accept-Encoding": "identity"}) for _ in range(3)]
+    answers = [fresh.get(path, headers={"Accept-Encoding": "identity"}) for _ in range(3)]
     assert len({answer.content for answer in answers}) == 1
     assert int(answers[2].headers["content-length"]) == len(answers[2].content)
     assert len(written) == 2
-    client.get(path + "&x_timeout=2000")
+    fresh.get(path + "&x_timeout=2000")
     assert len(written) == 4
 
 
