@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import duckdb
 import msgspec
@@ -62,17 +62,8 @@ Shard = tuple[int, int]
 """Workchain, and shard as a signed integer."""
 
 
-class Top(NamedTuple):
-    """The newest known block of a shard, with the columns of ``shard_blocks``."""
-
-    workchain: int
-    shard: int
-    seqno: int
-    root_hash: bytes
-    file_hash: bytes
-    start_lt: int
-    end_lt: int
-    gen_utime: int
+_TOP = SHARD_BLOCKS.names[1:]
+"""Columns of the newest known block of a shard: those of ``shard_blocks`` but the first."""
 
 
 class Tops:
@@ -80,7 +71,7 @@ class Tops:
 
     def __init__(self) -> None:
         self._last = 0
-        self._tops: dict[Shard, Top] = {}
+        self._tops: dict[Shard, dict[str, Any]] = {}
 
     def read(self, lake_dir: Path, state: LogState, mc_seqno: int) -> None:
         """Continue after a masterchain block of the lake, if the lake has it."""
@@ -89,8 +80,8 @@ class Tops:
         self._last, self._tops = mc_seqno, {}
         is_then = pc.field("mc_seqno") == mc_seqno
         for file in list_files_between(state, mc_seqno, mc_seqno, SHARD_BLOCKS.name):
-            for row in read_rows(lake_dir, file, Top._fields, is_then).to_pylist():
-                self._tops[row["workchain"], row["shard"]] = Top(**row)
+            for top in read_rows(lake_dir, file, _TOP, is_then).to_pylist():
+                self._tops[top["workchain"], top["shard"]] = top
 
     def add(
         self, mc_seqno: int, blocks: Iterable[Mapping[str, Any]]
@@ -107,7 +98,7 @@ class Tops:
         except ValueError:
             self._tops.clear()
             raise
-        tops = [(mc_seqno, *top) for _shard, top in sorted(self._tops.items())]
+        tops = [(mc_seqno, *top.values()) for _shard, top in sorted(self._tops.items())]
         return rows, tops
 
     def _replace(self, block: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,20 +111,18 @@ class Tops:
             parents = [find_parent(shard)]
         found: dict[str, Any] = {}
         for prefix, parent in zip(("prev", "prev2"), parents, strict=False):
-            top = self._tops.get((workchain, parent))
-            is_exact = not block["after_merge"]
-            if top is not None and (
-                top.seqno >= block["seqno"] or (is_exact and top.seqno != block["seqno"] - 1)
-            ):
+            top, is_exact = self._tops.get((workchain, parent), {}), not block["after_merge"]
+            seqno, before = top.get("seqno"), block["seqno"] - 1
+            if seqno is not None and (seqno > before or (is_exact and seqno != before)):
                 raise ValueError(
                     f"block ({workchain},{shard & _MASK:016x},{block['seqno']}) follows block"
-                    f" {top.seqno} of its shard: blocks between them are missing"
+                    f" {seqno} of its shard: blocks between them are missing"
                 )
             found |= {
                 f"{prefix}_shard": parent,
-                f"{prefix}_seqno": top.seqno if top else block["seqno"] - 1 if is_exact else None,
-                f"{prefix}_root_hash": top and top.root_hash,
-                f"{prefix}_file_hash": top and top.file_hash,
+                f"{prefix}_seqno": before if seqno is None and is_exact else seqno,
+                f"{prefix}_root_hash": top.get("root_hash"),
+                f"{prefix}_file_hash": top.get("file_hash"),
             }
         # After a split the parent stays until both children have a block.
         others = (find_child(find_parent(shard), right=right) for right in (False, True))
@@ -142,7 +131,7 @@ class Tops:
         ):
             for parent in parents:
                 self._tops.pop((workchain, parent), None)
-        self._tops[workchain, shard] = Top(*(block[name] for name in Top._fields))
+        self._tops[workchain, shard] = {name: block[name] for name in _TOP}
         return found
 
 
