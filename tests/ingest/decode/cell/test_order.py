@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytoniq_core.boc import Cell
 
-from tests.ingest.decode.cell.samples import grow, order_plainly, trees
+from tests.ingest.decode.cell.samples import order_plainly, trees
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell
 from tonlake.ingest.decode.cell.tree import CellTree
@@ -56,27 +56,6 @@ def test_depth_first_order_visits_shared_cells_once(tree: CellTree) -> None:
         root = append_cell(tree, number, 16, (root, root))
     bag = serialize_depth_first(tree, root)
     assert parse_boc(bag).hash(parse_boc(bag).roots[0]) == tree.hash(root)
-
-
-@settings(max_examples=10, deadline=None)
-@given(st.integers(0, 1 << 32))
-def test_bags_that_share_a_part(seed: int) -> None:
-    """Bags of one shape are ordered once."""
-    choices = Random(seed)  # noqa: S311 - no secret
-    tree = CellTree()
-    shared = [grow(tree, choices, choices.randrange(12, 90)) for _ in range(2)]
-    fork = None
-    for _ in range(12):
-        kids = [*shared, grow(tree, choices, choices.randrange(1, 30))]
-        choices.shuffle(kids)
-        kids = kids if fork is None else [*kids, fork]
-        fork = append_cell(tree, tree.count, 32, tuple(kids))
-    assert fork is not None
-    parsed = parse_boc(serialize_boc(tree, [fork]))
-    for cell in [*range(0, parsed.count, 13), append_cell(parsed, 1, 1, tuple(parsed.links[0]))]:
-        again = parse_boc(serialize_boc(parsed, [cell]))
-        hashes = [again.hash(number) for number in range(again.count)]
-        assert hashes == order_plainly(parsed, [cell])
 
 
 @settings(max_examples=100, deadline=None)
