@@ -181,14 +181,10 @@ _EXTERNAL, _OF_SYSTEM, _ORDINARY = range(len(_EDGES))
 def _classify_arrivals(read: _Messages) -> np.ndarray:
     """Return the edge to each transaction of the batch as a number of ``_EDGES``."""
     edges = np.full(read.rows.num_rows, _ORDINARY)
-    zero = np.flatnonzero(_equals(read.rows["source"], SYSTEM))
-    if len(zero):
-        columns = ("source_workchain", "created_lt")
-        ends = iter_tuples(read.rows.select(columns).take(zero), columns)
-        edges[zero] = [
-            _OF_SYSTEM if workchain == MASTERCHAIN and lt % LT_ALIGN == 0 else _ORDINARY
-            for workchain, lt in ends
-        ]
+    workchains, lts = read.rows["source_workchain"], read.rows["created_lt"]
+    for row in np.flatnonzero(_equals(read.rows["source"], SYSTEM)).tolist():
+        if workchains[row].as_py() == MASTERCHAIN and lts[row].as_py() % LT_ALIGN == 0:
+            edges[row] = _OF_SYSTEM
     edges[read.is_ext_in] = _EXTERNAL
     chosen = np.full(len(read.arrivals), ABSENT)
     has_arrived = read.arrivals >= 0

@@ -187,6 +187,15 @@ def keep_rows(rows: pa.Table, is_kept: pa.ChunkedArray | pa.BooleanArray) -> pa.
     return rows.filter(is_kept) if count else rows.slice(0, 0)
 
 
+def filter_rows(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
+    """Return the rows with one of ``values`` in ``column``."""
+    if not rows.num_rows:
+        return rows
+    # Half the time of ``pc.is_in``.
+    is_one = pc.call_function("is_in", [rows[column]], pc.SetLookupOptions(values))
+    return keep_rows(rows, is_one)
+
+
 _FEW_STRUCTS = 100
 """Up to this many rows, structs cost less than the fixed cost of each column."""
 

@@ -19,7 +19,7 @@ from tonlake.ingest.derive.contract.record import Row, make_table
 from tonlake.ingest.derive.contract.stack import Address, Mismatch, address_fields, load_any_address
 from tonlake.ingest.errors import BocError
 from tonlake.lake.account import AccountId
-from tonlake.lake.file.rows import iter_dicts, iter_tuples, keep_rows, list_values
+from tonlake.lake.file.rows import filter_rows, iter_dicts, iter_tuples, keep_rows, list_values
 from tonlake.lake.schema import (
     JETTON_BURNS,
     JETTON_TRANSFERS,
@@ -105,7 +105,7 @@ def select_moves(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     """Return the messages and transactions that ``list_recipients`` and ``make_moves`` read."""
     messages = tables.get(MESSAGES.name, MESSAGES.empty).select(_COLUMNS)
     transactions = tables.get(TRANSACTIONS.name, TRANSACTIONS.empty).select(_OF_TRANSACTION)
-    named = keep_rows(messages, pc.is_in(messages["opcode"], value_set=_OPCODES))
+    named = filter_rows(messages, "opcode", _OPCODES)
     if not named.num_rows:
         return {MESSAGES.name: named, TRANSACTIONS.name: transactions.slice(0, 0)}
     moving = keep_rows(named, pc.equal(named["direction"], _IN))
