@@ -105,18 +105,13 @@ def _check_engine(settings: Settings) -> Finding:
 
 def check_access(settings: Settings) -> Iterator[Finding]:
     """Check access to the service: address, keys, limits, upstream."""
-    own = is_own_machine(settings.http.host)
-    if own:
-        yield Finding("address", "ok", f"{settings.http.host}: only this machine has access")
-    elif settings.access.rate_limits == "off" and not settings.access.keys_required:
-        yield Finding(
-            "address",
-            "warning",
-            f"{settings.http.host}: others have access without rate limits",
-            "set [access] rate_limits to auto, or keys_required with keys_file",
-        )
-    else:
-        yield Finding("address", "ok", f"{settings.http.host}: others have access, within limits")
+    host, access = settings.http.host, settings.access
+    own = is_own_machine(host)
+    whose = "only this machine has access" if own else "others have access, within limits"
+    unlimited = not own and access.rate_limits == "off" and not access.keys_required
+    fault = f"{host}: others have access without rate limits" if unlimited else ""
+    advice = "set [access] rate_limits to auto, or keys_required with keys_file"
+    yield _judge("address", f"{host}: {whose}", fault, advice)
     yield from _check_keys(settings)
     if settings.upstream.url.startswith("http://"):
         text = "messages and the upstream's key are sent without encryption"

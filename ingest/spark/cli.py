@@ -27,7 +27,13 @@ from tonlake.ingest.run.workers import cut_span, read_pieces
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import Span
-from tonlake.lake.command.argument import Folder, FolderOrURL, make_lake_option, read_pairs
+from tonlake.lake.command.argument import (
+    Folder,
+    FolderOrURL,
+    make_lake_option,
+    read_pairs,
+    spark_options,
+)
 from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.copy.pull import copy_lake
@@ -35,7 +41,6 @@ from tonlake.lake.file.rows import iter_tuples
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.state import LogReader
 from tonlake.lake.maintenance.orphan import sweep_orphans
-from tonlake.lake.spark.cli import conf_option, master_option
 from tonlake.lake.spark.tables import open_session
 
 if TYPE_CHECKING:
@@ -139,8 +144,7 @@ class SparkPipeline(Pipeline):
 )
 @click.option("--range", "range_text", default=":", help="Masterchain blocks, such as 1000:2000.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-@master_option
-@conf_option
+@spark_options
 def spark_ingest_command(
     *,
     node: Path | None,

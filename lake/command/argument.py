@@ -125,6 +125,14 @@ snapshot_option = click.option(
 )
 
 
+def spark_options(command: _Command) -> _Command:
+    """Add the options ``--master`` and ``--conf`` of a Spark session."""
+    place = "Where Spark runs, such as local[8], spark://host:7077 or yarn."
+    master = click.option("--master", default="local[*]", show_default=True, help=place)
+    words = "A Spark property; may be repeated."
+    return master(click.option("--conf", multiple=True, metavar="NAME=VALUE", help=words)(command))
+
+
 def choose_output(output: Path | None, output_format: str) -> Path | None:
     """Return the output file; None, also for ``-``, means stdout."""
     if output == Path("-"):

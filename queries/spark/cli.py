@@ -6,11 +6,10 @@ from importlib.util import find_spec
 
 import click
 
-from tonlake.lake.command.argument import make_lake_option, read_pairs
+from tonlake.lake.command.argument import make_lake_option, read_pairs, spark_options
 from tonlake.lake.command.cli import failing_cleanly, write_answer
 from tonlake.lake.duck.answer import TEXT_WRITERS
 from tonlake.lake.errors import EngineError
-from tonlake.lake.spark.cli import conf_option, master_option
 from tonlake.lake.spark.tables import open_lake, open_session
 from tonlake.queries.errors import QueryError, QueryUnknown
 from tonlake.queries.loader import load_queries, needs_duckdb
@@ -35,8 +34,7 @@ from tonlake.queries.parameter import read_parameters
 )
 @click.option("--to", help="Folder or URL: Spark writes the result there as Parquet.")
 @click.option("--snapshot", type=click.IntRange(min=1), help="Number of the commit to query.")
-@master_option
-@conf_option
+@spark_options
 def spark_sql_command(  # noqa: PLR0913 - one for each option
     *,
     name: str | None,
