@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,24 +33,15 @@ OLD = "/api/v2/getConfigAll?seqno=100"
 PLAIN = {"Accept-Encoding": "identity"}
 
 
-@contextmanager
-def asking(lake: Path) -> Iterator[TestClient[Any]]:
-    with TestClient(create_app(lake, PATIENT)) as client:
+def _ask(demo_lake: Path) -> Iterator[TestClient[Any]]:
+    with TestClient(create_app(demo_lake, PATIENT)) as client:
         client.headers.pop("accept-encoding")
         yield client
 
 
-@pytest.fixture(scope="module")
-def client(demo_lake: Path) -> Iterator[TestClient[Any]]:
-    with asking(demo_lake) as client:
-        yield client
-
-
-@pytest.fixture
-def fresh(demo_lake: Path) -> Iterator[TestClient[Any]]:
-    """The same for tests that count what is made."""
-    with asking(demo_lake) as client:
-        yield client
+client = pytest.fixture(_ask, scope="module")
+fresh = pytest.fixture(_ask)
+"""The same for tests that count what is made."""
 
 
 @pytest.fixture(scope="module")

@@ -463,19 +463,6 @@ def cut_small(set_to: Callable[[object, str, int], None]) -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_any_number_of_workers_gives_the_same_bytes(
-    demo_node: Path, late_lake: Path, tmp_path: Path, expected: dict[str, Any]
-) -> None:
-    alone = Path(shutil.copytree(late_lake, tmp_path / "alone"))
-    bring_state(demo_node, alone)
-    bring_state(demo_node, late_lake, workers=2)
-    assert digest_files(alone) == digest_files(late_lake)
-    assert read_newest(alone) == expected
-    files = list_baseline_files(read_state(alone), "account_states")
-    assert len(files) > 4
-
-
-@pytest.mark.usefixtures("small_parts")
 def test_a_run_goes_on_where_one_was_stopped(
     demo_node: Path, late_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -522,17 +509,22 @@ if __name__ == "__main__":
 
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("kills", KILLS)
-def test_after_a_kill_the_same_command_gives_the_same_bytes(
-    demo_node: Path, late_lake: Path, tmp_path: Path, kills: int
+def test_any_workers_and_the_same_command_after_a_kill_give_the_same_bytes(
+    demo_node: Path, late_lake: Path, tmp_path: Path, expected: dict[str, Any], kills: int
 ) -> None:
     """Any process may be killed: the command's, or a worker while it reads or detects."""
+    alone = Path(shutil.copytree(late_lake, tmp_path / "alone"))
+    bring_state(demo_node, alone)
+    assert read_newest(alone) == expected
+    assert len(list_baseline_files(read_state(alone), "account_states")) > 4
     luck = random.Random(SEED)  # noqa: S311 - a seed, no secret
     run = [sys.executable, "-c", KILLED, str(demo_node)]
     whole = Path(shutil.copytree(late_lake, tmp_path / "whole"))
     began = time.monotonic()
     subprocess.run([*run, str(whole), "2"], check=True, cwd=ROOT)
     took_s = time.monotonic() - began
-    expected = digest_files(whole)
+    digests = digest_files(whole)
+    assert digest_files(alone) == digests
     for number in range(kills):
         lake = Path(shutil.copytree(late_lake, tmp_path / f"killed-{number}"))
         workers = 2 - number % 2
@@ -548,9 +540,9 @@ def test_after_a_kill_the_same_command_gives_the_same_bytes(
         found = verify_lake(lake)  # Delta logs, too: a kill before a publication joins two versions
         assert found.damage == []
         committed = digest_files(lake)
-        skipped = {*found.orphans, *filter(is_delta, committed.keys() | expected)}
+        skipped = {*found.orphans, *filter(is_delta, committed.keys() | digests)}
         assert {path: each for path, each in committed.items() if path not in skipped} == {
-            path: each for path, each in expected.items() if path not in skipped
+            path: each for path, each in digests.items() if path not in skipped
         }
         shutil.rmtree(lake)
 
