@@ -27,6 +27,7 @@ from tonlake.lake.schema import TABLES
 from tonlake.lake.settings import LakeSettings
 
 pytestmark = [
+    pytest.mark.usefixtures("pandas"),
     pytest.mark.long,
     pytest.mark.filterwarnings("ignore"),  # engines warn about each other's versions
 ]

@@ -1,5 +1,6 @@
 """Notebooks as HTML files render without a network, and report data that a lake lacks."""
 
+import os
 import subprocess
 import sys
 import time
@@ -23,7 +24,8 @@ def pages(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The notebooks on the demo lake as HTML pages."""
     folder = tmp_path_factory.mktemp("pages")
     command = [sys.executable, str(ROOT / "notebooks/export"), str(demo_lake), str(folder)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    environment = os.environ | {"PYTHONPATH": ""}  # with pandas
+    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
     return folder
 
 
