@@ -8,9 +8,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from importlib.resources import files
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -121,35 +123,8 @@ class Work(NamedTuple):
     """Parameters with hashes, which find their rows."""
 
 
-_OF_MESSAGES = Work(
-    "messages", "created_at", "created_lt", {}, frozenset({"msg_hashes", "body_hash"})
-)
-PAGES: dict[str, Work] = {
-    "v3/transaction_keys": Work(
-        "transactions", "now", "lt", {"mc_seqno": "mc_seqno", "lt": "lt"}, frozenset({"hashes"})
-    ),
-    "v3/message_keys": _OF_MESSAGES,
-    "v3/transaction_keys_by_message": _OF_MESSAGES,
-    "v3/traces": Work("traces", "end_utime", "end_lt", {"mc_seqno": "mc_seqno_end"}),
-    "v3/actions": Work(
-        "actions",
-        "trace_end_utime",
-        "trace_end_lt",
-        {"mc_seqno": "mc_seqno"},
-        frozenset({"trace_ids", "action_ids", "tx_hashes"}),
-    ),
-    "v3/blocks": Work(
-        "blocks",
-        "gen_utime",
-        "start_lt",
-        {name: name for name in ("mc_seqno", "seqno")},
-        frozenset({"root_hash", "file_hash"}),
-    ),
-    **{
-        f"v3/{name}": Work(name, "now", "lt", {})
-        for name in ("jetton_transfers", "jetton_burns", "nft_transfers")
-    },
-}
+_PAGES = (files("tonlake.lake.duck") / "pages.json").read_bytes()
+PAGES = msgspec.json.decode(_PAGES, type=dict[str, Work])
 """Work of pages that accept any combination of filters, by query name."""
 
 

@@ -28,6 +28,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
+from importlib.resources import files as resources
 from itertools import chain
 from pathlib import Path
 
@@ -278,39 +279,8 @@ def keep_ends(pieces: Iterable[pa.Table], key: Sequence[str]) -> Iterator[pa.Tab
 
 _READ = (ACCOUNT_STATES.name, LIBRARIES.name, STATE_CELLS.name)
 
-_OLD = """
-create table old_cells as
-select hash, refs
-from state_cell_copies
-where mc_seqno < $border
-"""
-_ROOTS = """
-create table frontier as
-select distinct hash
-from old_cells
-where hash in (
-    select unnest([code_hash, data_hash, library_hash, extra_currencies_hash])
-    from account_states
-    union all
-    select hash from libraries
-    union all
-    select unnest(refs) from state_cell_copies where mc_seqno >= $border
-)
-"""
-_CHILDREN = """
-create or replace table frontier as
-select hash from old_cells
-where hash in (
-    select unnest(refs) from old_cells where hash in (from frontier)
-)
-except
-from reached
-"""
-_STAYING = """
-select hash, mc_seqno, cell, refs
-from state_cell_copies
-where mc_seqno < $border and hash in (from reached)
-"""
+_SQL = resources("tonlake.lake.maintenance") / "cells.sql"
+_OLD, _ROOTS, _CHILDREN, _STAYING = _SQL.read_text(encoding="utf-8").split(";")
 
 
 def find_used_cells(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
+from importlib.resources import files
 from itertools import chain
 from operator import and_, attrgetter, itemgetter
 from pathlib import Path
@@ -196,24 +197,8 @@ def _read_newest(lake_dir: Path, files: Iterable[DataFile]) -> dict[Address, Acc
     return {state.address: state for state in states}
 
 
-_NEWEST = """
-with picked as (from account_states where account in (select unnest($accounts)))
-select
-    workchain, account, mc_seqno, last_trans_lt, utime,
-    balance, extra_currencies, code_hash, data_hash
-from states_as_of('picked', $before - 1)
-"""
-_FIRST = """
-select
-    workchain, account, mc_seqno, last_trans_lt, utime,
-    balance, extra_currencies, code_hash, data_hash
-from account_states
-where account in (select unnest($accounts)) and mc_seqno <= $until
-qualify row_number() over (
-    partition by workchain, account, code_hash, data_hash order by mc_seqno, block_seqno desc
-) = 1
-order by mc_seqno
-"""
+_SQL = files("tonlake.ingest.derive.contract") / "states.sql"
+_NEWEST, _FIRST = _SQL.read_text(encoding="utf-8").split(";")
 _NEVER = 1 << 62
 
 
