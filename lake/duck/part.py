@@ -14,9 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from tonlake.lake.duck.tree import RELATIONS, list_nodes
+from tonlake.lake.duck.tree import RELATIONS, Node, list_filters, list_nodes
 from tonlake.lake.file.rows import PARTITION
 from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
@@ -24,42 +25,20 @@ from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
 if TYPE_CHECKING:
     import duckdb
 
-_AFTER = frozenset({"balance_after", "balance_after_units", "code_hash_after"})
-
-PARTS = {
-    "trace": frozenset({"trace_id"}),
-    "body": frozenset({"opcode_name", "comment", "body"}),
-    "traced": frozenset({"trace_id"}),
-    "after": _AFTER,
-    "states": _AFTER,
-    "label": frozenset({"sender_label", "recipient_label"}),
-    "domain": frozenset({"name"}),
-    "begun": frozenset({"deployed_at", "first_funded_at", "first_funded_by"})
-    | {"first_funded_by_workchain", "first_funded_by_id"},
-    "code": frozenset({"label", "category", "interfaces"}),
-    "price": frozenset({"value_ton", "value_usd", "swaps", "swap_volume_ton"}),
-    "usd": frozenset({"value_usd"}),
-    "order": frozenset(
-        {"pool", "pool_workchain", "pool_id", "pool_label", "tx_hash", "query_id", "referral"}
-        | {"referral_workchain", "referral_id"}
-    ),
-    "delivered": frozenset({"messages", "ton_volume"}),
-    "awake": frozenset({"active_wallets"}),
-    "jettons": frozenset({"jetton_transfers"}),
-    "deployed": frozenset({"new_contracts", "new_contracts_by_code"}),
-}
+_LISTED = (files("tonlake.lake.duck") / "parts.txt").read_text("utf-8").splitlines()
+PARTS = {part: frozenset(names.split()) for part, names in (line.split(":") for line in _LISTED)}
 """Columns of each part, in any view."""
 
 VIEWS_IN_PARTS = frozenset(
     {"v_messages", "v_transactions", "v_transfers", "v_jetton_transfers", "v_swaps", "v_accounts"}
-    | {"v_daily", "decoded_messages", "traced_transactions"}
+    | {"v_daily", "v_nft_events", "v_nft_sales", "decoded_messages", "traced_transactions"}
 )
 
-FEW, TRACE = "few", "by_trace"
-"""In place of parts: the statement asks for one account or transaction, or for given traces."""
+FEW, TRACE, COINS = "few", "by_trace", "token"
+"""Besides parts: a statement asks for one account or transaction, for given traces, or for TON."""
 
-_ASKED = {
-    FEW: r"\b(account|(sender|recipient)_id|source|destination|(tx|msg)_hash)"
+ASKED = {
+    FEW: r"\b(account|address|(sender|recipient)(_id)?|source|destination|(tx|msg)_hash)"
     r"\s*=\s*(ton_|unhex|['$?(])",
     TRACE: r"\btrace_id\s*(=|in\b)",
 }
@@ -87,9 +66,19 @@ def list_unread(
     if statement is None or VIEWS_IN_PARTS.isdisjoint(views):
         return ()
     words = set(_WORD.findall(statement.lower()))
+    nodes = list_nodes(connection, statement)
     unread = tuple(part for part, columns in PARTS.items() if columns.isdisjoint(words))
-    asked = tuple(kind for kind, text in _ASKED.items() if re.search(text, statement.lower()))
-    return unread + asked if unread and _names_each_column(connection, statement) else asked
+    asked = tuple(kind for kind, text in ASKED.items() if re.search(text, statement.lower()))
+    asked += (COINS,) if _asks_for_coins(nodes) else ()
+    return unread + asked if unread and _names_each_column(nodes) else asked
+
+
+def _asks_for_coins(nodes: list[Node]) -> bool:
+    """Whether a statement reads v_transfers, and of it only TON."""
+    coins = [table for table, *equal, _ in list_filters(nodes) if equal == ["kind", "ton"]]
+    named = [node for node in nodes if str(node.get("table_name")).lower() == "v_transfers"]
+    read = named + list(filter(_names_relation, nodes))
+    return bool(read) and all(node in coins for node in read)
 
 
 @cache
@@ -99,12 +88,11 @@ def _list_columns() -> frozenset[str]:
     return frozenset({PARTITION, *(column.name for column in columns)})
 
 
-def _names_each_column(connection: duckdb.DuckDBPyConnection, statement: str) -> bool:
+def _names_each_column(nodes: list[Node]) -> bool:
     """Whether a statement is a query without stars, rows as values, and names that are unknown.
 
     An unknown name, such as a misspelt one, reads all parts, so that DuckDB suggests the nearest.
     """
-    nodes = list_nodes(connection, statement)
     relations = {
         str(node[key]).lower()
         for node in nodes
@@ -126,15 +114,13 @@ def _names_each_column(connection: duckdb.DuckDBPyConnection, statement: str) ->
     )
 
 
-def _names_relation(node: dict[str, object]) -> bool:
+def _names_relation(node: Node) -> bool:
     """Whether a node is a text that names a view, for a macro that reads it."""
     value = node.get("literal")
     return isinstance(value, dict) and str(value.get("text")).lower() in VIEWS_IN_PARTS
 
 
-def _is_unknown(node: dict[str, object], relations: set[str], made: set[str]) -> bool:
-    names = node.get("column_names")
-    if node.get("class") != "COLUMN_REF" or not isinstance(names, list):
-        return False
-    last = names[-1].lower()
-    return last in relations or not (last in _list_columns() or last in made)
+def _is_unknown(node: Node, relations: set[str], made: set[str]) -> bool:
+    last = str((node.get("column_names") or [""])[-1]).lower()
+    known = last in _list_columns() or last in made
+    return node.get("class") == "COLUMN_REF" and (last in relations or not known)

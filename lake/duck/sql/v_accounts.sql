@@ -47,6 +47,8 @@ left join ( -- part: begun
         on transactions.account = messages.tx_account
         and transactions.lt = messages.tx_lt
         and transactions.workchain = messages.tx_workchain
+        and transactions.mc_seqno = messages.mc_seqno
+        and transactions.day = messages.day
         and messages.direction = 'in'
         and messages.kind = 'int'
     -- Of most rows, those of active accounts, this reads no other column.

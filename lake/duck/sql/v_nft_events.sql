@@ -59,7 +59,7 @@ minted as not materialized (
         asset_secondary as item,
         asset as collection,
         source as seller,
-        ton_address(items.owner_workchain, items.owner) as buyer,
+        ton_address(items.owner_workchain, items.owner) as buyer, -- part: owner
         trace_id,
         action_id,
         minting.time,
@@ -67,7 +67,7 @@ minted as not materialized (
         minting.mc_seqno,
         minting.day
     from minting
-    asof left join nft_items as items
+    asof left join nft_items as items -- part: owner
         on ton_raw_account(asset_secondary) = items.account
         and ton_raw_workchain(asset_secondary) = items.workchain
         and minting.mc_seqno >= items.mc_seqno
@@ -152,18 +152,18 @@ happened as not materialized (
 events as not materialized (
     select
         happened.*,
-        case when event in ('sold', 'listed') then terms end as paid,
-        coalesce(
+        case when event in ('sold', 'listed') then terms end as paid, -- part: fee
+        coalesce( -- part: fee
             try_cast(paid ->> '$.marketplace_fee' as decimal(38, 0)),
             nft_share(price, paid, 'mp_fee_factor', 'mp_fee_base')
-        ) as marketplace_fee,
-        coalesce(
+            ) as marketplace_fee,
+        coalesce( -- part: fee
             try_cast(paid ->> '$.royalty_amount' as decimal(38, 0)),
             nft_share(price, paid, 'royalty_fee_factor', 'royalty_fee_base'),
             nft_share(price, paid, 'royalty_numerator', 'royalty_denominator')
-        ) as royalty
+            ) as royalty,
     from happened
-    left join contracts
+    left join contracts -- part: fee
         on sale_id = contracts.account
         and sale_workchain = contracts.workchain
         and item_id = nft
@@ -179,22 +179,22 @@ select
     events.collection,
     events.collection_workchain,
     events.collection_id,
-    collections.content ->> '$.name' as collection_name,
+    collections.content ->> '$.name' as collection_name, -- part: collection
     seller,
     seller_workchain,
     seller_id,
-    sellers.label as seller_label,
+    sellers.label as seller_label, -- part: label
     buyer,
     buyer_workchain,
     buyer_id,
-    buyers.label as buyer_label,
+    buyers.label as buyer_label, -- part: label
     ton_amount(price, 9) as price,
     price as price_units,
-    ton_amount(marketplace_fee, 9) as marketplace_fee,
-    marketplace_fee as marketplace_fee_units,
-    ton_amount(royalty, 9) as royalty,
-    royalty as royalty_units,
-    coalesce(marketplace, markets.label) as marketplace,
+    ton_amount(marketplace_fee, 9) as marketplace_fee, -- part: fee
+    marketplace_fee as marketplace_fee_units, -- part: fee
+    ton_amount(royalty, 9) as royalty, -- part: fee
+    royalty as royalty_units, -- part: fee
+    coalesce(marketplace, markets.label) as marketplace, -- part: market
     sale as sale_contract,
     sale_workchain as sale_contract_workchain,
     sale_id as sale_contract_id,
@@ -204,9 +204,10 @@ select
     events.mc_seqno,
     events.day
 from events
-left join latest_nft_collections as collections
+left join latest_nft_collections as collections -- part: collection
     on events.collection_id = collections.account
     and events.collection_workchain = collections.workchain
-left join labels as sellers on seller = sellers.address
-left join labels as buyers on buyer = buyers.address
-left join labels as markets on marketplace_address = markets.address;
+left join labels as sellers on seller = sellers.address -- part: label
+left join labels as buyers on buyer = buyers.address -- part: label
+left join labels as markets on marketplace_address = markets.address -- part: market
+;

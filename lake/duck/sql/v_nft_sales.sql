@@ -8,22 +8,22 @@ select
     collection,
     collection_workchain,
     collection_id,
-    collection_name,
+    collection_name, -- part: collection
     seller,
     seller_workchain,
     seller_id,
-    seller_label,
+    seller_label, -- part: label
     buyer,
     buyer_workchain,
     buyer_id,
-    buyer_label,
+    buyer_label, -- part: label
     price,
     price_units,
-    marketplace_fee,
-    marketplace_fee_units,
-    royalty,
-    royalty_units,
-    marketplace,
+    marketplace_fee, -- part: fee
+    marketplace_fee_units, -- part: fee
+    royalty, -- part: fee
+    royalty_units, -- part: fee
+    marketplace, -- part: market
     sale_contract,
     sale_contract_workchain,
     sale_contract_id,

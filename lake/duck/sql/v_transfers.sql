@@ -9,9 +9,7 @@ tokens as not materialized (
         'jetton_transfers', 'nft_transfers', 'v_jettons', 'prices', 'latest_nft_collections'
     )
 ),
-moved as not materialized (
-    from moved_coins('messages')
-    union all by name
+received_tokens as not materialized (
     select
         tokens.*,
         received.body_hash, -- part: body
@@ -23,6 +21,11 @@ moved as not materialized (
         and tokens.mc_seqno = received.mc_seqno
         and tokens.day = received.day
         and received.direction = 'in'
+),
+moved as not materialized (
+    from moved_coins('messages')
+    union all by name -- part: token
+        from received_tokens
 ),
 traced as not materialized (
     select

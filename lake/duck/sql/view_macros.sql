@@ -218,6 +218,8 @@ create or replace macro moved_coins(relation) as table
         destination_workchain,
         destination,
         null::varchar as asset,
+        null::integer as asset_workchain,
+        null::blob as asset_id,
         'TON' as symbol,
         ton_coins(value)::decimal(38, 9) as amount,
         value::decimal(38, 0) as amount_units,

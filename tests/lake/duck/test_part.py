@@ -8,7 +8,7 @@ from duckdb import DuckDBPyConnection
 
 import tonlake
 from tonlake.lake.duck.connection import connect, read_bases, read_sql
-from tonlake.lake.duck.part import FEW, PARTS, TRACE, VIEWS_IN_PARTS, cut_parts, list_unread
+from tonlake.lake.duck.part import COINS, FEW, PARTS, TRACE, VIEWS_IN_PARTS, cut_parts, list_unread
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.view import VIEWS
@@ -50,6 +50,9 @@ def test_what_may_read_every_column_reads_whole_views(statement: str) -> None:
         ("explain analyze select m.amount * 2 as n from v_messages m order by n", set(PARTS)),
         ("select day from v_messages where Comment = 'hi'", set(PARTS) - {"body"}),
         ("select kind from v_messages where trace_id = $id", {*PARTS, TRACE} - {"trace", "traced"}),
+        ("from v_transfers select time where kind = 'ton' and amount > 1", {*PARTS, COINS}),
+        ("from v_transfers t join blocks using (day) where t.kind = 'ton'", {COINS}),
+        ("from v_transfers where kind = 'ton' union from v_transfers", set()),
     ],
 )
 def test_parts_whose_columns_are_not_named_are_unread(statement: str, unread: set[str]) -> None:
