@@ -222,7 +222,8 @@ class Reader:
         try:
             with naming_the_fault(self.snapshot):
                 self._provide(statement if chosen == list_views(statement) else views)
-                found = ask(self._connection, self.snapshot, statement, parameters).read_all()
+                batches = ask(self._connection, self.snapshot, statement, parameters, whole=True)
+                found = batches.read_all()
         except QueryRefused:
             self._check_files(views, failed=True)
             raise

@@ -23,9 +23,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tonlake.lake.duck.address import filter_accounts
 from tonlake.lake.duck.connection import find_damage_behind, list_views
 from tonlake.lake.duck.limit import ended_by_interrupt
+from tonlake.lake.duck.part import ASKED, FEW
 from tonlake.lake.duck.silence import check_literals
+from tonlake.lake.duck.statement import quote_name
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.view import VIEWS
@@ -39,8 +42,10 @@ TABLE_ROWS = 1000
 
 _BATCH_ROWS = 10_000
 _WRITING = re.compile(r"\b(copy|export|attach|install|load)\b", re.IGNORECASE)
-_SHORT = re.compile(r"\blimit\s+(\d{1,3}|1000)(\s+offset\s+\d+)?[\s;]*\Z", re.IGNORECASE)
-_COMMENT = re.compile(r"--|/\*")
+_LIMIT = r"\blimit\s+(\d{1,3}|1000)(\s+offset\s+\d+)?[\s;]*\Z"
+_SHORT = re.compile(rf"\A(?!.*(--|/\*)).*{_LIMIT}", re.IGNORECASE | re.DOTALL)
+_GATHERED = r"\b(group|order)\s+by\b|\A\s*select\s+(count|sum|avg|min|max)\b|"
+_FEW = re.compile(_GATHERED + ASKED[FEW], re.IGNORECASE)
 _UNLIMITED_WIDTH = 1 << 16
 _ADVICE = (
     "the statement needs more memory than it may use: name only the columns that you need,"
@@ -60,8 +65,12 @@ def ask(
     snapshot: Snapshot,
     query: str,
     parameters: Mapping[str, object] | None = None,
+    *,
+    whole: bool = False,
 ) -> pa.RecordBatchReader:
     """Run a statement with values for its ``$name`` placeholders, and return the rows in batches.
+
+    ``whole`` says that the caller holds all rows in memory.
 
     Raises:
         QueryError: it is not one statement that reads, DuckDB rejects it, or it compares a column
@@ -70,27 +79,32 @@ def ask(
     with naming_the_fault(snapshot), ended_by_interrupt(connection):
         _check_statement(connection, query)
         check_literals(connection, query, parameters or {})
-        if _SHORT.search(query) and not _COMMENT.search(query) and VIEWS.keys() & list_views(query):
-            # To bind a view again takes longer than to copy few rows; more are never held at once.
+        query = filter_accounts(connection, query)
+        is_few = _SHORT.search(query) or (whole and _FEW.search(query))
+        if is_few and VIEWS.keys() & list_views(query):
+            # To bind a view again takes longer than to copy few rows once more.
             warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning)
             connection.execute(query, parameters or None)
-            if _ODD_TYPES.isdisjoint(kind.id for _name, kind, *_ in connection.description or ()):
+            described = connection.description or ()
+            odd = _ODD_TYPES.intersection(kind.id for _name, kind, *_ in described)
+            if not odd:
                 return connection.to_arrow_reader(_BATCH_ROWS)
+            if odd == {"interval"}:
+                rows = connection.from_arrow(connection.to_arrow_table())
+                return _cast_odd(rows, [name for name, *_ in described]).to_arrow_reader(
+                    _BATCH_ROWS
+                )
             connection.abort()
         relation = connection.sql(query, params=parameters or None)
-        return _cast_odd_types(relation).to_arrow_reader(_BATCH_ROWS)
+        return _cast_odd(relation, relation.columns).to_arrow_reader(_BATCH_ROWS)
 
 
-def _cast_odd_types(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+def _cast_odd(relation: duckdb.DuckDBPyRelation, names: list[str]) -> duckdb.DuckDBPyRelation:
     """Return the same rows, with columns of types that Parquet and most readers lack as text."""
-    kinds = [kind.id for kind in relation.types]
-    if _ODD_TYPES.isdisjoint(kinds):
-        return relation
-    columns = [
-        f"#{at}::varchar" if kind in _ODD_TYPES else f"#{at}" for at, kind in enumerate(kinds, 1)
-    ]
-    names = ('"' + name.replace('"', '""') + '"' for name in relation.columns)
-    return relation.project(", ".join(map(" as ".join, zip(columns, names, strict=True))))
+    casts = ["::varchar" * (kind.id in _ODD_TYPES) for kind in relation.types]
+    columns = enumerate(zip(casts, map(quote_name, names), strict=True), 1)
+    listed = ", ".join(f"#{at}{cast} as {name}" for at, (cast, name) in columns)
+    return relation.project(listed) if any(casts) else relation
 
 
 @contextmanager

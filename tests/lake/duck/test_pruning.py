@@ -1,6 +1,7 @@
 """Views read, of the tables that they join, what may have the rows that a filter leaves."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 from duckdb import DuckDBPyConnection
 
+from tonlake.lake.duck.address import filter_accounts
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
@@ -65,6 +67,31 @@ def test_a_filter_on_time_reaches_the_files(lake: DuckDBPyConnection, view: str)
             reached += 1
         assert "make_timestamp" not in str(node["extra_info"].get("Expression")), node
     assert reached
+
+
+ASKED = """select 'é', balance from v_accounts where @address = RAW
+explain analyze from v_accounts where balance > 1 and (@address = RAW)
+select * from V_Accounts as a join (from blocks limit 1) on true where a.address = RAW
+select a.* from V_Accounts as a join labels as d using (account) where @a.address = RAW
+select 1 where 1 in (select 1 from v_transfers where @sender = RAW and kind = 'ton')
+select balance from v_accounts where not address = RAW
+select balance from v_accounts where address = RAW or (address) = RAW
+select address from v_accounts where address = RAW || label
+from (select address, 'x' as account from v_accounts) where address = RAW
+with v_accounts as (select 'a' as address) from v_accounts where address = RAW"""
+
+
+@pytest.mark.parametrize("asked", ASKED.splitlines())
+def test_an_address_compares_the_account(lake: DuckDBPyConnection, asked: str) -> None:
+    raw = lake.execute("select mode(sender) from v_transfers").fetchall()[0][0]
+    written = asked.replace("RAW", f"'{raw}'")
+    keys = ("workchain", "account") if "address" in asked else ("sender_workchain", "sender_id")
+    added = rf"\g<1>{keys[0]} = {raw[:-65]} and \g<1>{keys[1]} = unhex('{raw[-64:]}') and \1"
+    pruned = filter_accounts(lake, written.replace("@", ""))
+    assert pruned == re.sub(r"@(\w+\.)?", added, written)
+    if "explain" not in asked:
+        rows = lake.execute(written.replace("@", "")).fetchall()
+        assert lake.execute(pruned).fetchall() == rows
 
 
 def test_undelivered_messages_are_in_the_view(lake: DuckDBPyConnection) -> None:

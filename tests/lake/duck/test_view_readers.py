@@ -75,20 +75,17 @@ def test_arrow_and_polars_read_a_view(lake: tonlake.Lake, folder: Path, name: st
     assert name not in FILLED or expected["rows"]
 
 
-def read_datafusion(file: Path) -> pa.Table:
-    import datafusion
-
-    return datafusion.SessionContext().read_parquet(str(file)).to_arrow_table()
-
-
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_datafusion_reads_a_view(lake: tonlake.Lake, folder: Path, name: str) -> None:
     if find_spec("datafusion") is None:
         pytest.skip("datafusion is not installed: make long does it where there is a wheel")
+    import datafusion
+
     expected = sum_columns(lake.sql(f"from {QUESTIONS[name]}").arrow())
-    assert sum_columns(read_datafusion(folder / f"{name}.parquet")) == expected
+    read = datafusion.SessionContext().read_parquet(str(folder / f"{name}.parquet"))
+    assert sum_columns(read.to_arrow_table()) == expected
 
 
 @pytest.mark.long
