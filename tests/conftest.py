@@ -84,7 +84,7 @@ PLAIN = str(ROOT / "tests" / "plain")
 
 if PLAIN not in sys.path:  # the workers of a run find it in the environment
     sys.path.insert(0, PLAIN)
-    os.environ["PYTHONPATH"] = os.pathsep.join([PLAIN, os.environ.get("PYTHONPATH", "")])
+    os.environ["PYTHONPATH"] = os.pathsep.join([PLAIN, *filter(None, [os.getenv("PYTHONPATH")])])
 
 
 PATIENT = ("api/", "crash/", "ingest/derive/", "ingest/run/", "queries/")
@@ -259,7 +259,8 @@ def newest_lake(newest_node: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 def pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a test and its processes have pandas."""
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path != PLAIN])
-    monkeypatch.setenv("PYTHONPATH", os.environ["PYTHONPATH"].replace(PLAIN, ""))
+    _, *others = os.environ["PYTHONPATH"].split(os.pathsep)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(others))
 
 
 @pytest.fixture(scope="session")
