@@ -259,8 +259,8 @@ def newest_lake(newest_node: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 def pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a test and its processes have pandas."""
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path != PLAIN])
-    _, *others = os.environ["PYTHONPATH"].split(os.pathsep)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(others))
+    paths = os.environ["PYTHONPATH"].split(os.pathsep)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(each for each in paths if each != PLAIN))
 
 
 @pytest.fixture(scope="session")
