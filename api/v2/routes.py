@@ -5,7 +5,7 @@ response echoes are kept in the scope's state, for both results and errors.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal, NoReturn
 
 import msgspec
@@ -226,21 +226,20 @@ def _write_extra(request: ApiRequest) -> str:
 
 
 def _route(
-    path: str, verbs: Sequence[Verb], handle: Callable[..., Any], *, unwaiting: bool = False
+    paths: list[str], verbs: list[Verb], handle: Callable[..., Any], *, unwaiting: bool = False
 ) -> HTTPRouteHandler:
-    """Return a route."""
-    route = HTTPRouteHandler(path, http_method=verbs, status_code=200)
+    """Return one route for some paths."""
+    route = HTTPRouteHandler([_PREFIX + path for path in paths], http_method=verbs, status_code=200)
     return route(in_queue(handle, unwaiting=unwaiting))
 
 
+_GET = {name: method for name, method in METHODS.items() if not method.post_only}
+_UNWAITING = [name for name, method in _GET.items() if method.pure or method.unwaiting]
+
 routes: list[HTTPRouteHandler] = [
-    *(
-        _route(f"/{name}", ["GET", "HEAD"], answer_get, unwaiting=method.pure or method.unwaiting)
-        for name, method in METHODS.items()
-        if not method.post_only
-    ),
-    *(_route(f"/{name}", ["POST"], answer_post) for name in METHODS),
-    _route(f"/{JSON_RPC}", ["POST"], answer_rpc),
-    _route("/", ["GET", "HEAD", "POST"], answer_unknown),
-    _route("/{rest:path}", ["GET", "HEAD", "POST"], answer_unknown),
+    _route(_UNWAITING, ["GET", "HEAD"], answer_get, unwaiting=True),
+    _route([*_GET.keys() - _UNWAITING], ["GET", "HEAD"], answer_get),
+    _route([*METHODS], ["POST"], answer_post),
+    _route([JSON_RPC], ["POST"], answer_rpc),
+    _route(["", "{rest:path}"], ["GET", "HEAD", "POST"], answer_unknown),
 ]
