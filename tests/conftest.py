@@ -10,11 +10,12 @@ import gc
 import json
 import os
 import shutil
+import ssl
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,10 @@ def _sync_nothing(*_descriptor: int) -> None:
 
 for _name in ("os.fsync", "os.sync"):
     mock.patch(_name, _sync_nothing).start()
+
+# The certificates of the machine are read once: each client of httpx takes 20 ms for them.
+_new, _once = ssl.create_default_context, cache(ssl.create_default_context)
+mock.patch.object(ssl, _new.__name__, lambda *to, **at: (_once if at else _new)(*to, **at)).start()
 
 # What was compiled once is kept, whatever the environment says: tests start many processes.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

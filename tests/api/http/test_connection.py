@@ -127,8 +127,8 @@ def test_a_connection_too_many_is_refused_where_all_are_in_use() -> None:
         async with serving(answer, make_connections(of_address=2)) as clients:
             sources = [*["127.0.0.1"] * 3, "127.0.0.9"]
             opened = [await clients.open(REQUEST % b"/1", source) for source in sources]
-            statuses = [(await read(client))[0][9:12] for client in opened]
-            assert statuses == [b"200", b"200", b"429", b"200"]
+            answers = await asyncio.gather(*map(read, opened))
+            assert [data[9:12] for data, _ in answers] == [b"200", b"200", b"429", b"200"]
 
     asyncio.run(ask())
 
@@ -136,9 +136,8 @@ def test_a_connection_too_many_is_refused_where_all_are_in_use() -> None:
 def test_connections_of_a_proxy_count_in_no_share() -> None:
     async def ask() -> None:
         async with serving(forwarded, make_connections(of_address=2)) as clients:
-            for _ in range(5):
-                client = await clients.open(REQUEST % b"/1")
-                assert b" 200 " in (await read(client))[0]
+            opened = [await clients.open(REQUEST % b"/1") for _ in range(5)]
+            assert all(b" 200 " in data for data, _ in await asyncio.gather(*map(read, opened)))
 
     async def forwarded(scope: Any, receive: Any, send: Any) -> None:
         scope["state"][CONNECTION].leave_share()
