@@ -20,6 +20,7 @@ from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE
 from tonlake.lake import schema
 from tonlake.lake.commit.rewrite import commit_derived
+from tonlake.lake.file.rows import without_collector
 from tonlake.lake.log.place import Derivation, Derive, NewFile, Place
 from tonlake.lake.log.state import Commit, LogState
 from tonlake.lake.schema.column import Table
@@ -115,6 +116,7 @@ def derive_in_order(steps: Mapping[str, Step], *, at_once: bool = False) -> Deri
     def derive(state: LogState, rows: Mapping[str, pa.Table], place: Place) -> Iterator[Derivation]:
         begun: dict[str, Future[Derivation]] = {}
 
+        @without_collector()
         def run(stage: Stage) -> Derivation:
             inputs = {name: table for name, table in rows.items() if name in stage.reads}
             before = [each for each in present if each.writes & stage.reads]

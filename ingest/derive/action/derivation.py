@@ -53,6 +53,7 @@ from tonlake.lake.schema import (
     SUPERSEDED_ACTIONS,
     TRACES,
     TRANSACTION_TRACES,
+    TRANSACTIONS,
 )
 from tonlake.lake.settings import LakeSettings
 
@@ -72,19 +73,10 @@ class _Order(NamedTuple):
     facts: FactsByTrace
 
 
-class _Outcome(NamedTuple):
-    """Rows of action tables by name, the number of their traces, and accounts without facts."""
-
-    tables: dict[str, pa.Table]
-    traces: int
-    missed: dict[bytes, set[Asked]]
-
-
 class Classification(NamedTuple):
-    """Rows of action tables for some traces, the number of traces, and the facts looked up."""
+    """Rows of action tables for some traces, and the facts looked up."""
 
     tables: dict[str, pa.Table]
-    traces: int
     facts: dict[bytes, dict[str, Facts]]
 
 
@@ -97,21 +89,28 @@ def classify_traces(
     as of the end of a trace.
     """
     facts: dict[bytes, dict[str, Facts]] = {}
-    shared, due, count = spread.share(rows), traces, 0
+    shared, due = spread.share(rows), _leave_out_ticks(traces, rows)
     parts: list[dict[str, pa.Table]] = []
     while True:
-        outcomes = list(spread.map(_classify_slice, _cut_slices(due, shared, facts)))
-        parts += [outcome.tables for outcome in outcomes]
-        count = count or sum(outcome.traces for outcome in outcomes)
-        missed = {key: asked for each in outcomes for key, asked in each.missed.items()}
-        again = _look_up(missed, facts, find_known) if missed else []
-        if not again:
+        missed: dict[bytes, set[Asked]] = {}
+        for tables, unknown in spread.map(_classify_slice, _cut_slices(due, shared, facts)):
+            parts.append(tables)
+            missed |= unknown
+        if not missed or not (again := _look_up(missed, facts, find_known)):
             break
         ids = pa.array(again, traces["trace_id"].type)
         parts = [_filter_tables(tables, ids) for tables in parts]
         due = traces.filter(pc.is_in(traces["trace_id"], value_set=ids))
     joined = {name: join_parts([part[name] for part in parts]) for name in parts[0]}
-    return Classification(joined, count, facts)
+    return Classification(joined, facts)
+
+
+def _leave_out_ticks(traces: pa.Table, rows: Rows) -> pa.Table:
+    """Return the traces other than single tick-tock transactions, which are no actions."""
+    transactions = rows.take(TRANSACTIONS.name)
+    ticks = keep_rows(transactions, pc.equal(transactions["descr"], "tick_tock"))["hash"]
+    is_tick = pc.is_in(traces["trace_id"], value_set=ticks.combine_chunks())
+    return keep_rows(traces, pc.invert(pc.and_(is_tick, pc.equal(traces["transactions"], 1))))
 
 
 def _look_up(
@@ -160,17 +159,16 @@ def read_known(
         yield trace, own if known is None else own.join(known)
 
 
-def _classify_slice(order: _Order) -> _Outcome:
+def _classify_slice(order: _Order) -> tuple[dict[str, pa.Table], dict[bytes, set[Asked]]]:
+    """Return rows of action tables by name, and by trace the accounts without facts."""
     collected = ActionRows()
     missed: dict[bytes, set[Asked]] = {}
-    count = 0
     with without_collector():
         for trace, interfaces in read_known(order.traces, order.rows.open(), order.facts):
             collected.add(trace, classify(trace, interfaces).actions)
-            count += 1
             if interfaces.missed:
                 missed[trace.trace_id] = {(each, trace.mc_seqno_end) for each in interfaces.missed}
-    return _Outcome(collected.tables(), count, missed)
+    return collected.tables(), missed
 
 
 def _filter_tables(tables: Mapping[str, pa.Table], trace_ids: pa.Array) -> dict[str, pa.Table]:
@@ -184,14 +182,14 @@ def _filter_tables(tables: Mapping[str, pa.Table], trace_ids: pa.Array) -> dict[
 _NAMES = tuple(table.name for table in ACTION_TABLES)
 
 
-def describe_range(place: Place, traces: int, actions: int) -> Row:
+def describe_range(place: Place, traces: pa.Table, actions: pa.Table) -> Row:
     """Return the row of ``action_ranges`` for one range."""
     return {
         "first_mc_seqno": place.first,
         "last_mc_seqno": place.last,
         "classifier_version": CLASSIFIER_VERSION,
-        "traces": traces,
-        "actions": actions,
+        "traces": traces.num_rows,
+        "actions": actions.num_rows,
     }
 
 
@@ -232,7 +230,7 @@ class ActionFiles:
             found = classify_traces(fresh, sources, known.find, self._spread)
             added += _extend(self._lake_dir, at, before, found.tables)
             actions = found.tables[ACTIONS.name]
-            whole = describe_range(at, fresh.num_rows, actions.num_rows)
+            whole = describe_range(at, fresh, actions)
             counts = _count(ranges, fresh, actions) or [whole]
             added.append(NewFile(ACTION_RANGES.name, at, make_rows(ACTION_RANGES, counts)))
             removed.update(old.path for old in before.values())
@@ -340,11 +338,11 @@ def _derive_all(
         parts = [read_rows(lake_dir, file) for file in list_files_at(state, place, TRACES.name)]
         traces = pa.concat_tables(parts) if parts else TRACES.empty
         sources = gather_sources(lake_dir, state, traces, {}, place)
-        tables, count, _facts = classify_traces(traces, sources, known.find)
+        tables = classify_traces(traces, sources, known.find).tables
         for name, rows in tables.items():
             yield NewFile(name, place, rows)
         actions = tables[ACTIONS.name]
-        ranges = make_rows(ACTION_RANGES, [describe_range(place, count, actions.num_rows)])
+        ranges = make_rows(ACTION_RANGES, [describe_range(place, traces, actions)])
         yield NewFile(ACTION_RANGES.name, place, ranges)
         kept = ACTIONS.name if keeps_old else SUPERSEDED_ACTIONS.name
         if kept in before:

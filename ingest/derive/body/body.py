@@ -45,7 +45,7 @@ class Decoded(NamedTuple):
         """The name of the opcode as far as it is that of the body."""
         if not self.is_shared:
             return self.name
-        return None if self.value is None else str(self.value["@type"])
+        return None if (value := self.value) is None else str(value["@type"])
 
     @property
     def value(self) -> Object | None:
