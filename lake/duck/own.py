@@ -24,9 +24,6 @@ from tonlake.lake.settings import LakeSettings
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-ReadFiles = Callable[[str, list[str]], str]
-
-
 OWN_FOLDER = "_tables"
 DEFINITIONS_FILE = f"{OWN_FOLDER}/definitions.json"
 OWN_LOCK = f"{OWN_FOLDER}/lock"
@@ -156,18 +153,14 @@ def list_own_tables(
     lake_dir: Path, statement: str | None = None
 ) -> list[tuple[OwnTable, OwnState]]:
     """Return the user-defined tables that have rows, all or those that a statement may name."""
-    words = None if statement is None else set(_WORD.findall(statement.lower()))
-    tables = [
-        table
-        for table in read_definitions(lake_dir).values()
-        if words is None or table.name in words
-    ]
-    found = [(table, read_own_state(lake_dir, table.name)) for table in tables]
+    known = read_definitions(lake_dir)
+    named = known if statement is None else known.keys() & _WORD.findall(statement.lower())
+    found = [(known[name], read_own_state(lake_dir, name)) for name in known if name in named]
     return [(table, state) for table, state in found if state.parts]
 
 
 def render_own_views(
-    tables: Iterable[tuple[OwnTable, OwnState]], read_files: ReadFiles
+    tables: Iterable[tuple[OwnTable, OwnState]], read_files: Callable[[str, list[str]], str]
 ) -> Iterator[str]:
     """Yield the SQL of a view for each table."""
     for table, state in tables:
