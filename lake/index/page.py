@@ -52,11 +52,13 @@ def walk(
     lists: Sequence[Sequence[int]] = (),
     *,
     descending: bool,
+    first: int = 0,
 ) -> Iterator[tuple[int, int]]:
     """Yield moment and number of the rows in all of the lists, which ascend, in order.
 
     ``moment`` is the first of the table's numbers, by which rows or those of each list are sorted,
     or another one, by which few are sorted here: then ties are in any order. ``span`` are bounds.
+    The ``first`` rows of the shortest list, or of the table, are left out.
     """
     moments, order = table.numbers[moment], table.orders.get(moment)
     rows: Sequence[int] = range(table.count) if order is None else order
@@ -67,9 +69,8 @@ def walk(
             rows = sorted(rows, key=moments.__getitem__)
     start = bisect_left(rows, span[0], key=moments.__getitem__)
     stop = bisect_right(rows, span[1], start, key=moments.__getitem__)
-    places = range(start, stop)
-    for walked, at in enumerate(reversed(places) if descending else places):
-        row = rows[at]
+    rows = rows[start:stop][:: -1 if descending else 1]
+    for walked, row in enumerate(rows[first:]):
         if not others or has_row(others, row):
             yield moments[row], row
         if walked > MAX_WALKED:
@@ -260,23 +261,22 @@ class Listed(NamedTuple):
         return self._replace(rows=self.rows[start:end])
 
 
-def cut_account_page(
-    lists: Sequence[Listed], *, descending: bool, offset: int, limit: int
-) -> list[Hit]:
+def cut_account_page(lists: Sequence[Listed], asked: Mapping[str, Any]) -> list[Hit]:
     """Return a page of the transactions of one account; the lists ascend from one to the next."""
     hits: list[Hit] = []
-    step = -1 if descending else 1
+    step, offset = -1 if asked["descending"] else 1, asked["offset"]
     for segment, rows in lists[::step]:
-        page = rows[::step][offset : offset + limit - len(hits)]
+        page = rows[::step][offset : offset + asked["limit"] - len(hits)]
         offset = max(0, offset - len(rows))
         hits += [Hit(segment, row) for row in page]
     return hits
 
 
-def cut_hits(hits: Iterable[Hit], *, descending: bool, offset: int, limit: int) -> list[Hit]:
+def cut_hits(hits: Iterable[Hit], asked: Mapping[str, Any]) -> list[Hit]:
     """Return a page of transactions by logical time; ties by workchain and account."""
-    found = sorted(hits, key=lambda hit: hit.lt, reverse=descending)
-    return order_ties(((hit.lt, hit) for hit in found), offset + limit)[offset:]
+    offset = asked["offset"]
+    found = sorted(hits, key=lambda hit: hit.lt, reverse=asked["descending"])
+    return order_ties(((hit.lt, hit) for hit in found), offset + asked["limit"])[offset:]
 
 
 def order_ties(found: Iterable[tuple[Any, Hit]], most: int) -> list[Hit]:

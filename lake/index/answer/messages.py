@@ -1,6 +1,5 @@
 """Messages by hash or by any filters, and their transactions, from segments."""
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby, islice
@@ -13,6 +12,7 @@ from tonlake.lake.file.rows import Row
 from tonlake.lake.index.index import Index, Segments
 from tonlake.lake.index.page import (
     MAX_READ,
+    MAX_WALKED,
     Declined,
     Hit,
     Place,
@@ -52,15 +52,30 @@ def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
         united = {row.msg_hash: row for row in _find_by_hash(segments, asked)}
         found = sorted(united.values(), key=order, reverse=descending)
         return found[asked["offset"] :][: asked["limit"]]
-    walks = [(segment, _walk(segment, asked)) for segment in segments.segments]
+    read = partial(_read_places, segments, asked)
+    count, first = _make_counter(segments, asked, read), 0
+    if count is len and len(segments.segments) == 1:
+        skipped, first = _skip(segments.segments[0], asked)
+        asked = {**asked, "offset": asked["offset"] - skipped}
+    walks = [(segment, _walk(segment, asked, first)) for segment in segments.segments]
     places = merge_walks(walks, descending=descending)
-    return cut_walk(
-        (next(same) for _, same in groupby(places, key=itemgetter(0))),
-        read := partial(_read_places, segments, asked),
-        partial(list.sort, key=order, reverse=descending),
-        asked,
-        count=_make_counter(segments, asked, read),
-    )
+    distinct = (next(same) for _, same in groupby(places, key=itemgetter(0)))
+    sort = partial(list.sort, key=order, reverse=descending)
+    return cut_walk(distinct, read, sort, asked, count=count)
+
+
+def _skip(segment: Segment, asked: Mapping[str, Any]) -> tuple[int, int]:
+    """Return how many messages are before a page for certain, and their rows.
+
+    All rows pass the filters, and those of a message are neighbours.
+    """
+    if asked["by_time"] or asked["direction"] or _bound(asked, NO_LT) != (0, NO_LT):
+        return 0, 0
+    lists = [*_list_postings(segment, asked), range(segment.messages.table.count)]
+    some = lists[0][:: -1 if asked["descending"] else 1][: min(asked["offset"], MAX_WALKED) + 1]
+    hashes = np.asarray(segment.messages.hashes)[np.fromiter(some, np.int64, len(some))]
+    starts = np.flatnonzero(hashes[1:] != hashes[:-1]) + 1
+    return len(starts), int(starts[-1]) if len(starts) else 0
 
 
 _Places = list[Place[Segment]]
@@ -87,16 +102,11 @@ def _make_counter(
     checks = {segment: _make_check(segment, asked) for segment in segments.segments}
 
     def count(places: _Places) -> int:
-        unknown, found = [], 0
-        for place in places:
-            passes = checks[place[1]](place[2])
-            if passes is None:
-                unknown.append(place)
-            elif passes:
-                found += 1
+        passed = [checks[segment](number) for _, segment, number in places]
+        unknown = [place for place, each in zip(places, passed, strict=True) if each is None]
         if len(unknown) > MAX_READ:
             raise Declined
-        return found + len(read(unknown))
+        return passed.count(True) + len(read(unknown))
 
     return count
 
@@ -183,13 +193,15 @@ def _name_ends(row: Any, ends: list[tuple[str, Hit]]) -> Any:  # noqa: ANN401 - 
     )
 
 
-def _walk(segment: Segment, asked: Mapping[str, Any]) -> Iterator[tuple[tuple[int, bytes], int]]:
-    """Yield the messages that may pass the filters, by creation and hash."""
+def _walk(
+    segment: Segment, asked: Mapping[str, Any], first: int
+) -> Iterator[tuple[tuple[int, bytes], int]]:
+    """Yield the messages that may pass the filters, by creation and hash, without first rows."""
     messages, descending = segment.messages, asked["descending"]
     moment, direction = "created_at" if asked["by_time"] else "created_lt", asked["direction"]
     lists = _list_postings(segment, asked)
     span = _bound(asked, ABSENT[messages.table.numbers[moment].format])
-    found = walk(messages.table, moment, span, lists, descending=descending)
+    found = walk(messages.table, moment, span, lists, descending=descending, first=first)
     if direction is not None:
         ends = messages.ends[direction]
         found = ((at, number) for at, number in found if ends[number])
@@ -283,8 +295,7 @@ def list_end_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     else:
         found = _find_ends(segments, asked, asked["offset"] + asked["limit"])
     hits = {(hit.segment, hit.row): hit for hit in found}
-    page = {name: asked[name] for name in ("descending", "offset", "limit")}
-    return cut_hits(hits.values(), **page)
+    return cut_hits(hits.values(), asked)
 
 
 def _find_ends(segments: Segments, asked: Mapping[str, Any], most: int) -> list[Hit]:
@@ -338,9 +349,7 @@ def _list_ends_of(segment: Segment, asked: Mapping[str, Any]) -> _Ends:
     lists = _list_postings(segment, asked)
     if not lists or len(lists[0]) > MAX_ENDS:
         raise Declined
-    found = lists[0]
-    if len(lists) > 1 or not found:
-        found = memoryview(array("I", (row for row in found if has_row(lists[1:], row))))
+    found = lists[0] if len(lists) == 1 else [row for row in lists[0] if has_row(lists[1:], row)]
     numbers = np.asarray(found, np.uint32)
     directions = [each for each in ENDS if asked["direction"] in (None, each)]
     rows = np.concatenate([np.asarray(segment.messages.ends[each])[numbers] for each in directions])

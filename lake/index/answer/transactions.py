@@ -96,11 +96,7 @@ def list_account_page(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     lists = index.segments.list_account((asked["workchain"], asked["account"]))
     cut = (listed.cut(asked["start_lt"], asked["end_lt"]) for listed in lists)
     times = asked["start_utime"], asked["end_utime"]
-    return cut_account_page([listed.cut(*times, by_time=True) for listed in cut], **_page(asked))
-
-
-def _page(asked: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: asked[name] for name in ("descending", "offset", "limit")}
+    return cut_account_page([listed.cut(*times, by_time=True) for listed in cut], asked)
 
 
 def list_keys(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
@@ -190,7 +186,7 @@ def list_blocks_page(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     names = ("workchains", "shards", "block_seqnos")
     blocks = set(zip(*(asked[name] for name in names), strict=True))
     hits = [hit for _, hit in _list_of_blocks(index, set(asked["mc_seqnos"]), blocks)]
-    return cut_hits(hits, **_page(asked))
+    return cut_hits(hits, asked)
 
 
 def list_block_page(index: Index, asked: Mapping[str, Any]) -> list[Hit]:

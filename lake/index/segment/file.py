@@ -74,14 +74,11 @@ class SegmentFile:
         view: memoryview = memoryview(b"" if data is None else data).cast("B").cast(code)
         return view[: len(values)]
 
-    def start_of(self, name: str) -> int:
-        """Return where an array of 32-byte values begins in ``data``."""
-        return self._start_of(self._values(name).buffers()[1])
-
-    def view(self, name: str) -> memoryview:
-        """Return an array of 32-byte values."""
+    def view(self, name: str) -> tuple[memoryview, int]:
+        """Return an array of 32-byte values, and where it begins in ``data``."""
         values = self._values(name)
-        return memoryview(values.buffers()[1] or b"")[: len(values) * HASH_BYTES]
+        data = values.buffers()[1]
+        return memoryview(data or b"")[: len(values) * HASH_BYTES], self._start_of(data)
 
     def rows(self, name: str) -> tuple[memoryview, int]:
         """Return the offsets of rows of bytes, and where their bytes begin in ``data``."""

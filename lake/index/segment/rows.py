@@ -203,10 +203,8 @@ class SegmentRows:
 
     def __init__(self, file: SegmentFile) -> None:
         """Take the arrays of an open segment."""
-        self.data, self.hashes = file.data, file.start_of(HASHES)
-        """All bytes, and where the 32-byte values begin in them."""
-        self.values = file.view(HASHES)
-        """The 32-byte values."""
+        self.data, (self.values, self.hashes) = file.data, file.view(HASHES)
+        """All bytes, the 32-byte values in them, and where these begin."""
         self._frames = _Frames(bytes(file.numbers(DICTIONARY)))
 
     def hash_of(self, number: int) -> bytes:
