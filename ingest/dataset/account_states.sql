@@ -22,8 +22,8 @@ with states as (
         hash_of(frozen_hash) as frozen_hash,
         hash_of(code_hash) as code_hash,
         hash_of(data_hash) as data_hash,
-        code_boc,
-        data_boc
+        code_boc as code,
+        data_boc as data
     from incoming
     where timestamp between $start and $end
 )
@@ -42,8 +42,8 @@ select
     states.frozen_hash,
     states.code_hash,
     states.data_hash,
-    states.code_boc,
-    states.data_boc
+    states.code,
+    states.data
 from states
 full join lasts on
     lasts.workchain = states.workchain

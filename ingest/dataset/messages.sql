@@ -25,12 +25,8 @@ with ends as (
     where tx_now between $start and $end
 )
 select
-    transactions.workchain as tx_workchain,
-    transactions.account as tx_account,
-    transactions.lt as tx_lt,
-    transactions.hash as tx_hash,
+    ends.tx_hash,
     transactions.mc_seqno,
-    transactions.now,
     ends.direction,
     ends.msg_hash,
     case
@@ -40,10 +36,8 @@ select
     end as kind,
     workchain_of(ends.source) as source_workchain,
     account_of(ends.source) as source,
-    case when ends.source is null then 'none' else 'std' end as source_kind,
     workchain_of(ends.destination) as destination_workchain,
     account_of(ends.destination) as destination,
-    case when ends.destination is not null then 'std' end as destination_kind,
     ends.value,
     ends.fwd_fee,
     ends.ihr_fee,

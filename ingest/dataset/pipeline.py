@@ -8,7 +8,7 @@ incomplete or wrong is a hole, and the reason names the row.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
@@ -19,6 +19,7 @@ from typing import Any
 
 import duckdb
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -33,13 +34,22 @@ from tonlake.ingest.decode.cell.packed import pack_cell
 from tonlake.ingest.decode.native import hash_root
 from tonlake.ingest.decode.piece import Hole, Piece, take_blocks
 from tonlake.ingest.decode.rows import Row, make_table
-from tonlake.ingest.errors import BlockNeverHad, BocError, DecodeError, SourceError
+from tonlake.ingest.errors import BlockNeverHad, BocError, SourceError
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline, Progress
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Span
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.delta import publish
-from tonlake.lake.file.rows import iter_dicts, iter_tuples, keep_rows, read_rows, without_collector
+from tonlake.lake.file.rows import (
+    fill_fields,
+    iter_dicts,
+    iter_tuples,
+    keep_rows,
+    list_values,
+    read_rows,
+    without_collector,
+)
+from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.log.disk import TEMPORARY_PREFIX, make_folder
 from tonlake.lake.log.place import list_files_between
 from tonlake.lake.log.state import LOG_FOLDER, REPORTED_KIND, LogState
@@ -52,7 +62,6 @@ from tonlake.lake.schema import (
     SHARD_BLOCKS,
     STATE_CELLS,
     TRANSACTIONS,
-    Table,
 )
 from tonlake.lake.settings import LakeSettings
 
@@ -138,27 +147,26 @@ class Tops:
 _CONFIG_ACCOUNT = {"workchain": MASTERCHAIN, "account": pa.scalar(bytes([0x55]) * 32, pa.binary())}
 """The configuration contract of every network."""
 
-_HASHED = (("body_hash", "body"), ("init_state_hash", "init_state"))
-_CHECKED = ("mc_seqno", "msg_hash", *_HASHED[0], *_HASHED[1])
-_NORMALIZED = ("mc_seqno", "body", "body_hash", "destination_workchain", "destination")
-_OF_CELLS = ("mc_seqno", "account", "code_hash", "code_boc", "data_hash", "data_boc")
-_OF_PARAMS = ("mc_seqno", "utime", "data_boc")
-_BAGS_KEPT = 1_024
+_OF_PARAMS = ("mc_seqno", "utime", "data")
+_BAGS_KEPT = 4_096
 
 
-def check_messages(messages: pa.Table) -> dict[int, str]:
-    """Return what is wrong with messages by masterchain block: the first of each."""
+def find_flaws(rows: pa.Table, what: str, key: str, bags: Iterable[str]) -> dict[int, str]:
+    """Return what is wrong with bags of rows by masterchain block: the first of each."""
     found: dict[int, str] = {}
-    for mc_seqno, msg_hash, *parts in iter_tuples(messages, _CHECKED):
-        for (_, name), expected, bag in zip(_HASHED, parts[::2], parts[1::2], strict=True):
-            flaw = None if bag is None else _find_flaw(bag, expected)
-            if flaw is not None and mc_seqno not in found:
-                found[mc_seqno] = f"message {msg_hash.hex()}: its {name} {flaw}"
+    for bag in bags:
+        flaws = [*map(_find_flaw, list_values(rows[bag]), list_values(rows[f"{bag}_hash"]))]
+        for row, flaw in enumerate(flaws) if any(flaws) else ():
+            if flaw is not None:
+                block, text = max(rows["mc_seqno"][row].as_py(), 1), rows[key][row].as_py().hex()
+                found.setdefault(block, f"{what} {text}: its {bag} {flaw}")
     return found
 
 
 @lru_cache(_BAGS_KEPT)  # most messages come twice: where they are sent and received
-def _find_flaw(bag: bytes, expected: bytes | None) -> str | None:
+def _find_flaw(bag: bytes | None, expected: bytes | None) -> str | None:
+    if bag is None:
+        return None
     found = hash_root(bag)
     if found is None:
         try:
@@ -167,27 +175,6 @@ def _find_flaw(bag: bytes, expected: bytes | None) -> str | None:
         except BocError as error:
             return f"is not a bag of cells ({error})"
     return None if found == expected else f"has the hash {found.hex()}, not that of its row"
-
-
-def _list_cells(
-    mc_seqno: int, account: bytes, parts: Sequence[Any], known: dict[bytes, int]
-) -> list[Row]:
-    """Return the cells of an account's code and data that are not ``known`` as early; add them."""
-    found: list[Row] = []
-    for name, expected, bag in zip(("code", "data"), parts[::2], parts[1::2], strict=True):
-        if bag is None or known.get(expected, mc_seqno + 1) <= mc_seqno:
-            continue
-        flaw = _find_flaw(bag, expected)
-        if flaw is not None:
-            raise DecodeError(f"account {account.hex()}: its {name} {flaw}")
-        tree = parse_boc(bag)
-        cells = range(tree.count)
-        for cell in cells:
-            cell_hash = tree.hash(cell)
-            if known.get(cell_hash, mc_seqno + 1) > mc_seqno:
-                known[cell_hash] = mc_seqno
-                found.append((cell_hash, mc_seqno, *pack_cell(tree, cell)))
-    return found
 
 
 def list_params(
@@ -238,7 +225,6 @@ class Day:
         self._times = begin_s, begin_s + DAY_S - 1
         self._chunk = 0  # masterchain blocks read at a time; 0 until the rows are loaded
         self._flaws: dict[int, str] = {}
-        self._key_blocks: set[int] = set()
         self.knows_config = False
         """Whether the lake has a configuration; else that of the first block is added."""
 
@@ -321,11 +307,12 @@ class Day:
         self._connection.register("incoming", rows)
         found = self._run(
             "blocks",
-            "select distinct seqno, hash_of(root_hash) from incoming "
+            "select distinct seqno, hash_of(root_hash), key_block from incoming "
             "where workchain = -1 and seqno > 0 and gen_utime between $start and $end",
             {"start": self._times[0], "end": self._times[1]},
         ).fetchall()
-        return dict(found)
+        self._key_blocks = {seqno for seqno, _hash, is_key in found if is_key}
+        return {seqno: root_hash for seqno, root_hash, _is_key in found}
 
     def _load(self) -> None:
         """Load the rows of the day's masterchain blocks, and look for what they lack."""
@@ -343,8 +330,6 @@ class Day:
             self._run(table, statement, used)
             self._run(table, _read_statement(f"duplicates/{table}"))
         self._flaws = dict(self._run("flaws", _read_statement("flaws")).fetchall())
-        key_blocks = "select seqno from blocks where workchain = -1 and key_block"
-        self._key_blocks = {seqno for (seqno,) in self._run("blocks", key_blocks).fetchall()}
         count = self._connection.table("transactions").shape[0]
         self._chunk = min(_CHUNK, 1 + len(self.heads) * _CHUNK_TRANSACTIONS // (1 + count))
 
@@ -375,28 +360,26 @@ class Day:
 
     @without_collector()
     def _read_chunk(self, span: Span, tops: Tops) -> list[Piece | Hole]:
-        messages = self._fetch(MESSAGES.name, span)
-        flaws = check_messages(messages) | self._flaws
+        transactions = sort_rows(self._fetch(TRANSACTIONS.name, span), TRANSACTIONS)
+        transactions, messages = _join_ends(transactions, self._fetch(MESSAGES.name, span))
+        flaws = find_flaws(messages, "message", "msg_hash", ("body", "init_state")) | self._flaws
         blocks, shards = self._follow_chain(span, tops, flaws)
         # The zero state comes with block 1.
         states = self._fetch(ACCOUNT_STATES.name, Span(span.first - (span.first == 1), span.last))
+        flaws = find_flaws(states, "account", "account", ("code", "data")) | flaws
         cells = _read_cells(states, flaws) + self._read_libraries(span, flaws)
-        params = self._read_params(states, flaws)
+        params = list_params(states, self._key_blocks, flaws, is_known=self.knows_config)
+        self.knows_config = self.knows_config or bool(params)
         tables = {table.name: table.empty for table in BASE_TABLES} | {
             CONFIG_PARAMS.name: make_table(CONFIG_PARAMS, params),
             BLOCKS.name: make_table(BLOCKS, blocks),
             SHARD_BLOCKS.name: make_table(SHARD_BLOCKS, shards),
-            TRANSACTIONS.name: _fit(self._fetch(TRANSACTIONS.name, span), TRANSACTIONS),
-            MESSAGES.name: _fit(_add_normal_forms(messages, flaws), MESSAGES),
-            ACCOUNT_STATES.name: _fit(states, ACCOUNT_STATES),
+            TRANSACTIONS.name: fill_fields(transactions, TRANSACTIONS.arrow),
+            MESSAGES.name: fill_fields(_add_normal_forms(messages, flaws), MESSAGES.arrow),
+            ACCOUNT_STATES.name: fill_fields(states, ACCOUNT_STATES.arrow),
             STATE_CELLS.name: make_table(STATE_CELLS, cells),
         }
         return list(self._cut(span, tables, flaws))
-
-    def _read_params(self, states: pa.Table, flaws: dict[int, str]) -> list[Row]:
-        found = list_params(states, self._key_blocks, flaws, is_known=self.knows_config)
-        self.knows_config = self.knows_config or bool(found)
-        return found
 
     def _read_libraries(self, span: Span, flaws: dict[int, str]) -> list[Row]:
         """Return the cells that transactions of the masterchain may have published as libraries."""
@@ -421,11 +404,10 @@ class Day:
             by_mc.setdefault(block["mc_seqno"], []).append(block)
         rows, shards = list[Row](), list[Row]()
         for mc_seqno in range(span.first, span.last + 1):
-            blocks = by_mc.get(mc_seqno, [])
             if mc_seqno not in self.heads or mc_seqno in flaws:
                 continue
             try:
-                more_rows, more_shards = tops.add(mc_seqno, blocks)
+                more_rows, more_shards = tops.add(mc_seqno, by_mc.get(mc_seqno, []))
             except ValueError as error:
                 flaws[mc_seqno] = str(error)
                 continue
@@ -452,21 +434,43 @@ class Day:
                 yield hole
 
 
-def _read_cells(states: pa.Table, flaws: dict[int, str]) -> list[Row]:
-    """Return the cells of account states; add to ``flaws`` what is wrong with them."""
-    rows = list(iter_tuples(states, _OF_CELLS))
-    known = -1
-    found: list[Row] = []
-    while len(flaws) != known:  # cells of a block with a flaw are left out, and may be in others
-        known, roots, found = len(flaws), dict[bytes, int](), []
-        for mc_seqno, account, *parts in rows:
-            block = max(mc_seqno, 1)
-            if block in flaws:
+def _join_ends(transactions: pa.Table, ends: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Add columns about messages to transactions; return these, and messages in their order.
+
+    DuckDB would take three times as long to sort messages with their bodies.
+    """
+    hashes = transactions["hash"].combine_chunks()
+    owners = pc.index_in(ends["tx_hash"], value_set=hashes).to_numpy()
+    is_out = pc.equal(ends["direction"], "out").to_numpy()
+    order = np.lexsort((pc.fill_null(ends["created_lt"], 0).to_numpy(), is_out, owners))
+    owners, is_out, messages = owners[order], is_out[order], ends.take(pa.array(order))
+    rows, is_first = np.arange(len(order)), np.diff(owners * 2 + is_out, prepend=-1) != 0
+    numbers = rows - np.maximum.accumulate(np.where(is_first, rows, 0))
+    messages = messages.append_column("msg_index", pa.array(numbers))
+    for name in ("workchain", "account", "lt", "now"):
+        column = transactions[name].take(pa.array(owners))
+        messages = messages.append_column(name if name == "now" else f"tx_{name}", column)
+    counts = np.bincount(owners[is_out], minlength=len(hashes))
+    ins = messages.select(["tx_hash", "msg_hash"]).filter(pa.array(~is_out))
+    received = ins["msg_hash"].take(pc.index_in(hashes, value_set=ins["tx_hash"].combine_chunks()))
+    transactions = transactions.append_column("outmsg_cnt", pa.array(counts))
+    return transactions.append_column("in_msg_hash", received), messages
+
+
+def _read_cells(states: pa.Table, flaws: Collection[int]) -> list[Row]:
+    """Return the cells of account states in blocks without a flaw, each where it comes first."""
+    known, found = set[bytes](), list[Row]()
+    names = ("mc_seqno", "code_hash", "code", "data_hash", "data")
+    for mc_seqno, *parts in iter_tuples(states, names):
+        for root, bag in (parts[:2], parts[2:]):
+            if bag is None or root in known or max(mc_seqno, 1) in flaws:
                 continue
-            try:
-                found += _list_cells(mc_seqno, account, parts, roots)
-            except DecodeError as error:
-                flaws[block] = str(error)
+            tree = parse_boc(bag)
+            for cell in range(tree.count):
+                cell_hash = tree.hash(cell)
+                if cell_hash not in known:
+                    known.add(cell_hash)
+                    found.append((cell_hash, mc_seqno, *pack_cell(tree, cell)))
     return found
 
 
@@ -480,26 +484,15 @@ def _normalize(body: bytes, body_hash: bytes, workchain: int, account: bytes) ->
 
 def _add_normal_forms(messages: pa.Table, flaws: Collection[int]) -> pa.Table:
     """Add ``hash_norm`` of external messages; their bodies have the hashes of their rows."""
+    names = ("mc_seqno", "body", "body_hash", "destination_workchain", "destination")
     has_form = pc.and_(pc.equal(messages["kind"], "ext_in"), pc.is_valid(messages["body"]))
     hashes = [
         None if mc_seqno in flaws else _normalize(*parts)
-        for mc_seqno, *parts in iter_tuples(messages.filter(has_form), _NORMALIZED)
+        for mc_seqno, *parts in iter_tuples(messages.filter(has_form), names)
     ]
-    nothing, kind = pa.nulls(messages.num_rows, pa.binary()), pa.binary(32)
-    forms = pc.replace_with_mask(nothing, has_form.combine_chunks(), pa.array(hashes, pa.binary()))
-    return messages.append_column("hash_norm", forms.cast(kind))
-
-
-def _fit(rows: pa.Table, table: Table) -> pa.Table:
-    """Return rows with the columns of a table; those that they lack are NULL."""
-    known = set(rows.column_names)
-    columns = [
-        rows[field.name].cast(field.type)
-        if field.name in known
-        else pa.nulls(len(rows), field.type)
-        for field in table.arrow
-    ]
-    return pa.table(columns, schema=table.arrow)
+    forms, nothing = pa.array(hashes, pa.binary()), pa.nulls(messages.num_rows, pa.binary())
+    forms = pc.replace_with_mask(nothing, has_form.combine_chunks(), forms)
+    return messages.append_column("hash_norm", forms)
 
 
 class DayReport(msgspec.Struct):

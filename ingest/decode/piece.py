@@ -16,6 +16,7 @@ from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.decode.block.block import decode_bundles
 from tonlake.ingest.decode.rows import make_table
 from tonlake.ingest.errors import IngestError
+from tonlake.lake.file.rows import keep_rows
 from tonlake.lake.schema import BLOCK_PROOFS
 
 
@@ -61,8 +62,12 @@ def decode_chunk(bundles: Sequence[McBundle]) -> list[Piece | Hole]:
 def take_blocks(tables: Mapping[str, pa.Table], first: int, last: int) -> dict[str, pa.Table]:
     """Return the rows of some masterchain blocks; the zero state comes with block 1."""
     lowest = 0 if first == 1 else first
-    inside = (pc.field("mc_seqno") >= lowest) & (pc.field("mc_seqno") <= last)
-    return {name: rows.filter(inside) for name, rows in tables.items()}
+    found = {}
+    for name, rows in tables.items():
+        block = rows["mc_seqno"]
+        inside = pc.and_(pc.greater_equal(block, lowest), pc.less_equal(block, last))
+        found[name] = keep_rows(rows, inside)
+    return found
 
 
 def join_tables(pieces: Sequence[Piece]) -> dict[str, pa.Table]:

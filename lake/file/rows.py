@@ -47,7 +47,7 @@ def read_rows(
     fields = _pick_fields(file.table, None if columns is None else tuple(columns))
     if file.pack:
         rows = pa.Table.from_batches([_read_packed(file, load or partial(read_buffer, lake_dir))])
-        return _fill_fields(rows if where is None else rows.filter(where), fields)
+        return fill_fields(rows if where is None else rows.filter(where), fields)
     try:
         data = read_buffer(lake_dir, file.path)
     except OSError as error:
@@ -61,7 +61,7 @@ def read_rows(
         held = set(source.schema_arrow.names)  # rebuilt on every access
         present = [name for name in fields.names if name in held]
         rows = pq.read_table(pa.BufferReader(data), columns=present, filters=where)
-    return _fill_fields(rows, fields)
+    return fill_fields(rows, fields)
 
 
 def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[pa.Table]:
@@ -78,12 +78,12 @@ def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[p
             if file.bytes <= _FEW_BYTES and file.rows <= rows_at_once:
                 data = pa.BufferReader(stream.read_buffer())
                 source = pq.ParquetFile(data, pre_buffer=False)
-                yield _fill_fields(source.read(fields.names, use_threads=False), fields)
+                yield fill_fields(source.read(fields.names, use_threads=False), fields)
                 return
             source = pq.ParquetFile(stream)
             many = file.rows > _FEW_ROWS
             for batch in source.iter_batches(rows_at_once, columns=fields.names, use_threads=many):
-                yield _fill_fields(batch, fields)
+                yield fill_fields(batch, fields)
     except OSError as error:
         raise LakeCorrupt.unreadable(file.path, error, file.where) from error
 
@@ -129,7 +129,7 @@ def _decode_stream(data: pa.Buffer, table: Table) -> pa.RecordBatch:
     schema = serialize_schema(table)
     if data.slice(0, schema.size).equals(schema):
         return pa.ipc.read_record_batch(data.slice(schema.size), table.arrow)
-    return _fill_fields(pa.ipc.open_stream(data).read_next_batch(), table.arrow).to_batches()[0]
+    return fill_fields(pa.ipc.open_stream(data).read_next_batch(), table.arrow).to_batches()[0]
 
 
 @lru_cache(128)
@@ -166,13 +166,15 @@ def _pick_fields(table: str, columns: tuple[str, ...] | None) -> pa.Schema:
     return fields if columns is None else pa.schema([fields.field(name) for name in columns])
 
 
-def _fill_fields(rows: pa.Table | pa.RecordBatch, fields: pa.Schema) -> pa.Table:
-    """Return the rows with these fields, NULL if the file does not have one."""
+def fill_fields(rows: pa.Table | pa.RecordBatch, fields: pa.Schema) -> pa.Table:
+    """Return the rows with these fields, of their types, NULL if the rows lack one."""
     if isinstance(rows, pa.Table) and rows.schema.equals(fields, check_metadata=True):
         return rows  # the common case; building a table from one row is slow
     present = set(rows.schema.names)
     columns = [
-        rows[field.name] if field.name in present else pa.nulls(rows.num_rows, field.type)
+        rows[field.name].cast(field.type)
+        if field.name in present
+        else pa.nulls(rows.num_rows, field.type)
         for field in fields
     ]
     return pa.table(columns, schema=fields)
