@@ -15,7 +15,7 @@ import msgspec
 from tonlake.api.chain.account import find_state
 from tonlake.api.chain.arguments import AccountParams, ResolveParams
 from tonlake.api.chain.run import run_on_state
-from tonlake.api.errors import AnswerConflict, LiteServerError
+from tonlake.api.errors import AnswerConflict, LiteServerError, RequestInvalid
 from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import Address, WrittenAddress, read_argument, render_friendly
 from tonlake.api.v2.value import render_account, render_address, render_base64, render_boc
@@ -85,7 +85,7 @@ def encode_name(name: str) -> bytes:
     labels = name.encode().split(b".")
     inner = b"".join(label + b"\0" for label in reversed(labels))
     if b"" in labels or b"\0" in name.encode() or len(inner) > MAX_NAME_BYTES:
-        raise LiteServerError(f"{name[:80]!r} is not a name")
+        raise RequestInvalid(f"name {name[:80]!r} is not a domain")
     return inner
 
 

@@ -279,6 +279,10 @@ def print_report(report: IngestReport, *, as_json: bool) -> None:
             f"from {report.committed[0]} to {report.committed[-1]}"
         )
         click.echo(f"rows: {rows}; decoded by {native.describe()}")
+    if report.lacks_zero_state:
+        what = "its configuration, and its accounts that no block touched, stay unknown"
+        cure = "a new lake, ingested from a node that has it in archive/states, knows them"
+        click.echo(f"the source has no zero state: {what}; {cure}", err=True)
     for hole in report.holes[:HOLES_SHOWN]:
         click.echo(f"hole at masterchain {hole.mc_seqno}: {hole.kind}: {hole.reason}", err=True)
     if len(report.holes) > HOLES_SHOWN:

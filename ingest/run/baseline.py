@@ -206,7 +206,7 @@ def choose_states(
     first, last = state.ranges[0]
     if not lacks_baseline(state):
         was_pruned = f" (blocks up to {first - 1} were pruned)" if first > 1 else ""
-        raise SourceError(f"{lake_dir} begins with block 1{was_pruned}, so it needs no baseline")
+        raise SourceError(f"{lake_dir} begins with block 1{was_pruned}, so it takes no baseline")
     check_origin(source, lake_dir, state, Span(first, last))
     if at is not None and not first - 1 <= at <= last:
         raise SourceError(

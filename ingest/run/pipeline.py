@@ -125,6 +125,7 @@ class IngestReport(msgspec.Struct):
     rows: dict[str, int] = {}
     stopped_at: int | None = None
     stop_reason: str | None = None
+    lacks_zero_state: bool = False
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -307,6 +308,7 @@ class Pipeline:
         self._learn(tables, commit)
         self.report.commits += 1
         self.report.committed.append(str(Span(first, last)))
+        self.report.lacks_zero_state |= first == 1 and not commit.zero_state
         for name, rows in tables.items():
             self.report.rows[name] = self.report.rows.get(name, 0) + rows.num_rows
         self.done += last - first + 1

@@ -72,10 +72,4 @@ ACTION_TABLES = (
     *(DEX_SWAPS, NFT_SALES_EVENTS),
 )
 
-DERIVED_TABLES = (
-    *(TRANSACTION_TRACES, TRACES, OPEN_EDGES),
-    *(*CONTRACT_TABLES, *ACTION_TABLES, MESSAGE_BODIES),
-)
-"""Tables derived from the base tables."""
-
 __all__ = ["ARROW_TYPES", "Column", "Table"]

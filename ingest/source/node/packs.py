@@ -113,7 +113,7 @@ class PackSource:
         self._last: int | None = None
         self._files = list_packages(folder)
         if not self._files:
-            raise SourceError("the folder holds no archive packages (archive.<number>.pack)")
+            raise SourceError(f"{folder} holds no archive packages (archive.<number>.pack)")
 
     def refresh(self) -> None:
         """Look for new packages, and for new entries in those already read."""

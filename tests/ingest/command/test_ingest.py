@@ -131,8 +131,9 @@ def test_a_new_lake_begins_after_holes(demo_node: Path, tmp_path: Path) -> None:
     assert (done.exit_code, done.stderr) == (3, "")
     assert not (tmp_path / "lake").exists()
     done = _run(*lacking, "199:201")
-    assert done.exit_code == 3
-    assert json.loads(done.stdout)["committed"] == ["200:201"]
+    assert (done.exit_code, json.loads(done.stdout)["committed"]) == (3, ["200:201"])
+    done = _run("--packs", folder, "--lake", tmp_path / "first", "--range", "1:2")
+    assert (done.exit_code, done.stderr[:36]) == (0, "the source has no zero state: its co")
 
 
 def test_an_index_that_had_no_room_is_built_by_the_same_command(

@@ -24,7 +24,7 @@ from tonlake.ingest.decode.block.header import find_child, find_parent
 from tonlake.ingest.errors import SourceError
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.verify import verify_lake
-from tonlake.lake.schema import BASE_TABLES, BLOCKS, DERIVED_TABLES, SHARD_BLOCKS, TABLES
+from tonlake.lake.schema import BLOCKS, SHARD_BLOCKS, TABLES
 
 LACKING: dict[str, tuple[str, ...]] = {
     "blocks": (
@@ -131,7 +131,7 @@ def index_rows(lake: Path, table: str, *, without: tuple[str, ...] = ()) -> dict
 
 def compare(node: Path, imported: Path, more: Mapping[str, tuple[str, ...]] = {}) -> None:
     """Compare all tables of two lakes, but for what the form lacks, and ``more`` columns."""
-    for table in (*BASE_TABLES, *DERIVED_TABLES):
+    for table in TABLES.values():
         name = table.name
         if name in LACKING_TABLES:
             assert name not in read_state(imported).by_table
@@ -392,7 +392,7 @@ def test_other_encodings_have_the_same_values(
         for path in (copy / table).glob("*/*.parquet"):
             rewrite(path, partial(encode, form=form))
     assert list_holes(bring(copy, tmp_path / "lake")) == {}
-    for made in (*BASE_TABLES, *DERIVED_TABLES):
+    for made in TABLES.values():
         assert index_rows(tmp_path / "lake", made.name) == index_rows(few_imported, made.name)
 
 

@@ -80,7 +80,7 @@ def test_only_archive_packages_are_listed(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_packages_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="no archive packages"):
+    with pytest.raises(SourceError, match=f"{tmp_path} holds no archive packages"):
         PackSource(tmp_path)
 
 
