@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import pyarrow as pa
 
 from tonlake.lake.file.writer import PLAIN_ROWS, encode_parquet, encode_stream
@@ -43,19 +42,19 @@ def encode_file(file: NewFile, settings: LakeSettings) -> tuple[DataFile, pa.Buf
 
 def encode_pack(files: Iterable[NewFile], place: Place) -> tuple[list[DataFile], bytes]:
     """Return the descriptions and the bytes of files in one pack; the place is the commit's."""
-    packed: list[DataFile] = []
-    whole = bytearray()
-    for file in files:
-        if not file.rows.num_rows:
-            continue
-        data = encode_stream(file.rows, TABLES[file.table])
+    streams = [
+        (file, encode_stream(file.rows, TABLES[file.table])) for file in files if file.rows.num_rows
+    ]
+    whole = b"".join([data for _file, data in streams])
+    pack = pack_path(place, len(whole), hashlib.sha256(whole).hexdigest())
+    packed, offset = list[DataFile](), 0
+    for file, data in streams:
         sha256 = hashlib.sha256(data).hexdigest()
         path = path_at(file.table, file.place, sha256, PACKED_ENDING)
-        about = (file.rows.num_rows, len(data), sha256, SCHEMA_VERSION)
-        packed.append(DataFile(path, file.table, *about, offset=len(whole)))
-        whole += data
-    pack = pack_path(place, len(whole), hashlib.sha256(whole).hexdigest())
-    return [msgspec.structs.replace(file, pack=pack) for file in packed], bytes(whole)
+        about = (file.rows.num_rows, len(data), sha256, SCHEMA_VERSION, None, pack, offset)
+        packed.append(DataFile(path, file.table, *about))
+        offset += len(data)
+    return packed, whole
 
 
 def write_ahead(lake_dir: Path, settings: LakeSettings, file: NewFile) -> Written:

@@ -314,30 +314,31 @@ def gather_sources(
     is_all_at_hand = bool(at_hand) and place.first <= first and last <= place.last
     files = [] if is_all_at_hand else list_files_between(state, first, last, *_READ)
     overlaps = not place.is_open and place.first <= last and place.last >= first
-    load = load_from(lake_dir)  # a pack has the rows of many tables
-    gathering = _Gathering(lake_dir, files, at_hand if overlaps else {}, traces, load)
+    fresh = {name: rows for name, rows in at_hand.items() if overlaps and rows.num_rows}
+    gathering = _Gathering(lake_dir, files, fresh, traces, load_from(lake_dir))
     ids = traces["trace_id"].combine_chunks()
     held = gathering.collect(TRANSACTION_TRACES.name, "trace_id", ids, moved=moved or {})
     members = filter_rows(held, "trace_id", ids)
     near = gathering.narrow(members)
     hashes = members["hash"].combine_chunks()
-    tables = {TRANSACTION_TRACES.name: members}
-    tables[TRANSACTIONS.name] = near.collect(TRANSACTIONS.name, "hash", hashes)
-    of_each = tables[TRANSACTIONS.name].select(("hash", "account"))
-    accounts = filter_rows(of_each, "hash", hashes)["account"].unique()
-    for name in SOURCES.keys() - tables.keys():
-        column, values = "account", accounts
-        if name == MESSAGES.name:
-            column, values = "tx_hash", hashes
-        tables[name] = near.collect(name, column, values)
+    transactions = near.collect(TRANSACTIONS.name, "hash", hashes)
+    tables = {TRANSACTION_TRACES.name: members, TRANSACTIONS.name: transactions}
+    present = fresh.keys() | {file.table for file in near.files}
+    accounts = pa.array([], pa.binary(32))
+    if near.files or NFT_SALES.name in present:
+        of_each = transactions.select(("hash", "account"))
+        accounts = filter_rows(of_each, "hash", hashes)["account"].unique()
+    for name in (SOURCES.keys() & present) - tables.keys():
+        key = ("tx_hash", hashes) if name == MESSAGES.name else ("account", accounts)
+        tables[name] = near.collect(name, *key)
     data_hashes = list_data_hashes(Rows(tables), hashes)
-    # Rules read the StateInit of sales and auctions.
-    sales = filter_rows(tables[NFT_SALES.name], "account", accounts)["account"].unique()
     if len(data_hashes):
         where = pc.field("hash").isin(data_hashes)
         cells = _read_more(near, at_hand, STATE_CELLS.name, ("hash", "cell"), where)
         tables |= {STATE_CELLS.name: pa.concat_tables(cells)} if cells else {}
-    if len(sales):
+    if NFT_SALES.name in tables and tables[NFT_SALES.name].num_rows:
+        # Rules read the StateInit of sales and auctions.
+        sales = filter_rows(tables[NFT_SALES.name], "account", accounts)["account"].unique()
         where = pc.field("destination").isin(sales) & pc.field("init_state").is_valid()
         states = _read_more(near, at_hand, MESSAGES.name, INIT_STATE_COLUMNS, where)
         tables |= {INIT_STATES: pa.concat_tables(states)} if states else {}
@@ -345,7 +346,7 @@ def gather_sources(
 
 
 class _Gathering(NamedTuple):
-    """Sources of rows of some traces: files, and rows in memory."""
+    """Sources of rows of some traces: files, and rows in memory; ``load`` keeps packs."""
 
     lake_dir: Path
     files: Sequence[DataFile]
