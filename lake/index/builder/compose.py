@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, chain, groupby, pairwise
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -55,6 +55,7 @@ from tonlake.lake.log.place import read_place
 from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import TABLES
+from tonlake.lake.system import return_memory
 
 SOURCES = frozenset({*INDEXED, "transaction_traces"})
 """Tables that segments are built from."""
@@ -66,6 +67,9 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "transaction_traces": ("hash", "mc_seqno", "trace_id", "parent_hash"),
 }
 """The columns that are read, if not all."""
+
+_MANY = 200_000
+"""Rows of a source from which on free memory is returned before each table: it may be half."""
 
 _Numbers = npt.NDArray[Any]
 
@@ -83,10 +87,10 @@ class Source(NamedTuple):
 
     def read_table(self, name: str) -> pa.Table:
         """Return the rows of a table; of traces, those that end in the range."""
+        if sum(file.rows for file in self.files) > _MANY:
+            return_memory()
         found = [self._read_file(file) for file in self.files if file.table == name]
-        if not found:
-            return _make_empty(name)
-        return found[0] if len(found) == 1 else pa.concat_tables(found)
+        return pa.concat_tables(found) if found else _make_empty(name)
 
     def _read_file(self, file: DataFile) -> pa.Table:
         rows = self.read(self.lake_dir, file, _COLUMNS.get(file.table))
@@ -210,8 +214,7 @@ class _Composer:
 
     def add_chain(self) -> int:
         """Add transactions, messages and states of accounts, and the actions of accounts."""
-        read = self._source.read_table
-        rows = read(TRANSACTIONS.name)
+        rows = self._source.read_table(TRANSACTIONS.name)
         # Bags are much of the memory: they are one array, released early. Each take from a column
         # of several would join them all: a quarter of the CPU of a segment of 22,000.
         bags = rows["boc"].cast(pa.large_binary()).combine_chunks()
@@ -221,8 +224,8 @@ class _Composer:
         messages = self._order_messages(rows)
         self._add_bags(bags, rows, messages)
         del bags
-        states = sort_rows(read(ACCOUNT_STATES.name), ACCOUNT_STATES.sort)
-        actions = sort_rows(read(ACTION_ACCOUNTS.name), ACTION_ACCOUNTS.sort)
+        states = sort_rows(self._source.read_table(ACCOUNT_STATES.name), ACCOUNT_STATES.sort)
+        actions = sort_rows(self._source.read_table(ACTION_ACCOUNTS.name), ACTION_ACCOUNTS.sort)
         traces = self._order_traces(rows)
         numbered = self._number([rows, messages, states, actions, traces])
         rows, messages = rows.select(_OF_ROWS), messages.select(_OF_MESSAGES)
@@ -307,10 +310,8 @@ class _Composer:
         self._writer.add("account.transaction", pc.cast(pc.sort_indices(numbers[0]), pa.uint32()))
         owners = (numbers[0], numbers[1].take(_find_ends(numbers[1])), numbers[2])
         for name, owner in zip(ACCOUNTS, owners, strict=True):
-            counts = [0] * len(every)
-            for number in owner.to_pylist():
-                counts[number] += 1
-            self._writer.add(f"account.{name}", _pack("I", accumulate(counts)))
+            ends = np.bincount(owner, minlength=len(every)).cumsum()
+            self._writer.add(f"account.{name}", pa.array(ends, pa.uint32()))
         return numbers
 
     def _add_codes(
@@ -385,12 +386,11 @@ class _Composer:
 
     def _rank(self, states: pa.Table, accounts: pa.Array) -> None:
         """Add the newest balances, highest first."""
-        numbers = accounts.to_pylist()
-        newest = dict(zip(numbers, list_values(states["balance"]), strict=True))
-        workchains = dict(zip(numbers, list_values(states["workchain"]), strict=True))
-        ranked = sorted(newest, key=lambda number: (-newest[number], workchains[number], number))
-        self._writer.add("balance", _pack("q", map(newest.__getitem__, ranked)))
-        self._writer.add("balance.account", _pack("I", ranked))
+        columns = {name: states[name] for name in ("balance", "workchain")}
+        orders = ("balance", "descending"), ("workchain", "ascending"), ("account", "ascending")
+        ranked = pa.table({**columns, "account": accounts}).sort_by(orders)
+        self._writer.add("balance", pc.cast(ranked["balance"], pa.int64()))
+        self._writer.add("balance.account", ranked["account"])
 
     def _order_traces(self, rows: pa.Table) -> pa.Table:
         """Return the trace of each transaction, and the transaction that sent its message."""
@@ -407,18 +407,16 @@ class _Composer:
 
     def _add_blocks(self, rows: pa.Table) -> None:
         """Add the masterchain blocks of transactions, with the moments of each."""
-        names = ("mc_seqno", "lt", "now", "aborted")
-        seqnos, lts, times, aborted = (list_values(rows[name]) for name in names)
-        failed = [row for row, is_aborted in enumerate(aborted) if is_aborted]
-        failed.sort(key=lambda row: (times[row], lts[row]))
-        self._writer.add("transactions.failed", _pack("I", failed))
-        blocks = [list(found) for _, found in groupby(range(rows.num_rows), seqnos.__getitem__)]
-        self._writer.add("block.mc_seqno", _pack("q", (seqnos[block[0]] for block in blocks)))
-        self._writer.add("block.end", _pack("I", (block[-1] + 1 for block in blocks)))
+        seqnos, lts, times = (rows[name].to_numpy() for name in ("mc_seqno", "lt", "now"))
+        failed = np.flatnonzero(rows["aborted"].to_numpy())
+        failed = failed[np.lexsort((lts[failed], times[failed]))]
+        self._writer.add("transactions.failed", pa.array(failed, pa.uint32()))
+        starts = np.flatnonzero(np.diff(seqnos, prepend=-1))
+        self._writer.add("block.mc_seqno", pa.array(seqnos[starts]))
+        self._writer.add("block.end", pa.array(np.append(starts, len(seqnos))[1:], pa.uint32()))
         for name, moments in (("lt", lts), ("now", times)):
-            for end, choose in (("first", min), ("last", max)):
-                edges = (choose(moments[row] for row in block) for block in blocks)
-                self._writer.add(f"block.{end}_{name}", _pack("q", edges))
+            for end, choose in (("first", np.minimum), ("last", np.maximum)):
+                self._writer.add(f"block.{end}_{name}", pa.array(choose.reduceat(moments, starts)))
 
 
 def _find_first(rows: pa.Table, column: str) -> pa.Array:

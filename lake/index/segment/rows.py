@@ -150,7 +150,9 @@ def write_rows(writer: SegmentWriter, tables: dict[str, list[bytes]], *, packed:
         samples = [row for rows in tables.values() for row in rows[:: 1 + len(rows) // _SAMPLES]]
         dictionary = _train(samples, size, _DICTIONARY_BYTES)
         for name, rows in tables.items():
-            rows[:] = map(_make_pack(dictionary, _LEVELS.get(name, _LEVEL)), rows)
+            pack = _make_pack(dictionary, _LEVELS.get(name, _LEVEL))
+            for at, row in enumerate(rows):
+                rows[at] = pack(row)
     writer.add(DICTIONARY, pa.array(dictionary, pa.uint8()))
     for name, rows in tables.items():
         writer.add(f"{name}.rows", pa.array(rows, pa.binary()))
