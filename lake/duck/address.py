@@ -12,26 +12,28 @@ from tonlake.lake.schema.view import VIEWS
 if TYPE_CHECKING:
     import duckdb
 
-_FILTER = re.compile(rb"""((?:[\w"]+\.)?)[\w"]+\s*=\s*'(-?[0-9]{1,9}):([0-9A-F]{64})'""")
+_ADDRESS = re.compile(r"-?[0-9]{1,9}:([0-9A-F]{64})")
+_COLUMN = re.compile(rb"""((?:[\w"]+\.)?)[\w"]+\s*(=|in\b)""", re.IGNORECASE)
 
 
 def filter_accounts(connection: duckdb.DuckDBPyConnection, query: str) -> str:
-    """Return a query that compares workchain and account id, too, where it compares an address.
+    """Return a query that compares the account id, too, where it compares an address.
 
-    These are conditions ``address = '0:…'`` of WHERE, all of which must hold, on columns of views.
+    These are conditions ``address = '0:…'`` and ``in ('0:…', …)`` of WHERE, all of which must hold,
+    on columns of views.
     """
-    text = query.encode()
-    if not _FILTER.search(text):
+    if not _ADDRESS.search(query):
         return query
-    explain = EXPLAIN.match(query)
-    begin = len(explain[0].encode()) if explain else 0
+    text = query.encode()
+    begin = len(text) - len(EXPLAIN.sub("", query).encode())
     filters = list_filters(list_nodes(connection, query))
-    for table, name, _, at in sorted(filters, key=itemgetter(-1), reverse=True):
-        view, own = table["table_name"].lower(), name == "address"
-        keys = ("workchain", "account") if own else (f"{name}_workchain", f"{name}_id")
+    for table, name, addresses, at in sorted(filters, key=itemgetter(-1), reverse=True):
+        view, key = table["table_name"].lower(), "account" if name == "address" else f"{name}_id"
         known = {each.name for each in VIEWS[view].columns} if view in VIEWS else set()
-        written = _FILTER.match(text, begin + at)
-        if written and known >= {name, *keys}:
-            added = f"%b{keys[0]} = %b and %b{keys[1]} = unhex('%b') and ".encode()
-            text = text[: begin + at] + added % written.group(1, 2, 1, 3) + text[begin + at :]
+        raw = [found[1] for each in addresses if (found := _ADDRESS.fullmatch(each))]
+        written = _COLUMN.match(text, begin + at)
+        if written and known >= {name, key} and len(raw) == len(addresses):
+            ids = ", ".join(f"unhex('{each}')" for each in raw).encode()
+            added = b"%b%b in (%b) and " % (written[1], key.encode(), ids)
+            text = text[: begin + at] + added + text[begin + at :]
     return text.decode()

@@ -75,7 +75,7 @@ def list_unread(
 
 def _asks_for_coins(nodes: list[Node]) -> bool:
     """Whether a statement reads v_transfers, and of it only TON."""
-    coins = [table for table, *equal, _ in list_filters(nodes) if equal == ["kind", "ton"]]
+    coins = [table for table, *equal, _ in list_filters(nodes) if equal == ["kind", ["ton"]]]
     named = [node for node in nodes if str(node.get("table_name")).lower() == "v_transfers"]
     read = named + list(filter(_names_relation, nodes))
     return bool(read) and all(node in coins for node in read)

@@ -17,13 +17,12 @@ RELATIONS = ("BASE_TABLE", "TABLE_FUNCTION")
 """Types of nodes that name what is read."""
 
 _PARSED = "select json_serialize_sql($query::varchar)"
-EXPLAIN = re.compile(r"\s*explain\s+(analyze\s+)?", re.IGNORECASE)
+EXPLAIN = re.compile(r"\A\s*explain\s+(analyze\s+)?", re.IGNORECASE)
 
 
 def list_nodes(connection: duckdb.DuckDBPyConnection, statement: str) -> list[Node]:
     """Return all nodes of a query, or of the one that is explained; of others, an ``error``."""
-    query = EXPLAIN.sub("", statement, count=1) if EXPLAIN.match(statement) else statement
-    (parsed,) = connection.execute(_PARSED, {"query": query}).fetchall()[0]
+    (parsed,) = connection.execute(_PARSED, {"query": EXPLAIN.sub("", statement)}).fetchall()[0]
     return list(_walk(msgspec.json.decode(parsed)))
 
 
@@ -38,10 +37,10 @@ def _walk(root: object) -> Iterator[Node]:
             todo += node
 
 
-def list_filters(nodes: list[Node]) -> Iterator[tuple[Node, str, str, int]]:
-    """Yield conditions ``column = 'text'`` that hold for each row of a table that a query reads.
+def list_filters(nodes: list[Node]) -> Iterator[tuple[Node, str, list[str], int]]:
+    """Yield conditions ``column = 'text'`` or ``in (…)`` that hold for each row of a table.
 
-    These are table, column, text, and where the condition begins; of queries that just join tables.
+    These are table, column, texts, and where each begins; of queries that just join tables.
     """
     made = {node["key"].lower() for node in nodes if "key" in node}
     for node in nodes:
@@ -52,17 +51,17 @@ def list_filters(nodes: list[Node]) -> Iterator[tuple[Node, str, str, int]]:
         if any(each["type"] != "BASE_TABLE" or each["column_name_alias"] for each in tables):
             continue
         named = {(each["alias"] or each["table_name"]).lower(): each for each in tables}
-        for column, text in _list_equal(node["where_clause"]):
+        for column, texts in _list_equal(node["where_clause"]):
             *alias, compared = map(str.lower, column["column_names"])
             found = [each for name, each in named.items() if alias in ([], [name])]
             if len(found) == 1 and found[0]["table_name"].lower() not in made:
-                yield found[0], compared, text, column["query_location"]
+                yield found[0], compared, texts, column["query_location"]
 
 
-def _list_equal(condition: Node) -> Iterator[tuple[Node, str]]:
+def _list_equal(condition: Node) -> Iterator[tuple[Node, list[str]]]:
     for each in condition["children"] if condition["type"] == "CONJUNCTION_AND" else ():
         yield from _list_equal(each)
-    if condition["type"] == "COMPARE_EQUAL":
-        column, value = condition["left"], condition["right"]
-        if column["class"] == "COLUMN_REF" and value["class"] == "CONSTANT":
-            yield column, value["literal"].get("text", "")
+    if condition["type"] in ("COMPARE_EQUAL", "COMPARE_IN"):
+        column, *values = condition.get("children") or (condition["left"], condition["right"])
+        if column["class"] == "COLUMN_REF" and all(each["class"] == "CONSTANT" for each in values):
+            yield column, [each["literal"].get("text", "") for each in values]
