@@ -54,7 +54,7 @@ def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
         return found[asked["offset"] :][: asked["limit"]]
     read = partial(_read_places, segments, asked)
     count, first = _make_counter(segments, asked, read), 0
-    if count is len and len(segments.segments) == 1:
+    if asked["offset"] and count is len and len(segments.segments) == 1:
         skipped, first = _skip(segments.segments[0], asked)
         asked = {**asked, "offset": asked["offset"] - skipped}
     walks = [(segment, _walk(segment, asked, first)) for segment in segments.segments]
@@ -73,7 +73,7 @@ def _skip(segment: Segment, asked: Mapping[str, Any]) -> tuple[int, int]:
         return 0, 0
     lists = [*_list_postings(segment, asked), range(segment.messages.table.count)]
     some = lists[0][:: -1 if asked["descending"] else 1][: min(asked["offset"], MAX_WALKED) + 1]
-    hashes = np.asarray(segment.messages.hashes)[np.fromiter(some, np.int64, len(some))]
+    hashes = np.asarray(segment.messages.hashes)[np.asarray(some, np.int64)]
     starts = np.flatnonzero(hashes[1:] != hashes[:-1]) + 1
     return len(starts), int(starts[-1]) if len(starts) else 0
 
