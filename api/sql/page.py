@@ -92,7 +92,8 @@ _HASH_PAGES = {
 }
 """Pages by column name; other hashes link to the search, but those that it never finds."""
 _NEVER_FOUND = re.compile(
-    r".*(code|data|body|state|library|frozen|list)_hash\w*|public_key|rand_seed|created_by"
+    r".*(code|data|body|state|state_root|library|frozen|list|currencies)_hash\w*|body|.*_payload"
+    r"|.*action_id|public_key|rand_seed|created_by|site_adnl|storage_bag_id"
 )
 
 
@@ -135,8 +136,7 @@ def find_page(name: str, value: object, row: dict[str, Any]) -> str | None:
     workchain = row.get(name_workchain(name))
     if isinstance(workchain, int):
         return _link_address(f"{workchain}:{value}")
-    page = _HASH_PAGES.get(name)
-    return f"{page}{value.lower()}" if page else f"/search?q={value.lower()}"
+    return f"{_HASH_PAGES.get(name, '/search?q=')}{value.lower()}"
 
 
 def _link_address(text: str) -> str | None:

@@ -179,7 +179,7 @@ def _write_views(snapshot: Snapshot, root: str | None, settings: LakeSettings) -
             connection.commit()
     except (duckdb.IOException, duckdb.TransactionException) as error:  # the latter by a commit
         path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
-        raise OSError(f"{catalog} cannot be written: {error}") from error
+        raise OSError(f"{catalog} cannot be written: {error}; retry with tonlake views") from error
     sealed = f"{text}-- SHA-256 of catalog.duckdb: {_digest(read_regular(catalog))}\n".encode()
     with unfinished(views) as path:
         path.write_bytes(sealed + f"-- SHA-256 of the lines above: {_digest(sealed)}\n".encode())

@@ -112,7 +112,7 @@ RAW = "-1:" + "3" * 64
         ("code", "A" * 42 + "/=", {}, f"/search?q={'A' * 42}%2F%3D"),
         *(
             (name, HEX, {}, None)
-            for name in ("code_hash", "account_state_hash_after", "public_key")
+            for name in ("code_hash", "account_state_hash_after", "public_key", "action_id")
         ),
         *(("any", value, {}, None) for value in (None, 5, True, "word", HEX[1:], [HEX])),
     ],
