@@ -45,7 +45,8 @@ _WRITING = re.compile(r"\b(copy|export|attach|install|load)\b", re.IGNORECASE)
 _LIMIT = r"\blimit\s+(\d{1,3}|1000)(\s+offset\s+\d+)?[\s;]*\Z"
 _SHORT = re.compile(rf"\A(?!.*(--|/\*)).*{_LIMIT}", re.IGNORECASE | re.DOTALL)
 _GATHERED = r"\bgroup\s+by\b|\A\s*select\s+(count|sum|avg|min|max)\b|"
-_FEW = re.compile(_GATHERED + ASKED[FEW], re.IGNORECASE)
+_KEYED = r"_(id|seqno)\s*=\s*(ton_|unhex|[0-9'$?(])|"
+_FEW = re.compile(_GATHERED + _KEYED + ASKED[FEW], re.IGNORECASE)
 _UNLIMITED_WIDTH = 1 << 16
 _ADVICE = (
     "the statement needs more memory than it may use: name only the columns that you need,"

@@ -108,10 +108,8 @@ def write_definitions(lake_dir: Path, tables: Iterable[OwnTable]) -> None:
 
 def read_own_state(lake_dir: Path, name: str) -> OwnState:
     """Return the state of a table; an empty one before its first refresh."""
-    file = name_state(name)
-    if not (lake_dir / file).is_file():
-        return OwnState()
-    return read_body(lake_dir, file, OwnState)[0]
+    has_state = (lake_dir / name_state(name)).is_file()
+    return read_body(lake_dir, name_state(name), OwnState)[0] if has_state else OwnState()
 
 
 def write_own_state(lake_dir: Path, name: str, state: OwnState) -> None:
