@@ -174,8 +174,9 @@ def _read_states(rows: Iterable[Any], mc_seqno: int | None) -> list[Row]:
             if known is None or row["mc_seqno"] > known["mc_seqno"]:
                 states[account] = row
             first_lts[account] = min(row["lt"], first_lts.get(account, row["lt"]))
+    names = next(iter(states.values())).keys() if states else ()  # all are of one table
     return [
-        dict(zip(row.keys(), row, strict=True), first_lt=first_lts[account])
+        dict(zip(names, row, strict=True), first_lt=first_lts[account])
         for account, row in states.items()
     ]
 
@@ -201,8 +202,7 @@ def _passes(
 
 
 def _has_any(addresses: Iterable[str], *lists: Iterable[str] | None) -> bool:
-    wanted = set(addresses)
-    return any(not wanted.isdisjoint(listed or ()) for listed in lists)
+    return not set(addresses).isdisjoint(chain.from_iterable(listed or () for listed in lists))
 
 
 def _is_vested(row: Row, asked: Mapping[str, Any]) -> bool:
