@@ -33,7 +33,8 @@ def filter_accounts(connection: duckdb.DuckDBPyConnection, query: str) -> str:
         raw = [found[1] for each in addresses if (found := _ADDRESS.fullmatch(each))]
         written = _COLUMN.match(text, begin + at)
         if written and known >= {name, key} and len(raw) == len(addresses):
-            ids = ", ".join(f"unhex('{each}')" for each in raw).encode()
-            added = b"%b%b in (%b) and " % (written[1], key.encode(), ids)
+            ids = ", ".join(f"unhex('{each}')" for each in raw)
+            same = f"= {ids}" if len(raw) == 1 else f"in ({ids})"  # `=` passes joins and groups
+            added = f"{written[1].decode()}{key} {same} and ".encode()
             text = text[: begin + at] + added + text[begin + at :]
     return text.decode()
