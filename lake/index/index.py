@@ -311,7 +311,7 @@ class KeptRows:
 
 
 _SPARE = 16
-"""Segments kept for other snapshots, in addition to twice as many as the newest one has."""
+"""Segments kept for other snapshots, in addition to those of the newest: 0.9 MiB for each open."""
 
 _TOGETHER = 8
 """Commits composed together: more leaves many single segments to search, fewer composes each
@@ -344,7 +344,7 @@ def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None
             segments += _compose_piece(snapshot.lake_dir, found, piece)
     except LakeCorrupt:
         return None
-    for key in list(_kept)[: -2 * len(segments) - _SPARE]:
+    for key in list(_kept)[: -len(segments) - _SPARE]:
         _kept.pop(key, None)
     stale = not all(is_current(snapshot.state, segment) for segment in made)
     return Segments(segments, stale=stale)
