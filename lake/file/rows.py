@@ -235,12 +235,12 @@ _FEW = 16
 
 def list_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
     """Return the values of a column, None for NULL: like ``to_pylist``, but faster for hashes."""
-    if len(column) > _FEW:
-        if pa.types.is_fixed_size_binary(column.type):
-            column = column.cast(pa.binary())
-        elif column.type == _HASHES:
-            column = column.cast(pa.list_(pa.binary()))
-    values: list[Any] = column.to_pylist()
+    if column.type == _HASHES and len(column) > _FEW:
+        column = column.cast(pa.list_(pa.binary()))
+    is_hash = pa.types.is_fixed_size_binary(column.type)
+    values: list[Any] = (
+        column.to_numpy(zero_copy_only=False).tolist() if is_hash else column.to_pylist()
+    )
     return values
 
 
