@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import duckdb
 import pyarrow as pa
 
-from tonlake.lake.duck.answer import ask, naming_the_fault
+from tonlake.lake.duck.answer import ask, bind_once, naming_the_fault
 from tonlake.lake.duck.connection import choose_views, find_damage_behind, list_tables, list_views
 from tonlake.lake.duck.limit import WATCH, count_work, ended_by_interrupt
 from tonlake.lake.duck.remote import Views
@@ -208,7 +208,7 @@ class Reader:
 
         def fetch() -> pa.Table:
             check_literals(self._connection, query.sql, bound)
-            return self._connection.sql(query.sql, params=bound or None).to_arrow_table()
+            return bind_once(self._connection, query.sql, bound).to_arrow_table()
 
         try:
             return self._run(query, bound, fetch)

@@ -83,21 +83,26 @@ def ask(
         query = filter_accounts(connection, query)
         is_few = _SHORT.search(query) or (whole and _FEW.search(query))
         if is_few and VIEWS.keys() & list_views(query):
-            # To bind a view again takes longer than to copy few rows once more.
-            warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning)
-            connection.execute(query, parameters or None)
+            bind_once(connection, query, parameters)
             described = connection.description or ()
             odd = _ODD_TYPES.intersection(kind.id for _name, kind, *_ in described)
             if not odd:
                 return connection.to_arrow_reader(_BATCH_ROWS)
             if odd == {"interval"}:
                 rows = connection.from_arrow(connection.to_arrow_table())
-                return _cast_odd(rows, [name for name, *_ in described]).to_arrow_reader(
-                    _BATCH_ROWS
-                )
+                names = [name for name, *_ in described]
+                return _cast_odd(rows, names).to_arrow_reader(_BATCH_ROWS)
             connection.abort()
         relation = connection.sql(query, params=parameters or None)
         return _cast_odd(relation, relation.columns).to_arrow_reader(_BATCH_ROWS)
+
+
+def bind_once(
+    connection: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, object] | None
+) -> duckdb.DuckDBPyConnection:
+    """Run a statement, which binds its views once; fetching Arrow copies the rows once more."""
+    warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning)
+    return connection.execute(query, parameters or None)
 
 
 def _cast_odd(relation: duckdb.DuckDBPyRelation, names: list[str]) -> duckdb.DuckDBPyRelation:
