@@ -29,13 +29,14 @@ setup: $(READY)  ## make the environment in .venv
 demo: $(READY)  ## ingest the demo node, check it, serve it (ARGS=--once: stop after the check)
 	$(BIN)/tonlake demo $(ARGS)
 
+# Three workers for two cores: while a test of one waits for a server or a timeout, the others work.
 test: $(READY) lint types  ## lint, types and the test suite
-	$(BIN)/pytest --numprocesses=2 --dist=loadfile
+	$(BIN)/pytest --numprocesses=3 --dist=loadfile
 
 coverage: $(READY)  ## the test suite with lines and branches counted, processes included; C is not
 	rm -rf build/coverage
 	mkdir -p build/coverage
-	$(BIN)/coverage run -m pytest --numprocesses=2 --dist=loadfile
+	$(BIN)/coverage run -m pytest --numprocesses=3 --dist=loadfile
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
