@@ -238,7 +238,7 @@ _UNWAITING = [name for name, method in _GET.items() if method.pure or method.unw
 
 routes: list[HTTPRouteHandler] = [
     _route(_UNWAITING, ["GET", "HEAD"], answer_get, unwaiting=True),
-    _route([*_GET.keys() - _UNWAITING], ["GET", "HEAD"], answer_get),
+    _route([name for name in _GET if name not in _UNWAITING], ["GET", "HEAD"], answer_get),
     _route([*METHODS], ["POST"], answer_post),
     _route([JSON_RPC], ["POST"], answer_rpc),
     _route(["", "{rest:path}"], ["GET", "HEAD", "POST"], answer_unknown),

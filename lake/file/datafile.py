@@ -51,8 +51,8 @@ def encode_pack(files: Iterable[NewFile], place: Place) -> tuple[list[DataFile],
     for file, data in streams:
         sha256 = hashlib.sha256(data).hexdigest()
         path = path_at(file.table, file.place, sha256, PACKED_ENDING)
-        about = (file.rows.num_rows, len(data), sha256, SCHEMA_VERSION, None, pack, offset)
-        packed.append(DataFile(path, file.table, *about))
+        about = (file.rows.num_rows, len(data), sha256, SCHEMA_VERSION)
+        packed.append(DataFile(path, file.table, *about, pack=pack, offset=offset))
         offset += len(data)
     return packed, whole
 
