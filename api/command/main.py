@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import difflib
+import gc
 import os
 import re
 import signal
@@ -138,7 +140,11 @@ def main(context: click.Context) -> None:
     named = os.environ.get(CONFIG_VARIABLE)
     if named and context.invoked_subcommand != "doctor" and not Path(named).exists():
         raise click.UsageError(f"{CONFIG_VARIABLE} names {named}, which does not exist")
-    # The command is loaded: from here on it handles Ctrl-C itself.
+    # The command is loaded: its modules are never garbage, and it handles Ctrl-C itself.
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
+        atexit.register(gc.unfreeze)  # libraries report what is left when the process ends
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -284,27 +284,13 @@ def serve_lake(
     app.state.followed = bool(tails)
     server = StreamingServer(app, app.state.end_streams, app.state.connections)
     configure_logs(settings.log)
+    gc.collect()
+    gc.freeze()  # a full collection of routes and types would stop all threads for 0.1 s
     with (
-        _with_frozen_heap(),
         _with_children(tails, lake, settings),
         suppress(KeyboardInterrupt),  # Ctrl-C is not an error
     ):
         server.run(sockets=[listener])
-
-
-@contextmanager
-def _with_frozen_heap() -> Iterator[None]:
-    """Exclude all current objects from garbage collection while the block runs.
-
-    Modules, routes and types are a hundred thousand objects, and each full collection over them
-    would stop all threads for a tenth of a second.
-    """
-    gc.collect()
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 @contextmanager

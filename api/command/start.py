@@ -1,5 +1,7 @@
 """Entry point of the command ``tonlake``; loads the imports of a command, which takes a moment."""
 
+import gc
+import os
 import signal
 import sys
 from typing import Any
@@ -13,6 +15,8 @@ def start(**options: Any) -> None:  # noqa: ANN401 - those of click
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     share_with_arrow()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads only wait, busily
+    gc.disable()  # collections while modules are loaded take a fifth of a second and find nothing
     from tonlake.api.command.main import main  # noqa: PLC0415 - part of the loading
 
     try:
