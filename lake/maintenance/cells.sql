@@ -1,5 +1,5 @@
 create table old_cells as
-select hash, refs
+select hash, refs, mc_seqno
 from state_cell_copies
 where mc_seqno < $border;
 
@@ -25,4 +25,6 @@ from reached;
 
 select hash, mc_seqno, cell, refs
 from state_cell_copies
-where mc_seqno < $border and hash in (from reached)
+where (hash, mc_seqno) in (
+    select hash, min(mc_seqno) from old_cells where hash in (from reached) group by hash
+)

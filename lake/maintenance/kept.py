@@ -305,7 +305,7 @@ def find_used_cells(
             connection.execute("create table reached as from frontier")
             while connection.execute(_CHILDREN).execute("from frontier limit 1").fetchall():
                 connection.execute("insert into reached from frontier")
-            staying = connection.sql(_STAYING, params={"border": border})
+            staying = connection.sql(_STAYING)
             for batch in staying.to_arrow_reader(settings.row_group_rows):
                 yield pa.Table.from_batches([batch]).cast(STATE_CELLS.arrow)
     except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
