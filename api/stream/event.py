@@ -87,7 +87,7 @@ class Event(msgspec.Struct, eq=False, dict=True):
     """Raw addresses of the accounts involved."""
 
     norm: bytes | None = None
-    """Normalised hash of the external message that started the trace, if known."""
+    """The hash by which clients name its trace, as ``name_trace`` returns it, if known."""
 
     finality: int = FINALIZED
     """Index in ``FINALITIES``."""
@@ -109,6 +109,13 @@ class Event(msgspec.Struct, eq=False, dict=True):
         return f'{{"event_id":"{self.cursor}",{self.body[1:].decode()}'
 
 
+def name_trace(row: Row, prefix: str = "") -> bytes:
+    """Return the hash of the message that started a trace, normalised if it can be, or its id."""
+    hashes = row[f"{prefix}external_hash_norm"], row[f"{prefix}external_hash"], row["trace_id"]
+    name: bytes = next(filter(None, hashes))
+    return name
+
+
 def make_trace_event(trace: Trace, norm: bytes | None, finality: int = FINALIZED) -> Event:
     """Return the event of a trace with its transactions and actions."""
     names = ("trace_id", "is_incomplete", "trace", "transactions", "actions")
@@ -126,7 +133,7 @@ def make_action_event(row: Row, finality: int) -> Event:
         ACTIONS,
         {"actions": [action]},
         row["accounts"],
-        norm=row["trace_external_hash_norm"],
+        norm=name_trace(row, "trace_"),
         finality=finality,
     )
     event.action = row["type"], frozenset(row["ancestor_type"] or ())

@@ -37,6 +37,7 @@ from tonlake.api.stream.event import (
     make_action_event,
     make_event,
     make_trace_event,
+    name_trace,
 )
 from tonlake.api.text.encoding import encode_account, encode_number, render_raw
 from tonlake.api.v3.layout.build import make_builder
@@ -195,8 +196,7 @@ place_of = itemgetter("lt", "workchain", "account")
 """The sort key of transactions."""
 
 KEPT_NORMS = 50_000
-"""Cached traces with the normalised hash of the message that started them."""
-
+"""Cached traces with the hash by which clients name them."""
 
 TRACES_AT_ONCE = 4_000
 """Most transactions of the traces read per query, unless one trace has more."""
@@ -228,7 +228,7 @@ class EventMaker:
         self._rows = rows
         self._holder = holder
         self._settings = settings
-        self.norms: OrderedDict[bytes, bytes | None] = OrderedDict()
+        self.norms: OrderedDict[bytes, bytes] = OrderedDict()
         self._kept: OrderedDict[Chunk, Members] = OrderedDict()
         self._count = 0
         self._makers: dict[str, Callable[[Chunk], Iterator[tuple[int, Event]]]] = {
@@ -259,31 +259,26 @@ class EventMaker:
         for (row, *_), plain in zip(found, texts, strict=True):
             _trace_id, norm = norms.get(row["hash"], (None, None))
             text = plain.removesuffix(_FINALIZED) + msgspec.json.encode(FINALITIES[finality]) + b"}"
-            body, account = (
-                {"transactions": [Raw(text)]},
-                render_raw(row["workchain"], row["account"]),
-            )
+            body = {"transactions": [Raw(text)]}
+            account = render_raw(row["workchain"], row["account"])
             event = make_event(TRANSACTIONS, body, [account], norm=norm, finality=finality)
             yield row["mc_seqno"], event
 
-    def read_norms(self, chunk: Chunk) -> dict[bytes, tuple[bytes, bytes | None]]:
-        """Return the trace id of each transaction, and the hash of the message that started it."""
-        traces = {
-            row["hash"]: row["trace_id"]
-            for row in self._rows.read(chunk, schema.TRANSACTION_TRACES.name)
-        }
-        for tx_hash, trace_id in traces.items():
-            if tx_hash == trace_id:
-                messages = self._rows.records(chunk)[tx_hash].messages
-                received = [one for one in messages if one["direction"] == "in"]
-                self.norms[trace_id] = received[0]["hash_norm"] if received else None
+    def read_norms(self, chunk: Chunk) -> dict[bytes, tuple[bytes, bytes]]:
+        """Return the trace id of each transaction, and the hash by which clients name the trace."""
+        records = self._rows.records(chunk)
+        traces = {key: one for key, record in records.items() if (one := record.row["trace_id"])}
+        for trace_id in traces.keys() & traces.values():
+            received = (one for one in records[trace_id].messages if one["direction"] == "in")
+            hashes = (one["hash_norm"] or one["msg_hash"] for one in received)
+            self.norms[trace_id] = next(hashes, trace_id)
         unknown = set(traces.values()) - self.norms.keys()
         if unknown:
-            self.norms.update(dict.fromkeys(unknown))
+            self.norms.update(zip(unknown, unknown, strict=True))
             found = self._holder.reader(timeout_ms=0).rows(
                 "v3/trace_norms", trace_ids=list(unknown)
             )
-            self.norms.update((row["trace_id"], row["external_hash_norm"]) for row in found)
+            self.norms.update((row["trace_id"], name_trace(row)) for row in found)
         named = {tx_hash: (trace_id, self.norms[trace_id]) for tx_hash, trace_id in traces.items()}
         while len(self.norms) > KEPT_NORMS:
             self.norms.popitem(last=False)
@@ -339,7 +334,7 @@ class EventMaker:
             if trace is None:
                 continue  # its blocks have been undone since
             trace.actions = _show_actions(actions[row["trace_id"]], finality)
-            event = make_trace_event(trace, row["external_hash_norm"], finality)
+            event = make_trace_event(trace, name_trace(row), finality)
             yield row["mc_seqno_end"], event
 
     def _compose(self, chunk: Chunk, rows: Sequence[Row]) -> dict[bytes, Trace]:

@@ -313,7 +313,9 @@ class FollowedStore(Store):
                 if self._seen is None:
                     self._link_manifest(before.manifest)
                 if self._db is None:
-                    self._open_strictly()
+                    # It fails if a file is damaged, and is enough until the node writes more.
+                    access = AccessType.read_only(error_if_log_file_exist=False)
+                    self._open(Options(raw_mode=True), access)
                 else:
                     self._follow()
             except SourceError as error:  # the node replaced files meanwhile
@@ -335,10 +337,6 @@ class FollowedStore(Store):
         """Close the store and remove its private folder."""
         super().close()
         self._seen, self._is_secondary = None, False
-
-    def _open_strictly(self) -> None:
-        """Open read-only, which fails if a file is damaged: enough until the node writes more."""
-        self._open(Options(raw_mode=True), AccessType.read_only(error_if_log_file_exist=False))
 
     def _follow(self) -> None:
         """Read what the node has written since, as a secondary from the first time on.
