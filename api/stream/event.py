@@ -207,6 +207,12 @@ class Subscription(msgspec.Struct, frozen=True):
         """Accounts and norms of the filter; only None if all events match."""
         return frozenset((None,)) if self.is_open else self.accounts | self.norms
 
+    def without(self, gone: "Subscription") -> "Subscription | None":
+        """Return what is left without accounts and norms; None if nothing, or if none are named."""
+        accounts, norms = self.accounts - gone.accounts, self.norms - gone.norms
+        rest = msgspec.structs.replace(self, accounts=accounts, norms=norms)
+        return None if gone.is_open or rest.is_open else rest
+
     def accepts(self, event: Event) -> bool:
         """Return whether an event matches the filters."""
         if event.kind == UNDONE:
@@ -260,9 +266,6 @@ def read_json_query(values: object) -> StreamQuery:
     return read_query(StreamQuery, Arguments(pairs))
 
 
-TOO_SLOW = "more than {most} events were waiting for this client: reconnect with last_event_id"
-
-
 class Client:
     """A stream client: its subscription, its backlog, and the cursor of the last event sent."""
 
@@ -278,7 +281,8 @@ class Client:
     def push(self, event: Event) -> bool:
         """Append an event to the backlog; close the client and return False if it is full."""
         if len(self._events) >= self._max_events:
-            self.close(TOO_SLOW.format(most=self._max_events))
+            waiting = f"more than {self._max_events} events were waiting for this client"
+            self.close(f"{waiting}: reconnect with last_event_id")
             return False
         self._events.append(event)
         self._changed.set()

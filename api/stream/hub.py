@@ -58,16 +58,12 @@ WATCH_S = 1.0
 KEPT_EVENTS = 20_000
 """Approximate size of the event cache, for clients that reconnect at the same time."""
 
-STOPPED = "the server is stopping: reconnect with last_event_id"
-UNREADABLE = "the lake cannot be read: {error}"
-NO_SUCH_COMMIT = "last_event_id is of commit {number}, but the newest of the lake is {newest}"
-TOO_MANY = "too many stream clients"
-
 
 def _explain(error: Exception) -> str:
     """Return why a stream ends; an unforeseen error is in the log alone."""
     is_known = isinstance(error, LakeError | QueryTimeout)
-    return UNREADABLE.format(error=error if is_known else "an error of the server, see its log")
+    shown = error if is_known else "an error of the server, see its log"
+    return f"the lake cannot be read: {shown}"
 
 
 class Hub:
@@ -124,15 +120,16 @@ class Hub:
     def end_clients(self) -> None:
         """Close all clients, sending each the reason."""
         for client in self._clients:
-            client.close(STOPPED)
+            client.close("the server is stopping: reconnect with last_event_id")
 
     def join(self, subscription: Subscription, cursor: Cursor | None) -> Client:
         """Add a client that begins after ``cursor``; None begins with the next commit."""
         if len(self._clients) >= self._settings.stream.clients:
-            raise LakeUnavailable(TOO_MANY)
+            raise LakeUnavailable("too many stream clients")
         newest = max(self._newest, self._holder.newest_number())
         if cursor is not None and cursor.commit > newest + 1:
-            raise RequestInvalid(NO_SUCH_COMMIT.format(number=cursor.commit, newest=newest))
+            asked = f"last_event_id is of commit {cursor.commit}"
+            raise RequestInvalid(f"{asked}, but the newest of the lake is {newest}")
         start = Cursor(self._newest + 1) if cursor is None else cursor
         client = Client(subscription, start, CLIENT_EVENTS)
         self._clients.add(client)

@@ -120,6 +120,7 @@ class _Session:
         self._socket = socket
         self._hub: Hub = socket.app.state.hub
         self._task: asyncio.Task[None] | None = None
+        self._client: Client | None = None
 
     async def take(self, text: str) -> None:
         """Handle a message of the client and respond to it."""
@@ -142,16 +143,17 @@ class _Session:
         name = message.get("operation") if isinstance(message, dict) else None
         if name == "ping":
             return {"status": "pong"}, None
-        if name == "unsubscribe":
-            await self.stop()
-            return {"status": "unsubscribed"}, None
-        if name != "subscribe":
+        if name not in {"subscribe", "unsubscribe"}:
             raise RequestInvalid("operation should be one of: subscribe, unsubscribe, ping")
         query = read_json_query(message)
-        subscription = make_subscription(query)
+        subscription, before = make_subscription(query), self._client
         await self.stop()
-        client = self._hub.join(subscription, query.last_event_id)
-        return {"status": "subscribed", "last_event_id": str(client.sent)}, client
+        if name == "subscribe":
+            self._client = client = self._hub.join(subscription, query.last_event_id)
+            return {"status": "subscribed", "last_event_id": str(client.sent)}, client
+        if before is not None and (rest := before.subscription.without(subscription)) is not None:
+            self._client = self._hub.join(rest, before.sent)
+        return {"status": "unsubscribed"}, self._client
 
     async def stop(self) -> None:
         """End the subscription, if any."""
@@ -159,7 +161,7 @@ class _Session:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
-            self._task = None
+            self._task = self._client = None
 
     async def _run(self, client: Client) -> None:
         with suppress(WebSocketDisconnect):

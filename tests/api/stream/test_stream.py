@@ -4,7 +4,8 @@ import itertools
 import shutil
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -25,6 +26,7 @@ from tonlake.api.app import create_app
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.stream import hub
 from tonlake.api.stream.event import (
+    STATES,
     TYPES,
     Client,
     Cursor,
@@ -259,33 +261,27 @@ def test_a_client_that_cannot_follow_is_closed(growth: Growth, expected: Shown) 
             assert show_frames(frames.take(len(rest))) == rest
 
 
-def test_a_damaged_file_ends_the_stream(growth: Growth) -> None:
+def test_an_error_ends_streams_and_not_the_hub(growth: Growth) -> None:
+    """Clients, live ones and those that read the past, are closed; later ones get later commits."""
     growth.show()
-    damaged = growth.lake_dir / "transactions"
-    shutil.rmtree(damaged)
     with serve(growth.lake_dir) as server:
-        for last in (None, "1:0:0"):
+
+        def fail(last: str | None) -> Any:
             with server.stream(last=last, types="transactions") as frames:
                 growth.show()
                 frame = frames.next()
                 assert frame.name == "error"
-                assert "the lake cannot be read" in frame.data["error"]
+                return frame.data["error"]
 
-
-def test_an_unforeseen_error_ends_streams_and_not_the_hub(growth: Growth) -> None:
-    """Clients, live ones and those that read the past, are closed; later ones get later commits."""
-    growth.show()
-    with serve(growth.lake_dir) as server:
-        failing = mock.patch.object(EventMaker, "make", side_effect=TypeError("odd"))
         for last in (None, "1:0:0"):
-            with failing, server.stream(last=last) as frames:
-                growth.show()
-                frame = frames.next()
-                assert frame.name == "error"
-                assert "an error of the server" in frame.data["error"]
+            with mock.patch.object(EventMaker, "make", side_effect=TypeError("odd")):
+                assert "an error of the server" in fail(last)
         with server.stream() as frames:
             growth.show()
             assert frames.next().name == "message"
+        shutil.rmtree(growth.lake_dir / "transactions")
+        assert "the lake cannot be read" in fail(None)
+        assert "the lake cannot be read" in fail("1:0:0")
 
 
 def test_blocks_that_are_undone(growth: Growth, expected: Shown) -> None:
@@ -322,33 +318,20 @@ def test_blocks_that_are_undone(growth: Growth, expected: Shown) -> None:
         assert frames.next() == sent, "what is gone from the lake is not made up"
 
 
-@pytest.fixture(scope="module")
-def asker(many_commits: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The application over one commit, for requests that are refused."""
-    growth = Growth(many_commits, tmp_path_factory.mktemp("refused") / "lake")
+def test_what_is_refused(growth: Growth) -> None:
     growth.show()
+    url = "/api/streaming/v2/sse"
     with TestClient(create_app(growth.lake_dir, PATIENT)) as client:
-        yield client
-
-
-@pytest.mark.parametrize(
-    ("params", "status", "text"),
-    [
-        ({"types": "blocks"}, 422, "unknown event type 'blocks': transactions, account_state"),
-        ({"addresses": "x"}, 422, 'error converting value for index 0 of "addresses"'),
-        ({"min_finality": "x"}, 422, "min_finality should be one of: pending, confirmed"),
-        ({"last_event_id": "x"}, 422, 'error converting value for "last_event_id"'),
-        ({"last_event_id": "9:0:0"}, 422, "last_event_id is of commit 9, but the newest"),
-    ],
-)
-def test_what_is_refused(asker: Any, params: dict[str, Any], status: int, text: str) -> None:
-    answers = [
-        asker.get("/api/streaming/v2/sse", params=params),
-        asker.post("/api/streaming/v2/sse", json=params),
-    ]
-    for answer in answers:
-        assert answer.status_code == status
-        assert text in answer.json()["error"]
+        for name, value, text in (
+            ("types", "blocks", "unknown event type 'blocks': transactions, account_state"),
+            ("addresses", "x", 'error converting value for index 0 of "addresses"'),
+            ("min_finality", "x", "min_finality should be one of: pending, confirmed"),
+            ("last_event_id", "x", 'error converting value for "last_event_id"'),
+            ("last_event_id", "9:0:0", "last_event_id is of commit 9, but the newest"),
+        ):
+            params = {name: value}
+            for answer in (client.get(url, params=params), client.post(url, json=params)):
+                assert (answer.status_code, text in answer.json()["error"]) == (422, True), params
 
 
 def test_odd_requests_are_refused(growth: Growth) -> None:
@@ -362,6 +345,9 @@ def test_odd_requests_are_refused(growth: Growth) -> None:
         bodies = [msgspec.json.encode({name: value}) for name, value in filters]
         for body in (b"[]", b"{", b"\xff", *bodies):
             assert client.post("/api/streaming/v2/sse", content=body).status_code == 422
+
+
+LEFT = {"status": "unsubscribed"}
 
 
 def test_a_socket(growth: Growth, expected: Shown) -> None:
@@ -389,7 +375,15 @@ def test_a_socket(growth: Growth, expected: Shown) -> None:
         growth.show(growth.commits - 1)
         for name, data in wanted:
             assert receive() == {"event_id": name} | data
-        assert ask(operation="unsubscribe")["status"] == "unsubscribed"
+        accounts = [one[1]["account"] for one in expected if one[1]["type"] == STATES]
+        (gone, _count), (kept, count) = Counter(accounts).most_common(2)
+        ask(operation="subscribe", types=[STATES], addresses=[gone, kept], last_event_id="1:0:0")
+        got = [ask(operation="unsubscribe", addresses=[gone])]
+        while sum(one.get("account") == kept for one in got) < count or LEFT not in got:
+            got.append(receive())
+        assert {one["account"] for one in got[got.index(LEFT) + 1 :]} <= {kept}
+        assert len({one["event_id"] for one in got if one.get("account") == kept}) == count
+        assert ask(operation="unsubscribe") == LEFT
         assert ask(operation="ping")["status"] == "pong"
 
 
