@@ -36,17 +36,11 @@ from tonlake.api.http import service
 from tonlake.api.http.admission import WAITING_THREADS, Admission, Crowd, Pulse, Queues, ThreadQueue
 from tonlake.api.http.connection import Connections, count_connections
 from tonlake.api.http.gate import QUOTA_HEADERS, AccessRules, Gate, read_networks, refuse
-from tonlake.api.http.representation import (
-    UNKEPT,
-    Header,
-    Representations,
-    ResponseCache,
-    list_validators,
-)
+from tonlake.api.http.representation import UNKEPT, Representations, ResponseCache, list_validators
 from tonlake.api.http.transit import Carrier, Transit
 from tonlake.api.metrics import Meter, Metrics, ServiceCollector
 from tonlake.api.pending import PendingPool
-from tonlake.api.request.call import STARTED_S, ApiRequest, join_notes, measure_ms
+from tonlake.api.request.call import STARTED_S, ApiRequest, Header, join_notes, measure_ms
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.request.table_format import HTML, choose_format
 from tonlake.api.scan.routes import ScanLane
@@ -295,12 +289,10 @@ async def add_headers(message: Message, scope: Scope) -> None:
     ours = [*list_headers(scope), *list_validators(scope, status, settings, VERSION)]
     names = {name for name, _ in ours}
     # Ours replace those of the handler.
-    listed = [*(pair for pair in message["headers"] if pair[0].lower() not in names), *ours]
-    if scope["path"].startswith("/api/") and not any(
-        name.lower() == UNKEPT[0] for name, _ in listed
-    ):
-        listed.append(UNKEPT)
-    message["headers"] = listed
+    kept = [pair for pair in message["headers"] if pair[0].lower() not in names]
+    is_decided = UNKEPT[0] in names or any(name.lower() == UNKEPT[0] for name, _ in kept)
+    unkept = [UNKEPT] if scope["path"].startswith("/api/") and not is_decided else []
+    message["headers"] = [*kept, *ours, *unkept]
     refused = status == HTTPStatus.METHOD_NOT_ALLOWED
     if refused or scope.get("method") == "OPTIONS":
         headers = MutableScopeHeaders.from_message(message)

@@ -13,7 +13,8 @@ from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
     ApiRequest,
     Arguments,
-    answer_json,
+    Written,
+    answer_body,
     check_size,
     read_arguments,
     refine_format,
@@ -38,12 +39,12 @@ _RESERVED = frozenset({"limit", "offset", "sort", "format", "api_key", "csv_safe
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-def list_tables(request: ApiRequest) -> Response[bytes]:
+def list_tables(request: ApiRequest) -> Written:
     """List the user-defined tables with statement, columns, row count and last commit."""
     lake_dir = request.app.state.lake_dir
     settings: Settings = request.app.state.settings
     body = msgspec.json.encode({"tables": describe_own_tables(lake_dir)})
-    return answer_json(body, settings.http)
+    return answer_body(body, settings.http)
 
 
 def answer_table(request: ApiRequest) -> Response[bytes]:

@@ -26,7 +26,7 @@ from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 from tonlake.api.errors import LakeUnavailable, ServiceBusy, ShareExceeded
 from tonlake.api.http.gate import FREE_FOLDERS, FREE_PATHS, REFUSAL, REQUEST_TYPES, STREAMS
 from tonlake.api.http.transit import hold, read_address
-from tonlake.api.request.call import AT_ONCE, STARTED_S, ApiRequest
+from tonlake.api.request.call import AT_ONCE, STARTED_S, ApiRequest, Written
 from tonlake.queries.errors import QueryNeeded
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ class ThreadQueue:
         self, name: str, threads: int, wait_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Store the longest time in the queue, and the clock, both in seconds."""
-        self._wait_s, self._clock = wait_s, clock
+        self.name, self._wait_s, self._clock = name, wait_s, clock
         self._threads = ThreadPoolExecutor(threads, name)
         self._numbers = count()
         self._since_s: dict[int, float] = {}
@@ -148,12 +148,12 @@ def in_queue(handle: Callable[..., T], *, unwaiting: bool = False) -> Callable[.
         if queue is None:
             return await asyncio.to_thread(work)
         answer = None
-        if unwaiting and is_small(request.scope):
+        if unwaiting and queue.name == "small":
             answer = call_at_once(work, request.scope["state"])
         if answer is None:
             answer = await asyncio.wrap_future(queue.submit(work))
-        if isinstance(answer, Response):
-            hold(request.scope, len(answer.content))
+        if isinstance(answer, Response | Written):
+            hold(request.scope, len(answer.body if isinstance(answer, Written) else answer.content))
         return answer
 
     return call

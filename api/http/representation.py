@@ -28,7 +28,15 @@ from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 from tonlake.api.errors import ServiceBusy
 from tonlake.api.http.gate import REFUSAL, STREAMS, is_free
 from tonlake.api.http.transit import hold
-from tonlake.api.request.call import ANSWER_HEADERS, LASTING, PINNED, TAGGED, measure_ms
+from tonlake.api.request.call import (
+    ANSWER_HEADERS,
+    LASTING,
+    PINNED,
+    TAGGED,
+    Header,
+    Written,
+    measure_ms,
+)
 from tonlake.api.request.table_format import WRITERS, choose_format, read_weights
 from tonlake.api.settings import Settings
 
@@ -74,8 +82,6 @@ def pack(coding: str, body: bytes) -> bytes:
         return packed
     return gzip.compress(body, GZIP_LEVEL, mtime=0)
 
-
-Header = tuple[bytes, bytes]
 
 MIN_BYTES = 1024
 """Smaller bodies are not compressed: they fit in one packet with their head."""
@@ -123,20 +129,6 @@ Key = tuple[str, bytes, tuple[Header, ...]]
 """Path, raw query string, and the request headers that the response depends on."""
 
 
-class _Buffered(NamedTuple):
-    """A complete response; ``content-length`` is among its headers."""
-
-    status: int
-    headers: list[Header]
-    body: bytes
-
-    async def send(self, send: Send) -> None:
-        """Send it."""
-        status, headers, body = self
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body, "more_body": False})
-
-
 class CachedResponse(msgspec.Struct, eq=False):
     """A response: its lasting headers, and its body."""
 
@@ -153,10 +145,10 @@ class CachedResponse(msgspec.Struct, eq=False):
         texts = (self.body, *self.key[:2], *(part for pair in self.headers for part in pair))
         return OVERHEAD_BYTES + sum(map(len, texts))
 
-    def write(self, started_s: float, method: str) -> _Buffered:
+    def write(self, started_s: float, method: str) -> Written:
         """Return the response to a request that began at a reading of the performance counter."""
         headers = [*self.headers, (SERVER_TIMING, b"app;dur=%.1f" % measure_ms(started_s))]
-        return _Buffered(_OK, headers, b"" if method == "HEAD" else self.body)
+        return Written(_OK, headers, b"" if method == "HEAD" else self.body)
 
 
 Kept = CachedResponse | None
@@ -272,31 +264,31 @@ class Representations:
         return _Wish(choose_coding(accepted), condition, key)
 
     async def send(
-        self, scope: HTTPScope, send: Send, wish: _Wish, response: _Buffered, kept: Kept
+        self, scope: HTTPScope, send: Send, wish: _Wish, response: Written, kept: Kept
     ) -> None:
         """Send a buffered response: a 304 without a body, a compressed body, or as it is."""
         choice = wish.choice
         is_small = 0 < len(response.body) <= MIN_BYTES and not choice.refuses_identity
         if not wish.condition and (choice.coding is None or is_small):
-            await response.send(send)
+            await response(scope, None, send)
             return
         headers = {name.lower(): value for name, value in response.headers}
         tag = headers.get(b"etag")
         if tag and response.status == _OK and matches(wish.condition, tag):
             lasting = [pair for pair in response.headers if pair[0].lower() not in _OF_BODY]
-            response = _Buffered(_NOT_MODIFIED, lasting, b"")
+            response = Written(_NOT_MODIFIED, lasting, b"")
         elif choice.coding and _is_packable(response, headers, choice):
             response = await self._pack(scope, choice.coding, response, headers, kept)
-        await response.send(send)
+        await response(scope, None, send)
 
     async def _pack(
         self,
         scope: HTTPScope,
         coding: str,
-        response: _Buffered,
+        response: Written,
         headers: dict[bytes, bytes],
         kept: Kept,
-    ) -> _Buffered:
+    ) -> Written:
         """Return the compressed response; for HEAD only the head, without a length."""
         body = response.body
         packed = await self._pack_body(scope, coding, body, kept) if body else None
@@ -310,7 +302,7 @@ class Representations:
             changed[b"content-length"] = b"%d" % len(packed)
         dropped = {b"content-length", *changed}
         lasting = [pair for pair in response.headers if pair[0].lower() not in dropped]
-        return _Buffered(response.status, [*lasting, *changed.items()], packed or body)
+        return Written(response.status, [*lasting, *changed.items()], packed or body)
 
     async def _pack_body(
         self, scope: HTTPScope, coding: str, body: bytes, kept: Kept
@@ -364,11 +356,11 @@ class _Recorder:
                 if part is not None:
                     await self._send(part)
             return
-        response = _Buffered(start["status"], list(start["headers"]), message.get("body", b""))
+        response = Written(start["status"], list(start["headers"]), message.get("body", b""))
         kept = self._keep(response)
         await self._layer.send(self._scope, self._send, self._wish, response, kept)
 
-    def _keep(self, response: _Buffered) -> Kept:
+    def _keep(self, response: Written) -> Kept:
         state: dict[str, Any] = self._scope["state"]
         number: int | None = state.get(LASTING)
         key = self._wish.key if self._scope["method"] == "GET" else None
@@ -406,7 +398,7 @@ def read_key(scope: HTTPScope, any_origin: bool) -> Key | None:  # noqa: FBT001
     return scope["path"], scope["query_string"], tuple(inputs)
 
 
-def _is_packable(response: _Buffered, headers: dict[bytes, bytes], choice: Choice) -> bool:
+def _is_packable(response: Written, headers: dict[bytes, bytes], choice: Choice) -> bool:
     media_type = headers.get(b"content-type", b"").partition(b";")[0].strip()
     if media_type not in COMPRESSIBLE or b"content-encoding" in headers:
         return False

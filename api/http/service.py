@@ -3,10 +3,10 @@
 from importlib.metadata import version
 
 import msgspec
-from litestar import Response, get
+from litestar import get
 from litestar.exceptions import ServiceUnavailableException
 
-from tonlake.api.request.call import ApiRequest, answer_json, open_call, read_arguments
+from tonlake.api.request.call import ApiRequest, Written, answer_body, open_call, read_arguments
 from tonlake.ingest.derive.tvm.support import compare_versions, list_engines
 from tonlake.lake.log.following import find_lateness, measure_lag
 
@@ -18,7 +18,7 @@ def answer_health() -> str:
 
 
 @get("/readyz", sync_to_thread=True)
-def answer_ready(request: ApiRequest) -> Response[bytes]:
+def answer_ready(request: ApiRequest) -> Written:
     """Report the served snapshot, its lag behind the followed node, and global versions.
 
     The status is 503 while there is no lake, and while the lag exceeds ``ready_lag_s``.
@@ -34,7 +34,7 @@ def answer_ready(request: ApiRequest) -> Response[bytes]:
     body["versions"] = compare_versions(snapshot, list_engines(call.settings.tvm))
     if snapshot.baseline is not None:
         body["baseline"] = snapshot.baseline
-    return answer_json(msgspec.json.encode(body), call.settings.http)
+    return answer_body(msgspec.json.encode(body), call.settings.http)
 
 
 @get("/version", sync_to_thread=False)

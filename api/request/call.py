@@ -10,15 +10,16 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Annotated, Any, Protocol, TypeVar, get_type_hints
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
-from litestar import Request, Response
+from litestar import Request
+from litestar.types import Send
 
 from tonlake.api.errors import AddressInvalid, RequestInvalid
 from tonlake.api.request.snapshot import SnapshotHolder
-from tonlake.api.request.table_format import CSV, SAFE_CSV
+from tonlake.api.request.table_format import CSV, JSON, MEDIA_TYPES, SAFE_CSV
 from tonlake.api.settings import HttpSettings, Settings
 from tonlake.api.text.encoding import Address, WrittenAddress, read_address
 from tonlake.ingest.derive.tvm.pool import TvmPool
@@ -368,12 +369,6 @@ def read_arguments(request: ApiRequest) -> Arguments:
     return Arguments(parse_qsl(query.decode("latin-1"), keep_blank_values=True) if query else ())
 
 
-def read_header(request: ApiRequest, name: bytes) -> str | None:
-    """Return the first header with this lower-case name; None if there is none."""
-    headers = request.scope["headers"]
-    return next((value.decode("latin-1") for header, value in headers if header == name), None)
-
-
 def open_call(request: ApiRequest, arguments: Arguments, mc_seqno: int | None = None) -> Call:
     """Choose the snapshot, note it for the response headers, and return the call.
 
@@ -436,14 +431,13 @@ def measure_ms(started_s: float) -> float:
 def read_known(request: ApiRequest, known: Mapping[str, Converter]) -> Arguments:
     """Return the query parameters; others than ``known`` ones are reported, or refused."""
     arguments = read_arguments(request)
-    lines = arguments.warnings(known, SHARED_PARAMETERS)
-    note_warnings(request, lines, request.app.state.settings.http)
+    note_warnings(request, arguments.warnings(known, SHARED_PARAMETERS))
     return arguments
 
 
-def note_warnings(request: ApiRequest, lines: list[str], settings: HttpSettings) -> None:
+def note_warnings(request: ApiRequest, lines: list[str]) -> None:
     """Report odd parameters in a response header, or refuse them."""
-    if lines and settings.strict_parameters:
+    if lines and request.app.state.settings.http.strict_parameters:
         raise RequestInvalid(join_notes(lines))
     request.scope["state"].setdefault("notes", []).extend(lines)
 
@@ -456,10 +450,31 @@ def join_notes(notes: list[str]) -> str:
     return "; ".join(shown)
 
 
-def answer_json(body: bytes, settings: HttpSettings) -> Response[bytes]:
-    """Return JSON text as a response."""
+Header = tuple[bytes, bytes]
+
+
+class Written(NamedTuple):
+    """A complete response: an ASGI application, so that the framework has nothing to render."""
+
+    status: int
+    headers: list[Header]
+    body: bytes
+
+    async def __call__(self, _scope: object, _receive: object, send: Send) -> None:
+        """Send it."""
+        status, headers, body = self
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def answer_body(
+    body: bytes, settings: HttpSettings, kind: str = MEDIA_TYPES[JSON], *headers: Header
+) -> Written:
+    """Return a body as a response, unless it is too large."""
     check_size(body, settings)
-    return Response(content=body, media_type="application/json")
+    kind = f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
+    measured = (b"content-type", kind.encode()), (b"content-length", b"%d" % len(body))
+    return Written(200, [*headers, *measured], body)
 
 
 def check_size(body: bytes, settings: HttpSettings) -> None:
@@ -488,11 +503,13 @@ _WISHES = {name.replace("_", "-").encode(): name for name in (*_TWINS, _ACTIONS_
 
 def _read_wishes(request: ApiRequest, arguments: Arguments) -> dict[str, str]:
     """Return the response options from headers, or from the parameters of the same names."""
-    wishes = {name: text for name in _TWINS if (text := arguments.last(name)) is not None}
-    headers = request.scope["headers"]
-    found = [(_WISHES[name], value) for name, value in headers if name in _WISHES]
-    # Of repeated headers the first one counts.
-    wishes.update((name, value.decode("latin-1")) for name, value in reversed(found))
+    wishes: dict[str, str] = {}
+    for header, value in request.scope["headers"]:
+        if header in _WISHES:  # of repeated headers the first one counts
+            wishes.setdefault(_WISHES[header], value.decode("latin-1"))
+    for name in _TWINS:
+        if name in arguments.values:
+            wishes.setdefault(name, arguments.values[name][-1])
     return wishes
 
 

@@ -26,7 +26,7 @@ from tonlake.api.request.call import (
     refine_format,
 )
 from tonlake.api.request.table_format import HTML, JSON, MEDIA_TYPES, SAFE_CSV, choose_format
-from tonlake.api.settings import HttpSettings, SqlSettings
+from tonlake.api.settings import SqlSettings
 from tonlake.api.sql.chart import KINDS
 from tonlake.api.sql.page import render_page, show_editor, show_result
 from tonlake.api.sql.pool import SqlPool
@@ -182,8 +182,7 @@ def answer_sql(request: ApiRequest, body: RawBody) -> Response[bytes]:
 
 
 def _answer(request: ApiRequest, arguments: Arguments) -> Response[bytes]:
-    settings: HttpSettings = request.app.state.settings.http
-    note_warnings(request, arguments.warnings(_KNOWN, _SHARED), settings)
+    note_warnings(request, arguments.warnings(_KNOWN, _SHARED))
     query = arguments.last("query")
     usual = HTML if query is None and request.method != "POST" else JSON
     form = arguments.last("format") or choose_format(request.headers.get("accept", "")) or usual

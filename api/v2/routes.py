@@ -20,7 +20,8 @@ from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
     STARTED_S,
     ApiRequest,
-    answer_json,
+    Written,
+    answer_body,
     converters_of,
     keep_answer,
     measure_ms,
@@ -117,7 +118,7 @@ _ECHO = "v2_echo"
 _NO_EXTRA = "_"
 
 
-def answer_get(request: ApiRequest) -> Response[bytes]:
+def answer_get(request: ApiRequest) -> Written:
     """Answer a method with parameters in the query string; the last of repeated ones counts."""
     method = _method_of(request)
     known = converters_of(method.params)
@@ -129,12 +130,12 @@ def answer_get(request: ApiRequest) -> Response[bytes]:
     return _answer(request, method, values, "get")
 
 
-def answer_post(request: ApiRequest, body: RawBody) -> Response[bytes]:
+def answer_post(request: ApiRequest, body: RawBody) -> Written:
     """Answer a method with parameters in a JSON object; unknown ones are ignored."""
     return _answer(request, _method_of(request), _read_object(body or b"{}"), "post")
 
 
-def answer_rpc(request: ApiRequest, body: RawBody) -> Response[bytes]:
+def answer_rpc(request: ApiRequest, body: RawBody) -> Written:
     """Answer the method named in a jsonRPC request, like a POST to its own path."""
     request.scope["state"][_ECHO] = {"jsonrpc": "2.0"}
     envelope = _read_object(body)
@@ -190,9 +191,7 @@ def _read_object(body: bytes) -> dict[str, Any]:
         raise RequestInvalid(text) from error
 
 
-def _answer(
-    request: ApiRequest, method: Method, values: dict[str, Any], verb: str
-) -> Response[bytes]:
+def _answer(request: ApiRequest, method: Method, values: dict[str, Any], verb: str) -> Written:
     """Check the parameters, call the handler, and wrap the result in the envelope."""
     settings: HttpSettings = request.app.state.settings.http
     try:
@@ -213,7 +212,7 @@ def _answer(
         "@extra": _write_extra(request),
         **request.scope["state"].get(_ECHO, {}),
     }
-    return answer_json(msgspec.json.encode(body), settings)
+    return answer_body(msgspec.json.encode(body), settings)
 
 
 def _write_extra(request: ApiRequest) -> str:

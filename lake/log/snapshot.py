@@ -136,7 +136,7 @@ class FileWatch:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Take the files by group, all just verified; ``clock`` returns seconds."""
-        self._lake_dir, self._groups, self._clock = lake_dir, groups, clock
+        self._lake_dir, self._groups, self._clock = lake_dir.absolute(), groups, clock
         self._due_s: dict[str, float] = {}
         self.damaged = False
         """Whether a file is damaged, so that the snapshot must be reopened."""
@@ -146,7 +146,7 @@ class FileWatch:
         started_s = self._clock()
         if not always and started_s < self._due_s.get(group, 0.0):
             return
-        changed = find_changed(str(self._lake_dir.absolute()), self._groups.get(group, ()))
+        changed = find_changed(str(self._lake_dir), self._groups.get(group, ()))
         if changed:
             damage = find_damage(self._lake_dir, changed)
             if damage:

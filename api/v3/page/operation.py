@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
-from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import RawBody
 
@@ -25,18 +24,18 @@ from tonlake.api.request.call import (
     Query,
     Sort,
     Utime,
-    answer_json,
-    check_size,
+    Written,
+    answer_body,
     converters_of,
     keep_answer,
     open_call,
-    read_header,
     read_known,
     read_query,
     refine_format,
 )
 from tonlake.api.request.table_format import (
     CSV,
+    JSON,
     MEDIA_TYPES,
     SAFE_CSV,
     WRITERS,
@@ -300,7 +299,7 @@ def operation(
     # Lists with another kind of cursor set the header themselves.
     pages = "cursor" in known and known["cursor"].parse is parse_page_cursor
 
-    def handle(request: ApiRequest) -> Response[bytes]:
+    def handle(request: ApiRequest) -> Written:
         settings: HttpSettings = request.app.state.settings.http
         arguments = read_known(request, known)
         query = check_page(read_query(kind, arguments), settings)
@@ -319,7 +318,7 @@ def operation(
             following = PageCursor(call.reader.snapshot.number, (query.offset or 0) + query.limit)
             if len(rows) >= query.limit:
                 call.headers[CURSOR] = str(following)
-        form = choose_format(read_header(request, b"accept") or "")
+        form = choose_format(request.headers.get("accept", ""))
         form = form and refine_format(form, arguments)
         body = write_answer(answered, form, settings)
         if lasting and not call.passing:
@@ -333,17 +332,15 @@ def operation(
     return route(in_queue(handle, unwaiting=lasting))
 
 
-def write_answer(answered: object, form: str | None, settings: HttpSettings) -> Response[bytes]:
+def write_answer(answered: object, form: str | None, settings: HttpSettings) -> Written:
     """Return a response, not too large, in a format; objects without a list are JSON."""
     table = tabulate(answered) if form in WRITERS else None
     if form is None or table is None:
-        written = answer_json(msgspec.json.encode(answered), settings)
+        form, body = JSON, msgspec.json.encode(answered)
     else:
         body = WRITERS[form](table.to_reader())
-        check_size(body, settings)
-        written = Response(body, media_type=MEDIA_TYPES[CSV if form == SAFE_CSV else form])
-    written.headers["Vary"] = "Accept"
-    return written
+    kind = MEDIA_TYPES[CSV if form == SAFE_CSV else form]
+    return answer_body(body, settings, kind, (b"vary", b"Accept"))
 
 
 def check_page(query: P, settings: HttpSettings) -> P:
@@ -405,12 +402,12 @@ def posted(
     ``described`` are keys of the route for the OpenAPI document.
     """
 
-    def handle(request: ApiRequest, body: RawBody) -> Response[bytes]:
+    def handle(request: ApiRequest, body: RawBody) -> Written:
         settings: HttpSettings = request.app.state.settings.http
         arguments = read_known(request, {})
         asked = read_body(body, kind, required)
         answered = answer(Posted(settings, lambda: open_call(request, arguments)), asked)
-        return answer_json(msgspec.json.encode(answered), settings)
+        return answer_body(msgspec.json.encode(answered), settings)
 
     handle.__doc__ = answer.__doc__
     route = HTTPRouteHandler(path, http_method="POST", status_code=200, opt=described)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 import msgspec
-from litestar import Response, get
+from litestar import get
 from litestar.handlers import HTTPRouteHandler
 from litestar.response import Redirect
 
@@ -21,7 +21,8 @@ from tonlake.api.request.call import (
     Hashes,
     Query,
     Texts,
-    answer_json,
+    Written,
+    answer_body,
     converters_of,
     parse_opcode,
     parse_shard,
@@ -65,11 +66,11 @@ class DecodeAnswer(msgspec.Struct, frozen=True):
     bodies: list[dict[str, Any]]
 
 
-def answer_get(request: ApiRequest) -> Response[bytes]:
+def answer_get(request: ApiRequest) -> Written:
     """Decode opcodes and message bodies (query parameters)."""
     query = read_query(DecodeQuery, read_known(request, converters_of(DecodeQuery)))
     settings: HttpSettings = request.app.state.settings.http
-    return answer_json(msgspec.json.encode(_answer(query.opcodes, query.bodies)), settings)
+    return answer_body(msgspec.json.encode(_answer(query.opcodes, query.bodies)), settings)
 
 
 def answer_post(_request: Posted, asked: DecodeRequest) -> DecodeAnswer:
