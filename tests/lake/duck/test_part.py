@@ -7,7 +7,8 @@ import pytest
 from duckdb import DuckDBPyConnection
 
 import tonlake
-from tonlake.lake.duck.connection import connect, read_bases, read_sql
+from tonlake.lake.duck.connection import Database, SnapshotViews, connect, read_bases, read_sql
+from tonlake.lake.duck.engine import DEFAULTS
 from tonlake.lake.duck.part import COINS, FEW, PARTS, TRACE, VIEWS_IN_PARTS, cut_parts, list_unread
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
@@ -74,17 +75,26 @@ def list_cuts() -> list[tuple[str, tuple[str, ...]]]:
 
 
 @pytest.fixture(scope="module")
-def whole(snapshot: Snapshot) -> DuckDBPyConnection:
+def whole(connection: DuckDBPyConnection) -> DuckDBPyConnection:
     """A database with the rows of each view in parts, as ``whole_<view>``."""
-    connection = connect(snapshot)
     for view in CUT_VIEWS:
         connection.execute(f"create temp table whole_{view} as from {view}")
     return connection
 
 
+@pytest.fixture(scope="module")
+def shared(snapshot: Snapshot) -> SnapshotViews:
+    """The views of the lake, and those without parts as statements need them."""
+    return Database(snapshot.lake_dir, DEFAULTS).open(snapshot)
+
+
 @pytest.mark.parametrize(("view", "cut"), list_cuts())
 def test_the_other_columns_are_the_same(
-    snapshot: Snapshot, whole: DuckDBPyConnection, view: str, cut: tuple[str, ...]
+    snapshot: Snapshot,
+    shared: SnapshotViews,
+    whole: DuckDBPyConnection,
+    view: str,
+    cut: tuple[str, ...],
 ) -> None:
     gone = {name for part in cut for name in PARTS[part]}
     names = [column.name for column in VIEWS[view].columns if column.name not in gone]
@@ -92,7 +102,8 @@ def test_the_other_columns_are_the_same(
     # Names in a comment count as read.
     shown = ", ".join(names)
     statement = f"select {shown} from {view} order by {shown} -- {read}"  # noqa: S608 - ours
-    shorter = connect(snapshot, statement=statement)
+    shorter = shared.lend(snapshot)
+    shared.provide(statement, shorter)
     rows = whole.execute(statement.replace(f"from {view}", f"from whole_{view}"))
     assert shorter.execute(statement).fetchall() == rows.fetchall()
     known = set(shorter.sql(f"from {view}").columns)
