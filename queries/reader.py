@@ -137,7 +137,7 @@ class Reader:
     def __init__(
         self,
         snapshot: Snapshot,
-        database: duckdb.DuckDBPyConnection | Views,
+        database: Views,
         *,
         index: Index | None = None,
         lasting: dict[str, Any] | None = None,
@@ -146,7 +146,7 @@ class Reader:
         observe: Callable[[str, float, str], None] | None = None,
         may_query: bool = True,
     ) -> None:
-        """Take a snapshot, its own database or shared views, and an index.
+        """Take a snapshot, its views, which readers share, and an index.
 
         Without ``may_query`` no SQL runs. The limits of a query are ``timeout_ms`` and, of a page,
         ``max_rows``; 0 means none. ``lasting`` caches ``lasting_rows`` for all readers. ``observe``
@@ -166,13 +166,10 @@ class Reader:
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
         """A separate cursor, opened for the first query."""
-        if isinstance(self._database, duckdb.DuckDBPyConnection):
-            return self._database.cursor()
         return self._database.lend(self)
 
     def _provide(self, statement: str) -> None:
-        if not isinstance(self._database, duckdb.DuckDBPyConnection):
-            self._database.provide(statement, self._connection)
+        self._database.provide(statement, self._connection)
 
     def rows(self, name: str, **parameters: object) -> list[Row]:
         """Run one query by the index, or else by its SQL.
@@ -221,7 +218,8 @@ class Reader:
         views = " ".join(chosen)
         try:
             with naming_the_fault(self.snapshot):
-                self._provide(statement if chosen == list_views(statement) else views)
+                is_known = chosen == list_views(statement)
+                self._provide(statement if is_known else f"{views} {statement}")
                 batches = ask(self._connection, self.snapshot, statement, parameters, whole=True)
                 found = batches.read_all()
         except QueryRefused:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import click
 import duckdb
@@ -23,7 +24,7 @@ from tests.patience import PATIENT
 from tonlake.api.app import create_application
 from tonlake.api.command.loading import NAMES, OTHER_VARIABLES, render_settings
 from tonlake.api.command.main import main
-from tonlake.ingest.derive.action.classifier import classify
+from tonlake.ingest.derive.action import classifier
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.row import Action
 from tonlake.lake.command.maintain import SOURCE, render_dbt, render_markdown
@@ -175,7 +176,8 @@ def test_the_protocol_that_is_added_as_an_example_works() -> None:
 
     class Tried(Scene):
         def classify(self) -> list[Action]:
-            return classify(self.trace(), Interfaces(self.facts), rules=[rule]).actions
+            with mock.patch.object(classifier, "_BOOK", classifier.RuleBook([rule])):
+                return classifier.classify(self.trace(), Interfaces(self.facts)).actions
 
     class Faucet:
         CLAIM, PAYOUT = names["CLAIM"], names["PAYOUT"]

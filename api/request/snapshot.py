@@ -286,8 +286,7 @@ def _describe_damage(snapshot: Snapshot) -> set[str]:
     """Return a text for each damaged table, and one for each index segment left to SQL."""
     lacking = snapshot.lacking
     found = {str(error) for name, error in snapshot.damaged.items() if name not in lacking}
-    for segment in set(snapshot.state.segments) - set(snapshot.segments):
-        found.add(
-            f"lake file {segment.path} is damaged: SQL answers; tonlake rebuild index mends it"
-        )
-    return found
+    return found | {
+        f"lake file {segment.path} is damaged: SQL answers; tonlake rebuild index mends it"
+        for segment in set(snapshot.state.segments) - set(snapshot.segments)
+    }

@@ -86,19 +86,16 @@ def render_raw(workchain: int, account: bytes) -> str:
     return f"{workchain}:{account.hex().upper()}"
 
 
-def render_friendly(
-    address: Address, *, bounceable: bool, test_only: bool, url_safe: bool = True
-) -> str:
+def render_friendly(address: Address, *, bounceable: bool, test_only: bool) -> str:
     """Return the friendly form (TEP-2); AddressInvalid: the workchain does not fit in 8 bits."""
     if not -128 <= address.workchain <= 127:  # noqa: PLR2004
         raise AddressInvalid(str(address), "its workchain has no friendly form")
     tag = TAGS[bounceable, test_only]
-    if NATIVE is not None and url_safe:
+    if NATIVE is not None:
         return str(NATIVE.write_friendly(tag, address.workchain, address.account))
     body = bytes((tag, address.workchain & 0xFF)) + address.account
     data = body + binascii.crc_hqx(body, 0).to_bytes(2, "big")
-    encode = base64.urlsafe_b64encode if url_safe else base64.b64encode
-    return encode(data).decode("ascii")
+    return base64.urlsafe_b64encode(data).decode("ascii")
 
 
 def name_workchain(name: str) -> str:

@@ -73,6 +73,8 @@ MACRO = re.compile(r"create or replace macro (\w+)\((.*?)\) as( table)?\n(.*?);\
 _NAMED = re.compile(r"\b(?:from|join)\s+(\w+)|'(\w+)'")
 _COMMENT = re.compile("--.*")
 _STATEMENTS_KEPT = 1024
+_LABELS = "labels"
+_REFERENCES = frozenset(table.name for table in REFERENCE_TABLES)
 
 
 def read_macros() -> str:
@@ -82,28 +84,38 @@ def read_macros() -> str:
 
 @cache
 def _cut_macros() -> dict[str, str]:
-    """Return the statement that creates each macro, after those of the macros that it calls."""
-    return {match[1]: match[0] for match in MACRO.finditer(read_macros())}
+    """Return the text that creates each macro, or the labels, after those that it calls."""
+    basic, every = (
+        {one[1]: one[0] for one in MACRO.finditer(text)}
+        for text in (read_sql("macros"), read_macros())
+    )
+    return basic | {_LABELS: read_sql(_LABELS)} | every
 
 
-def render_macros(
-    settings: LakeSettings, statement: str | None = None, views: Iterable[str] = ()
-) -> str:
-    """Return the script that creates the macros that a statement and views call, and the labels.
+@lru_cache(_STATEMENTS_KEPT)
+def list_macros(statement: str | None, views: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the macros that a statement and views call, and ``labels`` if they read its tables.
 
-    It creates all for None, and if a name may be a misspelt macro: DuckDB suggests the nearest.
+    All for None, the catalogue, and what may be a misspelt macro: DuckDB suggests the nearest.
     """
-    labels, macros = render_labels(settings), _cut_macros()
-    texts = [statement or "", *(read_sql(view) for view in views if view in VIEWS_OVER_VIEWS)]
-    named = set(_WORD.findall("\n".join(texts).lower()))
+    macros, statement = _cut_macros(), needs_catalogue(statement)
+    named = set(_WORD.findall((statement or "").lower()))
+    unknown = named.difference(macros, ALL_VIEWS)
+    if statement is None or any(name.startswith("ton_") for name in unknown):
+        return tuple(macros)
+    texts = (read_sql(view) for view in views if view in VIEWS_OVER_VIEWS)
+    named.update(_WORD.findall("\n".join(texts).lower()))
     for name in reversed(macros):
-        if name in named:
-            named.update(_WORD.findall(macros[name]))
-    has_labels = any(table.name in named for table in REFERENCE_TABLES)
-    is_misspelt = any(name.startswith("ton_") and name not in macros for name in named)
-    if statement is None or has_labels or is_misspelt:
-        return join_scripts([read_macros(), labels])
-    return join_scripts(text for name, text in macros.items() if name in named)
+        if name in named or (name == _LABELS and not named.isdisjoint(_REFERENCES)):
+            named |= {name, *_WORD.findall(macros[name])}
+    return tuple(name for name in macros if name in named)
+
+
+def render_macros(settings: LakeSettings, names: Iterable[str]) -> str:
+    """Return the script that creates macros and labels of ``list_macros``."""
+    macros = _cut_macros()
+    texts = (render_labels(settings) if name == _LABELS else macros[name] for name in names)
+    return join_scripts(texts)
 
 
 @cache
@@ -146,16 +158,18 @@ def connect(
     """Return an in-memory database with a view per sound table; use one cursor per request.
 
     It can open only files of these tables; ``find_damage_behind`` explains a view that lacks. As
-    views and macros take time, ``tables`` and ``statement`` limit them. Without a folder ``spill``,
-    a query beyond the memory limit fails.
+    views and macros take time, there are those that ``statement`` needs; without one, the views
+    named as ``tables``. Without a folder ``spill``, a query beyond the memory limit fails.
     """
     sound = snapshot.sound_files()
     chosen = {name: sound[name] for name in sound if tables is None or name in tables}
     connection = begin_database(settings, spill)
     root = name_root(snapshot.lake_dir)
+    if statement is None and tables is not None:
+        statement = " ".join(tables)
     views = choose_views(statement)
     connection.begin()  # one transaction takes less time than one per statement
-    connection.execute(render_macros(settings, needs_catalogue(statement), views))
+    connection.execute(render_macros(settings, list_macros(statement, views)))
     connection.execute(join_scripts([f"create schema {_PACKED}"]))
     add_packed(connection, PackedRows(load_from(snapshot.lake_dir)), chosen, views, _PACKED)
     unread = list_unread(connection, statement, views)
@@ -383,6 +397,7 @@ class Engine:
         self.released: deque[str] = deque()
         """Schemas that the next ``make_schema`` drops; finalizers add to them, without a lock."""
         self._known: dict[str, set[str]] = {}
+        self._macros: set[str] = set()
         self._packed = PackedRows(load_from(lake_dir))
 
     def count_forgotten(self, snapshot: Snapshot) -> int:
@@ -405,6 +420,15 @@ class Engine:
                 name = quote_name(self.released.popleft())
                 connection.execute(join_scripts([f"drop schema if exists {name} cascade"]))
             connection.execute(join_scripts([f"create schema {quote_name(schema)}"]))
+
+    def make_macros(self, statement: str, views: tuple[str, ...]) -> None:
+        """Create what a statement and views call, unless it is there: all take 60 ms."""
+        named = list_macros(statement, views)
+        if not self._macros.issuperset(named):
+            with self._lock:
+                lacking = [name for name in named if name not in self._macros]
+                self._open().execute(render_macros(self._settings, lacking))
+                self._macros.update(lacking)
 
     def make_views(
         self,
@@ -432,7 +456,6 @@ class Engine:
     def _open(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
             connection = begin_database(self._settings)
-            connection.execute(render_macros(self._settings))
             lock_database(connection, self._root)
             self._connection = connection
         return self._connection
@@ -484,11 +507,11 @@ class SnapshotViews:
         views = list_views(statement)
         self._asked_s.update(dict.fromkeys(views, time.monotonic()))
         if cursor is None or VIEWS_IN_PARTS.isdisjoint(views):
-            self._make(views)
+            self._make(views, statement)
             return
         unread = list_unread(cursor, statement, views)
         shorter = self._leave_out(unread) if unread else self
-        shorter._make(views)
+        shorter._make(views, statement)
         path = f"{shorter.schema},{self.schema},main"
         cursor.execute(join_scripts([f"set search_path = {quote(path)}"]))
 
@@ -505,9 +528,10 @@ class SnapshotViews:
     def provide_ahead(self, since_s: float) -> None:
         """Create the views that readers of this or earlier snapshots asked for since then."""
         asked_s = self._asked_s.copy()
-        self._make([view for view in ALL_VIEWS if asked_s.get(view, since_s) > since_s])
+        self._make(tuple(view for view in ALL_VIEWS if asked_s.get(view, since_s) > since_s))
 
-    def _make(self, views: Collection[str]) -> None:
+    def _make(self, views: tuple[str, ...], statement: str = "") -> None:
+        self._engine.make_macros(statement, views)
         if self._made.issuperset(views):
             return
         with self._lock:

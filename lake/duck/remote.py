@@ -22,7 +22,7 @@ from tonlake.lake.duck.connection import (
     choose_views,
     connect,
     list_bases,
-    needs_catalogue,
+    list_macros,
     read_sql,
     render_macros,
     select_all,
@@ -92,7 +92,7 @@ class RemoteViews:
         self._tables = _describe_tables(snapshot, storage, own)
         self.connection = begin_database(settings)
         chosen = choose_views(statement)
-        self.connection.execute(render_macros(settings, needs_catalogue(statement), chosen))
+        self.connection.execute(render_macros(settings, list_macros(statement, chosen)))
         for view, files in self._tables.items():
             self.connection.register(view, files)
         known = {name.removeprefix(_FILES_OF) for name in self._tables}

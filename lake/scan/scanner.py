@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.lake.duck.body_table import MESSAGE_COLUMNS, MISFITS, BodyTable, Misfits, add_table
-from tonlake.lake.duck.connection import read_macros, render_rows
+from tonlake.lake.duck.connection import list_macros, render_macros, render_rows
 from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.remote import describe_files
 from tonlake.lake.duck.statement import join_scripts, name_root, quote_name, quote_paths
@@ -54,13 +54,12 @@ class Part(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def _open_database(settings: LakeSettings, root: str, *, has_bodies: bool) -> DuckDBPyConnection:
+def _open_database(settings: LakeSettings, root: str) -> DuckDBPyConnection:
     """Return a database that reads a folder, if any, for one thread a cursor; it opens in 20 ms."""
     database = begin_database(msgspec.structs.replace(settings, duckdb_threads=1))
     database.execute("set async_threads = 1")  # the default is 8 for each database
     database.execute("set parquet_metadata_cache = false")  # each file is read once
-    if has_bodies:
-        database.execute(read_macros())
+    database.execute(render_macros(settings, list_macros(" ".join(MESSAGE_COLUMNS.values()))))
     lock_database(database, *([f"{root}/"] if root else []))
     return database
 
@@ -71,14 +70,13 @@ class ScanDatabase:
     def __init__(
         self, settings: LakeSettings, place: Path | Storage | None, *, has_bodies: bool
     ) -> None:
-        """Open it, with macros if it ``has_bodies``; without a place it knows only columns."""
+        """Open it, alone if it ``has_bodies``; without a place it knows only columns."""
         self.is_local = isinstance(place, Path)
         self._storage = None if isinstance(place, Path) else place
         self._root = name_root(place) if isinstance(place, Path) else ""
         self._packed = PackedRows(load_from(Path(self._root)))
         open_database = _open_database.__wrapped__ if has_bodies else _open_database
-        database = open_database(settings, self._root, has_bodies=has_bodies)
-        self._connection = database.cursor()
+        self._connection = open_database(settings, self._root).cursor()
         self._bodies = 0
 
     def add_body_table(self, name: str, table: BodyTable) -> ScannedTable:

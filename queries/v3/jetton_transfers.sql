@@ -44,7 +44,7 @@ from jetton_transfers
 where
     in_pairs_or_any(workchain, account, $workchains, $accounts)
     and in_pairs_or_any(jetton_workchain, jetton, $jetton_workchains, $jettons)
-    and moves_of(
+    and is_move_of(
         source_workchain, source, destination_workchain, destination,
         $owner_workchains, $owners, $outgoing, $incoming
     )

@@ -44,7 +44,7 @@ from nft_transfers
 where
     in_pairs_or_any(workchain, account, $workchains, $accounts)
     and in_pairs_or_any(collection_workchain, collection, $collection_workchains, $collections)
-    and moves_of(
+    and is_move_of(
         old_owner_workchain, old_owner, new_owner_workchain, new_owner,
         $owner_workchains, $owners, $outgoing, $incoming
     )

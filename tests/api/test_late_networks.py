@@ -73,10 +73,6 @@ def ask(lake: Path, questions: list[tuple[str, dict[str, Any] | None]]) -> list[
         return [answer(client, *question) for question in questions]
 
 
-def bring_blocks(node: Path, lake: Path, first: int) -> None:
-    ingest_node(node, lake, PATIENT, first)
-
-
 @pytest.fixture(scope="module")
 def networks() -> dict[str, Network]:
     """Hold the networks that were asked about."""
@@ -88,7 +84,7 @@ def find_network(name: str, networks: dict[str, Network], shared: Path, folder: 
     if name not in networks:
         archive, facts = ARCHIVES[name]
         node = unpack(shared / "node" / archive, folder)
-        bring_blocks(node, folder / "lake", 1)
+        ingest_node(node, folder / "lake", PATIENT, 1)
         rebuild_index(folder / "lake")
         summary = json.loads((shared / "node" / facts / "expected.json").read_text())
         accounts = read_facts(shared / "node" / facts, "accounts")
@@ -134,7 +130,7 @@ def test_answers_are_those_of_the_whole_chain(
 ) -> None:
     network = find_network(name, networks, shared, tmp_path_factory.mktemp(name))
     lake = tmp_path / "lake"
-    bring_blocks(network.node, lake, first)
+    ingest_node(network.node, lake, PATIENT, first)
     bring_state(network.node, lake, tmp_path / "db", first, kind)
     rebuild_index(lake)
     found = ask(lake, network.questions)

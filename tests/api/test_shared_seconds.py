@@ -4,7 +4,6 @@ Since 2026 two or three masterchain blocks have the same time.
 """
 
 import tempfile
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.lake.chain import commit_made
+from tests.lake.opened import open_views
 from tests.lake.rows import SHARD, make_table
 from tests.patience import PATIENT
 from tonlake.api.chain.block import find_block_at
 from tonlake.api.errors import LiteServerError, NotCovered
 from tonlake.api.python.account import find_seqno
 from tonlake.api.v3.page.operation import check_no_gap, read_extents
-from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.index import open_index
 from tonlake.lake.log.following import Following, measure_lag, write_following
 from tonlake.lake.log.snapshot import open_snapshot
@@ -136,15 +135,14 @@ def test_blocks_by_time(chain: Chain) -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_lake(Path(folder), chain)
         snapshot = open_snapshot(Path(folder))
-        with closing(connect(snapshot, tables=(BLOCKS.name, SHARD_BLOCKS.name))) as connection:
-            index = open_index(snapshot, PATIENT.lake)
-            reader = Reader(snapshot, connection, index=index)
-            call: Any = SimpleNamespace(reader=reader)
-            for utime in list_moments(chain):
-                _check_first(call, chain, utime)
-                _check_last(call, chain, utime)
-            _check_coverage(reader, chain)
-            _check_pages(reader, Reader(snapshot, connection), chain)
+        views = open_views(snapshot)
+        reader = Reader(snapshot, views, index=open_index(snapshot, PATIENT.lake))
+        call: Any = SimpleNamespace(reader=reader)
+        for utime in list_moments(chain):
+            _check_first(call, chain, utime)
+            _check_last(call, chain, utime)
+        _check_coverage(reader, chain)
+        _check_pages(reader, Reader(snapshot, views), chain)
 
 
 def _check_first(call: Any, chain: Chain, utime: int) -> None:

@@ -10,7 +10,8 @@ from tests.bench.access import Access
 from tests.bench.arguments import Draw
 from tests.bench.clock import Samples, sample
 from tests.bench.figure import Figure, Target, at_least, at_most
-from tests.bench.peer.asker import Peer, encode_hash
+from tests.bench.peer.asker import Peer
+from tests.ingest.simulator.model import encode_hash
 
 LOOKUP = {"value": at_most(0.5), "p99": at_most(3), "ratio": at_least(1)}
 LARGE_LOOKUP = {"value": at_most(5), "ratio": at_least(1)}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from toncenter.rest.client import ToncenterRestClient
 
+from tests.api.v3.genuine import to_raw
 from tests.conftest import Facts
 
 pytestmark = pytest.mark.usefixtures("tvm")
@@ -20,11 +21,6 @@ def _ask(server: str, ask: Callable[[Any], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-def _raw(address: str) -> str:
-    workchain, account = address.split(":")
-    return f"{workchain}:{account.upper()}"
-
-
 def _list(facts: Facts, kind: str) -> list[dict[str, Any]]:
     return [item for item in facts.summary["contracts"] if item["kind"] == kind]
 
@@ -32,16 +28,16 @@ def _list(facts: Facts, kind: str) -> list[dict[str, Any]]:
 def test_jettons(server: str, facts: Facts) -> None:
     async def ask(v3: Any) -> None:
         masters = await v3.jettons.get_jetton_masters(limit=100)
-        wanted = {_raw(item["address"]) for item in _list(facts, "jetton_master")}
+        wanted = {to_raw(item["address"]) for item in _list(facts, "jetton_master")}
         assert {master.address for master in masters.jetton_masters} == wanted
         assert wanted <= set(masters.metadata.root)
         for item in _list(facts, "jetton_wallet"):
-            owner, jetton = _raw(item["owner"]), _raw(item["master"])
+            owner, jetton = to_raw(item["owner"]), to_raw(item["master"])
             found = await v3.jettons.get_jetton_wallets(
                 owner_address=[owner], jetton_address=[jetton]
             )
             (wallet,) = found.jetton_wallets
-            assert wallet.address == _raw(item["address"])
+            assert wallet.address == to_raw(item["address"])
             assert wallet.balance == item["get_methods"]["get_wallet_data"]["stack"][0]["int"]
             moved = await v3.jettons.get_jetton_transfers(
                 owner_address=[owner], jetton_master=jetton
@@ -57,9 +53,9 @@ def test_nfts_and_names(server: str, facts: Facts) -> None:
     async def ask(v3: Any) -> None:
         (collection,) = _list(facts, "nft_collection")
         found = await v3.nfts.get_nft_items(
-            collection_address=[_raw(collection["address"])], limit=100
+            collection_address=[to_raw(collection["address"])], limit=100
         )
-        wanted = {_raw(item["address"]) for item in _list(facts, "nft_item")}
+        wanted = {to_raw(item["address"]) for item in _list(facts, "nft_item")}
         assert {item.address for item in found.nft_items} == wanted
         indexes = [int(item.index) for item in found.nft_items]
         assert indexes == sorted(indexes)
@@ -70,21 +66,21 @@ def test_nfts_and_names(server: str, facts: Facts) -> None:
         assert all(move.nft_address for move in transfers.nft_transfers)
         for item in _list(facts, "dns_item"):
             (record,) = (await v3.dns.get_dns_records(domain=item["domain"])).records
-            assert record.nft_item_address == _raw(item["address"])
+            assert record.nft_item_address == to_raw(item["address"])
 
     _ask(server, ask)
 
 
 def test_accounts(server: str, facts: Facts) -> None:
     async def ask(v3: Any) -> None:
-        wallets = [_raw(item["address"]) for item in _list(facts, "wallet_v5r1")]
+        wallets = [to_raw(item["address"]) for item in _list(facts, "wallet_v5r1")]
         states = await v3.accounts.get_wallet_states(wallets)
         assert all(wallet.is_wallet for wallet in states.wallets)
         book = await v3.accounts.get_address_book(wallets)
         assert {tuple(row.interfaces) for row in book.root.values()} == {("wallet_v5r1",)}
         (master, *_others) = _list(facts, "jetton_master")
-        metadata = await v3.accounts.get_metadata([_raw(master["address"])])
-        (info,) = metadata.root[_raw(master["address"])].token_info
+        metadata = await v3.accounts.get_metadata([to_raw(master["address"])])
+        (info,) = metadata.root[to_raw(master["address"])].token_info
         assert (info.type, info.valid) == ("jetton_masters", True)
         pending = await v3.actions.get_pending_traces(account=wallets[0])
         assert pending.traces == []

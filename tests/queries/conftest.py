@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def reader(demo_lake: Path) -> Reader:
     """Read the whole demo lake without a time limit."""
-    from tonlake.lake.duck.connection import connect
+    from tests.lake.opened import open_views
     from tonlake.lake.log.snapshot import open_snapshot
     from tonlake.queries.reader import Reader
 
-    snapshot = open_snapshot(demo_lake)
-    return Reader(snapshot, connect(snapshot).cursor())
+    return Reader(snapshot := open_snapshot(demo_lake), open_views(snapshot))

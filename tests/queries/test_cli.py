@@ -7,11 +7,11 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.lake.opened import open_views
 from tests.lake.rows import commit_rows
 from tests.s3 import S3Server
 from tonlake.api.command.main import main
 from tonlake.lake.copy.pull import copy_lake
-from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.queries.loader import load_queries
 from tonlake.queries.reader import Reader
@@ -23,7 +23,7 @@ def run(*arguments: str | Path) -> Result:
 
 def test_the_rows_are_those_of_the_reader(demo_lake: Path, tmp_path: Path) -> None:
     snapshot = open_snapshot(demo_lake)
-    rows = Reader(snapshot, connect(snapshot)).rows("v3/accounts_by_balance", limit=4)
+    rows = Reader(snapshot, open_views(snapshot)).rows("v3/accounts_by_balance", limit=4)
     shown = json.loads(
         run("accounts_by_balance", "--lake", demo_lake, "-p", "limit=4", "--json").stdout
     )

@@ -9,6 +9,7 @@ import pytest
 
 from tests.lake.chain import Chain, commit_chain
 from tests.lake.holdings import commit_holdings
+from tests.lake.opened import open_views
 from tests.queries.asking import CONTRACTS, Asking
 from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.settings import IngestSections
@@ -46,10 +47,10 @@ class Door(NamedTuple):
 
 def open_door(lake: Path) -> Door:
     snapshot = open_snapshot(lake)
-    connection = connect(snapshot)
-    indexed = Reader(snapshot, connection, index=open_index(snapshot, SETTINGS))
-    asking = Asking(connection.cursor(), Random(str(lake.name)))  # noqa: S311 - a repeatable test
-    return Door(indexed, Reader(snapshot, connection), asking)
+    views = open_views(snapshot)
+    indexed = Reader(snapshot, views, index=open_index(snapshot, SETTINGS))
+    asking = Asking(connect(snapshot), Random(str(lake.name)))  # noqa: S311 - a repeatable test
+    return Door(indexed, Reader(snapshot, views), asking)
 
 
 def make_traced(lake: Path) -> Path:
@@ -144,7 +145,7 @@ def test_what_the_index_declines_is_refused_where_waiting_is_impossible(doors: l
     index = open_index(door.plain.snapshot, SETTINGS)
     assert index is not None
     reader = Reader(
-        door.plain.snapshot, door.plain._connection, index=index.without_files(), may_query=False
+        door.plain.snapshot, door.plain._database, index=index.without_files(), may_query=False
     )
     tx_hash = door.asking.rows["transaction"][0]["hash"]
     assert reader.rows("v3/transaction_keys_by_hash", hashes=[tx_hash])
@@ -157,7 +158,7 @@ def test_what_the_index_declines_is_refused_where_waiting_is_impossible(doors: l
     ):
         with pytest.raises(QueryNeeded):
             reader.rows(name, **parameters)
-    read = Reader(door.plain.snapshot, door.plain._connection, index=index)
+    read = Reader(door.plain.snapshot, door.plain._database, index=index)
     assert read.rows("v3/traces", **traces)
     assert reader.rows("v3/traces", **traces) == read.rows("v3/traces", **traces)
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.ingest.whole import ingest_node
 from tests.lake.chain import Chain, commit_made
+from tests.lake.opened import open_views
 from tests.queries.asking import ask_both
 from tonlake.api.settings import Settings
 from tonlake.lake.duck.connection import connect
@@ -88,8 +89,9 @@ def list_messages(lake_dir: Path) -> tuple[Reader, Reader, list[Message]]:
         "select source_workchain, source, destination_workchain, destination, opcode, body_hash, "
         "msg_hash, created_at, created_lt from messages"
     ).fetchall()
-    indexed = Reader(snapshot, connection, index=open_index(snapshot, LakeSettings()))
-    return indexed, Reader(snapshot, connection), messages
+    views = open_views(snapshot)
+    indexed = Reader(snapshot, views, index=open_index(snapshot, LakeSettings()))
+    return indexed, Reader(snapshot, views), messages
 
 
 def compare(lake_dir: Path, rng: Random, draws: int, name: str = "v3/messages") -> list[float]:

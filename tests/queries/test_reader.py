@@ -9,14 +9,13 @@ import pytest
 
 import tonlake.queries.reader
 from tests.damage import flip_file
+from tests.lake.opened import open_views
 from tests.lake.rows import commit_rows, flip_value
 from tonlake.api.text.encoding import Address, render_friendly
-from tonlake.lake.duck.connection import connect
 from tonlake.lake.duck.limit import PAGES
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.snapshot import FileWatch, open_snapshot
 from tonlake.lake.schema import TABLES
-from tonlake.lake.settings import LakeSettings
 from tonlake.queries.errors import ParameterMismatch, QueryTimeout, QueryTooLarge, QueryUnknown
 from tonlake.queries.loader import REQUIRED, Query, load_queries, parse_query
 from tonlake.queries.reader import Reader
@@ -122,7 +121,7 @@ def test_a_slow_answer_is_interrupted(demo_lake: Path, monkeypatch: pytest.Monke
         tonlake.queries.reader, "load_queries", lambda: {**load_queries(), "slow": slow}
     )
     snapshot = open_snapshot(demo_lake)
-    views = connect(snapshot).cursor()
+    views = open_views(snapshot)
     with pytest.raises(QueryTimeout, match="slow took longer than 100 ms"):
         Reader(snapshot, views, timeout_ms=100).rows("slow")
     assert Reader(snapshot, views).rows("v3/blocks", limit=1)
@@ -133,7 +132,7 @@ def test_damage_is_named_where_it_is_met(demo_lake: Path, tmp_path: Path) -> Non
     damaged = next((tmp_path / "messages").rglob("*.parquet"))
     flip_file(damaged)
     snapshot = open_snapshot(tmp_path)
-    reader = Reader(snapshot, connect(snapshot, LakeSettings()).cursor())
+    reader = Reader(snapshot, open_views(snapshot))
     assert reader.rows("v3/blocks", limit=1)
     with pytest.raises(LakeCorrupt, match="messages/day="):
         reader.rows("v3/trace_ids_of_messages", msg_hashes=[bytes(32)])
@@ -145,7 +144,7 @@ def test_a_value_that_changes_under_an_open_snapshot_is_not_returned(tmp_path: P
     snapshot = open_snapshot(tmp_path)
     seconds = iter(range(100))
     snapshot.watch = FileWatch(tmp_path, snapshot.files, lambda: next(seconds))
-    reader = Reader(snapshot, connect(snapshot).cursor())
+    reader = Reader(snapshot, open_views(snapshot))
     root_hash = reader.rows("v3/blocks", limit=1)[0]["root_hash"]
     [file] = snapshot.files["blocks"]
     flip_value(tmp_path / file.path, root_hash)
@@ -155,10 +154,9 @@ def test_a_value_that_changes_under_an_open_snapshot_is_not_returned(tmp_path: P
 
 def test_a_page_that_would_read_too_much_is_refused(demo_lake: Path) -> None:
     snapshot = open_snapshot(demo_lake)
-    views = connect(snapshot).cursor()
-    ((first, last, count),) = views.execute(
-        "select min(lt), max(lt), count(*) from transactions"
-    ).fetchall()
+    views, statement = open_views(snapshot), "select min(lt), max(lt), count(*) from transactions"
+    views.provide(statement)
+    ((first, last, count),) = views.lend(snapshot).execute(statement).fetchall()
     reader = Reader(snapshot, views, max_rows=count - 1)
     with pytest.raises(QueryTooLarge, match=f"{count} rows, more than.*start_lt and end_lt"):
         reader.rows("v3/transaction_keys", limit=1)
@@ -174,8 +172,7 @@ def test_a_page_that_would_read_too_much_is_refused(demo_lake: Path) -> None:
 def test_a_page_of_few_rows_needs_no_narrowing(demo_lake: Path) -> None:
     snapshot = open_snapshot(demo_lake)
     rows = sum(file.rows for file in snapshot.files["messages"])
-    reader = Reader(snapshot, connect(snapshot).cursor(), max_rows=rows)
-    assert reader.rows("v3/messages", limit=1)
+    assert Reader(snapshot, open_views(snapshot), max_rows=rows).rows("v3/messages", limit=1)
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))

@@ -9,6 +9,7 @@ import duckdb
 import pytest
 
 import tonlake
+from tests.lake.opened import open_views
 from tests.queries.asking import Answered, ask_both
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.index import open_index
@@ -105,8 +106,9 @@ def open_once(lake_dir: Path) -> tuple[duckdb.DuckDBPyConnection, Reader, Reader
     """Return a lake that does not change: its views, and readers with and without its index."""
     snapshot = open_snapshot(lake_dir)
     connection = connect(snapshot)
-    indexed = Reader(snapshot, connection, index=open_index(snapshot, LakeSettings()))
-    return connection, indexed, Reader(snapshot, connection)
+    views = open_views(snapshot)
+    indexed = Reader(snapshot, views, index=open_index(snapshot, LakeSettings()))
+    return connection, indexed, Reader(snapshot, views)
 
 
 def compare_pages(lake_dir: Path, name: str, draws: int) -> list[Answered]:

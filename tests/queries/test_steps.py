@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.lake.chain import Chain, commit_chain, commit_made
+from tests.lake.opened import open_views
 from tests.queries.test_door import show
-from tonlake.lake.duck.connection import Database
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_index, open_segments
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
@@ -69,7 +69,7 @@ def test_all_answers_equal_those_of_sql(seed: int, steps: list[tuple[str, int]])
 
 def check_snapshot(snapshot: Snapshot) -> None:
     """Compare answers of all kinds of questions that a chain without traces allows."""
-    views = Database(snapshot.lake_dir, SETTINGS).open(snapshot)
+    views = open_views(snapshot)
     plain = Reader(snapshot, views)
     indexed = Reader(snapshot, views, index=open_index(snapshot, SETTINGS))
     for name, asked in list_questions(plain):

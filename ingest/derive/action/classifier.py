@@ -14,7 +14,7 @@ from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.model import Trace, build_nodes
 from tonlake.ingest.derive.action.pattern import UNREADABLE
 from tonlake.ingest.derive.action.precedence import RULES
-from tonlake.ingest.derive.action.protocol import dedust, dedust_v2
+from tonlake.ingest.derive.action.protocol import dedust, dedust_v2, exchange
 from tonlake.ingest.derive.action.row import Action, make_actions, make_unknown
 from tonlake.ingest.derive.action.rule import (
     DEPLOY,
@@ -141,14 +141,12 @@ class Classified(NamedTuple):
     actions: list[Action]
 
 
-def classify(
-    trace: Trace, interfaces: Interfaces, rules: Sequence[Rule] | None = None
-) -> Classified:
-    """Return the actions of a trace; ``rules`` defaults to all. Never raises for a message."""
+def classify(trace: Trace, interfaces: Interfaces) -> Classified:
+    """Return the actions of a trace. Never raises for a message."""
     transactions = trace.transactions
     if len(transactions) == 1 and transactions[0].is_tick_tock:
         return Classified("ok", [])
-    blocks = find_blocks(trace, interfaces, rules)
+    blocks = find_blocks(trace, interfaces)
     actions = list(make_actions(blocks))
     unlink(blocks)
     actions = actions or make_ghosts(trace, interfaces) or [make_unknown(trace)]
@@ -156,15 +154,15 @@ def classify(
     return Classified("broken" if is_broken else "ok", actions)
 
 
-def find_blocks(
-    trace: Trace, interfaces: Interfaces, rules: Sequence[Rule] | None = None
-) -> list[Block]:
+def find_blocks(trace: Trace, interfaces: Interfaces) -> list[Block]:
     """Return the top blocks of a trace, and the deployments and gasless requests inside them."""
     roots = build_blocks(build_nodes(trace))
     blocks = list(walk(roots))
     if len(blocks) <= MAX_NODES:
-        book = _BOOK if rules is None else RuleBook(rules)
-        blocks = dedust_v2.merge_deposits(dedust.merge_deposits(run_rules(roots, book, interfaces)))
+        blocks = run_rules(roots, _BOOK, interfaces)
+        for protocol in (dedust, dedust_v2):
+            sides = {protocol.WHOLE, protocol.PARTIAL}
+            blocks = exchange.merge_sides(blocks, sides, protocol.merge_deposit)
     markers, todo = [], list(blocks)
     while todo:
         block = todo.pop()

@@ -113,8 +113,7 @@ def make_action(block: Block, *, is_ghost: bool = False) -> Action:
         transactions = {initiator.tx_hash: initiator, **ends}
     accounts = {each.account for each in transactions.values()}
     find = block.columns.get
-    for name in _SOURCES if is_ghost else _ACCOUNTS:
-        accounts.add(find(name) or "")
+    accounts.update(find(name) or "" for name in (_SOURCES if is_ghost else _ACCOUNTS))
     accounts.update(block.extra_accounts)
     accounts.discard("")
     last = max(ends.values(), key=_LT) if len(ends) > 1 else first.transaction

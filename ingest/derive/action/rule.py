@@ -69,7 +69,6 @@ class Block:
         notes: Mapping[str, Any] = _NO_NOTES,
         more: Sequence[Block] = (),
         extra_accounts: Sequence[str] = (),
-        is_broken: bool = False,
     ) -> None:
         self.type = block_type
         self.served = served or block_type
@@ -78,7 +77,7 @@ class Block:
         self.opcode: int | None = self.columns.get("opcode") if block_type == CALL else None
         self.notes, self.more = notes, more
         self.extra_accounts = extra_accounts
-        self.failed, self.is_broken = failed, is_broken
+        self.failed, self.is_broken = failed, False
         self.rule = ""
         self.children: list[Block] = []
         self.next: dict[Block, None] = {}

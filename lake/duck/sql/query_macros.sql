@@ -38,7 +38,7 @@ create or replace macro in_days(moment, first, last) as
     );
 
 -- True if a sender or a recipient is in a list of addresses; an empty list allows any.
-create or replace macro moves_of(
+create or replace macro is_move_of(
     source_workchain,
     source,
     destination_workchain,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pytoniq_core.boc import Cell
 
 import tonlake.api.chain.cells
+from tests.lake.opened import open_views
 from tonlake.api.chain.cells import add_checksum, read_cell_trees
 from tonlake.api.settings import Settings
 from tonlake.ingest.decode.cell.boc import parse_boc
@@ -17,14 +18,12 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.packs import PackSource
 from tonlake.ingest.span import Span
-from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.queries.reader import Reader
 
 
 def _open(lake: Path, number: int | None = None) -> Reader:
-    snapshot = open_snapshot(lake, number)
-    return Reader(snapshot, connect(snapshot).cursor())
+    return Reader(snapshot := open_snapshot(lake, number), open_views(snapshot))
 
 
 def _all_bodies(reader: Reader) -> set[bytes]:
@@ -63,10 +62,8 @@ def test_every_body_is_read_to_its_end(reader: Reader) -> None:
 @pytest.mark.usefixtures("empty_cache")
 def test_the_same_cells_in_the_past(reader: Reader) -> None:
     """Every state of every account at every block has complete code and data."""
-    connection = reader._connection
-    rows = connection.execute("select distinct code_hash from account_states").fetchall()
-    rows += connection.execute("select distinct data_hash from account_states").fetchall()
-    wanted = {row[0] for row in rows} - {None}
+    rows = reader.ask("select distinct code_hash, data_hash from account_states", {}).to_pylist()
+    wanted = {each for row in rows for each in row.values()} - {None}
     assert len(wanted) > 300
     assert read_cell_trees(reader, wanted).keys() == wanted
 

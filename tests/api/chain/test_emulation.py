@@ -9,6 +9,7 @@ from unittest import mock
 import pytest
 
 from tests.ingest.bags import read_bags
+from tests.lake.opened import open_views
 from tests.patience import PATIENT
 from tonlake.api.chain import run
 from tonlake.api.chain.run import emulate_message
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("tvm")
 def call(demo_lake: Path) -> Iterator[Call]:
     snapshot = open_snapshot(demo_lake, check_digests=False)
     pool = TvmPool(PATIENT.tvm)
-    yield Call(Arguments([]), PATIENT, Reader(snapshot, connect(snapshot, PATIENT.lake)), tvm=pool)
+    yield Call(Arguments([]), PATIENT, Reader(snapshot, open_views(snapshot)), tvm=pool)
     pool.close()
 
 

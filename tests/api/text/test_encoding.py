@@ -38,22 +38,21 @@ def test_raw_form_returns(workchain: int, account: bytes, upper: bool) -> None: 
     assert not read_address(text).friendly
 
 
-@given(BYTE_WORKCHAINS, IDS, FLAGS, FLAGS, FLAGS)
+@given(BYTE_WORKCHAINS, IDS, FLAGS, FLAGS)
 def test_friendly_form_returns_with_its_flags(
     workchain: int,
     account: bytes,
     bounceable: bool,  # noqa: FBT001
     test_only: bool,  # noqa: FBT001
-    url_safe: bool,  # noqa: FBT001
 ) -> None:
     address = Address(workchain, account)
-    text = render_friendly(address, bounceable=bounceable, test_only=test_only, url_safe=url_safe)
+    text = render_friendly(address, bounceable=bounceable, test_only=test_only)
     read = read_address(text)
     assert (read.address, read.friendly) == (address, True)
     assert (read.bounceable, read.test_only) == (bounceable, test_only)
     oracle = OracleAddress((workchain, account)).to_str(
         is_user_friendly=True,
-        is_url_safe=url_safe,
+        is_url_safe=True,
         is_bounceable=bounceable,
         is_test_only=test_only,
     )

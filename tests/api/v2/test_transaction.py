@@ -15,11 +15,11 @@ from pytoniq_core.tlb.transaction import ExternalOutMsgInfo, Transaction
 from tests.api.v2.conftest import Asker
 from tests.api.v3.conftest import to_base64
 from tests.conftest import Facts
+from tests.lake.opened import open_views
 from tonlake.api.errors import NotDerived
 from tonlake.api.v2.transaction import Page, cut_page, read_bags, render_message
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.body.codec import ENCRYPTED_OPCODE
-from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.segment.declared import Record
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.queries.reader import Reader
@@ -418,8 +418,7 @@ def test_the_demo_has_every_kind(ask: Asker) -> None:
 
 @pytest.fixture(scope="module")
 def reader(demo_lake: Path) -> Reader:
-    snapshot = open_snapshot(demo_lake)
-    return Reader(snapshot, connect(snapshot))
+    return Reader(snapshot := open_snapshot(demo_lake), open_views(snapshot))
 
 
 def read_some(reader: Reader) -> list[Record]:

@@ -1,11 +1,11 @@
 """Answers the same questions from PostgreSQL, with the peer's statements."""
 
-from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
 import psycopg
 
+from tests.ingest.simulator.model import encode_hash
 from tonlake.api.text.encoding import Address
 
 _MESSAGES = """
@@ -118,8 +118,3 @@ class Peer:
             "select destination, sum(value) from messages where direction = 'in' "
             "and value is not null group by destination order by 2 desc limit 100"
         )
-
-
-def encode_hash(value: bytes) -> str:
-    """Return a hash in the peer's format."""
-    return b64encode(value).decode()

@@ -69,10 +69,6 @@ OF_THE_MOMENT = ("mc_seqno", "utime")
 """Columns of a state in which a baseline differs: when the account was touched is not known."""
 
 
-def bring_blocks(node: Path, lake: Path, first: int) -> None:
-    ingest_node(node, lake, PATIENT, first)
-
-
 def bring_state(
     node: Path, lake: Path, at: int | None = None, *, only_active: bool = False, workers: int = 1
 ) -> BaselineReport:
@@ -135,7 +131,7 @@ def late_lakes(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
     """Lakes that begin in the middle, without a baseline."""
     lakes = {first: tmp_path_factory.mktemp("late") / "lake" for first in FIRST_BLOCKS}
     for first, lake in lakes.items():
-        bring_blocks(demo_node, lake, first)
+        ingest_node(demo_node, lake, PATIENT, first)
     return lakes
 
 
@@ -176,8 +172,8 @@ def test_genuine_networks_are_known_as_by_the_whole_chain(
     genuine: Callable[[str], tuple[Path, Path]], tmp_path: Path, network: str, first: int, at: int
 ) -> None:
     node, _facts = genuine(network)
-    bring_blocks(node, tmp_path / "whole", 1)
-    bring_blocks(node, tmp_path / "late", first)
+    ingest_node(node, tmp_path / "whole", PATIENT, 1)
+    ingest_node(node, tmp_path / "late", PATIENT, first)
     lakes = [tmp_path / name for name in ("by-files", "by-parts", "later")]
     for lake in lakes:
         shutil.copytree(tmp_path / "late", lake)
@@ -274,7 +270,7 @@ def test_a_pruned_lake_gets_the_accounts_from_before_it(
     assert ours | {"absent cells": []} == theirs | {"absent cells": []}
     with pytest.raises(SourceError, match=r"must be 149, .* up to 238"):
         bring_state(demo_node, Path(shutil.copytree(pruned, tmp_path / "third")), at=120)
-    bring_blocks(demo_node, tmp_path / "whole", 1)
+    ingest_node(demo_node, tmp_path / "whole", PATIENT, 1)
     prune_lake(tmp_path / "whole", 150, PATIENT.lake)
     with pytest.raises(SourceError, match=r"block 1 .blocks up to 149 were pruned"):
         bring_state(demo_node, tmp_path / "whole")

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 from click.testing import CliRunner
 
+from tests.lake.opened import open_views
 from tests.queries.spark.questions import Questions
 from tonlake.api.command.main import compose_settings
 from tonlake.ingest.spark.cli import spark_ingest_command
@@ -66,7 +67,7 @@ def main(node: Path, lake: Path, url: str, jars: Path) -> None:
     click.echo(done.output)
     snapshot = open_snapshot(lake)
     connection = connect(snapshot)
-    here = Reader(snapshot, connection.cursor())
+    here = Reader(snapshot, open_views(snapshot))
     with open_session(master, conf) as session:
         there = open_lake(session, url)
         rows = compare_tables(open_lake(session, str(lake)), there)

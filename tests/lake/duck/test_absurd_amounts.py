@@ -12,6 +12,7 @@ from duckdb import DuckDBPyConnection
 from tests.lake.chain import commit_made
 from tests.lake.duck.test_nft_events import BUYER, CONTRACT, OWNER, make_row, move, sale
 from tests.lake.duck.test_prices import CAT, master, swap
+from tests.lake.opened import open_views
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import TABLES
@@ -56,7 +57,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[DuckDBPyCon
     commit_made(folder, 1, 2, tables, day="2023-11-14")
     snapshot = open_snapshot(folder)
     with closing(connect(snapshot)) as connection:
-        yield connection, Reader(snapshot, connection)
+        yield connection, Reader(snapshot, open_views(snapshot))
 
 
 @pytest.mark.parametrize(

@@ -392,8 +392,9 @@ def test_views_are_made_after_those_that_their_text_names(name: str) -> None:
 
 def test_macros_need_no_view() -> None:
     text = re.sub(r"--.*", "", read_macros())
-    macros = set(re.findall(r"macro (\w+)", text))
-    assert set(re.findall(r"from (\w+)", text)) - macros == {"query_table"}
+    macros = re.findall(r"macro (\w+)", text)
+    assert len(macros) == len({*macros})
+    assert set(re.findall(r"from (\w+)", text)) - {*macros} == {"query_table"}
 
 
 def test_snapshots_open_at_once_see_their_own_files(read_lake: Path) -> None:

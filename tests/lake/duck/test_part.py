@@ -7,8 +7,8 @@ import pytest
 from duckdb import DuckDBPyConnection
 
 import tonlake
-from tonlake.lake.duck.connection import Database, SnapshotViews, connect, read_bases, read_sql
-from tonlake.lake.duck.engine import DEFAULTS
+from tests.lake.opened import open_views
+from tonlake.lake.duck.connection import SnapshotViews, connect, read_bases, read_sql
 from tonlake.lake.duck.part import COINS, FEW, PARTS, TRACE, VIEWS_IN_PARTS, cut_parts, list_unread
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
@@ -84,17 +84,12 @@ def whole(connection: DuckDBPyConnection) -> DuckDBPyConnection:
 
 @pytest.fixture(scope="module")
 def shared(snapshot: Snapshot) -> SnapshotViews:
-    """The views of the lake, and those without parts as statements need them."""
-    return Database(snapshot.lake_dir, DEFAULTS).open(snapshot)
+    return open_views(snapshot)
 
 
 @pytest.mark.parametrize(("view", "cut"), list_cuts())
 def test_the_other_columns_are_the_same(
-    snapshot: Snapshot,
-    shared: SnapshotViews,
-    whole: DuckDBPyConnection,
-    view: str,
-    cut: tuple[str, ...],
+    shared: SnapshotViews, whole: DuckDBPyConnection, view: str, cut: tuple[str, ...]
 ) -> None:
     gone = {name for part in cut for name in PARTS[part]}
     names = [column.name for column in VIEWS[view].columns if column.name not in gone]
@@ -102,7 +97,7 @@ def test_the_other_columns_are_the_same(
     # Names in a comment count as read.
     shown = ", ".join(names)
     statement = f"select {shown} from {view} order by {shown} -- {read}"  # noqa: S608 - ours
-    shorter = shared.lend(snapshot)
+    shorter = shared.lend(shared)
     shared.provide(statement, shorter)
     rows = whole.execute(statement.replace(f"from {view}", f"from whole_{view}"))
     assert shorter.execute(statement).fetchall() == rows.fetchall()

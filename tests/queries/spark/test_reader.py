@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from tests.lake.opened import open_views
 from tests.lake.rows import commit_rows
 from tests.queries.spark.questions import Questions
 from tonlake.lake.duck.connection import connect
@@ -39,7 +40,7 @@ def _open(spark: SparkSession, lake: Path) -> Engines:
 
     snapshot = open_snapshot(lake)
     connection = connect(snapshot)
-    reader = Reader(snapshot, connection.cursor())
+    reader = Reader(snapshot, open_views(snapshot))
     return Engines(reader, SparkReader(open_lake(spark, str(lake))), Questions(connection))
 
 

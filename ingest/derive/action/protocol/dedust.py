@@ -3,8 +3,6 @@
 Deposits go side by side through a deposit contract into a pool.
 """
 
-from collections.abc import Sequence
-
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.pattern import (
     Match,
@@ -168,12 +166,7 @@ def _read_excess(block: Block, interfaces: Interfaces) -> Columns:
     return {"asset": asset, "amount": block.fields().coins()}
 
 
-def merge_deposits(blocks: Sequence[Block]) -> list[Block]:
-    """Merge both sides of a deposit into one block; leave contracts with more sides unmerged."""
-    return exchange.merge_sides(blocks, {WHOLE, PARTIAL}, _merge)
-
-
-def _merge(sides: list[Block]) -> Block | None:
+def merge_deposit(sides: list[Block]) -> Block | None:
     """Return the block of both sides, in the order of the pool's assets."""
     main = max(sides, key=lambda side: side.type == WHOLE)
     if main.type != WHOLE:

@@ -282,12 +282,7 @@ def _draft(match: Match, block_type: str, source: str | None, **more: object) ->
     return Block(block_type, columns, served=_SERVED, notes={"side": number})
 
 
-def merge_deposits(blocks: Sequence[Block]) -> list[Block]:
-    """Merge the first side of a deposit into the whole one, if they are the only two."""
-    return exchange.merge_sides(blocks, {WHOLE, PARTIAL}, _merge)
-
-
-def _merge(sides: list[Block]) -> Block | None:
+def merge_deposit(sides: list[Block]) -> Block | None:
     """Return the block of a deposit with the columns that only its first side has."""
     whole, first = sorted(sides, key=lambda side: side.type == PARTIAL)
     if (whole.type, first.type) != (WHOLE, PARTIAL):

@@ -3,6 +3,7 @@
 from collections import namedtuple
 from functools import partial
 from typing import Any, NamedTuple
+from unittest import mock
 
 import msgspec
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.api.text.native.glance import peek_opcode
 from tonlake.api.chain.cells import add_checksum
+from tonlake.api.text import encoding
 from tonlake.api.text.encoding import Address, encode_bytes, render_friendly
 from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.layout.field import Kind
@@ -73,8 +75,9 @@ def _write(kind: Kind, row: object, **options: Any) -> Any:
 )
 def test_friendly_addresses(flags: dict[str, bool], workchain: int, account: bytes) -> None:
     address = Address(workchain, account)
-    plain = render_friendly(address, **flags, url_safe=False)  # in Python
-    assert render_friendly(address, **flags) == plain.replace("+", "-").replace("/", "_")
+    with mock.patch.object(encoding, "NATIVE", None):
+        plain = render_friendly(address, **flags)
+    assert render_friendly(address, **flags) == plain
     for wrong in ((256, 0, account), (17, 128, account), (17, 0, account[1:])):
         with pytest.raises(ValueError, match="friendly"):
             NATIVE.write_friendly(*wrong)

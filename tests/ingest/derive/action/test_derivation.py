@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from tests.commands import find_command
 from tests.ingest.whole import read_table
+from tests.lake.opened import open_views
 from tonlake.api.command.main import compose_settings
 from tonlake.ingest.command.action import explain_command, find_stored
 from tonlake.ingest.derive.action import derivation
@@ -22,7 +23,6 @@ from tonlake.ingest.span import Scope, Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import ACTION_ACCOUNTS, ACTION_RANGES, ACTIONS, SUPERSEDED_ACTIONS
-from tonlake.lake.settings import LakeSettings
 from tonlake.queries.reader import Reader
 
 Row = dict[str, Any]
@@ -98,10 +98,9 @@ def test_another_version_keeps_the_earlier_actions(
     assert {row["classifier_version"] for row in read_table(pieces, ACTIONS.name)} == {99}
     assert read_sorted(pieces, SUPERSEDED_ACTIONS.name) == before
     snapshot = open_snapshot(pieces)
-    with closing(connect(snapshot, LakeSettings())) as connection:
-        reader = Reader(snapshot, connection)
-        assert reader.rows("actions_compared") == []
-        assert reader.rows("actions_compared", after=98)[0]["change"] == "removed"
+    reader = Reader(snapshot, open_views(snapshot))
+    assert reader.rows("actions_compared") == []
+    assert reader.rows("actions_compared", after=98)[0]["change"] == "removed"
 
 
 def test_rows_of_traces_that_changed() -> None:

@@ -15,7 +15,7 @@ from tests.ingest.derive.body.values import records
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.derive.body.codec import Object
 from tonlake.ingest.derive.body.grammar import parse_scheme
-from tonlake.ingest.derive.body.record import OPCODE_BITS, Record, Union
+from tonlake.ingest.derive.body.record import OPCODE_BITS, Union
 from tonlake.ingest.derive.body.scheme import Scheme, load_scheme
 from tonlake.ingest.errors import BocError, BodyError
 
@@ -25,8 +25,7 @@ LAYOUTS = [
     for record in records_of_one
     if not any(part.codec is load_scheme().union("Never") for part in record.parts)
 ]
-TOGETHER = 8
-"""Layouts drawn in one example: to begin a property takes longer than to draw a layout thrice."""
+TOGETHER = 8  # to begin a property takes longer than to draw a layout three times
 FEW = settings(
     deadline=None,
     database=None,
@@ -34,10 +33,6 @@ FEW = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-
-
-def _record(opcode: int, index: int) -> Record:
-    return load_scheme().layouts[opcode][index]
 
 
 @pytest.mark.parametrize("start", range(0, len(LAYOUTS), TOGETHER))
@@ -134,10 +129,10 @@ NAMED_SINCE = {
 def test_fields_are_those_of_the_reference(shared: Path) -> None:
     with (shared / "reference" / "opcodes.csv").open() as file:
         rows = list(csv.DictReader(file))
-    seen: dict[int, int] = {}
+    seen, layouts = dict[int, int](), load_scheme().layouts
     for row in rows:
         opcode = int(row["opcode"], 16)
-        record = _record(opcode, seen.get(opcode, 0))
+        record = layouts[opcode][seen.get(opcode, 0)]
         seen[opcode] = seen.get(opcode, 0) + 1
         flat = re.sub(r"\^\[[^\]]*\]", "", row["fields_after_opcode"])
         names = ["" if name == "_" else name for name in re.findall(r"(\w+):", flat)]
