@@ -38,7 +38,7 @@ from tonlake.lake.command.argument import make_lake_option
 from tonlake.lake.command.cli import json_option, read_settings
 from tonlake.lake.command.status import Status, read_status
 from tonlake.lake.duck.statement import name_root
-from tonlake.lake.errors import PERMIT, LakeError, LakeMisplaced, LakeNotFound
+from tonlake.lake.errors import PERMIT, LakeError, LakeMisplaced, LakeNotFound, LakeTooNew
 from tonlake.lake.log.following import find_lateness
 from tonlake.lake.log.place import list_stored
 from tonlake.lake.log.snapshot import open_snapshot
@@ -212,6 +212,7 @@ def check_lake(lake_dir: Path, settings: Settings, *, full: bool) -> Iterator[Fi
         return
     except (LakeError, OSError) as error:
         advice = "tonlake verify names all damage; restore the file, or ingest again"
+        advice = "pip install --upgrade tonlake" if isinstance(error, LakeTooNew) else advice
         yield Finding("lake", "problem", str(error), advice)
         return
     text = f"masterchain blocks {status.first_mc_seqno}..{status.last_mc_seqno}, "

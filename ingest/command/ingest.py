@@ -104,6 +104,8 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     """
     node = choose_folder(node, elsewhere=any((packs, liteserver, dataset)))
     _check_source([node, packs, liteserver, dataset], state=state)
+    if (dataset is None) != (days is None):
+        raise click.UsageError("--dataset needs --days, and --days needs --dataset")
     if dataset is not None and any((span, first, last, workers, follow)):
         raise click.UsageError("--dataset takes no ranges of blocks and no workers")
     keep_apart(lake, node, packs)
@@ -112,7 +114,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     give_arrow_its_heap()
     with failing_cleanly(IngestError):
         settings = read_settings(IngestSections)
-        if dataset is not None:
+        if dataset is not None and days is not None:
             _bring_dataset(dataset, days, lake, settings, as_json=as_json)
             return
         if follow and range_text == ":" and not state:
@@ -128,14 +130,12 @@ def ingest_command(  # noqa: PLR0913 - one for each option
 
 
 def _bring_dataset(
-    place: Path | str, days: str | None, lake: Path, settings: IngestSections, *, as_json: bool
+    place: Path | str, days: str, lake: Path, settings: IngestSections, *, as_json: bool
 ) -> None:
     # DuckDB's and pyarrow's compute take 0.2 s to load.
     from tonlake.ingest.dataset.files import DataSet, list_days  # noqa: PLC0415
     from tonlake.ingest.dataset.pipeline import ingest_days  # noqa: PLC0415
 
-    if days is None:
-        raise click.UsageError("--dataset needs --days: name the days to ingest")
     try:
         chosen = list_days(days)
     except ValueError as error:

@@ -147,9 +147,8 @@ def rebuild_index_command(*, lake_dir: Path, everything: bool) -> None:
     if commit is None or commit.segments is None:
         click.echo("every block is already indexed")
         return
-    rows, size = (
-        sum(getattr(segment, name) for segment in commit.segments) for name in ("rows", "bytes")
-    )
+    rows = sum(segment.rows for segment in commit.segments)
+    size = sum(segment.bytes for segment in commit.segments)
     click.echo(f"{len(commit.segments)} segments, {rows:,} transactions, {size:,} bytes")
 
 
@@ -226,14 +225,13 @@ def prune_command(*, lake_dir: Path, before: int | str, dry_run: bool, as_json: 
 def _describe_prune(report: PruneReport, *, dry_run: bool) -> str:
     if not report.ranges:
         return f"nothing to prune: the lake begins with masterchain block {report.before}"
-    blocks = ", ".join(f"{first}..{last}" for first, last in report.ranges)
+    ranges = ", ".join(f"{first}..{last}" for first, last in report.ranges)
+    blocks = f"masterchain blocks {ranges}"
     files = f"{report.files_before:,} files with {report.bytes_before:,} bytes"
     if dry_run:
-        return (
-            f"masterchain blocks {blocks} would be pruned: {files}, less what later blocks build on"
-        )
+        return f"{blocks} would be pruned: {files}, less what later blocks build on"
     return (
-        f"masterchain blocks {blocks} pruned by commit {report.commit}: {files} became "
+        f"{blocks} pruned by commit {report.commit}: {files} became "
         f"{report.files_after:,} with {report.bytes_after:,}; {report.bytes_freed:,} bytes freed "
         "once the old files are swept"
     )
@@ -269,6 +267,7 @@ def add_command(*, name: str, file: Path, per: Per, lake_dir: Path) -> None:
 def list_command(*, lake_dir: Path, as_json: bool) -> None:
     """List the tables: rows, the commit they are up to date with, and errors."""
     with failing_cleanly():
+        read_state(lake_dir)
         if as_json:
             click.echo(msgspec.json.encode(describe_own_tables(lake_dir)))
             return

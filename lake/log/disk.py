@@ -249,6 +249,8 @@ def unfinished(final: Path) -> Iterator[Path]:
     except BaseException as error:
         if not special:
             path.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
-            error.filename = str(final)  # writing to an open file names none
+        # Writing to an open file names none.
+        named = {str(path), None} if getattr(error, "errno", None) in _NO_ROOM else {str(path)}
+        if isinstance(error, OSError) and error.filename in named:
+            error.filename = str(final)
         raise

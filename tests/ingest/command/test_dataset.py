@@ -56,3 +56,5 @@ def test_wrong_options_are_refused(
     done = run("ingest", "--dataset", dataset, "--lake", tmp_path / "lake", *arguments)
     assert done.exit_code == 2
     assert words in done.output
+    done = run("ingest", "--node", dataset, "--lake", tmp_path / "lake", "--days", "2026-11-21")
+    assert "--days needs --dataset" in done.output

@@ -41,17 +41,17 @@ def run(*arguments: object, env: dict[str, str] | None = None) -> Result:
     )
 
 
-@pytest.mark.parametrize("command", ["status", "verify", "views", "sql"])
+@pytest.mark.parametrize("command", ["status", "verify", "views", "sql", "table list"])
 def test_no_lake(tmp_path: Path, command: str) -> None:
     query, lake_dir = ["select 1"] if command == "sql" else [], tmp_path / "lake"
     lake_dir.mkdir()
-    done = run(command, *query, "--lake", lake_dir)
+    done = run(*command.split(), *query, "--lake", lake_dir)
     assert done.exit_code == 1
     assert (
         done.stderr
         == f"error: {lake_dir} holds no lake: no commit in _log/; tonlake ingest makes one\n"
     )
-    assert run(command, *query).exit_code == 2
+    assert run(*command.split(), *query).exit_code == 2
 
 
 @pytest.mark.parametrize(

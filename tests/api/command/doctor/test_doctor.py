@@ -69,6 +69,8 @@ def test_no_lake_and_a_damaged_log_are_problems(broken_lake: Path, tmp_path: Pat
     assert levels(check_lake(tmp_path / "none", Settings(), full=False)) == {"lake": "problem"}
     (broken_lake / "_log" / "1.json").write_text("{")
     assert levels(check_lake(broken_lake, Settings(), full=False)) == {"lake": "problem"}
+    (broken_lake / "_log" / "1.json").write_text('{"format": 99}')
+    assert "--upgrade" in next(check_lake(broken_lake, Settings(), full=False)).advice
 
 
 def test_a_path_that_duckdb_cannot_take_is_a_problem(tmp_path: Path) -> None:
