@@ -48,12 +48,12 @@ from tonlake.lake import schema
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.commit import Network, commit_range
 from tonlake.lake.commit.delta import publish
-from tonlake.lake.index.builder.plan import choose_rows, list_due
+from tonlake.lake.index.builder.compose import Source
+from tonlake.lake.index.builder.plan import choose_rows, list_due, list_within
 from tonlake.lake.index.builder.rebuild import (
     SEGMENT_ROWS,
     build_segment,
     commit_segments,
-    order_segment,
     rebuild_index,
 )
 from tonlake.lake.log.place import Place, find_newest_day, read_place
@@ -96,7 +96,7 @@ class Indexing:
         self._name()
         state = self._log.read()
         for mc_range in due:
-            order = order_segment(self._lake_dir, state, mc_range)
+            order = Source(self._lake_dir, list_within(state, mc_range), mc_range)
             self._building.append((state, self._spread.submit(build_segment, order)))
         self._ahead = due
 

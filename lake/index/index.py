@@ -113,7 +113,8 @@ class Segments:
 
     def read(self, name: str, column: str, value: bytes | int) -> list[Any]:
         """Return the rows of a table that may have a value in a column."""
-        return [row for table in self.tables(name) for row in table.read(table.find(column, value))]
+        tables = self.tables(name)
+        return [row for table in tables for row in table.read(table.postings[column].find(value))]
 
     def open_tables(self, earlier: Segments) -> None:
         """Open the tables that readers of earlier segments have opened."""
@@ -311,7 +312,7 @@ class KeptRows:
 
 
 _SPARE = 16
-"""Segments kept for other snapshots, in addition to those of the newest: 0.9 MiB for each open."""
+"""Segments kept for other snapshots, in addition to those of the newest: 0.1 MiB for each open."""
 
 _TOGETHER = 8
 """Commits composed together: more leaves many single segments to search, fewer composes each

@@ -21,11 +21,10 @@ class Newest(NamedTuple):
 
 
 class NewestStates:
-    """The sound segments of a lake, opened on demand."""
+    """The sound segments of a lake; they stay open until the lake no longer has them."""
 
     def __init__(self, lake_dir: Path) -> None:
         self._lake_dir = lake_dir
-        self._paths: list[str] = []
         self._open: dict[str, Segment] = {}
 
     def open(self, state: LogState) -> list[Range]:
@@ -37,21 +36,21 @@ class NewestStates:
         ]
         damaged = {error.file for error in find_damage(self._lake_dir, listed, trust_earlier=True)}
         sound = {each.path: range_of(each) for each in listed if each.path not in damaged}
-        self._paths = sorted(sound, key=sound.__getitem__, reverse=True)
-        # Unmap the pages of earlier maps: those of all segments grow with the chain.
-        self._open = {}
+        for segment in self._open.values():
+            segment.unmap_pages()  # else those of all segments grow with the chain
+        self._open = {
+            path: self._open.get(path) or Segment(map_segment(self._lake_dir, path))
+            for path in sorted(sound, key=sound.__getitem__, reverse=True)
+        }
         return list(sound.values())
 
     def find(self, accounts: Collection[AccountId]) -> dict[AccountId, Newest]:
         """Return the newest states in the segments; accounts without one are left out."""
         found: dict[AccountId, Newest] = {}
         missing = list(accounts)
-        for path in self._paths:
+        for segment in self._open.values():
             if not missing:
                 break
-            if path not in self._open:
-                self._open[path] = Segment(map_segment(self._lake_dir, path))
-            segment = self._open[path]
             for account, state in segment.newest_states(missing).items():
                 found[account] = Newest(state, _find_utime(segment, account, state))
             missing = [account for account in missing if account not in found]

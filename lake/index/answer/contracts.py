@@ -127,7 +127,7 @@ def _iter_rows(
     """Yield the rows of an account up to a block, reading each on demand."""
     step = -1 if newest_first else 1
     for table in tables[::step]:
-        numbers = table.find("account", account[1])
+        numbers = table.postings["account"].find(account[1])
         if mc_seqno is not None:
             seqnos = table.numbers["mc_seqno"]
             numbers = numbers[: bisect_right(numbers, mc_seqno, key=seqnos.__getitem__)]
@@ -350,7 +350,7 @@ def _list_rows(table: SegmentTable, filters: Sequence[_Filter]) -> list[Sequence
                 row
                 for column in columns
                 for account in {account for _, account in addresses}
-                for row in table.find(column, account)
+                for row in table.postings[column].find(account)
             }
         )
         for columns, addresses in filters

@@ -185,7 +185,8 @@ def _name_ends(row: Any, ends: list[tuple[str, Hit]]) -> Any:  # noqa: ANN401 - 
     hashes = {direction: hit.hash for direction, hit in reversed(ends)}
     direction, last = ends[0]
     if row.direction != direction:
-        (record,) = last.segment.transactions.read_records([last.row])
+        transactions = last.segment.transactions
+        (record,) = transactions.complete(transactions.read_lists([last.row]))
         row = next(line for line in record.messages if line.msg_hash == row.msg_hash)
     own = islice(row, len(MESSAGE_COLUMNS))
     return make_row(
@@ -216,7 +217,7 @@ def _walk(
 def _list_postings(segment: Segment, asked: Mapping[str, Any]) -> list[Sequence[int]]:
     """Return the rows that may have the value of each filter with postings, the fewest first."""
     table = segment.messages.table
-    lists = [table.find(name, asked[name]) for name in _EQUAL if asked[name] is not None]
+    lists = [table.postings[name].find(asked[name]) for name in _EQUAL if asked[name] is not None]
     return sorted(lists, key=len)
 
 

@@ -249,10 +249,10 @@ def _read_keys(
     tables: Sequence[SegmentTable], column: str, values: Sequence[bytes | int]
 ) -> list[Any]:
     """Return the rows that may have one of some values in a column."""
-    found = [
-        (table, sorted({row for value in set(values) for row in table.find(column, value)}))
-        for table in tables
-    ]
+    found = []
+    for table in tables:
+        find = table.postings[column].find
+        found.append((table, sorted({row for value in set(values) for row in find(value)})))
     if sum(len(rows) for _, rows in found) > MAX_READ:
         raise Declined
     return [row for table, rows in found for row in table.read(rows)]

@@ -26,7 +26,7 @@ from tonlake.lake.log.disk import (
     seal_file,
     sync_folder,
 )
-from tonlake.lake.log.ranges import Range, overlaps
+from tonlake.lake.log.ranges import overlaps
 from tonlake.lake.log.snapshot import Lease
 from tonlake.lake.log.state import SEGMENT_FOLDER, Commit, DataFile, LogReader, LogState
 
@@ -95,7 +95,7 @@ def make_segments(
     planned, kept = plan_missing(state, usable, max_rows)
     if not planned:
         return [], kept
-    orders = [order_segment(lake_dir, state, mc_range, read) for mc_range in planned]
+    orders = [Source(lake_dir, list_within(state, each), each, read) for each in planned]
     return list(run(build_segment, orders)), kept
 
 
@@ -107,13 +107,6 @@ def _usable_segments(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
         for segment in state.segments
         if is_readable(segment) and segment.path not in damaged and is_current(state, segment)
     )
-
-
-def order_segment(
-    lake_dir: Path, state: LogState, mc_range: Range, read: Read = read_rows
-) -> Source:
-    """Return what the segment of a range is built from, in any process."""
-    return Source(lake_dir, list_within(state, mc_range), mc_range, read)
 
 
 def build_segment(source: Source) -> DataFile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -141,10 +142,6 @@ class SegmentTable:
         self._absent = [(numbers, ABSENT[numbers.format]) for numbers in self.numbers.values()]
         self._type = make_row_type(table.name, table.columns)
 
-    def find(self, column: str, value: bytes | int) -> Sequence[int]:
-        """Return, in order, the rows whose value in a column has the same key as a value."""
-        return self.postings[column].find(value)
-
     def read_copies(self, rows: Iterable[int]) -> Iterator[list[Any]]:
         """Yield the copies of rows, as they were encoded."""
         return self._rows.read(self._ends, self._start, rows)
@@ -282,6 +279,11 @@ class Segment:
         self.opened: dict[str, SegmentTable] = {}
         """The tables that are open."""
 
+    def unmap_pages(self) -> None:
+        """Let go of the pages of the file that were read; they are mapped again when needed."""
+        if isinstance(self._file.data, mmap.mmap):
+            self._file.data.madvise(mmap.MADV_DONTNEED)
+
     def table(self, name: str) -> SegmentTable:
         """Return a table."""
         table = self.opened.get(name)
@@ -328,10 +330,9 @@ class Segment:
         return self._file.numbers("balance"), self._file.numbers("balance.account")
 
     @cached_property
-    def longest_trace(self) -> tuple[int, int]:
+    def longest_trace(self) -> Sequence[int]:
         """The longest durations of a complete trace, in logical time and in Unix seconds."""
-        by_lt, by_time = self._file.numbers("trace.longest")
-        return by_lt, by_time
+        return self._file.numbers("trace.longest")
 
 
 class SegmentTransactions:
@@ -464,10 +465,6 @@ class SegmentTransactions:
             records.append(make_row(Record, (row, messages, *around)))
         return records
 
-    def read_records(self, rows: Sequence[int]) -> list[Record]:
-        """Return the records of rows, in the same order."""
-        return self.complete(self.read_lists(rows))
-
     def read_bags(self, rows: Sequence[int], records: Iterable[Record]) -> list[bytes | None]:
         """Return the bags of cells of rows, whose records are known, in the same order."""
         place_of, accounts = self._accounts.place_of, self.accounts
@@ -558,14 +555,14 @@ class SegmentMessages:
 
     def find(self, msg_hash: bytes) -> list[int]:
         """Return the rows of messages by hash, as stored."""
-        rows, hashes = self.table.find("msg_hash", msg_hash), self.hashes
+        rows, hashes = self.table.postings["msg_hash"].find(msg_hash), self.hashes
         known = (hashes[number] for number in rows if self.hash_of(number) == msg_hash)
         own = next(known, None)
         return [number for number in rows if hashes[number] == own]
 
     def find_any(self, msg_hash: bytes) -> list[int]:
         """Return the rows of messages by hash, as stored or normalized."""
-        rows = self.table.find("hash_norm", msg_hash)
+        rows = self.table.postings["hash_norm"].find(msg_hash)
         lines = zip(rows, self.read(rows), strict=True)
         normalized = {number for number, line in lines if line.hash_norm == msg_hash}
         return sorted(normalized.union(self.find(msg_hash)))

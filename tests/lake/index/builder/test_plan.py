@@ -7,8 +7,9 @@ import pytest
 
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.index.builder import plan
-from tonlake.lake.index.builder.plan import choose_rows, list_due, list_within, range_of
-from tonlake.lake.index.builder.rebuild import build_segment, order_segment, rebuild_index
+from tonlake.lake.index.builder.compose import Source
+from tonlake.lake.index.builder.plan import choose_rows, count_rows, list_due, list_within, range_of
+from tonlake.lake.index.builder.rebuild import build_segment, rebuild_index
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.ranges import merge_ranges
 from tonlake.lake.log.snapshot import open_snapshot
@@ -28,8 +29,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def count_transactions(lake: Path, mc_range: tuple[int, int]) -> int:
-    files = list_within(read_state(lake), mc_range)
-    return sum(file.rows for file in files if file.table == "transactions")
+    return count_rows(list_within(read_state(lake), mc_range))
 
 
 @pytest.mark.parametrize("fewest", [1, 7, 20, 1000])
@@ -98,7 +98,7 @@ def test_small_neighbours_are_joined_up_to_the_bound(tmp_path: Path) -> None:
 
 
 def test_a_segment_is_the_same_wherever_it_is_built(lake: Path) -> None:
-    state = read_state(lake)
-    first, second = (build_segment(order_segment(lake, state, (5, 12))) for _ in range(2))
+    source = Source(lake, list_within(read_state(lake), (5, 12)), (5, 12))
+    first, second = (build_segment(source) for _ in range(2))
     assert first == second
     assert first.rows == count_transactions(lake, (5, 12))
