@@ -285,7 +285,7 @@ async def add_headers(message: Message, scope: Scope) -> None:
     """Add the headers common to all responses."""
     if message["type"] != "http.response.start":
         return
-    status, settings = message["status"], scope["litestar_app"].state.settings
+    status, settings = message["status"], scope["litestar_app"].state["settings"]
     ours = [*list_headers(scope), *list_validators(scope, status, settings, VERSION)]
     names = {name for name, _ in ours}
     # Ours replace those of the handler.

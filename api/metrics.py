@@ -135,11 +135,9 @@ class Meter:
     def begin(self, scope: Scope) -> Callable[[str], None]:
         """Begin a request; return the function to call with its status when it ends."""
         self._now += 1
-        started_s = self._clock()
+        return partial(self._note_end, scope, self._clock())
 
-        return lambda status: self._note_end(scope, status, started_s)
-
-    def _note_end(self, scope: Scope, status: str, started_s: float) -> None:
+    def _note_end(self, scope: Scope, started_s: float, status: str) -> None:
         """Count a finished request."""
         seconds = self._clock() - started_s
         self._now -= 1

@@ -147,9 +147,8 @@ def in_queue(handle: Callable[..., T], *, unwaiting: bool = False) -> Callable[.
         work = partial(handle, **inputs)
         if queue is None:
             return await asyncio.to_thread(work)
-        answer = None
-        if unwaiting and queue.name == "small":
-            answer = call_at_once(work, request.scope["state"])
+        is_quick = unwaiting and queue.name == "small"
+        answer = call_at_once(work, request.scope["state"]) if is_quick else None
         if answer is None:
             answer = await asyncio.wrap_future(queue.submit(work))
         if isinstance(answer, Response | Written):

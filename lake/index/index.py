@@ -49,7 +49,7 @@ from tonlake.lake.settings import LakeSettings
 _Columns = Sequence[str] | None
 
 
-RECORDS_AT_ONCE = 32
+RECORDS_AT_ONCE = 64
 """Records that live at once: few enough that the garbage collector does not run over them."""
 
 _BEFORE, _HASH_BEFORE = map(RECORD_COLUMNS.index, ("before", "account_state_hash_before"))

@@ -300,7 +300,7 @@ def operation(
     pages = "cursor" in known and known["cursor"].parse is parse_page_cursor
 
     def handle(request: ApiRequest) -> Written:
-        settings: HttpSettings = request.app.state.settings.http
+        settings: HttpSettings = request.app.state["settings"].http
         arguments = read_known(request, known)
         query = check_page(read_query(kind, arguments), settings)
         cursor = query.cursor if isinstance(query, Page) else None
