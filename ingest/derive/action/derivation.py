@@ -108,7 +108,7 @@ def classify_traces(
 def _leave_out_ticks(traces: pa.Table, rows: Rows) -> pa.Table:
     """Return the traces other than single tick-tock transactions, which are no actions."""
     transactions = rows.take(TRANSACTIONS.name)
-    ticks = keep_rows(transactions, pc.equal(transactions["descr"], "tick_tock"))["hash"]
+    ticks = transactions["hash"].filter(pc.equal(transactions["descr"], "tick_tock"))
     is_tick = pc.is_in(traces["trace_id"], value_set=ticks.combine_chunks())
     return keep_rows(traces, pc.invert(pc.and_(is_tick, pc.equal(traces["transactions"], 1))))
 
