@@ -97,7 +97,7 @@ PATIENT = ("api/", "crash/", "ingest/derive/", "ingest/run/", "queries/")
 
 
 def _place(item: pytest.Item) -> str:
-    return item.path.relative_to(ROOT / "tests").as_posix()
+    return item.nodeid.removeprefix("tests/")
 
 
 @pytest.hookimpl(trylast=True)

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 CREDENTIALS = {
@@ -29,9 +28,12 @@ class S3Server:
     """Moto's server; ``fault`` decides how a request fails: "refuse", "cut", "flip" or not."""
 
     def __init__(self) -> None:
+        # Takes 0.4 s, and each worker of a run imports this module.
+        from moto.moto_server import werkzeug_app  # noqa: PLC0415
+
         self.requests: list[tuple[str, str]] = []
         self.fault: Callable[[str, str], str | None] = lambda _method, _path: None
-        self._app = DomainDispatcherApplication(create_backend_app)
+        self._app = werkzeug_app.DomainDispatcherApplication(werkzeug_app.create_backend_app)
         self._server = make_server(
             "127.0.0.1", 0, self._answer, threaded=True, request_handler=_Quiet
         )

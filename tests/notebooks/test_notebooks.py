@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import pytest
 
 from tonlake.lake.errors import LakeNotFound
@@ -30,7 +29,7 @@ def run_notebook(path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch) -> dic
     return dict(definitions)
 
 
-def axes_of(chart: alt.Chart) -> Iterator[tuple[str, str]]:
+def axes_of(chart: Any) -> Iterator[tuple[str, str]]:
     """Yield the title of each axis of a chart."""
     for name, channel in chart.to_dict()["encoding"].items():
         if name in {"x", "y", "color"}:
@@ -42,6 +41,8 @@ def test_every_chart_has_a_title_and_units(
     path: Path, demo_lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     definitions = run_notebook(path, demo_lake, monkeypatch)
+    import altair as alt  # noqa: PLC0415 - takes 0.3 s, in each worker
+
     charts = {name: value for name, value in definitions.items() if isinstance(value, alt.Chart)}
     assert charts
     for name, chart in charts.items():

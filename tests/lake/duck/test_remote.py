@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import tonlake
 from tests.lake.rows import commit_rows, file_bytes, flip_value
-from tests.s3 import S3Server
+from tests.s3 import CREDENTIALS, S3Server
 from tonlake.api.command.main import compose_settings
 from tonlake.api.python.command import commands
 from tonlake.lake.copy.pull import copy_lake
@@ -50,8 +50,6 @@ QUESTIONS: dict[str, dict[str, object]] = {
 @pytest.fixture(scope="module")
 def exported(s3_server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake of two days, exported to the URL."""
-    from tests.s3 import CREDENTIALS  # noqa: PLC0415 - takes a second
-
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (CREDENTIALS | {"AWS_ENDPOINT_URL": s3_server.endpoint}).items():
             patch.setenv(name, value)
