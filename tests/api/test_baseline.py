@@ -30,7 +30,6 @@ from tonlake.lake.maintenance.verify import verify_lake
 FIRST, BORDER, MIDDLE, LAST = 100, 140, 180, 238
 NEVER_SEEN = "0:" + "5e" * 32
 
-
 WAYS = [
     "pruned",
     *(pytest.param(way, marks=pytest.mark.long) for way in ("by-index", "by-sql", "copied")),

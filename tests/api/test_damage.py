@@ -24,7 +24,6 @@ QUESTIONS = (
 FLIPS = 200
 STATEMENT = "select hash, lt, total_fees from transactions order by lt, hash limit 50"
 
-
 SETTINGS = patient(http={"cache_mib": 0}, lake={"recheck_s": 0}, sql={"enabled": True})
 
 

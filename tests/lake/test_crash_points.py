@@ -21,7 +21,6 @@ from tonlake.lake.settings import LakeSettings
 LATER = ("sweep", "delta", "segment", "merge", "compact", "pull", "prune")
 COMMIT_POINTS = [point for point in POINTS if not point.startswith(LATER)]
 
-
 RANGES = [(1, 5), (6, 8), (9, 20), (21, 21)]
 FEW_TABLES = ("blocks", "transactions", "state_cells", "transaction_traces", "wallets")
 

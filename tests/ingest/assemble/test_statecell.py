@@ -24,7 +24,6 @@ from tonlake.lake.maintenance.undo import undo_after
 Newest = dict[bytes, int]
 SETTINGS = compose(lake={"compact_commits": 2})
 
-
 NEWEST = """
 select account, max(mc_seqno) from account_states
 where account in (select unnest($accounts)) group by account
