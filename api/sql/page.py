@@ -95,6 +95,8 @@ _NEVER_FOUND = re.compile(
     r".*(code|data|body|state|state_root|library|frozen|list|currencies)_hash\w*|body|.*_payload"
     r"|.*action_id|public_key|rand_seed|created_by|site_adnl|storage_bag_id"
 )
+_BESIDE_OTHERS = frozenset({"account_status", "cell", "param", "present", "last_trans_hash"})
+"""Columns beside a plain ``hash`` of a state, a cell, a parameter, a library or an account."""
 
 
 class ShownCell(msgspec.Struct, frozen=True):
@@ -125,7 +127,8 @@ def write_value(value: Any) -> str | None:  # noqa: ANN401 - any JSON
 
 def find_page(name: str, value: object, row: dict[str, Any]) -> str | None:
     """Return the page about a hash, an address, or an id with the workchain of its row; or None."""
-    if not isinstance(value, str) or _NEVER_FOUND.fullmatch(name):
+    is_other = name == "hash" and "lt" not in row and not _BESIDE_OTHERS.isdisjoint(row)
+    if not isinstance(value, str) or is_other or _NEVER_FOUND.fullmatch(name):
         return None
     if _ADDRESS.fullmatch(value):
         return _link_address(value)

@@ -103,7 +103,7 @@ RAW = "-1:" + "3" * 64
         ("any", ELECTOR[:-1] + "A", {}, None),
         ("account", HEX, {"workchain": 0}, f"/account/0%3A{HEX.upper()}"),
         ("tx_account", HEX, {"tx_workchain": -1}, f"/account/-1%3A{HEX.upper()}"),
-        ("owner", HEX, {"owner_workchain": 0}, f"/account/0%3A{HEX.upper()}"),
+        ("hash", HEX, {"param": 34}, None),
         ("sender_id", HEX, {"sender_workchain": 0}, f"/account/0%3A{HEX.upper()}"),
         ("sender_id", HEX, {"sender_workchain": None}, f"/search?q={HEX}"),
         ("hash", HEX.upper(), {}, f"/transaction/{HEX}"),
