@@ -434,6 +434,9 @@ def keep_following(
     except (IngestError, LakeError) as error:
         problem = str(error)
         raise
+    except KeyboardInterrupt:
+        notify("stops as soon as maintenance is done; interrupt again to stop at once")
+        raise
     finally:
         follower.close(problem)
 

@@ -332,22 +332,15 @@ def test_what_is_refused(growth: Growth) -> None:
             params = {name: value}
             for answer in (client.get(url, params=params), client.post(url, json=params)):
                 assert (answer.status_code, text in answer.json()["error"]) == (422, True), params
-
-
-def test_odd_requests_are_refused(growth: Growth) -> None:
-    growth.show()
-    with TestClient(create_app(growth.lake_dir, patient(stream={"clients": 0}))) as client:
-        assert client.get("/api/streaming/v2/sse").status_code == 503
-        answer = client.get("/api/streaming/v2/sse", headers={"Last-Event-ID": "x"})
+        answer = client.get(url, headers={"Last-Event-ID": "x"})
         assert (answer.status_code, "Last-Event-ID" in answer.text) == (422, True)
         odd: list[Any] = [7, [7], "", {}]
         filters = [("types", one) for one in odd] + [("min_finality", [])]
         bodies = [msgspec.json.encode({name: value}) for name, value in filters]
         for body in (b"[]", b"{", b"\xff", *bodies):
-            assert client.post("/api/streaming/v2/sse", content=body).status_code == 422
-
-
-LEFT = {"status": "unsubscribed"}
+            assert client.post(url, content=body).status_code == 422
+    with TestClient(create_app(growth.lake_dir, patient(stream={"clients": 0}))) as client:
+        assert client.get(url).status_code == 503
 
 
 def test_a_socket(growth: Growth, expected: Shown) -> None:
@@ -378,12 +371,13 @@ def test_a_socket(growth: Growth, expected: Shown) -> None:
         accounts = [one[1]["account"] for one in expected if one[1]["type"] == STATES]
         (gone, _count), (kept, count) = Counter(accounts).most_common(2)
         ask(operation="subscribe", types=[STATES], addresses=[gone, kept], last_event_id="1:0:0")
+        left = {"status": "unsubscribed"}
         got = [ask(operation="unsubscribe", addresses=[gone])]
-        while sum(one.get("account") == kept for one in got) < count or LEFT not in got:
+        while sum(one.get("account") == kept for one in got) < count or left not in got:
             got.append(receive())
-        assert {one["account"] for one in got[got.index(LEFT) + 1 :]} <= {kept}
+        assert {one["account"] for one in got[got.index(left) + 1 :]} <= {kept}
         assert len({one["event_id"] for one in got if one.get("account") == kept}) == count
-        assert ask(operation="unsubscribe") == LEFT
+        assert ask(operation="unsubscribe") == left
         assert ask(operation="ping")["status"] == "pong"
 
 

@@ -21,10 +21,11 @@ from tests.patience import compose, vary
 from tonlake.ingest.assemble.chain import find_last_common
 from tonlake.ingest.blocks import BlockSource, McBundle, ZeroState
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.run.follow import PACK_ROWS, Follower, Wakeup
+from tonlake.ingest.run.follow import PACK_ROWS, Follower, Wakeup, keep_following
 from tonlake.ingest.run.pipeline import Pipeline, ingest
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import Span
 from tonlake.lake.commit import commit
 from tonlake.lake.duck.connection import connect
@@ -569,3 +570,11 @@ def test_a_pipe_may_appear_later_and_be_recreated(tmp_path: Path) -> None:
 def test_without_a_pipe_time_passes() -> None:
     with closing(Wakeup("")) as wakeup:
         wakeup.wait(0)
+
+
+def test_an_interrupted_follower_says_what_it_waits_for(tmp_path: Path) -> None:
+    said: list[str] = []
+    interrupted = mock.patch.object(Follower, "run", side_effect=KeyboardInterrupt)
+    with interrupted, pytest.raises(KeyboardInterrupt):
+        keep_following(Origin(node=tmp_path), tmp_path, SETTINGS, notify=said.append)
+    assert ["interrupt again" in text for text in said] == [True]

@@ -89,10 +89,9 @@ def test_unfinished_takes_the_place_only_when_all_went_well(tmp_path: Path) -> N
 
 
 def test_unfinished_names_the_file_that_a_full_disk_cuts() -> None:
-    with pytest.raises(OSError, match="/dev/full"), unfinished(Path("/dev/full")) as path:
-        path.write_bytes(b"one")
-    with pytest.raises(OSError, match="'/none/x'"), unfinished(Path("/none/x")) as path:
-        path.write_bytes(b"one")
+    for name in ("/dev/full", "/none/x"):
+        with pytest.raises(OSError, match=f"'{name}'"), unfinished(Path(name)) as path:
+            path.write_bytes(b"one")
 
 
 def test_unfinished_leaves_links_and_pipes_what_they_are(tmp_path: Path) -> None:
