@@ -129,7 +129,7 @@ def prune_lake(
             added = made[:]
             if settings.build_index:
                 pruned = plan.state.add((_describe(plan, plan.state, added), ""))
-                made += make_segments(lake_dir, pruned)[0]
+                made += make_segments(lake_dir, pruned)
                 reach("prune.indexed")
             commit = _commit(lake_dir, log, plan, added, made[len(added) :], settings)
             if commit is not None:

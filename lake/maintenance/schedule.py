@@ -54,11 +54,12 @@ def maintain_once(log: LogReader, settings: LakeSettings) -> int:
     kept = KeptRows(KEPT_BYTES, KEPT_PACKS)
     made = 0
     if settings.build_index:
-        before = sum(segment.rows for segment in log.find().segments)
+        before = set(log.find().segments)
         # Small segments first: of 60,000 transactions, one takes 350 MiB to build.
-        rows = choose_rows(before, SEGMENT_ROWS, MIN_ROWS)
-        commit = rebuild_index(log.lake_dir, max_rows=rows, read=kept.keep_whole, log=log)
-        made += commit is not None
+        rows = choose_rows(sum(each.rows for each in before), SEGMENT_ROWS, MIN_ROWS)
+        # One by one: work for many blocks that waited must not be lost with a killed process.
+        rebuild_index(log.lake_dir, max_rows=rows, at_once=False, read=kept.keep_whole, log=log)
+        made += len(set(log.find().segments) - before)
     made += compact_lake(log.lake_dir, settings, depth="tail", log=log, kept=kept).commits
     return made + (prune_old_days(log, settings) is not None)
 

@@ -117,10 +117,8 @@ After 10,000 and 190,000 small commits, indexed 64 at a time, each row was writt
 times, and there were 4 and 9 segments; with 4 instead, 7 and 8.7 times, for 2 and 7 segments."""
 
 
-def plan_missing(
-    state: LogState, segments: tuple[DataFile, ...], max_rows: int
-) -> tuple[list[Range], tuple[DataFile, ...]]:
-    """Return the ranges to build, given these sound segments, and the segments that stay.
+def plan_missing(state: LogState, segments: tuple[DataFile, ...], max_rows: int) -> list[Range]:
+    """Return the ranges to build, given these sound segments.
 
     A segment never spans a hole. Neighbours are rebuilt with it unless they are much larger, or too
     large together: so few remain, and each row is written only a few times.
@@ -137,7 +135,7 @@ def plan_missing(
             kept = tuple(each for each in kept if each is not neighbour)
         full = [mc_range for mc_range, _ in _list_full(state, piece, lambda _done: max_rows)]
         planned += full + list(subtract_ranges([piece], full))
-    return planned, kept
+    return planned
 
 
 def list_due(

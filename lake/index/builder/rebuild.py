@@ -43,6 +43,7 @@ def rebuild_index(
     *,
     max_rows: int = SEGMENT_ROWS,
     everything: bool = False,
+    at_once: bool = True,
     run: Run = map,
     read: Read = read_rows,
     log: LogReader | None = None,
@@ -52,19 +53,22 @@ def rebuild_index(
     Return None if there are none, or if blocks were undone meanwhile. Readers and writers continue:
     the lock is held only for the commit. A segment ends with the commit that reaches ``max_rows``
     transactions; ``run`` builds segments in this process or others, ``read`` reads rows of a file.
+    Without ``at_once`` each is committed when it is built: the last commit is returned.
 
     Raises:
         LakeNotFound: there is no lake; LakeCorrupt: a file is damaged; LakeFull: no room.
     """
     log = log or LogReader(lake_dir)
     state = log.find()
+    commit = None
     with Lease(lake_dir, state.number):
-        made, kept = make_segments(
-            lake_dir, state, max_rows, everything=everything, run=run, read=read
-        )
-    if not made and kept == state.segments:
-        return None
-    return commit_segments(log, state, made)
+        made = make_segments(lake_dir, state, max_rows, everything=everything, run=run, read=read)
+        parts = [[*made]] if at_once else ([each] for each in made)
+        for part in filter(None, parts):
+            commit = commit_segments(log, state, part)
+            if commit is None:
+                break
+    return commit
 
 
 def commit_segments(log: LogReader, state: LogState, made: Sequence[DataFile]) -> Commit | None:
@@ -89,14 +93,14 @@ def make_segments(
     everything: bool = False,
     run: Run = map,
     read: Read = read_rows,
-) -> tuple[list[DataFile], tuple[DataFile, ...]]:
-    """Write missing segments as ``rebuild_index``; return them, and those that stay."""
+) -> Iterable[DataFile]:
+    """Return missing segments as ``rebuild_index``; each is written when it is taken."""
     usable = () if everything else _usable_segments(lake_dir, state)
-    planned, kept = plan_missing(state, usable, max_rows)
-    if not planned:
-        return [], kept
-    orders = [Source(lake_dir, list_within(state, each), each, read) for each in planned]
-    return list(run(build_segment, orders)), kept
+    planned = plan_missing(state, usable, max_rows)
+    return run(
+        build_segment,
+        [Source(lake_dir, list_within(state, each), each, read) for each in planned],
+    )
 
 
 def _usable_segments(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
