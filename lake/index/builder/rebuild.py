@@ -60,15 +60,11 @@ def rebuild_index(
     """
     log = log or LogReader(lake_dir)
     state = log.find()
-    commit = None
     with Lease(lake_dir, state.number):
         made = make_segments(lake_dir, state, max_rows, everything=everything, run=run, read=read)
         parts = [[*made]] if at_once else ([each] for each in made)
-        for part in filter(None, parts):
-            commit = commit_segments(log, state, part)
-            if commit is None:
-                break
-    return commit
+        commits = [commit_segments(log, state, part) for part in filter(None, parts)]
+    return commits[-1] if commits else None
 
 
 def commit_segments(log: LogReader, state: LogState, made: Sequence[DataFile]) -> Commit | None:
@@ -97,10 +93,8 @@ def make_segments(
     """Return missing segments as ``rebuild_index``; each is written when it is taken."""
     usable = () if everything else _usable_segments(lake_dir, state)
     planned = plan_missing(state, usable, max_rows)
-    return run(
-        build_segment,
-        [Source(lake_dir, list_within(state, each), each, read) for each in planned],
-    )
+    orders = [Source(lake_dir, list_within(state, each), each, read) for each in planned]
+    return run(build_segment, orders)
 
 
 def _usable_segments(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
