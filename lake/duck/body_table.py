@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from tonlake.lake.duck.connection import ALL_VIEWS
+from tonlake.lake.duck.connection import NAMES_TAKEN
 from tonlake.lake.duck.statement import join_scripts, quote, quote_name
 from tonlake.lake.errors import QueryError
-from tonlake.lake.schema.view import REFERENCE_TABLES
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -49,7 +48,6 @@ MISFITS = "_misfits"
 """Suffix of the table with the messages that have the opcode but whose bodies do not fit."""
 
 _DELIVERED = "(direction = 'in' or kind = 'ext_out')"
-_NAMES_KNOWN = frozenset(ALL_VIEWS) | {table.title for table in REFERENCE_TABLES}
 
 
 class BodyField(NamedTuple):
@@ -103,7 +101,7 @@ def add_tables(connection: DuckDBPyConnection, tables: Iterable[BodyTable]) -> M
 
 def check_names(tables: Iterable[BodyTable]) -> None:
     """Check the names of tables against those of views and each other."""
-    names = set(_NAMES_KNOWN)
+    names = set(NAMES_TAKEN)
     for table in tables:
         for name in (table.name, table.name + MISFITS):
             if name.lower() in names:

@@ -19,6 +19,7 @@ from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.own import add_own_views, own_folder
 from tonlake.lake.duck.part import VIEWS_IN_PARTS, cut_parts, list_unread
 from tonlake.lake.duck.statement import join_scripts, name_root, quote, quote_name
+from tonlake.lake.duck.tree import WORD
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import PARTITION, PackedRows, load_from
 from tonlake.lake.log.snapshot import Snapshot
@@ -68,13 +69,13 @@ _CATALOGUE = re.compile(
     r"\b(show|duckdb_\w+|information_schema|pg_\w+|sqlite_master|query(_table)?)\b", re.IGNORECASE
 )
 _READING = re.compile(r"\b(from|join|describe|summarize)\b", re.IGNORECASE)
-_WORD = re.compile(r"\w+")
 MACRO = re.compile(r"create or replace macro (\w+)\((.*?)\) as( table)?\n(.*?);\n", re.DOTALL)
 _NAMED = re.compile(r"\b(?:from|join)\s+(\w+)|'(\w+)'")
 _COMMENT = re.compile("--.*")
 _STATEMENTS_KEPT = 1024
 _LABELS = "labels"
 _REFERENCES = frozenset(table.name for table in REFERENCE_TABLES)
+NAMES_TAKEN = _REFERENCES.union(ALL_VIEWS)
 
 
 def read_macros() -> str:
@@ -99,15 +100,15 @@ def list_macros(statement: str | None, views: tuple[str, ...] = ()) -> tuple[str
     All for None, the catalogue, and what may be a misspelt macro: DuckDB suggests the nearest.
     """
     macros, statement = _cut_macros(), needs_catalogue(statement)
-    named = set(_WORD.findall((statement or "").lower()))
+    named = set(WORD.findall((statement or "").lower()))
     unknown = named.difference(macros, ALL_VIEWS)
     if statement is None or any(name.startswith("ton_") for name in unknown):
         return tuple(macros)
     texts = (read_sql(view) for view in views if view in VIEWS_OVER_VIEWS)
-    named.update(_WORD.findall("\n".join(texts).lower()))
+    named.update(WORD.findall("\n".join(texts).lower()))
     for name in reversed(macros):
         if name in named or (name == _LABELS and not named.isdisjoint(_REFERENCES)):
-            named |= {name, *_WORD.findall(macros[name])}
+            named |= {name, *WORD.findall(macros[name])}
     return tuple(name for name in macros if name in named)
 
 
@@ -215,7 +216,7 @@ def needs_catalogue(statement: str | None) -> str | None:
 @lru_cache(_STATEMENTS_KEPT)
 def list_views(statement: str) -> tuple[str, ...]:
     """Return the views that a statement names, each after those that it reads."""
-    needed = set(_WORD.findall(statement.lower())).intersection(ALL_VIEWS)
+    needed = set(WORD.findall(statement.lower())).intersection(ALL_VIEWS)
     for view in reversed(ALL_VIEWS):
         if view in needed:
             needed.update(read_bases(view))

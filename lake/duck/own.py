@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.statement import join_scripts, name_root, quote_name, quote_paths
+from tonlake.lake.duck.tree import WORD
 from tonlake.lake.errors import QueryError, TableInvalid
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.disk import make_folder, write_file
@@ -123,8 +124,6 @@ def name_state(name: str) -> str:
     return f"{OWN_FOLDER}/{name}/state.json"
 
 
-_WORD = re.compile(r"\w+")
-
 COMPARISONS = {"": "=", "ne": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 """Comparison operators by the suffix of a request parameter."""
 
@@ -152,7 +151,7 @@ def list_own_tables(
 ) -> list[tuple[OwnTable, OwnState]]:
     """Return the user-defined tables that have rows, all or those that a statement may name."""
     known = read_definitions(lake_dir)
-    named = known if statement is None else known.keys() & _WORD.findall(statement.lower())
+    named = known if statement is None else known.keys() & WORD.findall(statement.lower())
     found = [(known[name], read_own_state(lake_dir, name)) for name in known if name in named]
     return [(table, state) for table, state in found if state.parts]
 

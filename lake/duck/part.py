@@ -6,19 +6,19 @@ the lines below that are indented deeper, belong to a part, which has the column
 
 With one equal key in a join, DuckDB skips rows that have none of these keys while it reads them.
 For one account or transaction, lines that end with ``-- bounded`` compare by ``<=`` and ``>=`` in
-place of ``=``. For many rows that takes longer: each is compared with all others of its key.
+place of ``=``. For many rows that takes longer: each is compared with all others of its key. And
+lines that end with ``-- many`` are left out: other keys of the join find few rows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from tonlake.lake.duck.tree import RELATIONS, Node, list_filters, list_nodes
-from tonlake.lake.file.rows import PARTITION
+from tonlake.lake.duck.tree import RELATIONS, WORD, Node, list_filters, list_nodes
 from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
 
@@ -34,8 +34,14 @@ VIEWS_IN_PARTS = frozenset(
     | {"v_daily", "v_nft_events", "v_nft_sales", "decoded_messages", "traced_transactions"}
 )
 
-FEW, TRACE, COINS = "few", "by_trace", "token"
-"""Besides parts: a statement asks for one account or transaction, for given traces, or for TON."""
+FEW, TRACE = "few", "by_trace"
+"""Besides parts: a statement asks for one account or transaction, or for given traces."""
+
+_OTHERS = {
+    "token": ("kind", "ton", ("v_transfers",)),
+    "moved": ("event", "minted", ("v_nft_events", "v_nft_sales")),
+}
+"""Parts of rows that do not have a text in a column, and the views over these parts."""
 
 ASKED = {
     FEW: r"\b(account|address|(sender|recipient)(_id)?|source|destination|(tx|msg)_hash)"
@@ -43,9 +49,9 @@ ASKED = {
     TRACE: r"\btrace_id\s*(=|in\b)",
 }
 _BOUNDED = re.compile(r"(\S+|\(.*\)) = (\S+) -- bounded$", re.MULTILINE)
+_MANY = re.compile(r"^.* -- many\n", re.MULTILINE)
 
 _PART = re.compile(r"^( *)[^ \n].* -- part: (\w+)\n(?:\1 +.*\n)*", re.MULTILINE)
-_WORD = re.compile(r"\w+")
 
 
 def cut_parts(sql: str, unread: Collection[str] = ()) -> str:
@@ -54,7 +60,7 @@ def cut_parts(sql: str, unread: Collection[str] = ()) -> str:
     If none is unread, ``grouped`` replaces ``traced`` and ``states``: DuckDB can leave it out.
     """
     if FEW in unread:
-        sql = _BOUNDED.sub(r"\1 <= \2 and \1 >= \2", sql)
+        sql = _MANY.sub("", _BOUNDED.sub(r"\1 <= \2 and \1 >= \2", sql))
     unread = {*unread, "grouped"} if unread else ("traced", "states")
     return _PART.sub(lambda part: "" if part[2] in unread else part[0], sql)
 
@@ -65,27 +71,27 @@ def list_unread(
     """Return the parts of which a statement reads no column, for sure, and what it asks for."""
     if statement is None or VIEWS_IN_PARTS.isdisjoint(views):
         return ()
-    words = set(_WORD.findall(statement.lower()))
+    words = set(WORD.findall(statement.lower()))
     nodes = list_nodes(connection, statement)
     unread = tuple(part for part, columns in PARTS.items() if columns.isdisjoint(words))
     asked = tuple(kind for kind, text in ASKED.items() if re.search(text, statement.lower()))
-    asked += (COINS,) if _asks_for_coins(nodes) else ()
+    asked += tuple(part for part in _OTHERS if _asks_only(nodes, *_OTHERS[part]))
     return unread + asked if unread and _names_each_column(nodes) else asked
 
 
-def _asks_for_coins(nodes: list[Node]) -> bool:
-    """Whether a statement reads v_transfers, and of it only TON."""
-    coins = [table for table, *equal, _ in list_filters(nodes) if equal == ["kind", ["ton"]]]
-    named = [node for node in nodes if str(node.get("table_name")).lower() == "v_transfers"]
+def _asks_only(nodes: list[Node], column: str, text: str, views: Sequence[str]) -> bool:
+    """Whether a statement reads any of these views, and only rows with a text in a column."""
+    asked = [table for table, *equal, _ in list_filters(nodes) if equal == [column, [text]]]
+    named = [node for node in nodes if str(node.get("table_name")).lower() in views]
     read = named + list(filter(_names_relation, nodes))
-    return bool(read) and all(node in coins for node in read)
+    return bool(read) and all(node in asked for node in read)
 
 
 @cache
 def _list_columns() -> frozenset[str]:
     columns = [column for table in TABLES.values() for column in table.shown]
     columns += [column for view in (*VIEWS.values(), *REFERENCE_TABLES) for column in view.columns]
-    return frozenset({PARTITION, *(column.name for column in columns)})
+    return frozenset(column.name for column in columns)
 
 
 def _names_each_column(nodes: list[Node]) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.account import normalize_address, read_shard
 from tonlake.lake.duck.connection import ALL_VIEWS, VIEWED_TABLES, list_views, read_bases
-from tonlake.lake.duck.tree import RELATIONS, Node, list_nodes
+from tonlake.lake.duck.tree import RELATIONS, WORD, Node, list_nodes
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.column import Column
@@ -64,7 +64,6 @@ _MACROS = ("ton_", _EQUAL_OR_ANY)
 _NOT_COMPARED = ("TABLE_FUNCTION", "EXPRESSION_LIST")
 _MOST_KNOWN = 2
 _MOST_LISTED = 22
-_WORD = re.compile(r"\w+")
 _HEX_DIGITS, _BASE64_DIGITS = 64, (43, 44)
 _OF_ALL_ACCOUNTS = ("latest_", "v_accounts", "v_balances", "v_jettons", "balances_", "jetton_hold")
 """Beginnings of the names of views that answer for all accounts, if the lake knows them."""
@@ -354,7 +353,7 @@ def _write_raw(text: str) -> str | None:
 
 def list_notes(snapshot: Snapshot, query: str) -> tuple[str, ...]:
     """Return what a statement cannot know from this lake: accounts that no block of it touched."""
-    words = set(_WORD.findall(query.lower()))  # a view that another one reads is not asked for
+    words = set(WORD.findall(query.lower()))  # a view that another one reads is not asked for
     asked = [name for name in list_views(query) if name.startswith(_OF_ALL_ACCOUNTS)]
     asked = [name for name in asked if name in words]
     ranges = snapshot.known_ranges

@@ -17,6 +17,7 @@ RELATIONS = ("BASE_TABLE", "TABLE_FUNCTION")
 """Types of nodes that name what is read."""
 
 _PARSED = "select json_serialize_sql($query::varchar)"
+WORD = re.compile(r"\w+")
 EXPLAIN = re.compile(r"\A\s*explain\s+(analyze\s+)?", re.IGNORECASE)
 
 

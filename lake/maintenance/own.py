@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NoReturn
 import msgspec
 
 from tonlake.lake.duck.answer import ask, naming_the_fault, write_parquet
-from tonlake.lake.duck.connection import ALL_VIEWS, connect, list_tables
+from tonlake.lake.duck.connection import NAMES_TAKEN, connect, list_tables
 from tonlake.lake.duck.limit import WATCH
 from tonlake.lake.duck.own import (
     DEFINITIONS_FILE,
@@ -53,7 +53,6 @@ from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import DataFile, LogReader
 from tonlake.lake.process import Child, run_child, start_child
 from tonlake.lake.schema import SCHEMA_VERSION
-from tonlake.lake.schema.view import REFERENCE_TABLES
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
@@ -61,8 +60,6 @@ if TYPE_CHECKING:
 
 PART_S = 600.0
 """Time limit of a table's statement for one day or commit, in seconds."""
-
-NAMES_TAKEN = frozenset(ALL_VIEWS) | {table.title for table in REFERENCE_TABLES}
 
 
 def add_table(

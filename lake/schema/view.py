@@ -38,5 +38,3 @@ VIEWS = _read_views()
 
 REFERENCE_TABLES = tuple(map(VIEWS.pop, ("labels", "code_labels", "stablecoins")))
 """Tables filled from settings rather than from the lake; every connection has them."""
-
-MACROS = frozenset(view.name for view in VIEWS.values() if view.parameters)

@@ -9,7 +9,7 @@ left join transaction_traces
     on messages.tx_account = transaction_traces.account
     and messages.tx_lt = transaction_traces.lt
     and messages.tx_workchain = transaction_traces.workchain
-    and messages.mc_seqno = transaction_traces.mc_seqno
+    and messages.mc_seqno = transaction_traces.mc_seqno -- many
     and messages.day = transaction_traces.day;
 
 comment on column traced_messages.trace_id is 'Hash of the trace''s root transaction';

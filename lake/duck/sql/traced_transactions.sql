@@ -14,7 +14,7 @@ left join transaction_traces
     on transactions.account = transaction_traces.account
     and transactions.lt = transaction_traces.lt
     and transactions.workchain = transaction_traces.workchain
-    and transactions.mc_seqno = transaction_traces.mc_seqno
+    and transactions.mc_seqno = transaction_traces.mc_seqno -- many
     and transactions.day = transaction_traces.day;
 
 comment on column traced_transactions.trace_id is 'Hash of the trace''s root transaction';

@@ -47,7 +47,7 @@ left join ( -- part: begun
         on transactions.account = messages.tx_account
         and transactions.lt = messages.tx_lt
         and transactions.workchain = messages.tx_workchain
-        and transactions.mc_seqno = messages.mc_seqno
+        and transactions.mc_seqno = messages.mc_seqno -- many
         and transactions.day = messages.day
         and messages.direction = 'in'
         and messages.kind = 'int'

@@ -27,13 +27,13 @@ with moved as not materialized (
         on transfers.lt = received.tx_lt
         and transfers.account = received.tx_account
         and transfers.workchain = received.tx_workchain
-        and transfers.mc_seqno = received.mc_seqno
+        and transfers.mc_seqno = received.mc_seqno -- many
         and transfers.day = received.day
         and received.direction = 'in'
     left join message_bodies as bodies -- part: body
-        on received.mc_seqno = bodies.mc_seqno
+        on transfers.mc_seqno = bodies.mc_seqno
         and received.body_hash = bodies.body_hash -- bounded
-        and received.day = bodies.day -- bounded
+        and transfers.day = bodies.day -- bounded
         and not external_in
     union all by name
     select
@@ -91,7 +91,7 @@ traced as not materialized (
         on moved.tx_lt = traced.lt
         and moved.tx_account = traced.account
         and moved.tx_workchain = traced.workchain
-        and moved.mc_seqno = traced.mc_seqno
+        and moved.mc_seqno = traced.mc_seqno -- many
         and moved.day = traced.day
 ),
 prices as not materialized (

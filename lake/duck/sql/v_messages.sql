@@ -51,6 +51,6 @@ left join transaction_traces as traced -- part: trace
     on messages.tx_lt = traced.lt
     and messages.tx_account = traced.account
     and messages.tx_workchain = traced.workchain
-    and messages.mc_seqno = traced.mc_seqno
+    and messages.mc_seqno = traced.mc_seqno -- many
     and messages.day = traced.day
 ;

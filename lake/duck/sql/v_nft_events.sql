@@ -119,7 +119,7 @@ moved as not materialized (
         on transfers.account = traced.account
         and transfers.lt = traced.lt
         and transfers.workchain = traced.workchain
-        and transfers.mc_seqno = traced.mc_seqno
+        and transfers.mc_seqno = traced.mc_seqno -- many
         and transfers.day = traced.day
     where not aborted
 ),
@@ -143,11 +143,11 @@ happened as not materialized (
         ton_raw_workchain(sale) as sale_workchain,
         ton_raw_account(sale) as sale_id
     from other_events
-    union all by name
-    select moved.*
-    from moved
-    anti join classified using (trace_id, item, event)
-    where event is not null
+    union all by name -- part: moved
+        select moved.*
+        from moved
+        anti join classified using (trace_id, item, event)
+        where event is not null
 ),
 events as not materialized (
     select

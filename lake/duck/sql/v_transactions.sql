@@ -72,7 +72,7 @@ left join transaction_traces as traced -- part: traced
     on transactions.account = traced.account
     and transactions.lt = traced.lt
     and transactions.workchain = traced.workchain
-    and transactions.mc_seqno = traced.mc_seqno
+    and transactions.mc_seqno = traced.mc_seqno -- many
     and transactions.day = traced.day
 -- The states of a block are those after the last transactions of its accounts; a lake that begins late
 -- may have one of them twice.
@@ -91,7 +91,7 @@ left join ( -- part: states
     on transactions.account = states.account
     and transactions.lt = states.last_trans_lt
     and transactions.workchain = states.workchain
-    and transactions.mc_seqno = states.mc_seqno
+    and transactions.mc_seqno = states.mc_seqno -- many
     and transactions.day = states.day
 -- Both, where no part is known to be unread. Grouped by keys of both sides, whose filters prune it too:
 -- DuckDB leaves out one such join, if no column of it is asked for. Tables without the time are joined to
@@ -112,13 +112,13 @@ left join ( -- part: grouped
         on held.account = traced.account
         and held.lt = traced.lt
         and held.workchain = traced.workchain
-        and held.mc_seqno = traced.mc_seqno
+        and held.mc_seqno = traced.mc_seqno -- many
         and held.day = traced.day
     left join account_states as states
         on held.account = states.account
         and held.lt = states.last_trans_lt
         and held.workchain = states.workchain
-        and held.mc_seqno = states.mc_seqno
+        and held.mc_seqno = states.mc_seqno -- many
         and held.day = states.day
     group by all
 ) as known -- part: grouped

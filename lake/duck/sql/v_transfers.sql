@@ -18,12 +18,14 @@ received_tokens as not materialized (
         on tokens.tx_lt = received.tx_lt
         and tokens.tx_account = received.tx_account
         and tokens.tx_workchain = received.tx_workchain
-        and tokens.mc_seqno = received.mc_seqno
+        and tokens.mc_seqno = received.mc_seqno -- many
         and tokens.day = received.day
         and received.direction = 'in'
 ),
 moved as not materialized (
     from moved_coins('messages')
+    union all by name -- part: token
+        from moved_currencies('messages')
     union all by name -- part: token
         from received_tokens
 ),
@@ -42,7 +44,7 @@ traced as not materialized (
         on moved.tx_lt = traced.lt
         and moved.tx_account = traced.account
         and moved.tx_workchain = traced.workchain
-        and moved.mc_seqno = traced.mc_seqno
+        and moved.mc_seqno = traced.mc_seqno -- many
         and moved.day = traced.day
 ),
 named as not materialized (

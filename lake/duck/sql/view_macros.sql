@@ -207,7 +207,7 @@ create or replace macro valued_jettons(relation, jettons, price_list) as table
         and named.time >= prices.time;
 
 -- Coins and extra currencies that delivered messages carried, and tokens that transfers moved, in one
--- shape; the first has the body. The relations are `messages`, `jetton_transfers`, `nft_transfers`,
+-- shape; the first two have the body. The relations are `messages`, `jetton_transfers`, `nft_transfers`,
 -- `v_jettons`, `dex_prices` and `latest_nft_collections`.
 create or replace macro moved_coins(relation) as table
     select
@@ -232,8 +232,8 @@ create or replace macro moved_coins(relation) as table
         mc_seqno,
         day
     from each_message(relation)
-    where direction = 'in' and kind = 'int' and value > 0
-    union all by name
+    where direction = 'in' and kind = 'int' and value > 0;
+create or replace macro moved_currencies(relation) as table
     select
         'extra_currency' as kind,
         tx_time as time,
@@ -304,6 +304,9 @@ create or replace macro moved_assets(
 ) as table
     select * exclude (body_hash)
     from moved_coins(coins)
+    union all by name
+    select * exclude (body_hash)
+    from moved_currencies(coins)
     union all by name
     select *
     from moved_tokens(transfers, nfts, jettons, price_list, collections);

@@ -23,11 +23,12 @@ from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import TABLES
-from tonlake.lake.schema.view import MACROS, REFERENCE_TABLES
+from tonlake.lake.schema.view import REFERENCE_TABLES
 from tonlake.lake.schema.view import VIEWS as VIEW_CATALOGUE
 from tonlake.lake.settings import LakeSettings
 
 CLI = Path(sys.executable).parent / "duckdb"
+MACROS = {view.name for view in VIEW_CATALOGUE.values() if view.parameters}
 RELATIONS = [*sorted(set(ALL_VIEWS) - MACROS), "balances_at(now()::timestamp)"]
 COUNTS = " union all ".join(
     f"select '{name.partition('(')[0]}' as name, count(*) as n from {name}"  # noqa: S608 - ours
