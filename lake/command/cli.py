@@ -41,6 +41,10 @@ def failing_cleanly(*others: type[Exception]) -> Iterator[None]:
     except expected as error:
         click.echo(f"error: {describe_error(error)}", err=True)
         sys.exit(EXIT_DATA)
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":  # what DuckDB raises at Ctrl-C
+            raise KeyboardInterrupt from None
+        raise
 
 
 def describe_error(error: Exception) -> str:
