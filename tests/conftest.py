@@ -45,7 +45,6 @@ LONGEST = (
 
 # Results must depend neither on machine speed nor on luck: every run uses the same examples.
 # `pytest --hypothesis-profile=luck` draws four times as many random ones.
-gc.disable()  # until modules are loaded and tests collected
 settings.register_profile(
     "luck",
     deadline=None,
@@ -98,6 +97,10 @@ PATIENT = ("api/", "crash/", "ingest/derive/", "ingest/run/", "queries/")
 
 def _place(item: pytest.Item) -> str:
     return item.nodeid.removeprefix("tests/")
+
+
+def pytest_sessionstart() -> None:
+    gc.disable()  # until tests are collected; programs that import this module keep it
 
 
 @pytest.hookimpl(trylast=True)

@@ -117,8 +117,7 @@ def test_verify_names_damage(lake: Path) -> None:
     file = open_snapshot(lake).files["blocks"][1].path
     (lake / file).write_bytes(b"")
     done = run("verify", "--lake", lake)
-    assert done.exit_code == 1
-    assert f"damaged: {file}: it has 0 bytes instead of" in done.output
+    assert (done.exit_code, f"damaged: {file}: it has 0 bytes instead" in done.output) == (1, True)
     machine = run("verify", "--lake", lake, "--json")
     assert machine.exit_code == 1
     assert [damage["file"] for damage in json.loads(machine.output)["damage"]] == [file]
@@ -199,7 +198,6 @@ def test_sql_faults_leave_no_file(read_lake: Path, tmp_path: Path) -> None:
 
 
 def test_an_interrupt_while_duckdb_runs() -> None:
-    """DuckDB raises an error of its own, which would be printed as a traceback."""
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt), cli.failing_cleanly():
         duckdb.sql("select sum(random()) from range(100_000_000_000)").fetchall()
