@@ -46,7 +46,7 @@ from tonlake.ingest.span import Scope, Span, list_shared, missing_spans
 from tonlake.ingest.spread import HERE, Spread
 from tonlake.lake import schema
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.commit.commit import Network, commit_range
+from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.index.builder.compose import Source
 from tonlake.lake.index.builder.plan import choose_rows, list_due, list_within
@@ -59,7 +59,7 @@ from tonlake.lake.index.builder.rebuild import (
 from tonlake.lake.log.place import Place, find_newest_day, read_place
 from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.snapshot import Lease
-from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState
+from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState, Network
 
 _ROW_BYTES = 4_000
 """Bytes of memory per transaction while a segment of some 100,000 is built."""

@@ -45,7 +45,6 @@ from tonlake.lake.log.snapshot import Lease
 from tonlake.lake.log.state import (
     LOG_FOLDER,
     Commit,
-    DataFile,
     LogReader,
     LogState,
     Network,
@@ -128,8 +127,6 @@ CHECKPOINT_COMMITS = 100
 KEPT_CHECKPOINTS = 10
 """The newest checkpoints to keep, and of older ones one in as many: each lists every live file, so
 all together would soon be larger than the lake."""
-
-__all__ = ["Commit", "DataFile", "Network", "commit_range"]
 
 _DEFAULTS = LakeSettings()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -36,7 +37,6 @@ from tonlake.lake.schema.view import VIEWS
 if TYPE_CHECKING:
     import duckdb
 
-_ZERO = Decimal(0)
 TABLE_ROWS = 1000
 """Most rows printed as a table."""
 
@@ -54,6 +54,8 @@ _ADVICE = (
     " [sql] memory_mib)"
 )
 _ODD_TYPES = {"interval", "bit"}
+_COPIES = re.compile("Arrow output on a DB-API result", re.IGNORECASE)
+_FILTERING = threading.Lock()
 _CONTROLS = {
     code: f"[U+{code:04X}]"
     for code in (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F))
@@ -101,7 +103,9 @@ def bind_once(
     connection: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, object] | None
 ) -> duckdb.DuckDBPyConnection:
     """Run a statement, which binds its views once; fetching Arrow copies the rows once more."""
-    warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning)
+    with _FILTERING:  # filterwarnings() removes its filter for a moment, which other threads see
+        if ("ignore", _COPIES, UserWarning, None, 0) not in warnings.filters:
+            warnings.filterwarnings("ignore", _COPIES.pattern, UserWarning)
     return connection.execute(query, parameters or None)
 
 
@@ -217,7 +221,7 @@ def _list_values(column: pa.Array) -> list[Any]:
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any SQL value, nested or not
     """Return the value with bytes at any depth as hex text, and a decimal zero as plain 0."""
     if isinstance(value, Decimal) and not value:
-        return _ZERO  # Python formats a decimal zero as 0E-9
+        return Decimal(0)  # Python formats a decimal zero as 0E-9
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, list | tuple):

@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from tests.lake.rows import SHARD, make_blocks, make_value
-from tonlake.lake.commit.commit import Commit, Network, commit_range
+from tonlake.lake.commit.commit import commit_range
+from tonlake.lake.log.state import Commit, Network
 from tonlake.lake.schema import TABLES
 from tonlake.lake.settings import LakeSettings
 

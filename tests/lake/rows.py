@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tonlake.lake.commit.commit import Commit, Network, commit_range
-from tonlake.lake.log.state import DataFile
+from tonlake.lake.commit.commit import commit_range
+from tonlake.lake.log.state import Commit, DataFile, Network
 from tonlake.lake.schema import TABLES, Column
 
 SHARD = -(2**63)

@@ -15,7 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from tonlake.api.settings import Settings
-from tonlake.lake.commit.commit import Network, commit_range
+from tonlake.lake.commit.commit import commit_range
+from tonlake.lake.log.state import Network
 from tonlake.lake.schema import TABLES
 
 CHUNK = 200_000

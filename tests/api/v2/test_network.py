@@ -22,7 +22,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.packed import pack_cell
 from tonlake.ingest.derive.tvm.call import join_params
 from tonlake.ingest.source.node.source import open_node
-from tonlake.lake.commit.commit import Network
+from tonlake.lake.log.state import Network
 from tonlake.lake.schema import TABLES
 
 

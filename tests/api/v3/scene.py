@@ -6,7 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tonlake.lake.commit.commit import Network, commit_range
+from tonlake.lake.commit.commit import commit_range
+from tonlake.lake.log.state import Network
 from tonlake.lake.schema import TABLES, Column
 
 MASTER_SHARD = -(2**63)

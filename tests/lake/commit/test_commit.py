@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from tests.lake.chain import commit_made
 from tests.lake.rows import commit_rows, file_bytes, make_table, make_tables
 from tonlake.lake.commit import commit
-from tonlake.lake.commit.commit import Network, check_tables, commit_range
+from tonlake.lake.commit.commit import check_tables, commit_range
 from tonlake.lake.commit.rewrite import spool_files
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import (
@@ -37,7 +37,7 @@ from tonlake.lake.file import datafile
 from tonlake.lake.file.datafile import Written
 from tonlake.lake.log.place import Derivation, NewFile, Place
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import LogState, read_commit, read_state
+from tonlake.lake.log.state import LogState, Network, read_commit, read_state
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import TABLES
 
