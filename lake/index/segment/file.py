@@ -54,7 +54,7 @@ def _wrap(values: pa.Array) -> pa.Array:
 
 
 @lru_cache(8)
-def _open_row(file: "SegmentFile") -> pa.RecordBatch:
+def open_row(file: "SegmentFile") -> pa.RecordBatch:
     """Return the row, which takes 300 KiB; few stay open, as opening one again takes 0.2 ms."""
     return pa.ipc.open_file(pa.py_buffer(file.data)).get_batch(0)
 
@@ -67,7 +67,7 @@ class SegmentFile:
         self.data, self.name = data, name
         self._bytes, self._address = memoryview(data), pa.py_buffer(data).address
         try:
-            found = _open_row(self).schema.metadata or {}
+            found = open_row(self).schema.metadata or {}
             self.mc_range = int(found[_FIRST]), int(found[_LAST])
         except (pa.ArrowInvalid, OSError, KeyError, ValueError) as error:
             raise LakeCorrupt(name, f"it is not an index segment ({error})") from error
@@ -96,7 +96,7 @@ class SegmentFile:
 
     def _values(self, name: str) -> Any:  # noqa: ANN401 - an array
         try:
-            return _open_row(self).column(name).values
+            return open_row(self).column(name).values
         except KeyError as error:
             raise LakeCorrupt(self.name, f"it lacks the array {name}") from error
 

@@ -7,6 +7,7 @@ which has each once: the hash of the transaction in each row, then all others. A
 most of what the rows have.
 """
 
+import mmap
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -14,6 +15,7 @@ from itertools import chain, islice, repeat
 from operator import attrgetter
 from threading import Lock
 from typing import Any
+from weakref import finalize
 
 import msgspec
 import numpy as np
@@ -23,7 +25,7 @@ import zstandard
 
 from tonlake.lake.file.rows import list_values
 from tonlake.lake.index.segment.declared import Record
-from tonlake.lake.index.segment.file import HASH_BYTES, SegmentFile, SegmentWriter
+from tonlake.lake.index.segment.file import HASH_BYTES, SegmentFile, SegmentWriter, open_row
 from tonlake.lake.schema import TABLES
 
 _LEVELS, _LEVEL = {"transactions": 6}, 3
@@ -208,6 +210,9 @@ class SegmentRows:
         self.data, (self.values, self.hashes) = file.data, file.view(HASHES)
         """All bytes, the 32-byte values in them, and where these begin."""
         self._dictionary = file.numbers(DICTIONARY)
+        if isinstance(file.data, mmap.mmap):  # what stays open keeps a removed file on the disk
+            finalize(self, open_row.cache_clear)
+            finalize(self, _open_frames.cache_clear)
 
     def hash_of(self, number: int) -> bytes:
         """Return a 32-byte value by its number."""

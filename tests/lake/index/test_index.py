@@ -13,7 +13,9 @@ import pytest
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.file.rows import read_rows, without_collector
 from tonlake.lake.index import index as opening
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_segments
+from tonlake.lake.index.segment import rows
 from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import DataFile
@@ -48,15 +50,24 @@ def test_a_growing_lake_reads_each_file_once_within_bounds(
 
 
 def test_a_segment_is_freed_with_its_last_reader(tmp_path: Path) -> None:
-    commit_chain(tmp_path, Chain(3, accounts=2), 1, 3)
+    chain, maps = Chain(3, accounts=2), Path("/proc/self/maps")
+    commit_chain(tmp_path, chain, 1, 12)
+    with mock.patch.multiple(rows, _MIN_BYTES=1_000, _DICTIONARY_SHARE=4):
+        rebuild_index(tmp_path)
+    commit_chain(tmp_path, chain, 13, 15)
     found = open_segments(open_snapshot(tmp_path), LakeSettings())
     assert found is not None
+    assert len(found.segments) == 2
     assert not found.find_messages(bytes(32))
+    assert str(tmp_path) in maps.read_text(encoding="utf-8")
+    for table in found.tables("transactions"):
+        assert [*table.read_copies(range(table.count))]
     held = weakref.WeakSet(found.segments)
     opening._kept.clear()
     with without_collector():
-        del found
+        del found, table
         assert not held
+        assert str(tmp_path) not in maps.read_text(encoding="utf-8")
 
 
 def count_readings(lake: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
