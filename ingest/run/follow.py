@@ -172,6 +172,10 @@ NEAR_MC_BLOCKS = 100
 MANY_MC_BLOCKS = 500
 """Maintenance is due after a span of this many masterchain blocks."""
 
+MAX_BEHIND = 1_024
+"""Commits since running maintenance began after which no more are made until it ends: else files
+grow without bound on a machine that leaves it no time."""
+
 PACK_ROWS = 1_000
 """Commits with at most this many rows in each table become one file until maintenance."""
 
@@ -267,6 +271,8 @@ class Follower:
         self._maintenance.count(0)
         if self._sweeper.sweep_if_due():
             return_memory()  # Many small commits leave the heap in pieces.
+        if (behind := self._maintenance.behind) > MAX_BEHIND:
+            return f"waits for maintenance: {behind:,} commits behind"
         head = source.find_head(node_last)
         if self._seen == (state.number, head) and self._stuck is None:
             if len(state.ranges) > 1 and time.monotonic() - self._healed_s > HEAL_S:

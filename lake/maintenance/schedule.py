@@ -31,9 +31,6 @@ from tonlake.lake.system import read_peak_mib
 WAITS_S = 60.0
 """Work begins this long after a commit, however few came since."""
 
-LASTS_S = 60.0
-"""Work ends after this time, even if more commits arrived meanwhile."""
-
 MAX_MIB = 256
 """A process that has grown beyond this exits after its work; the next work starts another."""
 
@@ -49,23 +46,21 @@ class Done(msgspec.Struct, frozen=True):
     """Whether the process takes no more work."""
 
 
-def maintain_once(log: LogReader, settings: LakeSettings) -> int:
-    """Build segments, merge files that have one, prune old days; return the commits made."""
+def maintain_once(log: LogReader, settings: LakeSettings) -> None:
+    """Build segments, merge files that have one, and prune old days."""
     kept = KeptRows(KEPT_BYTES, KEPT_PACKS)
-    made = 0
     if settings.build_index:
-        before = set(log.find().segments)
         # Small segments first: of 60,000 transactions, one takes 350 MiB to build.
-        rows = choose_rows(sum(each.rows for each in before), SEGMENT_ROWS, MIN_ROWS)
+        indexed = sum(segment.rows for segment in log.find().segments)
+        rows = choose_rows(indexed, SEGMENT_ROWS, MIN_ROWS)
         # One by one: work for many blocks that waited must not be lost with a killed process.
         rebuild_index(log.lake_dir, max_rows=rows, at_once=False, read=kept.keep_whole, log=log)
-        made += len(set(log.find().segments) - before)
-    made += compact_lake(log.lake_dir, settings, depth="tail", log=log, kept=kept).commits
-    return made + (prune_old_days(log, settings) is not None)
+    compact_lake(log.lake_dir, settings, depth="tail", log=log, kept=kept)
+    prune_old_days(log, settings)
 
 
 class Maintenance:
-    """Maintains a lake in a separate process, for a writer that never waits for it."""
+    """Maintains a lake in a separate process, while the writer goes on."""
 
     def __init__(
         self, lake_dir: Path, settings: LakeSettings, on_failure: Callable[[str], None]
@@ -79,7 +74,7 @@ class Maintenance:
         self._on_failure = on_failure
         self._commits = settings.maintenance_commits
         self._waits_since_s: float | None = None
-        self._thread: threading.Thread | None = None
+        self._thread = threading.Thread()
         self._child: Child | None = None
         self._tables = Refresher(lake_dir, settings, on_failure)
 
@@ -91,8 +86,7 @@ class Maintenance:
             self._commits += commits
             self._waits_since_s = self._waits_since_s or now_s
         due_after = self._settings.maintenance_commits
-        busy = self._thread is not None and self._thread.is_alive()
-        if due_after == 0 or self._waits_since_s is None or busy:
+        if due_after == 0 or self._waits_since_s is None or self._thread.is_alive():
             return
         due_s = self._waits_since_s + WAITS_S
         if self._commits < due_after and now_s < due_s:
@@ -102,9 +96,14 @@ class Maintenance:
         self._thread = threading.Thread(target=self._work, name="maintenance", daemon=True)
         self._thread.start()
 
+    @property
+    def behind(self) -> int:
+        """The commits counted since the running work began; 0 if none is running."""
+        return self._commits if self._thread.is_alive() else 0
+
     def wait(self) -> None:
         """Wait until the running work is done."""
-        if self._thread is not None:
+        if self._thread.is_alive():
             self._thread.join()
 
     def close(self) -> None:
@@ -118,12 +117,9 @@ class Maintenance:
             failure = self._ask_process()
         except (OSError, msgspec.DecodeError) as error:  # it died, perhaps while writing its reply
             code = self._end_process()
-            self._on_failure(f"its process ended with code {code}" if code else str(error))
-            return
+            failure = f"its process ended with code {code}" if code else str(error)
         if failure:
             self._on_failure(failure)
-        else:
-            self._commits = 0  # it continued until few were left
 
     def _ask_process(self) -> str:
         """Let the process do its work; return the failure, if any."""
@@ -155,7 +151,7 @@ def _work_on(log: LogReader) -> int:
     for line in sys.stdin.buffer:
         failure = ""
         try:
-            maintain_lake(log, msgspec.json.decode(line, type=LakeSettings))
+            maintain_once(log, msgspec.json.decode(line, type=LakeSettings))
         except (LakeError, OSError) as error:
             failure = str(error)
         done = Done(failure, ends=read_peak_mib() > MAX_MIB)
@@ -164,16 +160,6 @@ def _work_on(log: LogReader) -> int:
         if done.ends:
             break
     return 0
-
-
-def maintain_lake(log: LogReader, settings: LakeSettings) -> None:
-    """Maintain a lake until only few commits arrived meanwhile, or for ``LASTS_S``."""
-    until_s = time.monotonic() + LASTS_S
-    commits = settings.maintenance_commits
-    while commits >= settings.maintenance_commits and time.monotonic() < until_s:
-        before = log.find().number
-        made = maintain_once(log, settings)
-        commits = log.find().number - before - made
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import os
 import resource
 import shutil
+import signal
 import threading
 import time
 from collections import Counter
@@ -16,11 +17,13 @@ import pytest
 
 from tests.ingest.simulator.chain import fork
 from tests.ingest.simulator.node import SimulatedNode
+from tests.ingest.simulator.service import MAINTENANCE, find_child
 from tests.ingest.source.node.nodewriter import NodeWriter, open_store
-from tests.patience import compose, vary
+from tests.patience import compose, vary, wait_for
 from tonlake.ingest.assemble.chain import find_last_common
 from tonlake.ingest.blocks import BlockSource, McBundle, ZeroState
 from tonlake.ingest.errors import SourceError
+from tonlake.ingest.run import follow
 from tonlake.ingest.run.follow import PACK_ROWS, Follower, Wakeup, keep_following
 from tonlake.ingest.run.pipeline import Pipeline, ingest
 from tonlake.ingest.settings import IngestSections
@@ -148,6 +151,24 @@ def test_each_block_is_there_after_the_next_step(
     follower.step()
     assert read_state(tmp_path / "lake").number == number == 5
     assert not follower.notices
+
+
+def test_maintenance_that_gets_no_time_is_waited_for(
+    node: SimulatedNode, tmp_path: Path, bundles: list[McBundle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "MAX_BEHIND", 8)
+    lake, settings = tmp_path / "lake", vary(SETTINGS, lake={"maintenance_commits": 4})
+    with closing(Watched(node.db_dir, lake, settings)) as follower:
+        advance(node, follower, bundles, 1)
+        maintenance = wait_for(lambda: find_child(os.getpid(), MAINTENANCE))
+        os.kill(maintenance, signal.SIGSTOP)
+        advance(node, follower, bundles, *range(2, 31))
+        (_, last), *_ = read_state(lake).ranges
+        assert 9 <= last <= 16
+        assert follower.notices == ["waits for maintenance: 9 commits behind"]
+        os.kill(maintenance, signal.SIGCONT)
+        wait_for(lambda: follower.step() and read_state(lake).ranges == ((1, 30),))
+        assert follower.notices[1:] == ["recovered"]
 
 
 def test_another_chain_is_undone_by_a_commit(

@@ -224,14 +224,15 @@ def test_days_are_kept_beside_a_writer(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     commit_days(lake)
     settings = LakeSettings(keep_days=3, build_index=False, compact_commits=0)
-    assert maintain_once(LogReader(lake), settings) == 1
+    maintain_once(LogReader(lake), settings)
     state = read_state(lake)
     assert state.ranges == ((36, 50),)
     assert state.pruned == ((1, 15), (21, 35))
     assert state.known_ranges == ((1, 15), (21, 50))
-    assert maintain_once(LogReader(lake), settings) == 0
+    maintain_once(LogReader(lake), settings)
+    assert read_state(lake).number == state.number
     commit_rows(lake, 51, 55, tables=("blocks",), day="2024-01-10")
-    assert maintain_once(LogReader(lake), settings) == 1
+    maintain_once(LogReader(lake), settings)
     assert read_state(lake).ranges == ((41, 55),)
     assert not verify_lake(lake).damage
     days = {file.path.split("/")[1] for file in read_state(lake).files}

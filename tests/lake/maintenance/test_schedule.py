@@ -1,4 +1,4 @@
-"""Maintenance: the index covers the newest commits, small files are merged, no writer waits."""
+"""Maintenance: the index covers the newest commits, small files are merged."""
 
 import os
 import signal
@@ -9,7 +9,6 @@ from pathlib import Path
 from unittest import mock
 
 import msgspec
-import pytest
 
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.command.status import IndexStatus, read_status
@@ -30,15 +29,18 @@ def read_lookups(lake: Path) -> IndexStatus:
     return read_status(snapshot, read_commit(lake, snapshot.number)[0]).lookups
 
 
-def test_work_starts_at_first_and_when_enough_was_committed(tmp_path: Path) -> None:
+def test_one_process_works_at_first_and_when_enough_was_committed(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(3), list[str]()
-    kept = Maintenance(lake, OPTIONS, failures.append)
+    kept, seen = Maintenance(lake, OPTIONS, failures.append), set[int]()
     for at in range(1, 12):
         commit_chain(lake, chain, at, at)
         kept.count(1)
         kept.wait()
+        seen |= {*list_children()}
+    assert len(seen) == 1
     kept.close()
     assert not failures
+    assert not list_children()
     status = read_lookups(lake)
     assert status.missing == ((10, 11),)
     assert status.rows + status.rows_missing == sum(
@@ -61,28 +63,6 @@ def test_those_that_end_early_leave_nothing_behind(tmp_path: Path) -> None:
     assert not failures
     assert read_lookups(lake).missing == ()
     assert len(list_places(read_state(lake))) < 5
-
-
-def test_what_comes_meanwhile_is_done_as_well(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lake, chain = tmp_path / "lake", Chain(8)
-    commit_chain(lake, chain, 1, 1)
-    rounds = []
-
-    def work(log: LogReader, settings: LakeSettings) -> int:
-        made = maintain_once(log, settings)
-        newest = open_snapshot(lake).last_mc_seqno
-        rounds.append(newest)
-        # Enough for another round arrives twice, then too little.
-        for at in range(newest + 1, newest + 1 + {0: 4, 1: 4, 2: 3}[len(rounds) - 1]):
-            commit_chain(lake, chain, at, at)
-        return made
-
-    monkeypatch.setattr(schedule, "maintain_once", work)
-    schedule.maintain_lake(LogReader(lake), OPTIONS)
-    assert rounds == [1, 5, 9]
-    assert read_lookups(lake).missing == ((10, 12),)
 
 
 def test_it_can_be_left_out(tmp_path: Path) -> None:
@@ -147,22 +127,6 @@ def test_a_process_that_dies_is_reported_and_started_again(tmp_path: Path) -> No
     kept.close()
     assert len(failures) == 1
     assert read_lookups(lake).missing == ()
-
-
-def test_one_process_does_all_work_until_it_is_closed(tmp_path: Path) -> None:
-    lake, chain, failures = tmp_path / "lake", Chain(9), list[str]()
-    kept = Maintenance(lake, OPTIONS, failures.append)
-    seen = set()
-    for at in range(1, 10):
-        commit_chain(lake, chain, at, at)
-        kept.count(1)
-        kept.wait()
-        seen |= set(list_children())
-    assert len(seen) == 1
-    assert read_lookups(lake).missing == ()
-    kept.close()
-    assert not list_children()
-    assert not failures
 
 
 def test_a_process_that_took_much_memory_ends_with_its_work(tmp_path: Path) -> None:
