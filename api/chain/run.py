@@ -25,7 +25,7 @@ from tonlake.api.chain.block import (
     name_coverage,
 )
 from tonlake.api.chain.cells import read_cell_trees
-from tonlake.api.chain.upstream import check_parts
+from tonlake.api.chain.upstream import build_message
 from tonlake.api.errors import LiteServerError, ResultDeep
 from tonlake.api.request.call import Call
 from tonlake.api.text.encoding import Address, WrittenAddress, decode_currencies, decode_stack
@@ -51,7 +51,6 @@ from tonlake.ingest.derive.tvm.support import EMULATOR_REMEDY, find_emulator, fi
 from tonlake.ingest.derive.tvm.trace import (
     EmulatedTrace,
     Fees,
-    build_external_message,
     emulate_trace,
     estimate_unaccepted,
     read_fees,
@@ -222,10 +221,9 @@ def estimate_fees(call: Call, params: EstimateParams) -> Fees:
     """Return the fees of an external message given in parts."""
     if call.tvm is None:
         raise TvmMissing(HOW_TO_INSTALL)
-    target = params.address.address
-    check_parts(params)
-    init = (params.init_code or None, params.init_data or None)
-    message = build_external_message(target.workchain, target.account, params.body, init)
+    message = build_message(params)
+    if message is None:
+        raise LiteServerError("LITE_SERVER_UNKNOWN: a message too deep, or of a large workchain")
     state = find_state(call, AccountParams(address=params.address))
     config = read_network_config(call, state.master)
     if gap := find_emulator(call.tvm.settings).find_gap(config.version):

@@ -2,6 +2,7 @@
 
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from tonlake.api.request.call import Call
 from tonlake.api.settings import UpstreamSettings
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.derive.tvm.trace import read_message
+from tonlake.ingest.derive.tvm.trace import build_external_message, read_message
 from tonlake.ingest.errors import BocError, DecodeError, ServerRefusal, SourceError
 
 TIMEOUT_MS = 10_000
@@ -115,21 +116,27 @@ PARTS = ("body", "init_code", "init_data")
 
 
 def check_bag(boc: bytes, name: str) -> None:
-    """Check that ``boc`` is a bag with one root; the error text is that of the node's client."""
+    """Check that ``boc`` is a bag of one whole tree; the error text is that of node clients."""
     try:
-        roots = len(parse_boc(boc).roots)
+        tree = parse_boc(boc)
+        tree.hash_all(tree.roots)  # Merkle cells may store wrong hashes
     except BocError as error:
         raise LiteServerError(f"{BAD_BAG}: {name}") from error
-    if roots != 1:
+    if len(tree.roots) != 1 or tree.level_mask(tree.roots[0]):
         raise LiteServerError(f"{BAD_BAG}: {name}")
 
 
-def check_parts(params: EstimateParams) -> None:
-    """Check that the parts of a message are bags of cells; code and data may be empty."""
+def build_message(params: EstimateParams) -> bytes | None:
+    """Check the parts and return their message; None if it is too deep, or of a large workchain."""
     for name in PARTS:
         boc = getattr(params, name)
         if boc or name == "body":
             check_bag(boc, name)
+    target = params.address.address
+    init = (params.init_code or None, params.init_data or None)
+    with suppress(BocError):
+        return build_external_message(target.workchain, target.account, params.body, init)
+    return None
 
 
 def send_bag(call: Call, boc: bytes, method: str = "sendBoc") -> Any:  # noqa: ANN401 - as it came

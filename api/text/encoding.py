@@ -241,6 +241,7 @@ def _read_bag(value: object, *, ordinary: bool = False) -> bytes:
     try:
         if isinstance(text, str):
             tree = parse_boc(decode_base64(text))
+            tree.hash_all(tree.roots)  # Merkle cells may store wrong hashes
         else:
             tree = CellTree()
             tree.roots = [spell_cell(tree, value)]

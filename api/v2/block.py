@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from operator import itemgetter
 from typing import Any
 
@@ -36,7 +35,7 @@ from tonlake.api.chain.run import estimate_fees, read_params
 from tonlake.api.chain.upstream import (
     PARTS,
     ask_upstream,
-    check_parts,
+    build_message,
     keep_pending,
     send_bag,
     sends_by_liteserver,
@@ -47,7 +46,6 @@ from tonlake.api.v2.transaction import render_in_block
 from tonlake.api.v2.value import render_base64, render_block_id, render_block_of, render_boc
 from tonlake.ingest.decode.block.proof import prove_header, prove_shards, read_signatures
 from tonlake.ingest.derive.tvm.call import join_params
-from tonlake.ingest.derive.tvm.trace import build_external_message
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.lake.account import MASTERCHAIN, shards_overlap
 
@@ -380,16 +378,12 @@ def answer_send_cell(call: Call, params: CellParams) -> Any:  # noqa: ANN401 - a
 
 def answer_send_query(call: Call, params: EstimateParams) -> Any:  # noqa: ANN401 - as it came
     """sendQuery, sendQuerySimple: send a message in parts."""
-    check_parts(params)
+    message = build_message(params)
     written = {name: render_base64(getattr(params, name)) for name in PARTS}
-    target = params.address.address
-    init = (params.init_code or None, params.init_data or None)
-    message = None
-    with suppress(BocError):  # no message can be sent to this workchain
-        message = build_external_message(target.workchain, target.account, params.body, init)
     if message is not None and sends_by_liteserver(call.settings.upstream):
         return send_bag(call, message)
-    answer = ask_upstream(call.settings.upstream, "sendQuery", {"address": str(target), **written})
+    written["address"] = str(params.address.address)
+    answer = ask_upstream(call.settings.upstream, "sendQuery", written)
     if message is not None:
         keep_pending(call, message)
     return answer

@@ -223,10 +223,9 @@ def answer_message(request: Posted, asked: MessageRequest) -> MessageAnswer:
 def _read_message(text: str) -> bytes:
     try:
         boc = read_cells(text)
+        check_bag(boc, "body")
     except ValueError as error:
         raise RequestInvalid("boc is neither base64 nor hex") from error
-    try:
-        check_bag(boc, "body")
     except LiteServerError as error:
         raise RequestInvalid(str(error)) from error
     return boc

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from httpx import Response
     from litestar.testing import TestClient
 
+FALSE_PROOF = "te6ccgEBAgEAKAAJRgMAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAQAA"
+"""A Merkle proof with a hash that its child does not have."""
+
 
 class Asker:
     """Calls methods of version 2 and unwraps their envelopes."""

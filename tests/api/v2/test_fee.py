@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from litestar.testing import TestClient
 
-from tests.api.v2.conftest import Asker
+from tests.api.v2.conftest import FALSE_PROOF, Asker
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.lake.duck.connection import connect
@@ -18,6 +18,10 @@ from tonlake.lake.settings import LakeSettings
 
 EMPTY = "te6cckEBAQEAAgAAAEysuc0="
 UNUSED = "0:" + "5" * 64
+_CHAIN = b"".join(b"\1\0" + cell.to_bytes(2, "big") for cell in range(1, 1025)) + b"\0\0"
+_HEAD = b"\xb5\xee\x9c\x72\2\2" + b"".join(n.to_bytes(2, "big") for n in (1025, 1, 0, len(_CHAIN)))
+DEEPEST = base64.b64encode(_HEAD + b"\0\0" + _CHAIN).decode()
+"""A tree of 1,024 cells above another, the deepest there is."""
 
 pytestmark = pytest.mark.usefixtures("tvm")
 
@@ -69,7 +73,8 @@ def test_parts_as_objects(ask: Asker) -> None:
     [
         ({"address": UNUSED, "body": "?"}, 422, "the text is not base64"),
         ({"address": UNUSED, "body": ""}, 500, "INVALID_BAG_OF_CELLS: body"),
-        ({"address": UNUSED, "body": "aaaa"}, 500, "INVALID_BAG_OF_CELLS: body"),
+        ({"address": UNUSED, "body": FALSE_PROOF}, 500, "INVALID_BAG_OF_CELLS: body"),
+        ({"address": UNUSED, "body": DEEPEST}, 500, "LITE_SERVER_UNKNOWN: a message too deep"),
         (
             {"address": UNUSED, "body": EMPTY, "init_code": "aaaa"},
             500,

@@ -13,7 +13,7 @@ from litestar.testing import TestClient
 from pytoniq_core import Cell
 
 from tests.api.recorded import list_calls, read_recorded, read_typed
-from tests.api.v2.conftest import Asker
+from tests.api.v2.conftest import FALSE_PROOF, Asker
 from tests.conftest import Facts
 from tests.patience import PATIENT
 from tonlake.api.app import Service, create_app
@@ -30,7 +30,10 @@ from tonlake.ingest.errors import (
     TvmTimeout,
 )
 
+POST = "failed to parse post request: "
 SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
+CALL = {"address": SHOP, "method": "seqno"}
+UNREADABLE = "a cell of the stack cannot be read"
 UNUSED = "0:" + "5" * 64
 SEQNO_ID = method_id("seqno")
 
@@ -141,33 +144,18 @@ def test_arguments_come_back_in_both_forms(patient: Asker) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "text"),
     [
-        ({"method": "seqno"}, 422, "failed to parse post request: Failed to parse ton_addr: ''"),
-        ({"address": SHOP}, 422, "failed to parse post request: failed to parse method"),
+        ({"method": "seqno"}, 422, f"{POST}Failed to parse ton_addr: ''"),
+        ({"address": SHOP}, 422, f"{POST}failed to parse method"),
+        ({"address": SHOP, "method": str(1 << 31)}, 422, f"{POST}failed to parse method"),
+        ({**CALL, "stack": "[]"}, 422, f"{POST}failed to parse stack"),
         (
-            {"address": SHOP, "method": str(1 << 31)},
+            {**CALL, "stack": [["tvm.Cell", FALSE_PROOF]]},
             422,
-            "failed to parse post request: failed to parse method",
+            f"{UNREADABLE}: Merkle cell 0 does not store the hashes of its children",
         ),
-        (
-            {"address": SHOP, "method": "seqno", "stack": "[]"},
-            422,
-            "failed to parse post request: failed to parse stack",
-        ),
-        (
-            {"address": SHOP, "method": "seqno", "seqno": -1},
-            422,
-            "failed to validate request: seqno should be positive",
-        ),
-        (
-            {"address": SHOP, "method": "seqno", "stack": [["num", "x"]]},
-            422,
-            "'x' is not an integer of the stack",
-        ),
-        (
-            {"address": SHOP, "method": "seqno", "stack": [["word", "x"]]},
-            542,
-            "Unsupported stack entry type: word",
-        ),
+        ({**CALL, "seqno": -1}, 422, "failed to validate request: seqno should be positive"),
+        ({**CALL, "stack": [["num", "x"]]}, 422, "'x' is not an integer of the stack"),
+        ({**CALL, "stack": [["word", "x"]]}, 542, "Unsupported stack entry type: word"),
     ],
 )
 def test_what_is_refused(ask: Asker, body: dict[str, Any], status: int, text: str) -> None:

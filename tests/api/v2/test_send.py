@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from litestar.testing import TestClient
 
-from tests.api.v2.conftest import Asker
+from tests.api.v2.conftest import FALSE_PROOF, Asker
 from tests.ingest.source.liteserver.server import SimulatedServer, make_chain
 from tests.ingest.source.liteserver.test_source import write_config
 from tests.patience import patient
@@ -58,6 +58,7 @@ def test_without_an_upstream(ask: Asker, method: str) -> None:
         ("", 422, "failed to validate request: empty boc"),
         ("!", 422, "failed to parse post request: the text is not base64"),
         ("aaaa", 500, "INVALID_BAG_OF_CELLS: body"),
+        (FALSE_PROOF, 500, "INVALID_BAG_OF_CELLS: body"),
     ],
 )
 def test_what_is_refused(ask: Asker, method: str, boc: str, status: int, text: str) -> None:
