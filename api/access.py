@@ -21,7 +21,7 @@ from tonlake.api.errors import KeyFileInvalid
 from tonlake.api.settings import Settings
 from tonlake.lake.command.cli import failing_cleanly, json_option, read_settings
 from tonlake.lake.errors import LakeError
-from tonlake.lake.log.disk import TEMPORARY_PREFIX, hold_lock, sync_folder
+from tonlake.lake.log.disk import hold_lock, sync_folder, unfinished
 from tonlake.lake.system import sync
 
 PREFIX = "tl"
@@ -108,18 +108,14 @@ def _changing(path: Path) -> Iterator[None]:
 
 def _write_keys(path: Path, records: Iterable[KeyRecord]) -> None:
     """Replace a key file by one that only its owner can read."""
-    temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{path.name}")
     data = msgspec.json.format(msgspec.json.encode(_KeyFile(keys=list(records))), indent=2)
-    try:
+    with unfinished(path.resolve()) as temporary:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data + b"\n")
             stream.flush()
             sync(stream.fileno())
-        temporary.replace(path)
-        sync_folder(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
+    sync_folder(path.resolve().parent)
 
 
 def _digest(salt: str, key: str) -> str:
@@ -169,9 +165,6 @@ class Keyring:
         return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-KEY_RPS = 10
-"""Default rate limit of a new API key, in requests per second."""
-
 keys_option = click.option(
     "--keys",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -189,13 +182,15 @@ def key_group() -> None:
 @click.option(
     "--rps",
     type=click.IntRange(min=1),
-    default=KEY_RPS,
+    default=10,
     show_default=True,
     help="Requests per second.",
 )
 @keys_option
 def add_command(*, name: str, rps: int, keys: Path | None) -> None:
     """Create a key for NAME and print it; it is not shown again."""
+    if not name.strip():
+        raise click.UsageError("NAME is empty: it tells whose key it is")
     with failing_cleanly(KeyFileInvalid):
         click.echo(add_key(_open(keys), name, rps))
 
@@ -205,8 +200,11 @@ def add_command(*, name: str, rps: int, keys: Path | None) -> None:
 @json_option
 def list_command(*, keys: Path | None, as_json: bool) -> None:
     """Print id, rate limit, creation time and name of every key."""
+    path = _open(keys)
     with failing_cleanly(KeyFileInvalid):
-        records = read_keys(_open(keys)).values()
+        records = read_keys(path).values()
+        if not path.exists():
+            raise KeyFileInvalid(f"{path} does not exist; tonlake key add makes it")
     shown = [
         {"id": one.id, "name": one.name, "rps": one.rps, "made_at": one.made_at} for one in records
     ]

@@ -20,7 +20,7 @@ from tonlake.lake.duck.remote import open_views
 from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.log.disk import unfinished
 from tonlake.lake.settings import LakeSections
-from tonlake.queries.errors import QueryError
+from tonlake.queries.errors import ParameterMismatch, QueryError
 from tonlake.queries.loader import REQUIRED, Parameter, Query, find_query, load_queries
 from tonlake.queries.parameter import read_parameters
 from tonlake.queries.reader import Reader
@@ -59,6 +59,9 @@ def query_command(
     with failing_cleanly(QueryError):
         query = find_query(name)
         values = read_parameters(query, read_pairs(options, "--param"))
+        required = {one.name for one in query.parameters.values() if one.default is REQUIRED}
+        if lacking := sorted(required - values.keys()):
+            raise ParameterMismatch(f"query {query.name} needs -p {lacking[0]}=VALUE")
         with (
             open_views(place, snapshot, read_settings(LakeSections).lake) as (opened, views),
             unfinished(output) if output else nullcontext() as path,

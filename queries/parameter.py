@@ -88,16 +88,23 @@ _TOKEN = re.compile(
 """Tokens that may contain a dollar sign (strings, names, comments), and parameters."""
 
 
+def bind_parameters(query: Query, parameters: Mapping[str, object]) -> dict[str, object]:
+    """Complete ``parameters`` with the defaults of the query's header."""
+    bound = {**query.defaults, **parameters}
+    if len(bound) == len(query.defaults) and REQUIRED not in bound.values():
+        return bound
+    missing = sorted(name for name, value in bound.items() if value is REQUIRED)
+    unknown = sorted(bound.keys() - query.defaults.keys())
+    faults = [f"needs {', '.join(missing)}"] * bool(missing)
+    faults += [f"takes no {', '.join(unknown)}"] * bool(unknown)
+    raise ParameterMismatch(f"query {query.name} {' and '.join(faults)}")
+
+
 def fill_query(query: Query, values: Mapping[str, object]) -> str:
     """Return the statement of a query with a literal for each parameter."""
-    filled = {**query.defaults, **values}
-    lacking = [name for name, value in filled.items() if value is REQUIRED]
-    if lacking:
-        raise ParameterMismatch(f"query {query.name} needs {lacking[0]}")
-
     written = {
         name: f"({write_literal(value)})::{query.parameters[name].type}"
-        for name, value in filled.items()
+        for name, value in bind_parameters(query, values).items()
     }
     return _fill(query.sql, written)
 

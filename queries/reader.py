@@ -29,7 +29,7 @@ from tonlake.queries.errors import (
     QueryUnknown,
 )
 from tonlake.queries.loader import REQUIRED, Parameter, Query, load_queries
-from tonlake.queries.parameter import advise_narrowing
+from tonlake.queries.parameter import advise_narrowing, bind_parameters
 
 
 class Composed(NamedTuple):
@@ -303,15 +303,3 @@ class Reader:
 def _fetch_rows(cursor: duckdb.DuckDBPyConnection) -> list[Row]:
     names = [column[0] for column in cursor.description or ()]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-def bind_parameters(query: Query, parameters: dict[str, object]) -> dict[str, object]:
-    """Complete ``parameters`` with the defaults of the query's header."""
-    bound = {**query.defaults, **parameters}
-    if len(bound) == len(query.defaults) and REQUIRED not in bound.values():
-        return bound
-    missing = sorted(name for name, value in bound.items() if value is REQUIRED)
-    unknown = sorted(bound.keys() - query.defaults.keys())
-    faults = [f"needs {', '.join(missing)}"] * bool(missing)
-    faults += [f"takes no {', '.join(unknown)}"] * bool(unknown)
-    raise ParameterMismatch(f"query {query.name} {' and '.join(faults)}")

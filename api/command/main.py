@@ -83,6 +83,7 @@ def read_examples() -> Iterator[tuple[str, str]]:
 def add_examples(command: click.Command, name: str, examples: Mapping[str, str]) -> click.Command:
     """Return a command whose help, and that of the commands below it, ends with examples."""
     command.epilog = examples.get(name)
+    command.short_help = command.get_short_help_str(limit=160)  # click cuts it at the line
     for each, below in command.commands.items() if isinstance(command, click.Group) else ():
         add_examples(below, f"{name} {each}", examples)
     return command

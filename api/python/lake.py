@@ -112,8 +112,9 @@ class Lake:
             LakeCorrupt, StorageError: a file is damaged, or object storage fails.
         """
         signatures = [signature] if isinstance(signature, str) else signature
+        is_alone = any(word in statement.lower() for word in (NAME, "main."))  # not in shared views
         with self._opened.source.naming_faults():
-            if signatures or NAME in statement.lower() or self._opened.has_own_table(statement):
+            if signatures or is_alone or self._opened.has_own_table(statement):
                 found = ask_bodies(self._opened, statement, parameters, signatures)
             else:
                 found = self._opened.reader().ask(statement, parameters)

@@ -24,7 +24,7 @@ from tonlake.lake.commit.delta import publish
 from tonlake.lake.copy.follow import follow_source
 from tonlake.lake.copy.pull import PullReport, copy_lake
 from tonlake.lake.log.snapshot import Selection, parse_days, select_tables
-from tonlake.lake.log.state import LogReader
+from tonlake.lake.log.state import LogReader, read_state
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.settings import LakeSections
 
@@ -56,6 +56,7 @@ def export_command(
     """Copy a lake, or some of its days and tables, into a folder or object storage."""
     selection = _read_selection(days, tables)
     with failing_cleanly(), show_progress("files") as show:
+        read_state(lake_dir)  # a folder without a lake is refused before the copy's is made
         report = _copy(lake_dir, target, selection, read_settings(LakeSections), show)
     _print(target, report, as_json=as_json)
 

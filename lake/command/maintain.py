@@ -119,6 +119,8 @@ def schema_command(*, output_format: str, lake_dir: Path | None) -> None:
     """Print the data dictionary: every table and column."""
     writers = {"json": render_json, "dbt": render_dbt, "markdown": render_markdown}
     with failing_cleanly():
+        if lake_dir is not None:
+            read_state(lake_dir)  # refuses a folder without a lake
         own = [] if lake_dir is None else list_own_tables(lake_dir)
     click.echo(writers[output_format](own))
 

@@ -354,8 +354,7 @@ def _write_raw(text: str) -> str | None:
 def list_notes(snapshot: Snapshot, query: str) -> tuple[str, ...]:
     """Return what a statement cannot know from this lake: accounts that no block of it touched."""
     words = set(WORD.findall(query.lower()))  # a view that another one reads is not asked for
-    asked = [name for name in list_views(query) if name.startswith(_OF_ALL_ACCOUNTS)]
-    asked = [name for name in asked if name in words]
+    asked = [one for one in list_views(query) if one in words and one.startswith(_OF_ALL_ACCOUNTS)]
     ranges = snapshot.known_ranges
     is_whole = len(ranges) == 1 and ranges[0][0] <= 1
     if not asked or not ranges or is_whole or snapshot.has_every_account(ranges[-1][1]):

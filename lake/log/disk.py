@@ -238,9 +238,7 @@ def hold_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
 @contextmanager
 def unfinished(final: Path) -> Iterator[Path]:
     """Yield a temporary path that replaces ``final`` at the end; for a link or device, itself."""
-    special = False
-    with suppress(FileNotFoundError):
-        special = not stat.S_ISREG(final.lstat().st_mode)
+    special = os.path.lexists(final) and not stat.S_ISREG(final.lstat().st_mode)
     path = final if special else final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}")
     try:
         yield path
@@ -249,8 +247,9 @@ def unfinished(final: Path) -> Iterator[Path]:
     except BaseException as error:
         if not special:
             path.unlink(missing_ok=True)
-        # Writing to an open file names none.
-        named = {str(path), None} if getattr(error, "errno", None) in _NO_ROOM else {str(path)}
-        if isinstance(error, OSError) and error.filename in named:
-            error.filename = str(final)
+        if isinstance(error, OSError):
+            # Writing to an open file names none.
+            named = {str(path), None} if error.errno in _NO_ROOM else {str(path)}
+            if error.filename in named:
+                error.filename = str(final)
         raise

@@ -104,8 +104,8 @@ class PruneReport(msgspec.Struct, frozen=True):
 
     @property
     def bytes_freed(self) -> int:
-        """Bytes freed once the old files are swept."""
-        return self.bytes_before - self.bytes_after
+        """Bytes freed once the old files are swept; 0 if what is kept takes more than before."""
+        return max(0, self.bytes_before - self.bytes_after)
 
 
 def prune_lake(

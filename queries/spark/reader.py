@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tonlake.lake.duck.connection import VIEWED_TABLES, read_bases, read_sql
 from tonlake.queries.errors import QueryUnknown
 from tonlake.queries.loader import load_queries, needs_duckdb
-from tonlake.queries.reader import bind_parameters
+from tonlake.queries.parameter import bind_parameters
 from tonlake.queries.spark.dialect import list_tables, translate_query, translate_view
 
 if TYPE_CHECKING:

@@ -182,8 +182,9 @@ def check_spans(reader: Reader, utime: Bounds, *lts: Bounds) -> None:
         held = [extent.utime if what == "time" else extent.lt for extent in extents]
         after, before = first or 0, INT64_MAX if last is None else last
         if not any(after <= end and before >= start for start, end in held):
+            shown = {None: "", INT64_MAX: f"{INT64_MAX} (negative numbers wrap around)"}
             raise NotCovered(
-                f"{what} {'' if first is None else first}..{'' if last is None else last} "
+                f"{what} {shown.get(first, first)}..{shown.get(last, last)} "
                 f"is not indexed; this lake covers {name_ranges(held)}"
             )
 

@@ -26,7 +26,7 @@ COUNT = "select count(*) from transactions"
 
 
 def test_a_statement_takes_parameters(lake: tonlake.Lake, facts: Facts) -> None:
-    found = lake.sql("select hash from transactions where lt <= $most order by lt", most=10**18)
+    found = lake.sql("select hash from main.transactions where lt <= $most", most=10**18)
     assert len(found) == len(facts.transactions)
     assert lake.sql("select $a + $b as sum", a=1, b=2).fetchall() == [(3,)]
 

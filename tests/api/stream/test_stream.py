@@ -269,9 +269,8 @@ def test_an_error_ends_streams_and_not_the_hub(growth: Growth) -> None:
         def fail(last: str | None) -> Any:
             with server.stream(last=last, types="transactions") as frames:
                 growth.show()
-                frame = frames.next()
-                assert frame.name == "error"
-                return frame.data["error"]
+                names = iter(frames.next, None)  # of the commit before, if the hub is still at it
+                return next(frame for frame in names if frame.name == "error").data["error"]
 
         for last in (None, "1:0:0"):
             with mock.patch.object(EventMaker, "make", side_effect=TypeError("odd")):

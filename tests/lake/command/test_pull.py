@@ -92,6 +92,9 @@ def test_no_source(tmp_path: Path) -> None:
     assert (done.exit_code, "not the URL of a folder" in done.stderr) == (1, True)
     done = run("pull", tmp_path, "--lake", tmp_path / "copy")
     assert (done.exit_code, "holds no lake" in done.stderr) == (1, True)
+    done = run("export", "--lake", tmp_path, "--to", tmp_path / "new")
+    assert (done.exit_code, "holds no lake" in done.stderr) == (1, True)
+    assert not (tmp_path / "new").exists()
 
 
 def test_following(lake: Path, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from tonlake.lake.maintenance.own import add_table
 from tonlake.lake.settings import LakeSettings
 from tonlake.lake.storage.storage import open_remote, open_storage
 from tonlake.queries.loader import load_queries
-from tonlake.queries.reader import bind_parameters
+from tonlake.queries.parameter import bind_parameters
 
 URL = "s3://lakes/read"
 SETTINGS = LakeSettings()

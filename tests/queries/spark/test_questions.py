@@ -6,7 +6,7 @@ from tests.queries.spark.questions import Questions
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.queries.loader import load_queries, needs_duckdb
-from tonlake.queries.reader import bind_parameters
+from tonlake.queries.parameter import bind_parameters
 
 
 def test_every_query_can_be_asked(demo_lake: Path) -> None:
