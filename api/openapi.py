@@ -39,7 +39,7 @@ _FIXED["statement"]["properties"]["format"] = _FORMS
 _TEXTS, _STRING, _OBJECT = _FIXED["texts"], _FIXED["string"], _FIXED["object"]
 
 
-class Parameter(NamedTuple):
+class ParameterExample(NamedTuple):
     """An example of a parameter as text, and its description."""
 
     example: str
@@ -55,7 +55,7 @@ class Parameter(NamedTuple):
 
 
 @cache
-def load_parameters() -> Mapping[tuple[str, str], Parameter]:
+def load_parameters() -> Mapping[tuple[str, str], ParameterExample]:
     """Return the parameters by name and path ("" for any path), from ``parameters.txt``."""
     text = files("tonlake.api").joinpath("parameters.txt").read_text(encoding="utf-8")
     found = {}
@@ -63,11 +63,11 @@ def load_parameters() -> Mapping[tuple[str, str], Parameter]:
         if not line.startswith("#"):
             name, *shown = line.split(" | ", 2)
             name, _, path = name.partition("@")
-            found[name, path] = Parameter(*shown)
+            found[name, path] = ParameterExample(*shown)
     return found
 
 
-def _find_parameter(path: str, name: str) -> Parameter:
+def _find_parameter(path: str, name: str) -> ParameterExample:
     """Return the entry of a parameter with the longest matching path."""
     table = load_parameters()
     paths = [place for known, place in table if known == name and path.startswith(place)]

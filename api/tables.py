@@ -24,8 +24,8 @@ from tonlake.api.settings import Settings
 from tonlake.api.sql.worker import write_answer
 from tonlake.lake.duck.own import (
     COMPARISONS,
-    Filter,
     OwnState,
+    TableFilter,
     ask_table,
     describe_own_tables,
     read_definitions,
@@ -89,7 +89,7 @@ def _read_number(arguments: Arguments, name: str, usual: int, most: int) -> int:
     return int(text)
 
 
-def _read_filters(arguments: Arguments, state: OwnState) -> Iterator[Filter]:
+def _read_filters(arguments: Arguments, state: OwnState) -> Iterator[TableFilter]:
     columns = {column.name for column in state.columns}
     for name, values in arguments.values.items():
         if name in _RESERVED and name not in columns:
@@ -100,7 +100,7 @@ def _read_filters(arguments: Arguments, state: OwnState) -> Iterator[Filter]:
                 f"{name[:80]} is not a filter: use a column ({', '.join(sorted(columns))}), "
                 "alone or with .ne, .lt, .lte, .gt or .gte"
             )
-        yield from (Filter(column, COMPARISONS[comparison], value) for value in values)
+        yield from (TableFilter(column, COMPARISONS[comparison], value) for value in values)
 
 
 def _read_order(arguments: Arguments, state: OwnState) -> Iterator[tuple[str, bool]]:

@@ -21,7 +21,7 @@ from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.log.disk import unfinished
 from tonlake.lake.settings import LakeSections
 from tonlake.queries.errors import ParameterMismatch, QueryError
-from tonlake.queries.loader import REQUIRED, Parameter, Query, find_query, load_queries
+from tonlake.queries.loader import REQUIRED, NamedQuery, Parameter, find_query, load_queries
 from tonlake.queries.parameter import read_parameters
 from tonlake.queries.reader import Reader
 
@@ -72,7 +72,7 @@ def query_command(
                 click.echo(note, err=True)
 
 
-def _print_queries(queries: list[Query], *, as_json: bool) -> None:
+def _print_queries(queries: list[NamedQuery], *, as_json: bool) -> None:
     if as_json:
         described = [
             {

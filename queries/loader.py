@@ -72,7 +72,7 @@ class Chart(msgspec.Struct, frozen=True):
     by: str | None = None
 
 
-class Query(msgspec.Struct, frozen=True):
+class NamedQuery(msgspec.Struct, frozen=True):
     """A statement: ``name`` is its path, such as ``v3/blocks``; a default may be ``REQUIRED``."""
 
     name: str
@@ -87,7 +87,7 @@ class Query(msgspec.Struct, frozen=True):
 _DUCKDB_ALONE = ("jaro_winkler_similarity", "ton_friendly")
 
 
-def needs_duckdb(query: Query) -> bool:
+def needs_duckdb(query: NamedQuery) -> bool:
     """Whether a query reads views for people, or calls a function that Spark does not have."""
     return (
         query.name.startswith(EVERYDAY)
@@ -97,12 +97,12 @@ def needs_duckdb(query: Query) -> bool:
 
 
 @cache
-def load_queries() -> Mapping[str, Query]:
+def load_queries() -> Mapping[str, NamedQuery]:
     """Return every query of this package by name."""
     return {name: parse_query(name, text) for name, text in _walk(files("tonlake.queries"), "")}
 
 
-def find_query(name: str) -> Query:
+def find_query(name: str) -> NamedQuery:
     """Return a query by its name, or a unique part after the last slash; everyday ones first."""
     queries = load_queries()
     for full in (name, f"everyday/{name}"):
@@ -119,7 +119,7 @@ def find_query(name: str) -> Query:
     raise QueryUnknown(f"no query is called {name[:80]!r}{hint} (tonlake query --list)")
 
 
-def parse_query(name: str, text: str) -> Query:
+def parse_query(name: str, text: str) -> NamedQuery:
     """Parse a file, and check that header and statement agree."""
     lines = takewhile(lambda line: line.startswith("--"), text.splitlines())
     header = [line.rstrip() for line in lines]
@@ -129,7 +129,7 @@ def parse_query(name: str, text: str) -> Query:
         raise QueryMalformed(f"queries/{name}.sql: needs a purpose and one 'returns:' line on top")
     _check_statement(name, text, frozenset(parameters))
     defaults = {key: item.default for key, item in parameters.items()}
-    return Query(
+    return NamedQuery(
         name=name,
         sql=text,
         parameters=parameters,

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from tonlake.lake.account import normalize_address
 from tonlake.lake.duck.statement import quote
 from tonlake.queries.errors import ParameterMismatch
-from tonlake.queries.loader import REQUIRED, Parameter, Query
+from tonlake.queries.loader import REQUIRED, NamedQuery, Parameter
 
 _WORDS = {"true": True, "false": False}
 _READERS: dict[str, Callable[[str], object]] = {
@@ -29,7 +29,7 @@ _FORMS = {
 """Syntax of each type, for error messages; all other types are integers."""
 
 
-def read_parameters(query: Query, options: Mapping[str, str]) -> dict[str, object]:
+def read_parameters(query: NamedQuery, options: Mapping[str, str]) -> dict[str, object]:
     """Parse values; ``null`` is NULL, bytes are hex, lists have commas, times are in UTC."""
     unknown = sorted(options.keys() - query.parameters.keys())
     if unknown:
@@ -47,7 +47,7 @@ def advise_narrowing(bound: Mapping[str, object]) -> str:
     return f": narrow it by {', or '.join(left)}" if left else ""
 
 
-def read_values(query: Query, values: Mapping[str, object]) -> dict[str, object]:
+def read_values(query: NamedQuery, values: Mapping[str, object]) -> dict[str, object]:
     """Return values of any type, parsing text if the parameter is not text."""
     texts = {name for name, parameter in query.parameters.items() if parameter.type == "text"}
     written = {
@@ -88,7 +88,7 @@ _TOKEN = re.compile(
 """Tokens that may contain a dollar sign (strings, names, comments), and parameters."""
 
 
-def bind_parameters(query: Query, parameters: Mapping[str, object]) -> dict[str, object]:
+def bind_parameters(query: NamedQuery, parameters: Mapping[str, object]) -> dict[str, object]:
     """Complete ``parameters`` with the defaults of the query's header."""
     bound = {**query.defaults, **parameters}
     if len(bound) == len(query.defaults) and REQUIRED not in bound.values():
@@ -100,7 +100,7 @@ def bind_parameters(query: Query, parameters: Mapping[str, object]) -> dict[str,
     raise ParameterMismatch(f"query {query.name} {' and '.join(faults)}")
 
 
-def fill_query(query: Query, values: Mapping[str, object]) -> str:
+def fill_query(query: NamedQuery, values: Mapping[str, object]) -> str:
     """Return the statement of a query with a literal for each parameter."""
     written = {
         name: f"({write_literal(value)})::{query.parameters[name].type}"

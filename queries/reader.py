@@ -28,14 +28,14 @@ from tonlake.queries.errors import (
     QueryTooLarge,
     QueryUnknown,
 )
-from tonlake.queries.loader import REQUIRED, Parameter, Query, load_queries
+from tonlake.queries.loader import REQUIRED, NamedQuery, Parameter, load_queries
 from tonlake.queries.parameter import advise_narrowing, bind_parameters
 
 
 class Composed(NamedTuple):
     """A function that composes the rows, and the query that declares its parameters."""
 
-    query: Query
+    query: NamedQuery
     compose: Callable[[Reader, Mapping[str, Any]], list[Any]]
 
 
@@ -115,10 +115,10 @@ def find_composed(name: str) -> Composed | None:
     return None
 
 
-def _take_rows(name: str, key: str, doc: str, returns: str) -> Query:
+def _take_rows(name: str, key: str, doc: str, returns: str) -> NamedQuery:
     """Return the declaration of a composition with one parameter, rows of transactions."""
     rows = Parameter(key, "row[]", REQUIRED, f"{key} of transactions")
-    return Query(name, "", {key: rows}, {key: REQUIRED}, doc, returns)
+    return NamedQuery(name, "", {key: rows}, {key: REQUIRED}, doc, returns)
 
 
 INDEX, SQL = "index", "sql"
@@ -228,7 +228,7 @@ class Reader:
         self._check_files(statement, failed=False)
         return found
 
-    def _run(self, query: Query, bound: Mapping[str, object], fetch: Callable[[], T]) -> T:
+    def _run(self, query: NamedQuery, bound: Mapping[str, object], fetch: Callable[[], T]) -> T:
         most = self._max_rows
         if most and (rows := count_work(self.snapshot, query.name, bound, most)):
             advice = advise_narrowing(bound)

@@ -26,7 +26,7 @@ from tonlake.api.command.loading import NAMES, OTHER_VARIABLES, render_settings
 from tonlake.api.command.main import main
 from tonlake.ingest.derive.action import classifier
 from tonlake.ingest.derive.action.interface import Interfaces
-from tonlake.ingest.derive.action.row import Action
+from tonlake.ingest.derive.action.row import ActionRow
 from tonlake.lake.command.maintain import SOURCE, render_dbt, render_markdown
 from tonlake.lake.duck.connection import ALL_VIEWS, connect, read_macros
 from tonlake.lake.duck.views import write_views
@@ -175,7 +175,7 @@ def test_the_protocol_that_is_added_as_an_example_works() -> None:
     rule: Any = names["claim"]
 
     class Tried(Scene):
-        def classify(self) -> list[Action]:
+        def classify(self) -> list[ActionRow]:
             with mock.patch.object(classifier, "_BOOK", classifier.RuleBook([rule])):
                 return classifier.classify(self.trace(), Interfaces(self.facts)).actions
 

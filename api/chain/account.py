@@ -65,7 +65,7 @@ _ABSENT: dict[str, Any] = {
 }
 
 
-class AccountState(msgspec.Struct, frozen=True):
+class AccountAtBlock(msgspec.Struct, frozen=True):
     """An account after a masterchain block; all fields are empty if it does not exist."""
 
     address: Address
@@ -82,7 +82,7 @@ class AccountState(msgspec.Struct, frozen=True):
     """Cells by hash, for an account fetched from lite servers."""
 
 
-def find_state(call: Call, params: AccountParams) -> AccountState:
+def find_state(call: Call, params: AccountParams) -> AccountAtBlock:
     """Return the state of an account after the masterchain block ``params.seqno`` or the newest."""
     address = params.address.address
     master = find_master(call, params.seqno)
@@ -95,7 +95,7 @@ def find_state(call: Call, params: AccountParams) -> AccountState:
     return make_state(call, address, master, row)
 
 
-def make_state(call: Call, address: Address, master: Row, row: Row | None) -> AccountState:
+def make_state(call: Call, address: Address, master: Row, row: Row | None) -> AccountAtBlock:
     """Return the state of an account after a masterchain block from ``row``, its newest state."""
     seqno = master["seqno"]
     # A row from before a gap may be stale, and a missing row proves nothing after one.
@@ -111,10 +111,10 @@ def make_state(call: Call, address: Address, master: Row, row: Row | None) -> Ac
         row, bags = fetched.row, fetched.bags
     found = _ABSENT if row is None or row["account_status"] == "nonexist" else row
     rest = {name: found[name] for name in _ABSENT if name != "hash"}
-    return AccountState(address, dict(master), found["hash"], **rest, bags=bags)
+    return AccountAtBlock(address, dict(master), found["hash"], **rest, bags=bags)
 
 
-def find_utime(call: Call, state: AccountState) -> int:
+def find_utime(call: Call, state: AccountAtBlock) -> int:
     """Return the block time of the account's shard, or of the masterchain without such a shard."""
     shards = list_ancestors(int.from_bytes(state.address.account[:8], "big"))
     seqno, reader = state.master["seqno"], call.reader
@@ -127,7 +127,7 @@ def find_utime(call: Call, state: AccountState) -> int:
     return utime
 
 
-def read_cells(call: Call, state: AccountState) -> tuple[bytes | None, bytes | None]:
+def read_cells(call: Call, state: AccountAtBlock) -> tuple[bytes | None, bytes | None]:
     """Return code and data of a state as bags of cells; None for a missing one."""
     roots = (state.code_hash, state.data_hash)
     cells = _read_cells(call, state, roots)
@@ -141,7 +141,7 @@ def read_cells(call: Call, state: AccountState) -> tuple[bytes | None, bytes | N
 
 
 def _read_cells(
-    call: Call, state: AccountState, roots: Sequence[bytes | None]
+    call: Call, state: AccountAtBlock, roots: Sequence[bytes | None]
 ) -> Mapping[bytes, bytes]:
     """Return the cells that the lake or lite servers have, as bags of cells by root hash."""
     if state.bags:
@@ -153,7 +153,7 @@ def _read_cells(
     return {**cells, **fetched}
 
 
-def read_shard_account(call: Call, state: AccountState) -> bytes:
+def read_shard_account(call: Call, state: AccountAtBlock) -> bytes:
     """Return ShardAccount (account state and last transaction) as a bag of cells."""
     account = None
     if state.state_hash is not None:

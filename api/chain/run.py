@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from tonlake.api.chain.account import (
-    AccountState,
+    AccountAtBlock,
     find_state,
     find_utime,
     read_cells,
@@ -143,7 +143,7 @@ def read_params(call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
 
 def run_get_method(
     call: Call, params: AccountParams, method: int, arguments: Sequence[Any]
-) -> tuple[AccountState, Outcome]:
+) -> tuple[AccountAtBlock, Outcome]:
     """Run a get-method with arguments as JSON; return the state it ran on and the outcome.
 
     Raises RequestInvalid, StackTypeUnknown, LiteServerError, ResultDeep, TvmError.
@@ -153,7 +153,7 @@ def run_get_method(
     return state, run_on_state(call, state, stack)
 
 
-def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...]) -> Outcome:
+def run_on_state(call: Call, state: AccountAtBlock, stack: tuple[StackValue, ...]) -> Outcome:
     """Run a get-method on a state; ``stack`` has the deepest argument first, the method id last."""
     code, data = read_cells(call, state)
     if code is None:
@@ -188,7 +188,7 @@ def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...])
     return outcome
 
 
-def _describe_context(call: Call, state: AccountState) -> Context:
+def _describe_context(call: Call, state: AccountAtBlock) -> Context:
     """Return the environment of the contract as of the state's block, not of today."""
     currencies = decode_currencies(state.extra_currencies)
     config = read_network_config(call, state.master)

@@ -29,7 +29,7 @@ _NO_STATUS = 500
 """Used if the upstream gives no error status."""
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _UpstreamAnswer(msgspec.Struct, frozen=True):
     """The response envelope of v2."""
 
     ok: bool
@@ -81,7 +81,7 @@ def ask_upstream(settings: UpstreamSettings, method: str, params: dict[str, Any]
     )
     status, body = _exchange(request, TIMEOUT_MS / 1000)
     try:
-        answer = msgspec.json.decode(body, type=_Answer)
+        answer = msgspec.json.decode(body, type=_UpstreamAnswer)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise SendingUnavailable(f"the upstream responded {status} without JSON") from error
     if not answer.ok:

@@ -105,7 +105,7 @@ def decode_tx_command(file: Path, global_version: int | None) -> None:
             if not line.strip():
                 continue
             try:
-                boc = base64.b64decode(msgspec.json.decode(line, type=_Line).boc, validate=True)
+                boc = base64.b64decode(msgspec.json.decode(line, type=_BodyLine).boc, validate=True)
                 print_json(
                     render_decoded(boc, settings.http.opcode_format, global_version=global_version)
                 )
@@ -116,7 +116,7 @@ def decode_tx_command(file: Path, global_version: int | None) -> None:
         sys.exit(EXIT_PARTIAL)
 
 
-class _Line(msgspec.Struct):
+class _BodyLine(msgspec.Struct):
     boc: str
 
 

@@ -49,7 +49,7 @@ from tonlake.lake.unanswered import Unanswered
 Level = Literal["ok", "warning", "problem"]
 
 
-class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+class Checked(msgspec.Struct, frozen=True, omit_defaults=True):
     """The result of one check; ``advice`` is a remedy, "" if all is well."""
 
     subject: str
@@ -58,14 +58,14 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     advice: str = ""
 
 
-def worst_of(findings: list[Finding]) -> Level:
+def worst_of(findings: list[Checked]) -> Level:
     """Return the level of the worst finding."""
     return max((one.level for one in findings), key=get_args(Level).index)
 
 
-def _judge(subject: str, fine: str, fault: str, advice: str) -> Finding:
+def _judge(subject: str, fine: str, fault: str, advice: str) -> Checked:
     """Return ``fault`` as a warning with advice, or ``fine`` if there is no fault."""
-    return Finding(subject, "warning", fault, advice) if fault else Finding(subject, "ok", fine)
+    return Checked(subject, "warning", fault, advice) if fault else Checked(subject, "ok", fine)
 
 
 FREE_BYTES = 5 << 30
@@ -74,9 +74,9 @@ OPEN_FILES = 1024
 """Minimum limit of open files, for the files of a large lake and client connections."""
 
 
-def check_machine(settings: Settings) -> Iterator[Finding]:
+def check_machine(settings: Settings) -> Iterator[Checked]:
     """Check the machine: decoder, TVM, memory, open files."""
-    yield Finding("decoder", "ok", f"blocks are decoded by: {native.describe()}")
+    yield Checked("decoder", "ok", f"blocks are decoded by: {native.describe()}")
     yield _check_engine(settings)
     memory_mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
     wanted_mib = settings.lake.duckdb_memory_mib + settings.http.cache_mib
@@ -90,7 +90,7 @@ def check_machine(settings: Settings) -> Iterator[Finding]:
     yield _judge("open files", text, few, advice)
 
 
-def _check_engine(settings: Settings) -> Finding:
+def _check_engine(settings: Settings) -> Checked:
     library = settings.tvm.emulator_library
     if not library:
         lacking = HOW_TO_INSTALL if find_spec("tonpy") is None else ""
@@ -99,11 +99,11 @@ def _check_engine(settings: Settings) -> Finding:
     if version is None:
         text = "does not exist" if not Path(library).is_file() else "cannot be used"
         advice = "name a libemulator in the setting [tvm] emulator_library, or leave it unset"
-        return Finding("TVM", "problem", f"{library} {text}", advice)
-    return Finding("TVM", "ok", f"get-methods are run by {library}, global version {version}")
+        return Checked("TVM", "problem", f"{library} {text}", advice)
+    return Checked("TVM", "ok", f"get-methods are run by {library}, global version {version}")
 
 
-def check_access(settings: Settings) -> Iterator[Finding]:
+def check_access(settings: Settings) -> Iterator[Checked]:
     """Check access to the service: address, keys, limits, upstream."""
     host, access = settings.http.host, settings.access
     own = is_own_machine(host)
@@ -115,40 +115,40 @@ def check_access(settings: Settings) -> Iterator[Finding]:
     yield from _check_keys(settings)
     if settings.upstream.url.startswith("http://"):
         text = "messages and the upstream's key are sent without encryption"
-        yield Finding("upstream", "warning", text, "use https in the setting [upstream] url")
+        yield Checked("upstream", "warning", text, "use https in the setting [upstream] url")
 
 
-def _check_keys(settings: Settings) -> Iterator[Finding]:
+def _check_keys(settings: Settings) -> Iterator[Checked]:
     if not settings.access.keys_file:
         if settings.access.keys_required:
             advice = "name the file in the setting [access] keys_file"
-            yield Finding("keys", "problem", "keys are required but there is no file", advice)
+            yield Checked("keys", "problem", "keys are required but there is no file", advice)
         return
     path = Path(settings.access.keys_file)
     try:
         count = len(read_keys(path))
         mode = path.stat().st_mode if path.exists() else 0
     except (KeyFileInvalid, OSError) as error:
-        yield Finding("keys", "problem", str(error), "repair the file, or create new keys")
+        yield Checked("keys", "problem", str(error), "repair the file, or create new keys")
         return
     if mode & 0o077:
         advice = f"chmod 600 {path}"
-        yield Finding("keys", "warning", f"{path} can be read or written by others", advice)
+        yield Checked("keys", "warning", f"{path} can be read or written by others", advice)
     elif not count:
         advice = f"tonlake key add NAME --keys {path}"
-        yield Finding("keys", "warning", f"{path} has no key", advice)
+        yield Checked("keys", "warning", f"{path} has no key", advice)
     else:
-        yield Finding("keys", "ok", f"{count} keys")
+        yield Checked("keys", "ok", f"{count} keys")
 
 
-def check_node(db_dir: Path, lake_dir: Path | None) -> Iterator[Finding]:
+def check_node(db_dir: Path, lake_dir: Path | None) -> Iterator[Checked]:
     """Check a node's folder, and whether ``lake_dir`` belongs to it."""
     try:
         with closing(open_node(db_dir)) as source:
             first, last = source.first_mc_seqno(), source.last_mc_seqno()
             if not last:
                 advice = "wait until the node has blocks"
-                yield Finding("node", "problem", "it has no complete block", advice)
+                yield Checked("node", "problem", "it has no complete block", advice)
                 return
             source.read_bundle(last)
             fault = None if lake_dir is None else _find_fault(source, lake_dir, Span(first, last))
@@ -156,12 +156,12 @@ def check_node(db_dir: Path, lake_dir: Path | None) -> Iterator[Finding]:
         advice = "name the folder that holds archive, files and state"
         if isinstance(error, PermissionError) or isinstance(error.__cause__, PermissionError):
             advice = PERMIT
-        yield Finding("node", "problem", str(error), advice)
+        yield Checked("node", "problem", str(error), advice)
         return
-    yield Finding("node", "ok", f"complete masterchain blocks {first}..{last}")
+    yield Checked("node", "ok", f"complete masterchain blocks {first}..{last}")
     if fault is not None:
         advice = "name the node of this lake, or another lake"
-        yield Finding("node and lake", "problem", fault, advice)
+        yield Checked("node and lake", "problem", fault, advice)
     elif lake_dir is not None:
         yield from _compare(lake_dir, first, last)
 
@@ -177,7 +177,7 @@ def _find_fault(source: BlockSource, lake_dir: Path, span: Span) -> str | None:
     return None
 
 
-def _compare(lake_dir: Path, first: int, last: int) -> Iterator[Finding]:
+def _compare(lake_dir: Path, first: int, last: int) -> Iterator[Checked]:
     try:
         ours = open_snapshot(lake_dir, check_digests=False).last_mc_seqno
     except LakeError:
@@ -185,16 +185,16 @@ def _compare(lake_dir: Path, first: int, last: int) -> Iterator[Finding]:
     if first > ours + 1:
         text = f"the lake ends with {ours} and the node begins with {first}: there will be a hole"
         advice = "ingest soon, keep more on the node (--archive-ttl), or fill it from packages"
-        yield Finding("node and lake", "warning", text, advice)
+        yield Checked("node and lake", "warning", text, advice)
     elif ours > last:
         text = f"the lake has {ours}, and the node ends with {last}"
         advice = "wait until the node has caught up; is it the node of this lake?"
-        yield Finding("node and lake", "warning", text, advice)
+        yield Checked("node and lake", "warning", text, advice)
     else:
-        yield Finding("node and lake", "ok", f"{last - ours:,} blocks to ingest")
+        yield Checked("node and lake", "ok", f"{last - ours:,} blocks to ingest")
 
 
-def check_lake(lake_dir: Path, settings: Settings, *, full: bool) -> Iterator[Finding]:
+def check_lake(lake_dir: Path, settings: Settings, *, full: bool) -> Iterator[Checked]:
     """Check a lake; ``full`` compares every file with its digest."""
     try:
         name_root(lake_dir)
@@ -202,29 +202,29 @@ def check_lake(lake_dir: Path, settings: Settings, *, full: bool) -> Iterator[Fi
         status = read_status(snapshot, read_commit(lake_dir, snapshot.number)[0])
         versions = compare_versions(snapshot, list_engines(settings.tvm))
     except LakeNotFound as error:
-        yield Finding("lake", "problem", str(error), "tonlake ingest --node DIR --lake DIR")
+        yield Checked("lake", "problem", str(error), "tonlake ingest --node DIR --lake DIR")
         return
     except LakeMisplaced as error:
-        yield Finding("lake", "problem", str(error), "mv DIR OTHER, and name that in --lake")
+        yield Checked("lake", "problem", str(error), "mv DIR OTHER, and name that in --lake")
         return
     except PermissionError as error:
-        yield Finding("lake", "problem", f"{error.filename}: {error.strerror}", PERMIT)
+        yield Checked("lake", "problem", f"{error.filename}: {error.strerror}", PERMIT)
         return
     except (LakeError, OSError) as error:
         advice = "tonlake verify names all damage; restore the file, or ingest again"
         advice = "pip install --upgrade tonlake" if isinstance(error, LakeTooNew) else advice
-        yield Finding("lake", "problem", str(error), advice)
+        yield Checked("lake", "problem", str(error), advice)
         return
     text = f"masterchain blocks {status.first_mc_seqno}..{status.last_mc_seqno}, "
     text += f"{status.bytes:,} bytes, {status.snapshot:,} commits"
-    yield Finding("lake", "ok", text)
+    yield Checked("lake", "ok", text)
     yield from _check_files(lake_dir, full=full)
     yield from _check_state(status, settings)
     yield from _check_versions(versions, status.unanswered_methods)
     yield from _check_room(lake_dir)
 
 
-def _check_files(lake_dir: Path, *, full: bool) -> Iterator[Finding]:
+def _check_files(lake_dir: Path, *, full: bool) -> Iterator[Checked]:
     """Check the files: their digests if ``full``, else only that they exist with the right size."""
     if full:
         report = verify_lake(lake_dir)
@@ -242,57 +242,57 @@ def _check_files(lake_dir: Path, *, full: bool) -> Iterator[Finding]:
                 barred.append(file.path)
         if barred:
             text = f"{len(barred)} not readable: {barred[0]}"
-            yield Finding("files", "problem", text, PERMIT)
+            yield Checked("files", "problem", text, PERMIT)
             return
     if damage:
         advice = "restore the file from a copy, or ingest into a new folder"
-        yield Finding("files", "problem", f"{len(damage)} damaged: {damage[0]}", advice)
+        yield Checked("files", "problem", f"{len(damage)} damaged: {damage[0]}", advice)
     else:
         text = "all digests match" if full else "all present, sizes match (--full: digests)"
-        yield Finding("files", "ok", text)
+        yield Checked("files", "ok", text)
 
 
-def _check_state(status: Status, settings: Settings) -> Iterator[Finding]:
+def _check_state(status: Status, settings: Settings) -> Iterator[Checked]:
     shown = ", ".join(f"{first}..{last}" for first, last in status.holes[:3])
     holes = f"{len(status.holes)}: {shown}" if status.holes else ""
     advice = "tonlake ingest with --range over the hole, from a node that has the blocks"
     yield _judge("holes", "none", holes, advice)
     if status.lookups.rows_missing > settings.lake.index_memory_rows:
         text = f"{status.lookups.rows_missing:,} transactions are not indexed"
-        yield Finding("index", "warning", text, "tonlake rebuild index --lake DIR")
+        yield Checked("index", "warning", text, "tonlake rebuild index --lake DIR")
     files = sum(table.files for table in status.tables.values())
     if files > MANY_FILES:
         text = f"{files:,} files make queries slow"
-        yield Finding("small files", "warning", text, "tonlake compact --lake DIR")
+        yield Checked("small files", "warning", text, "tonlake compact --lake DIR")
     late = find_lateness(status.lag, settings.follow.ready_lag_s, followed=False)
     if late is not None:
         advice = "look at the follower's log: tonlake ingest --follow"
-        yield Finding("lag", "warning", late, advice)
+        yield Checked("lag", "warning", late, advice)
 
 
-def _check_versions(versions: Versions, unanswered: Sequence[Unanswered]) -> Iterator[Finding]:
+def _check_versions(versions: Versions, unanswered: Sequence[Unanswered]) -> Iterator[Checked]:
     if versions.gap:
         advice = REMEDY if versions.network is not None else "restore the file from a copy"
         text = versions.gap.removesuffix(f": {REMEDY}")
-        yield Finding("global version", "warning", text, advice)
+        yield Checked("global version", "warning", text, advice)
     else:
-        yield Finding("global version", "ok", describe_versions(versions))
+        yield Checked("global version", "ok", describe_versions(versions))
     if unanswered:
         states = sum(each.states for each in unanswered)
         reason = unanswered[0].reason
         text = f"get-methods of {states:,} contract states could not be run: {reason}"
         advice = f"tonlake status lists them; {name_remedy(reason)}"
-        yield Finding("get-methods", "warning", text, advice)
+        yield Checked("get-methods", "warning", text, advice)
 
 
-def _check_room(lake_dir: Path) -> Iterator[Finding]:
+def _check_room(lake_dir: Path) -> Iterator[Checked]:
     free = shutil.disk_usage(lake_dir).free
     text = f"{free:,} bytes are free"
     little = f"only {text}" if free < FREE_BYTES else ""
     yield _judge("room", text, little, "free some space; without it commits fail")
     if not os.access(lake_dir, os.W_OK):
         advice = "fine for serving; ingest needs another user or more permissions"
-        yield Finding("rights", "warning", "this user cannot write into the lake", advice)
+        yield Checked("rights", "warning", "this user cannot write into the lake", advice)
 
 
 EXIT_CODES = {"ok": 0, "problem": 1, "warning": 3}
@@ -318,9 +318,9 @@ def doctor_command(*, node: Path | None, lake_dir: Path | None, full: bool, as_j
         settings = read_settings(Settings)
     except LakeError as error:
         advice = "tonlake config lists all settings and where their values come from"
-        findings = [Finding("settings", "problem", str(error), advice)]
+        findings = [Checked("settings", "problem", str(error), advice)]
     else:
-        findings = [Finding("settings", "ok", "all are known and within bounds")]
+        findings = [Checked("settings", "ok", "all are known and within bounds")]
         findings += [*check_machine(settings), *check_access(settings)]
         findings += check_node(node, lake_dir) if node is not None else ()
         findings += check_lake(lake_dir, settings, full=full) if lake_dir is not None else ()

@@ -19,7 +19,7 @@ from tonlake.api.explorer.contract import show_contract
 from tonlake.api.explorer.frame import (
     HEADERS,
     ListPage,
-    Question,
+    PageRequest,
     Shown,
     ask_or_say,
     choose,
@@ -65,7 +65,7 @@ from tonlake.api.v3.route.account import (
 from tonlake.api.v3.route.block import MessagesQuery, find_rows, list_ends
 from tonlake.api.v3.route.contract import RecordsQuery, get_records
 from tonlake.api.v3.route.token import ItemsQuery, WalletsQuery, get_items, get_wallets
-from tonlake.api.v3.route.trace import ActionsQuery, Cursor, get_actions, parse_cursor
+from tonlake.api.v3.route.trace import ActionsQuery, TraceCursor, get_actions, parse_cursor
 
 ROWS = 20
 BATCH, MAX_READ = 100, 1000
@@ -125,7 +125,7 @@ class HistoryPage(ListPage, frozen=True, kw_only=True):
     directions: dict[str, str] = msgspec.field(default_factory=DIRECTIONS.copy)
 
 
-def read_filters(question: Question) -> Filters:
+def read_filters(question: PageRequest) -> Filters:
     """Return the filters among the parameters of a page; RequestInvalid if one is invalid."""
     texts = {name: question.argument(name).strip() for name in Filters.__struct_fields__}
     if texts["direction"] not in ("", *DIRECTIONS):
@@ -138,7 +138,7 @@ def read_filters(question: Question) -> Filters:
     return Filters(**texts)
 
 
-def list_history(question: Question, address: Address) -> HistoryPage:
+def list_history(question: PageRequest, address: Address) -> HistoryPage:
     """Return one page of an account's history; RequestInvalid for a bad filter or cursor."""
     filters = read_filters(question)
     actions, cursor, read = _find(question, address, filters)
@@ -173,7 +173,7 @@ def list_history(question: Question, address: Address) -> HistoryPage:
     )
 
 
-def show_sheet(question: Question) -> Response[bytes]:
+def show_sheet(question: PageRequest) -> Response[bytes]:
     """Return the rows of a history page as CSV, one line per movement."""
     address = read_address(question)
     page = list_history(question, address)
@@ -207,8 +207,8 @@ def _write_lines(row: HistoryEntry, names: Names) -> Iterator[tuple[str, ...]]:
 
 
 def _find(
-    question: Question, address: Address, filters: Filters
-) -> tuple[list[tuple[Action, list[Movement]]], Cursor | None, int]:
+    question: PageRequest, address: Address, filters: Filters
+) -> tuple[list[tuple[Action, list[Movement]]], TraceCursor | None, int]:
     """Return the actions of a page, the cursor of the next page and the number of actions read."""
     found: list[tuple[Action, list[Movement]]] = []
     start, convert_start = question.argument("cursor"), partial(parse_cursor, parts=2)
@@ -241,7 +241,7 @@ def _find(
 
 
 def _find_repeated(
-    question: Question,
+    question: PageRequest,
     address: Address,
     filters: Filters,
     actions: list[tuple[Action, list[Movement]]],
@@ -266,17 +266,17 @@ def _find_repeated(
     return {one.action_id for one, other in pairs if is_repeated(one, other, str(address))}
 
 
-def _ask(question: Question, query: ActionsQuery) -> list[Action]:
+def _ask(question: PageRequest, query: ActionsQuery) -> list[Action]:
     return question.ask(get_actions, query).actions
 
 
-def _mark(action: Action, *, by_time: bool) -> Cursor:
+def _mark(action: Action, *, by_time: bool) -> TraceCursor:
     """Return the cursor that continues after ``action``."""
     trace_end, end = int(action.trace_end_lt), int(action.end_lt)
     if by_time:
         trace_end, end = action.trace_end_utime, action.end_utime
     ids = (bytes.fromhex(write_hex(text)) for text in (action.trace_id, action.action_id))
-    return Cursor(trace_end, next(ids), end, next(ids))
+    return TraceCursor(trace_end, next(ids), end, next(ids))
 
 
 def _read_day(name: str, text: str) -> int | None:
@@ -322,7 +322,7 @@ CHART_ROWS = 500
 """Maximum points of the balance chart; longer histories show the newest ones."""
 
 
-def show_account(question: Question) -> Shown:
+def show_account(question: PageRequest) -> Shown:
     """Show an account: its state, its balance over time and the selected tab."""
     address = read_address(question)
     query = AccountStatesQuery(address=(address,), include_boc=False)
@@ -354,7 +354,7 @@ def show_account(question: Question) -> Shown:
     return Shown("account.html", f"Account {question.names.label(raw)}", values)
 
 
-def _draw_balance(question: Question, address: Address) -> Steps | None:
+def _draw_balance(question: PageRequest, address: Address) -> Steps | None:
     rows = question.call.reader.rows(
         "explorer/balances", workchain=address.workchain, account=address.account, limit=CHART_ROWS
     )
@@ -400,13 +400,13 @@ def plot_steps(points: Sequence[tuple[int, int]]) -> Steps | None:
     return Steps(line, f"{line}V{HEIGHT}H0Z", low, high, first, last)
 
 
-def _list_transactions(question: Question, address: Address) -> ListPage:
+def _list_transactions(question: PageRequest, address: Address) -> ListPage:
     query = TransactionsQuery(account=(address,), limit=ROWS, offset=read_offset(question))
     found = ask_transactions(question, find_keys(question.call, query))
     return _page(question, address, found.transactions)
 
 
-def _list_tokens(question: Question, address: Address) -> Holdings:
+def _list_tokens(question: PageRequest, address: Address) -> Holdings:
     query = WalletsQuery(owner_address=(address,), limit=ROWS, offset=read_offset(question))
     wallets = question.ask(get_wallets, query).jetton_wallets
     prices: dict[str, Values] = {}
@@ -418,7 +418,7 @@ def _list_tokens(question: Question, address: Address) -> Holdings:
     return Holdings(**page, prices=prices)
 
 
-def _list_messages(question: Question, address: Address) -> ListPage:
+def _list_messages(question: PageRequest, address: Address) -> ListPage:
     """Return one page of the messages that an account received or sent, newest first."""
     way = question.argument("way")
     query = MessagesQuery(
@@ -436,17 +436,17 @@ def _list_messages(question: Question, address: Address) -> ListPage:
     return _page(question, address, [build((row,)) for row in rows])
 
 
-def _list_items(question: Question, address: Address) -> ListPage:
+def _list_items(question: PageRequest, address: Address) -> ListPage:
     query = ItemsQuery(owner_address=(address,), limit=ROWS, offset=read_offset(question))
     return _page(question, address, question.ask(get_items, query).nft_items)
 
 
-def _page(question: Question, address: Address, rows: list[Any]) -> ListPage:
+def _page(question: PageRequest, address: Address, rows: list[Any]) -> ListPage:
     kept = question.kept | ({"way": way} if (way := question.argument("way")) else {})
     return list_page(question, name_path(question, "account", str(address)), rows, ROWS, **kept)
 
 
-LISTS: dict[str, tuple[str, Callable[[Question, Address], ListPage]]] = {
+LISTS: dict[str, tuple[str, Callable[[PageRequest, Address], ListPage]]] = {
     "history": ("History", list_history),
     "transactions": ("Transactions", _list_transactions),
     "messages": ("Messages", _list_messages),

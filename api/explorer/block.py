@@ -12,7 +12,7 @@ import msgspec
 
 from tonlake.api.errors import AnswerNotFound, RequestInvalid
 from tonlake.api.explorer.frame import (
-    Question,
+    PageRequest,
     Shown,
     ask_or_say,
     convert,
@@ -119,7 +119,7 @@ MAX_COMMITTED = 1000
 _ID = re.compile(r"(-?[0-9]{1,10}):([0-9a-fA-F]{16}):([0-9]{1,10})")
 
 
-def show_start(question: Question) -> Shown:
+def show_start(question: PageRequest) -> Shown:
     """Show the search field, the newest blocks and the newest actions."""
     reader = question.call.reader
     blocks = read_latest(reader, START_ROWS)
@@ -137,7 +137,7 @@ def show_start(question: Question) -> Shown:
     return Shown("start.html", "Start", values)
 
 
-def show_blocks(question: Question) -> Shown:
+def show_blocks(question: PageRequest) -> Shown:
     """List masterchain blocks, newest first."""
     before = read_number(question, "before") or None
     blocks = read_latest(question.call.reader, PAGE_ROWS, before)
@@ -151,7 +151,7 @@ def show_blocks(question: Question) -> Shown:
     return Shown("blocks.html", "Latest blocks", values)
 
 
-def show_rows(question: Question) -> Shown:
+def show_rows(question: PageRequest) -> Shown:
     """Render the newest masterchain blocks as table rows, polled by the script."""
     limit = min(read_number(question, "limit", PAGE_ROWS), PAGE_ROWS)
     return Shown("block_rows.html", "", {"blocks": read_latest(question.call.reader, limit)})
@@ -174,7 +174,7 @@ def _find_first(ranges: Sequence[Range], limit: int, before: int | None) -> int:
     return 0
 
 
-def show_block(question: Question) -> Shown:
+def show_block(question: PageRequest) -> Shown:
     """Show a block: its header, the shard blocks it commits and its transactions."""
     match = _ID.fullmatch(question.parts["id"])
     if match is None:
@@ -204,7 +204,7 @@ _SHARD: Row = {"committed": [], "shards": [], "changes": []}
 """Empty values for the parts that only masterchain blocks have."""
 
 
-def _show_masterchain(question: Question, block: Block) -> Row:
+def _show_masterchain(question: PageRequest, block: Block) -> Row:
     """Return the shard blocks that the block commits and the configuration changes it makes."""
     reader, seqno = question.call.reader, block.seqno
     query = BlocksQuery(mc_seqno=seqno, limit=MAX_COMMITTED, offset=0)
@@ -219,7 +219,7 @@ def _show_masterchain(question: Question, block: Block) -> Row:
     return {"committed": committed, "shards": draw_shards(committed, tops), "changes": changes}
 
 
-def list_next(question: Question, block: Block) -> list[Block]:
+def list_next(question: PageRequest, block: Block) -> list[Block]:
     """Return the next block of the shard, or of both halves after a split, if in the lake."""
     shard = int(block.shard, 16)
     half = (shard & -shard) >> 1
@@ -236,7 +236,7 @@ def list_next(question: Question, block: Block) -> list[Block]:
 _DAY = re.compile(r"/day=([0-9]{4}-[0-9]{2}-[0-9]{2})/")
 
 
-def show_lake(question: Question) -> Shown:
+def show_lake(question: PageRequest) -> Shown:
     """Show the ranges the lake covers, its tables by size and its lag."""
     snapshot = question.call.reader.snapshot
     status = read_status(snapshot, read_commit(snapshot.lake_dir, snapshot.number)[0])

@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from tonlake.api.chain.account import AccountState
+from tonlake.api.chain.account import AccountAtBlock
 from tonlake.api.chain.arguments import GetMethodParams, read_params
 from tonlake.api.chain.configuration import decode_data
 from tonlake.api.chain.run import read_libraries, run_get_method
 from tonlake.api.errors import ApiError
-from tonlake.api.explorer.frame import ListPage, Question, ask_or_say, convert
+from tonlake.api.explorer.frame import ListPage, PageRequest, ask_or_say, convert
 from tonlake.api.explorer.words.assembly import disassemble
 from tonlake.api.explorer.words.body import unwrap
 from tonlake.api.explorer.words.form import write_moment, write_units
@@ -37,8 +37,8 @@ Terms = str | dict[str, Any]
 
 
 def call_method(
-    question: Question, address: Address, method: str, arguments: str = "", block: str = ""
-) -> tuple[AccountState, Outcome] | str:
+    question: PageRequest, address: Address, method: str, arguments: str = "", block: str = ""
+) -> tuple[AccountAtBlock, Outcome] | str:
     """Return the state and the outcome of a get-method, or the reason why it did not run."""
     try:
         refusal = "the block is the seqno of a masterchain block"
@@ -57,7 +57,7 @@ _NOTHING = "0 TON"
 _UNKNOWN = "unknown: the data of this contract has another form"
 
 
-def _ask_nominators(question: Question, address: Address) -> list[Terms]:
+def _ask_nominators(question: PageRequest, address: Address) -> list[Terms]:
     """Return the terms and members of a nominator pool, decoded from its data."""
     query = AccountStatesQuery(address=(address,), include_boc=True)
     states = get_account_states(question.call, query).accounts
@@ -80,7 +80,7 @@ _WAITING = {
 """Amounts of a Whales pool member besides its stake, with their labels."""
 
 
-def _ask_whales(question: Question, address: Address) -> list[Terms]:
+def _ask_whales(question: PageRequest, address: Address) -> list[Terms]:
     """Return the members of a Whales pool, from its get-method ``get_members_raw``."""
     called = call_method(question, address, "get_members_raw")
     if isinstance(called, str):
@@ -108,7 +108,7 @@ def list_members(
     return found
 
 
-def _ask_liquid(question: Question, address: Address) -> list[Terms]:
+def _ask_liquid(question: PageRequest, address: Address) -> list[Terms]:
     """Return the jetton whose admin a staking pool is, and its largest holders, the members."""
     asked = token.MastersQuery(admin_address=(address,), limit=1, offset=0)
     masters = question.ask(token.get_masters, asked).jetton_masters
@@ -131,7 +131,7 @@ DOMAIN_S = 366 * 86400
 
 
 def list_terms(
-    question: Question, address: Address, interfaces: Iterable[str]
+    question: PageRequest, address: Address, interfaces: Iterable[str]
 ) -> list[tuple[str, str, Terms]]:
     """Return title, macro of ``terms.html`` and terms of a contract for each interface."""
     names = " ".join(interfaces)
@@ -146,12 +146,12 @@ def list_terms(
     return found
 
 
-def _ask_multisig(question: Question, address: Address) -> list[Terms]:
+def _ask_multisig(question: PageRequest, address: Address) -> list[Terms]:
     query = contract.MultisigsQuery(address=(address,), include_orders=True, limit=1, offset=0)
     return [{"one": one} for one in question.ask(contract.get_multisigs, query).multisigs]
 
 
-def _ask_order(question: Question, address: Address) -> list[Terms]:
+def _ask_order(question: PageRequest, address: Address) -> list[Terms]:
     query = contract.OrdersQuery(address=(address,), parse_actions=True, limit=1, offset=0)
     orders = question.ask(contract.get_orders, query).orders
     return [{"one": one, "signers": split_signers(one)} for one in orders]
@@ -166,12 +166,12 @@ def split_signers(order: contract.MultisigOrder) -> tuple[list[str], list[str]]:
     return lists
 
 
-def _ask_vesting(question: Question, address: Address) -> list[Terms]:
+def _ask_vesting(question: PageRequest, address: Address) -> list[Terms]:
     query = contract.VestingQuery(contract_address=(address,), limit=1, offset=0)
     return [{"one": one} for one in question.ask(contract.get_vesting, query).vesting_contracts]
 
 
-def _ask_jetton_wallet(question: Question, address: Address) -> list[Terms]:
+def _ask_jetton_wallet(question: PageRequest, address: Address) -> list[Terms]:
     query = token.WalletsQuery(address=(address,), limit=1, offset=0)
     return [{"one": one} for one in question.ask(token.get_wallets, query).jetton_wallets]
 
@@ -180,7 +180,7 @@ _TIMES = ("_time", "_at")
 _COINS = ("price", "bid", "fee", "royalty_amount", "marketplace_fee")
 
 
-def _ask_sale(question: Question, address: Address) -> list[Terms]:
+def _ask_sale(question: PageRequest, address: Address) -> list[Terms]:
     sales = question.ask(token.get_sales, token.SalesQuery(address=(address,))).nft_sales
     return [{"one": one, "details": starmap(write_term, one.details.items())} for one in sales]
 
@@ -199,14 +199,14 @@ def write_term(name: str, value: object) -> tuple[str, str, tuple[str, ...]]:
     return title, text, ()
 
 
-def _ask_domain(question: Question, address: Address) -> list[Terms]:
+def _ask_domain(question: PageRequest, address: Address) -> list[Terms]:
     rows = read_contracts(question.call, "dns_records", (address,), limit=1)
     question.names.learn(write_address_book(question.call, list_addresses(DNSRecord, rows)))
     records = render_rows(DNSRecord, rows)
     return [{"one": one, "expiry": _find_expiry(question, address)} for one in records]
 
 
-def _find_expiry(question: Question, address: Address) -> str:
+def _find_expiry(question: PageRequest, address: Address) -> str:
     """Return when a domain becomes free, from its last renewal (TEP-81 get-method)."""
     called = call_method(question, address, "get_last_fill_up_time")
     if isinstance(called, str):
@@ -217,7 +217,7 @@ def _find_expiry(question: Question, address: Address) -> str:
     return write_moment(outcome.stack[-1] + DOMAIN_S)
 
 
-_TERMS: tuple[tuple[str, str, str, Callable[[Question, Address], list[Terms]]], ...] = (
+_TERMS: tuple[tuple[str, str, str, Callable[[PageRequest, Address], list[Terms]]], ...] = (
     ("jetton_wallet", "Jetton wallet", "jetton_wallet", _ask_jetton_wallet),
     ("multisig_v", "Multisig wallet", "multisig", _ask_multisig),
     ("order", "Multisig order", "order", _ask_order),
@@ -256,14 +256,14 @@ class Contract(ListPage, frozen=True, kw_only=True):
     data: str
     methods: list[str]
     asked: dict[str, str]
-    result: tuple[AccountState, Outcome] | str | None
+    result: tuple[AccountAtBlock, Outcome] | str | None
     """What the requested get-method returned, or why it was not run."""
 
     meaning: str
     """Meaning of the exit code; "" if unknown or successful."""
 
 
-def show_contract(question: Question, address: Address) -> Contract:
+def show_contract(question: PageRequest, address: Address) -> Contract:
     """Return the content of the contract tab, with the result of the requested get-method."""
     query = AccountStatesQuery(address=(address,), include_boc=True)
     states = get_account_states(question.call, query).accounts
@@ -287,7 +287,7 @@ def show_contract(question: Question, address: Address) -> Contract:
     )
 
 
-def _read_codes(question: Question, boc: str | msgspec.UnsetType | None) -> dict[bytes, bytes]:
+def _read_codes(question: PageRequest, boc: str | msgspec.UnsetType | None) -> dict[bytes, bytes]:
     """Return the code under ``CODE`` and its libraries, as far as the lake has them, by hash."""
     if not isinstance(boc, str):
         return {}

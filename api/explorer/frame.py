@@ -187,7 +187,7 @@ _DIRECTIONS = {
 """Bidirectional control characters, replaced by their code points so that they have no effect."""
 
 
-class Question(msgspec.Struct, frozen=True):
+class PageRequest(msgspec.Struct, frozen=True):
     """A request for a page: an open call, the parts of the path and the parameters."""
 
     call: Call
@@ -235,7 +235,7 @@ class ListPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def page(
-    path: str, answer: Callable[[Question], Shown | Redirect | Response[bytes]]
+    path: str, answer: Callable[[PageRequest], Shown | Redirect | Response[bytes]]
 ) -> HTTPRouteHandler:
     """Return the route of a page that ``answer`` fills; ``seqno`` shows it as of a past block."""
 
@@ -246,7 +246,7 @@ def page(
         parts = {name: str(part) for name, part in request.path_params.items()}
         labels = load_labels(call.settings.lake)
         names = Names(call, labels, full=arguments.last("full") == "1")
-        question = Question(call, parts, arguments, names)
+        question = PageRequest(call, parts, arguments, names)
         shown = answer(question)
         if isinstance(shown, Redirect):
             headers = {**HEADERS, "Location": link(shown.path, seqno=seqno)}
@@ -349,25 +349,25 @@ def link(path: str, **parameters: object) -> str:
     return f"{path}?{urlencode(present)}" if present else path
 
 
-def name_path(question: Question, kind: str, raw: str) -> str:
+def name_path(question: PageRequest, kind: str, raw: str) -> str:
     """Return the path of a page about the account ``raw``; ``kind`` is its first segment."""
     return f"/{kind}/{quote(question.names.friendly(raw))}"
 
 
-def read_number(question: Question, name: str, default: int = 0) -> int:
+def read_number(question: PageRequest, name: str, default: int = 0) -> int:
     """Return a parameter that is a natural number, at most ``MAX_OFFSET``, or ``default``."""
     text = question.argument(name)
     known = text.isascii() and text.isdecimal()
     return min(int(text[:MAX_DIGITS]), MAX_OFFSET) if known else default
 
 
-def read_offset(question: Question) -> int:
+def read_offset(question: PageRequest) -> int:
     """Return the ``offset`` parameter; 0 if it is not a number."""
     return read_number(question, "offset")
 
 
 def list_page(
-    question: Question, path: str, rows: list[Any], limit: int, **kept: object
+    question: PageRequest, path: str, rows: list[Any], limit: int, **kept: object
 ) -> ListPage:
     """Return a page of at most ``limit`` rows from an offset; its links keep ``kept``."""
     offset = read_offset(question)
@@ -378,19 +378,19 @@ def list_page(
     )
 
 
-def choose(question: Question, name: str, choices: Iterable[str]) -> str:
+def choose(question: PageRequest, name: str, choices: Iterable[str]) -> str:
     """Return the parameter ``name`` if it is one of ``choices``, else the first of these."""
     text, known = question.argument(name), list(choices)
     return text if text in known else known[0]
 
 
-def read_hash(question: Question) -> bytes:
+def read_hash(question: PageRequest) -> bytes:
     """Return the hash in the path of a page."""
     refusal = "a hash must be 64 hex digits or 44 base64 characters"
     return convert(question.parts["hash"], parse_hash, refusal)
 
 
-def read_address(question: Question) -> Address:
+def read_address(question: PageRequest) -> Address:
     """Return the address in the path of a page, in any notation."""
     text = question.parts["address"]
     refusal = f"not an address: {shorten(text, MAX_ADDRESS_CHARACTERS // 2)!r}"

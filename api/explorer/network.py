@@ -21,7 +21,7 @@ from tonlake.api.chain.configuration import (
 )
 from tonlake.api.chain.run import read_params
 from tonlake.api.errors import LiteServerError, NotCovered
-from tonlake.api.explorer.frame import Question, Shown
+from tonlake.api.explorer.frame import PageRequest, Shown
 from tonlake.api.explorer.words.body import Node, list_values, unwrap
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.queries.reader import Reader
@@ -46,7 +46,7 @@ class Change(msgspec.Struct, frozen=True):
     after: str
 
 
-def show_config(question: Question) -> Shown:
+def show_config(question: PageRequest) -> Shown:
     """Show the configuration and the key blocks that changed it."""
     key_seqno, params = _read_configuration(question)
     rows = question.call.reader.rows("explorer/config_changes", limit=MAX_CHANGES)
@@ -58,7 +58,7 @@ def show_config(question: Question) -> Shown:
     return Shown("config.html", "Configuration", values)
 
 
-def _read_configuration(question: Question) -> tuple[int, Params]:
+def _read_configuration(question: PageRequest) -> tuple[int, Params]:
     """Return the seqno of the key block and its parameters; NotCovered if it is not there."""
     try:
         master = find_master(question.call)
@@ -119,7 +119,7 @@ def _flatten(number: int, boc: bytes | None) -> dict[str, str]:
     return found
 
 
-def show_validators(question: Question) -> Shown:
+def show_validators(question: PageRequest) -> Shown:
     """Show the validator sets, the elections and the number of blocks each validator created."""
     key_seqno, params = _read_configuration(question)
     elector, elections = _read_elections(question.call.reader, params)

@@ -16,7 +16,7 @@ import msgspec
 
 from tonlake.api.chain.block import MASTERCHAIN_SHARD, find_block_at, find_trace_ids
 from tonlake.api.errors import AnswerNotFound, LakeUnavailable, LiteServerError
-from tonlake.api.explorer.frame import Question, Redirect, Shown, ask_or_say
+from tonlake.api.explorer.frame import PageRequest, Redirect, Shown, ask_or_say
 from tonlake.api.request.call import Call, ConversionError, parse_hash, parse_if_address
 from tonlake.api.text.encoding import Address, encode_shard, render_raw
 from tonlake.api.v3.page.book import read_accounts
@@ -82,7 +82,7 @@ class FoundPage(msgspec.Struct, frozen=True):
     address: str = ""
 
 
-def show_search(question: Question) -> Shown | Redirect:
+def show_search(question: PageRequest) -> Shown | Redirect:
     """Redirect to the page that ``q`` identifies, or list the matches; status 404 without any."""
     text = question.argument("q").strip()[:MAX_CHARACTERS]
     if not text:
@@ -106,7 +106,7 @@ def show_search(question: Question) -> Shown | Redirect:
     return Shown("search.html", title, values, status=200 if results else 404)
 
 
-def find_names(question: Question, text: str) -> tuple[list[FoundPage], list[FoundPage]]:
+def find_names(question: PageRequest, text: str) -> tuple[list[FoundPage], list[FoundPage]]:
     """Return matching and similar names; labels count only if their account is in the lake."""
     rows = question.call.reader.rows("explorer/named", text=text, limit=MAX_RESULTS)
     labelled = {Address(row["workchain"], row["account"]) for row in rows if row["kind"] == "label"}
@@ -117,7 +117,7 @@ def find_names(question: Question, text: str) -> tuple[list[FoundPage], list[Fou
     return matches, similar
 
 
-def _name_result(question: Question, row: Mapping[str, Any]) -> FoundPage:
+def _name_result(question: PageRequest, row: Mapping[str, Any]) -> FoundPage:
     friendly = question.names.friendly(render_raw(row["workchain"], row["account"]))
     name = (row["name"] or "").strip()[:MAX_NAME_CHARACTERS]
     symbol = (row["symbol"] or "").strip()[:MAX_NAME_CHARACTERS]
@@ -126,7 +126,7 @@ def _name_result(question: Question, row: Mapping[str, Any]) -> FoundPage:
     return FoundPage(_KINDS[row["kind"]], f"/{page}/{quote(friendly)}", text, friendly)
 
 
-def find_partial(question: Question, text: str) -> list[FoundPage]:
+def find_partial(question: PageRequest, text: str) -> list[FoundPage]:
     """Return transactions, blocks and accounts by hash prefix; [] if it is too short."""
     match = _PARTIAL.fullmatch(text)
     if match is None:
@@ -142,7 +142,7 @@ def find_partial(question: Question, text: str) -> list[FoundPage]:
     return [_hash_result(question, row) for row in rows]
 
 
-def _hash_result(question: Question, row: Mapping[str, Any]) -> FoundPage:
+def _hash_result(question: PageRequest, row: Mapping[str, Any]) -> FoundPage:
     kind, digits = row["kind"], row["hash"].hex()
     if kind == "account":
         friendly = question.names.friendly(render_raw(row["workchain"], row["hash"]))
@@ -154,7 +154,7 @@ def _hash_result(question: Question, row: Mapping[str, Any]) -> FoundPage:
     return FoundPage(_KINDS[kind], f"/{page}/{digits}", digits)
 
 
-def find_partial_address(question: Question, text: str) -> list[FoundPage]:
+def find_partial_address(question: PageRequest, text: str) -> list[FoundPage]:
     """Return the accounts whose raw or friendly address matches an abbreviated address."""
     tag, end = BOUNCEABLE, ""
     if match := _PARTIAL_RAW.fullmatch(text):

@@ -19,7 +19,7 @@ from tonlake.api.errors import AnswerNotFound, ServiceBusy
 from tonlake.api.explorer.frame import (
     HEADERS,
     ListPage,
-    Question,
+    PageRequest,
     Shown,
     ask_or_say,
     choose,
@@ -163,7 +163,7 @@ MAX_CONTENT_CHARACTERS = 2000
 """Maximum length of one field of a token's content; longer ones are cut."""
 
 
-def show_jetton(question: Question) -> Shown:
+def show_jetton(question: PageRequest) -> Shown:
     """Show a jetton: its supply, holders, transfers and burns; AnswerNotFound if it is none."""
     address = read_address(question)
     query = token_routes.MastersQuery(address=(address,), limit=1, offset=0)
@@ -183,24 +183,24 @@ def show_jetton(question: Question) -> Shown:
     return Shown("jetton.html", f"Jetton {question.names.label(master.address)}", values)
 
 
-def _list_holders(question: Question, address: Address) -> list[Any]:
+def _list_holders(question: PageRequest, address: Address) -> list[Any]:
     query = token_routes.WalletsQuery(
         jetton_address=(address,), exclude_zero_balance=True, sort="desc", **_window(question)
     )
     return question.ask(token_routes.get_wallets, query).jetton_wallets
 
 
-def _list_transfers(question: Question, address: Address) -> list[Any]:
+def _list_transfers(question: PageRequest, address: Address) -> list[Any]:
     query = token_routes.TransfersQuery(jetton_master=address, **_window(question))
     return question.ask(token_routes.get_transfers, query).jetton_transfers
 
 
-def _list_burns(question: Question, address: Address) -> list[Any]:
+def _list_burns(question: PageRequest, address: Address) -> list[Any]:
     query = token_routes.MovesQuery(jetton_master=address, **_window(question))
     return question.ask(token_routes.get_burns, query).jetton_burns
 
 
-LISTS: dict[str, tuple[str, Callable[[Question, Address], list[Any]]]] = {
+LISTS: dict[str, tuple[str, Callable[[PageRequest, Address], list[Any]]]] = {
     "holders": ("Holders", _list_holders),
     "transfers": ("Transfers", _list_transfers),
     "burns": ("Burns", _list_burns),
@@ -208,7 +208,7 @@ LISTS: dict[str, tuple[str, Callable[[Question, Address], list[Any]]]] = {
 """The tabs of a jetton page: title and the function that returns the rows."""
 
 
-def show_nft(question: Question) -> Shown:
+def show_nft(question: PageRequest) -> Shown:
     """Show an NFT with its transfers, or a collection with items; AnswerNotFound if it is none."""
     address = read_address(question)
     query = token_routes.ItemsQuery(address=(address,), limit=1, offset=0)
@@ -226,25 +226,25 @@ def show_nft(question: Question) -> Shown:
     raise AnswerNotFound(f"{question.names.friendly(str(address))} is no NFT item or collection")
 
 
-def _list_moves(question: Question, address: Address) -> list[Any]:
+def _list_moves(question: PageRequest, address: Address) -> list[Any]:
     query = token_routes.ItemTransfersQuery(item_address=(address,), **_window(question))
     return question.ask(token_routes.get_item_transfers, query).nft_transfers
 
 
-def _list_items(question: Question, address: Address) -> list[Any]:
+def _list_items(question: PageRequest, address: Address) -> list[Any]:
     query = token_routes.ItemsQuery(collection_address=(address,), **_window(question))
     return question.ask(token_routes.get_items, query).nft_items
 
 
-def _window(question: Question) -> dict[str, Any]:
+def _window(question: PageRequest) -> dict[str, Any]:
     return {"limit": ROWS, "offset": read_offset(question)}
 
 
 def _list_page(
-    question: Question,
+    question: PageRequest,
     kind: str,
     address: Address,
-    list_rows: Callable[[Question, Address], list[Any]],
+    list_rows: Callable[[PageRequest, Address], list[Any]],
 ) -> ListPage | str:
     """Return the list below a token, or why the lake cannot answer."""
     path, shown = name_path(question, kind, str(address)), question.argument("show")
@@ -253,7 +253,7 @@ def _list_page(
     )
 
 
-def _describe_content(question: Question, content: dict[str, object] | None) -> dict[str, Any]:
+def _describe_content(question: PageRequest, content: dict[str, object] | None) -> dict[str, Any]:
     """Return the content of a token, and what was fetched from its URI; None if it has no URI."""
     fetched = None
     if content is not None and "uri" in content:
@@ -274,7 +274,7 @@ COLLECTION_SORTS = {"owners": "Owners", "items": "Items"} | {
 }
 
 
-def show_accounts(question: Question) -> Shown:
+def show_accounts(question: PageRequest) -> Shown:
     """List the accounts with the highest balances."""
     offset = read_offset(question)
     rows = question.call.reader.rows("v3/accounts_by_balance", limit=RANKED_ROWS, offset=offset)
@@ -283,19 +283,19 @@ def show_accounts(question: Question) -> Shown:
     return _show(question, "accounts", "Accounts by balance", rows)
 
 
-def show_jettons(question: Question) -> Shown:
+def show_jettons(question: PageRequest) -> Shown:
     """List jettons by holders, transfers or volume."""
     check_derived(question.call, JETTON_MASTERS.name, JETTON_WALLETS.name)
     return _rank(question, "jettons", "Jettons", JETTON_SORTS)
 
 
-def show_collections(question: Question) -> Shown:
+def show_collections(question: PageRequest) -> Shown:
     """List NFT collections by owners, items, transfers or volume."""
     check_derived(question.call, NFT_COLLECTIONS.name, NFT_ITEMS.name)
     return _rank(question, "collections", "NFT collections", COLLECTION_SORTS)
 
 
-def _rank(question: Question, name: str, title: str, sorts: dict[str, str]) -> Shown:
+def _rank(question: PageRequest, name: str, title: str, sorts: dict[str, str]) -> Shown:
     sort = choose(question, "sort", sorts)
     rows = question.call.reader.rows(
         f"explorer/{name}", sort=sort, limit=RANKED_ROWS, offset=read_offset(question)
@@ -306,7 +306,7 @@ def _rank(question: Question, name: str, title: str, sorts: dict[str, str]) -> S
 
 
 def _show(
-    question: Question, name: str, title: str, rows: list[dict[str, Any]], **values: object
+    question: PageRequest, name: str, title: str, rows: list[dict[str, Any]], **values: object
 ) -> Shown:
     """Return a list; its rows become (place from 1, raw address, row)."""
     addresses = [Address(row["workchain"], row["account"]) for row in rows]

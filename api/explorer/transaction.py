@@ -6,13 +6,13 @@ import msgspec
 
 from tonlake.api.chain.block import find_trace_ids
 from tonlake.api.errors import AnswerNotFound, NotDerived, RequestInvalid
-from tonlake.api.explorer.frame import Question, Redirect, Shown, ask_or_say, read_hash
+from tonlake.api.explorer.frame import PageRequest, Redirect, Shown, ask_or_say, read_hash
 from tonlake.api.explorer.words.form import clip, name_call, write_brief, write_kind, write_opcode
 from tonlake.api.explorer.words.names import Names
 from tonlake.api.explorer.words.outcome import (
     BAD,
     COINS,
-    Outcome,
+    ShownOutcome,
     judge,
     list_phases,
     list_postings,
@@ -55,7 +55,7 @@ class TreeBox(msgspec.Struct, frozen=True):
     tx_hash: str
     label: str
     call: str
-    outcome: Outcome
+    outcome: ShownOutcome
     returned: bool
     """Whether its incoming message bounced."""
 
@@ -125,7 +125,7 @@ def draw_tree(transactions: Sequence[Transaction], names: Names, *, fold: bool =
 
 
 def fold_fans(
-    transactions: Sequence[Transaction], outcomes: Mapping[str, Outcome]
+    transactions: Sequence[Transaction], outcomes: Mapping[str, ShownOutcome]
 ) -> dict[str, list[str]]:
     """Return the branches to leave out, all without failure or bounce, by their parent."""
     parents = _find_parents(transactions)
@@ -161,7 +161,7 @@ class OutlineEntry(msgspec.Struct, frozen=True):
     """A transaction in a foldable list, followed by its descendants."""
 
     transaction: Transaction
-    outcome: Outcome
+    outcome: ShownOutcome
     size: int
     """Number of its descendants."""
 
@@ -222,7 +222,7 @@ def _draw_box(
     transaction: Transaction,
     place: tuple[int, int],
     names: Names,
-    outcome: Outcome,
+    outcome: ShownOutcome,
     folded: Mapping[str, int],
 ) -> TreeBox:
     column, row = place
@@ -282,7 +282,7 @@ def slice_bar(numbers: Mapping[str, int]) -> list[BarSlice]:
     return slices
 
 
-def show_transaction(question: Question) -> Shown | Redirect:
+def show_transaction(question: PageRequest) -> Shown | Redirect:
     """Show a transaction by its hash, or raise AnswerNotFound, of a lake with gaps NotCovered."""
     tx_hash = read_hash(question)
     keys = question.call.reader.rows("v3/transaction_keys_by_hash", hashes=[tx_hash])
@@ -304,7 +304,7 @@ def show_transaction(question: Question) -> Shown | Redirect:
     return Shown("transaction.html", f"Transaction {tx_hash.hex()[:8]}", values)
 
 
-def ask_transactions(question: Question, keys: list[Row]) -> Transactions:
+def ask_transactions(question: PageRequest, keys: list[Row]) -> Transactions:
     """Return the transactions with ``keys`` and collect the names of their accounts."""
     found = question.ask(answer_transactions, keys)
     named = map(parse_address, found.address_book)
@@ -312,7 +312,7 @@ def ask_transactions(question: Question, keys: list[Row]) -> Transactions:
     return found
 
 
-def _read_bag(question: Question, tx_hash: bytes, keys: list[Row]) -> str:
+def _read_bag(question: PageRequest, tx_hash: bytes, keys: list[Row]) -> str:
     """Return the transaction as a base64 bag of cells; "" if an earlier version left it out."""
     try:
         bags = read_bags(question.call.reader, list(read_records(question.call, keys)))
@@ -325,7 +325,7 @@ MAX_ACTIONS = 100
 MAX_FAILURES = 100
 
 
-def show_trace(question: Question) -> Shown:
+def show_trace(question: PageRequest) -> Shown:
     """Show a trace by its id, or by a transaction or message in it; raises as ``find_trace``."""
     trace_id = find_trace(question.call, read_hash(question))
     try:
@@ -362,6 +362,6 @@ def find_trace(call: Call, any_hash: bytes) -> bytes:
     return ids[0]
 
 
-def list_actions(question: Question, query: ActionsQuery) -> list[WrittenAction]:
+def list_actions(question: PageRequest, query: ActionsQuery) -> list[WrittenAction]:
     """Return actions as sentences, after learning the names in them."""
     return write_actions(question.ask(get_actions, query).actions, question.names)

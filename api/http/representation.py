@@ -49,7 +49,7 @@ GZIP_LEVEL = 5
 _ALIASES = {"x-gzip": GZIP}
 
 
-class Choice(NamedTuple):
+class Coding(NamedTuple):
     """The coding to send, and whether the client refuses an uncompressed body."""
 
     coding: str | None
@@ -57,7 +57,7 @@ class Choice(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def choose_coding(accepted: bytes) -> Choice:
+def choose_coding(accepted: bytes) -> Coding:
     """Return the coding to send for an Accept-Encoding header.
 
     A coding that is not listed has the weight of ``*``; an invalid weight counts as 0. ``identity``
@@ -72,7 +72,7 @@ def choose_coding(accepted: bytes) -> Choice:
     refuses = weights.get(IDENTITY, weights.get("*", 1.0)) == 0
     weight = weights.get(best, others)
     is_accepted = weight > 0 and weight >= weights.get(IDENTITY, 0.0)
-    return Choice(best if is_accepted else None, is_accepted and refuses)
+    return Coding(best if is_accepted else None, is_accepted and refuses)
 
 
 def pack(coding: str, body: bytes) -> bytes:
@@ -206,7 +206,7 @@ class ResponseCache:
 class _Wish(NamedTuple):
     """How a client wants a response: as a coding, only if changed, and its key in the cache."""
 
-    choice: Choice
+    choice: Coding
     condition: bytes
     key: Key | None
 
@@ -398,7 +398,7 @@ def read_key(scope: HTTPScope, any_origin: bool) -> Key | None:  # noqa: FBT001
     return scope["path"], scope["query_string"], tuple(inputs)
 
 
-def _is_packable(response: Written, headers: dict[bytes, bytes], choice: Choice) -> bool:
+def _is_packable(response: Written, headers: dict[bytes, bytes], choice: Coding) -> bool:
     media_type = headers.get(b"content-type", b"").partition(b";")[0].strip()
     if media_type not in COMPRESSIBLE or b"content-encoding" in headers:
         return False

@@ -11,8 +11,8 @@ import click
 from tonlake.api.errors import ApiError
 from tonlake.api.python.command import HELP, read_signature
 from tonlake.api.python.scan import ScanBatch, scan_batches
-from tonlake.api.python.source import Source
-from tonlake.api.scan.frames import FRAMES, MARKED, SCAN_TYPES, Frames, Mark
+from tonlake.api.python.source import LakeSource
+from tonlake.api.scan.frames import FRAMES, MARKED, SCAN_TYPES, BatchMark, Frames
 from tonlake.api.scan.opening import make_source
 from tonlake.api.scan.query import convert_scan
 from tonlake.api.settings import Settings
@@ -68,7 +68,7 @@ def scan_command(
             scan = convert_scan(_divide(tables, filters, _split(columns)), options)
         settings = read_settings(Settings)
         frames = FRAMES[form](make_source(scan, settings.lake).schema)
-        opened = Source(place, settings).open()
+        opened = LakeSource(place, settings).open()
         with (
             unfinished(output.absolute()) if output else nullcontext() as path,
             path.open("wb") if path else nullcontext(sys.stdout.buffer) as stream,
@@ -103,7 +103,7 @@ def _write(batches: Iterator[ScanBatch], frames: Frames, stream: IO[bytes]) -> N
     cursor, misfits = None, Misfits()
     try:
         for batch in batches:
-            mark = Mark(batch.cursor, batch.height, batch.undone, dict(batch.misfits))
+            mark = BatchMark(batch.cursor, batch.height, batch.undone, dict(batch.misfits))
             stream.write(frames.write(batch.rows.arrow(), mark))
             stream.flush()
             cursor = batch.cursor

@@ -88,10 +88,10 @@ def sql_command(
 def _add_history(connection: DuckDBPyConnection, place: Path | str, number: int) -> None:
     # Few statements call it, and the modules of the API take half a second.
     from tonlake.api.python.history import add_history  # noqa: PLC0415
-    from tonlake.api.python.source import Source  # noqa: PLC0415
+    from tonlake.api.python.source import LakeSource  # noqa: PLC0415
     from tonlake.api.settings import Settings  # noqa: PLC0415
 
-    add_history(connection, Source(place, read_settings(Settings)).open(number))
+    add_history(connection, LakeSource(place, read_settings(Settings)).open(number))
 
 
 commands = [sql_command]

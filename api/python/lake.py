@@ -20,7 +20,7 @@ from tonlake.api.python.account import Account, find_address
 from tonlake.api.python.history import NAME, ask_bodies, read_history
 from tonlake.api.python.result import Result, need
 from tonlake.api.python.scan import ScanBatch, scan_batches
-from tonlake.api.python.source import Opened, Source
+from tonlake.api.python.source import LakeSource, Opened
 from tonlake.api.python.trace import Trace, open_trace
 from tonlake.api.request.call import ConversionError, parse_hash
 from tonlake.api.scan.query import Where, convert_scan
@@ -262,7 +262,7 @@ def open(  # noqa: A001 - tonlake.open
     Raises:
         LakeNotFound, SnapshotNotFound, LakeCorrupt, StorageError: it cannot be opened.
     """
-    return Lake(Source(place, settings or load_settings()[0]).open(snapshot))
+    return Lake(LakeSource(place, settings or load_settings()[0]).open(snapshot))
 
 
 def demo() -> Lake:

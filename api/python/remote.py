@@ -123,7 +123,7 @@ class RemoteLake:
             if answer.is_error:
                 answer.read()
             _check(answer)
-            reader = pa.ipc.open_stream(Body(answer.iter_raw()))
+            reader = pa.ipc.open_stream(ResponseBody(answer.iter_raw()))
             parts: list[pa.RecordBatch] = []
             while True:
                 try:
@@ -191,7 +191,7 @@ def connect(url: str, *, key: str = "", timeout_s: float = TIMEOUT_S) -> RemoteL
     return RemoteLake(httpx.Client(base_url=parsed, headers=headers, timeout=timeout_s))
 
 
-class Body:
+class ResponseBody:
     """The body of a response as a file, read in chunks of any size while it arrives."""
 
     closed = False

@@ -53,7 +53,7 @@ _BAGS: dict[str, type[TvmCell | TvmSlice | TvmBuilder]] = {
 }
 
 
-class _Line(msgspec.Struct):
+class _RunLine(msgspec.Struct):
     """A run of the file."""
 
     code: str
@@ -103,7 +103,7 @@ def run_command(
             raise click.UsageError("--code is needed to run a method with arguments.")
         _run_lines(Path(method), network)
         return
-    line = _Line(
+    line = _RunLine(
         code=base64.b64encode(_read_bag(code)).decode(),
         data=base64.b64encode(_read_bag(data)).decode() if data else "",
         method=int(method, 0) if method.lstrip("-").isdecimal() else method,
@@ -166,7 +166,7 @@ def _run_lines(file: Path, network: bytes) -> None:
 
 def _answer(text: bytes, network: bytes) -> dict[str, Any]:
     try:
-        line = msgspec.json.decode(text, type=_Line)
+        line = msgspec.json.decode(text, type=_RunLine)
         if isinstance(line.stack, str):
             stack = list(read_stack(base64.b64decode(line.stack, validate=True), _LIMITS))
         else:
@@ -194,7 +194,7 @@ def _read_value(value: Any) -> StackValue:  # noqa: ANN401 - JSON
     return read_argument(value)
 
 
-def _run(line: _Line, stack: list[StackValue], network: bytes) -> Ended:
+def _run(line: _RunLine, stack: list[StackValue], network: bytes) -> Ended:
     """Run a get-method; ValueError, BocError: the line is invalid; TvmError: unknown version."""
     config = open_config(network)
     version = config.version if line.v is None else line.v

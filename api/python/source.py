@@ -26,7 +26,7 @@ from tonlake.lake.storage.storage import Storage, is_url, open_remote, open_stor
 from tonlake.queries.reader import Reader
 
 
-class Source:
+class LakeSource:
     """A folder, or a lake in object storage, to open snapshots from."""
 
     def __init__(self, place: str | os.PathLike[str], settings: Settings) -> None:
@@ -74,8 +74,8 @@ class Source:
 class Opened:
     """An open snapshot with its views and index; thread-safe."""
 
-    def __init__(self, source: Source, snapshot: Snapshot, views: Views) -> None:
-        """Take an open snapshot; use ``Source.open`` instead."""
+    def __init__(self, source: LakeSource, snapshot: Snapshot, views: Views) -> None:
+        """Take an open snapshot; use ``LakeSource.open`` instead."""
         self.source, self.snapshot = source, snapshot
         self._views = views
         self._lasting: dict[str, Any] = {}

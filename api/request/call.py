@@ -305,7 +305,7 @@ class PendingMessages(Protocol):
         """Return the emulated traces."""
 
 
-class Fetcher(Protocol):
+class ChainFetcher(Protocol):
     """Fetches data missing from the lake; accounts as ``api.chain.account.FetchedAccount``."""
 
     def recall(self, address: Address, first: int, mc_seqno: int) -> Any:  # noqa: ANN401
@@ -328,7 +328,7 @@ class Call(msgspec.Struct, frozen=True):
     """Runs get-methods; None outside the service."""
     pending: PendingMessages | None = None
     """Messages that are not in a block yet; None outside the service."""
-    fetcher: Fetcher | None = None
+    fetcher: ChainFetcher | None = None
     """Fetches accounts missing from the lake; None without lite servers."""
     no_address_book: bool = False
     no_metadata: bool = False

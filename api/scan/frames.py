@@ -30,7 +30,7 @@ MAX_CHUNKS = 16
 """Maximum record batches written for one batch; beyond that, rows are copied into one."""
 
 
-class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
+class BatchMark(msgspec.Struct, frozen=True, omit_defaults=True):
     """Metadata of a batch: cursor, height, first and last undone block, misfits by table."""
 
     cursor: str
@@ -49,7 +49,7 @@ class Frames:
         """Return the bytes before the first batch."""
         return self._take()
 
-    def write(self, rows: pa.Table, mark: Mark) -> bytes:
+    def write(self, rows: pa.Table, mark: BatchMark) -> bytes:
         """Return the bytes of a batch."""
         raise NotImplementedError
 
@@ -66,7 +66,7 @@ class Frames:
 
 
 class _ArrowFrames(Frames):
-    """One or more record batches per batch; the last has ``Mark`` as custom metadata, as text.
+    """One or more record batches per batch; the last has ``BatchMark`` as custom metadata, as text.
 
     ``undone`` is written ``first-last``, ``misfits`` as JSON.
     """
@@ -75,7 +75,7 @@ class _ArrowFrames(Frames):
         super().__init__(schema)
         self._writer = pa.ipc.new_stream(self._sink, schema)
 
-    def write(self, rows: pa.Table, mark: Mark) -> bytes:
+    def write(self, rows: pa.Table, mark: BatchMark) -> bytes:
         metadata = {"cursor": mark.cursor, "height": str(mark.height)}
         if mark.undone:
             metadata["undone"] = "-".join(map(str, mark.undone))
@@ -100,9 +100,9 @@ class _ParquetFrames(Frames):
     def __init__(self, schema: pa.Schema) -> None:
         super().__init__(schema)
         self._writer = pq.ParquetWriter(self._sink, schema, compression="zstd")
-        self._mark: Mark | None = None
+        self._mark: BatchMark | None = None
 
-    def write(self, rows: pa.Table, mark: Mark) -> bytes:
+    def write(self, rows: pa.Table, mark: BatchMark) -> bytes:
         self._mark = mark
         if rows.num_rows:
             self._writer.write_table(rows)
@@ -117,7 +117,7 @@ class _ParquetFrames(Frames):
 class _LineFrames(Frames):
     """An object per row, and after each batch one with its mark."""
 
-    def write(self, rows: pa.Table, mark: Mark) -> bytes:
+    def write(self, rows: pa.Table, mark: BatchMark) -> bytes:
         plain = plain_rows(rows.to_reader())
         lines = [ENCODER.encode(dict(zip(rows.schema.names, row, strict=True))) for row in plain]
         lines.append(msgspec.json.encode({MARK: mark}))
@@ -130,7 +130,7 @@ class _CsvFrames(Frames):
     def begin(self) -> bytes:
         return write_csv_text(self._schema.empty_table().to_reader())
 
-    def write(self, rows: pa.Table, mark: Mark) -> bytes:  # noqa: ARG002 - no place for it
+    def write(self, rows: pa.Table, mark: BatchMark) -> bytes:  # noqa: ARG002 - no place for it
         return write_csv_text(rows.to_reader()).partition(b"\n")[2]
 
 

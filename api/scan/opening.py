@@ -20,9 +20,9 @@ from tonlake.lake.duck.body_table import MISFITS, BodyTable, check_names
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import read_state
-from tonlake.lake.scan.plan import HEIGHT, SCANNED, Filter, ScannedTable, match_values
+from tonlake.lake.scan.plan import HEIGHT, SCANNED, ScanFilter, ScannedTable, match_values
 from tonlake.lake.scan.scanner import (
-    Cursor,
+    ScanCursor,
     ScanDatabase,
     Scanner,
     ScanRows,
@@ -116,7 +116,7 @@ def open_scan(
     if scan.cursor is not None and scan.start is not None:
         raise RequestInvalid("a scan begins at from or after cursor, not both")
     snapshot = reader.snapshot
-    start: Cursor | int
+    start: ScanCursor | int
     if scan.cursor is not None:
         start = parse_cursor(scan.cursor)
     elif scan.start is None:
@@ -204,7 +204,7 @@ def _find_column(known: pa.Schema, name: str) -> pa.Field:
     return known.field(name)
 
 
-def _read_filter(table: ScannedTable, name: str, values: list[Value]) -> Filter:
+def _read_filter(table: ScannedTable, name: str, values: list[Value]) -> ScanFilter:
     """Return the filter on column ``name`` for ``values``; raises as above."""
     known = table.known
     if name not in known.names:
@@ -212,7 +212,7 @@ def _read_filter(table: ScannedTable, name: str, values: list[Value]) -> Filter:
     kind = _find_column(known, name).type
     workchain, is_list = name_workchain(name), pa.types.is_list(kind)
     if kind == _HASH and workchain in known.names and None not in values:
-        return Filter(name, _match_accounts(name, workchain, values), workchain)
+        return ScanFilter(name, _match_accounts(name, workchain, values), workchain)
     if name in table.addresses:
         values = [None if value is None else str(parse_address(str(value))) for value in values]
     kind = kind.value_type if is_list else kind
@@ -221,7 +221,7 @@ def _read_filter(table: ScannedTable, name: str, values: list[Value]) -> Filter:
         listed = pa.array(items, kind)
     except (ValueError, TypeError, OverflowError, ArithmeticError, pa.ArrowException) as error:
         raise RequestInvalid(f"{name} is of type {kind}: {error}") from error
-    return Filter(name, match_values(name, listed, is_list=is_list))
+    return ScanFilter(name, match_values(name, listed, is_list=is_list))
 
 
 def _match_accounts(name: str, workchain: str, values: list[Value]) -> str:

@@ -25,11 +25,11 @@ from tonlake.api.http.transit import read_address
 from tonlake.api.request.call import ApiRequest
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.request.table_format import ARROW, JSON, choose_format
-from tonlake.api.scan.frames import FRAMES, MARKED, NDJSON, SCAN_TYPES, Mark
+from tonlake.api.scan.frames import FRAMES, MARKED, NDJSON, SCAN_TYPES, BatchMark
 from tonlake.api.scan.opening import open_scan
 from tonlake.api.scan.query import Scan
 from tonlake.api.settings import ScanSettings
-from tonlake.lake.scan.scanner import Batch
+from tonlake.lake.scan.scanner import ScannedBatch
 
 T = TypeVar("T")
 
@@ -145,7 +145,7 @@ class _Run:
     def __del__(self) -> None:
         self._leave()  # the client may disconnect before anything is written
 
-    async def write(self, batch: Batch | None) -> AsyncIterator[bytes]:
+    async def write(self, batch: ScannedBatch | None) -> AsyncIterator[bytes]:
         """Yield the chunks of the response body."""
         try:
             yield self._frames.begin()
@@ -155,7 +155,7 @@ class _Run:
                         break
                     batch = await self._wait()
                 cursor = batch.cursor
-                mark = Mark(str(cursor), cursor.height, batch.undone, dict(batch.misfits))
+                mark = BatchMark(str(cursor), cursor.height, batch.undone, dict(batch.misfits))
                 data = await self._lane.call(partial(self._frames.write, batch.rows, mark))
                 for at in range(0, len(data), PIECE_BYTES):
                     yield data[at : at + PIECE_BYTES]
@@ -166,7 +166,7 @@ class _Run:
         finally:
             self._leave()
 
-    async def _wait(self) -> Batch:
+    async def _wait(self) -> ScannedBatch:
         """Return the next batch, or an empty one after ``KEEP_ALIVE_S``."""
         ends_s = time.monotonic() + KEEP_ALIVE_S
         while time.monotonic() < ends_s and not self._lane.is_closed:
@@ -175,7 +175,7 @@ class _Run:
                 if batch is not None:
                     return batch
             await asyncio.sleep(POLL_S)
-        return Batch(self.scanner.source.schema.empty_table(), self.scanner.cursor)
+        return ScannedBatch(self.scanner.source.schema.empty_table(), self.scanner.cursor)
 
 
 routes: list[Any] = [answer_scan]

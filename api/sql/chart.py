@@ -33,7 +33,7 @@ _WHOLE = 1000.0
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 
 
-class Mark(msgspec.Struct, frozen=True):
+class TickMark(msgspec.Struct, frozen=True):
     """A tick mark: its position and its text."""
 
     place: float
@@ -54,7 +54,7 @@ class Scale(msgspec.Struct, frozen=True):
         share = (value - self.low) / ((self.high - self.low) or 1.0)
         return round(self.start + (self.end - self.start) * share, 2)
 
-    def list_marks(self) -> list[Mark]:
+    def list_marks(self) -> list[TickMark]:
         """Return round values with their positions, lowest first."""
         span = self.high - self.low
         if self.is_time:
@@ -71,7 +71,7 @@ class Scale(msgspec.Struct, frozen=True):
         texts = [
             write_moment(value, step) if self.is_time else _write_brief(value) for value in values
         ]
-        return [Mark(self.put(value), text) for value, text in zip(values, texts, strict=True)]
+        return [TickMark(self.put(value), text) for value, text in zip(values, texts, strict=True)]
 
 
 def fit_scale(
@@ -184,9 +184,9 @@ class Drawing(msgspec.Struct, frozen=True):
     boxes: tuple[Bar, ...] = ()
     dots: tuple[Dot, ...] = ()
     lines: tuple[tuple[int, str], ...] = ()
-    names: tuple[Mark, ...] = ()
-    x_marks: tuple[Mark, ...] = ()
-    y_marks: tuple[Mark, ...] = ()
+    names: tuple[TickMark, ...] = ()
+    x_marks: tuple[TickMark, ...] = ()
+    y_marks: tuple[TickMark, ...] = ()
     zero: float | None = None
     key: tuple[tuple[int, str], ...] = ()
     names_left_out: int = 0
@@ -289,7 +289,7 @@ def _draw_named(axis: str, y: str, series: Series) -> Drawing:
         y,
         height=len(shown) * group,
         boxes=tuple(boxes),
-        names=tuple(Mark(at * group, name) for at, name in enumerate(shown)),
+        names=tuple(TickMark(at * group, name) for at, name in enumerate(shown)),
         zero=scale.put(0.0),
         names_left_out=len(names) - len(shown),
     )

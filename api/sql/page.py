@@ -28,7 +28,7 @@ from tonlake.lake.duck.connection import (
 from tonlake.lake.duck.own import list_own_tables
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
-from tonlake.queries.loader import REQUIRED, Chart, Query, load_queries
+from tonlake.queries.loader import REQUIRED, Chart, NamedQuery, load_queries
 
 FOLDER = "everyday/"
 _PARAMETER = re.compile(r"\$([a-z][a-z0-9_]*)")
@@ -54,7 +54,7 @@ def list_examples() -> tuple[Example, ...]:
     return tuple(sorted(found, key=lambda example: example.title))
 
 
-def _read_example(query: Query) -> Example:
+def _read_example(query: NamedQuery) -> Example:
     title = query.doc.split(". ")[0].removesuffix(".")
     text, chart = write_statement(query), query.chart
     fields: dict[str, str | tuple[str, ...]] = {"query": text, "format": "html", "chart": "none"}
@@ -63,7 +63,7 @@ def _read_example(query: Query) -> Example:
     return Example(title, text, "/sql?" + urlencode(fields, doseq=True))
 
 
-def write_statement(query: Query) -> str:
+def write_statement(query: NamedQuery) -> str:
     """Return a statement and its comment, each parameter replaced by its default and its name."""
     lines = query.sql.strip().splitlines()
     end = next(at for at, line in enumerate(lines) if not line.startswith("--"))

@@ -14,7 +14,7 @@ import msgspec
 from tonlake.api.errors import RequestInvalid, ServiceBusy, SqlUnavailable
 from tonlake.api.settings import SqlSettings
 from tonlake.api.sql.sandbox import Bounds
-from tonlake.api.sql.worker import READY, Head, Job
+from tonlake.api.sql.worker import READY, AnswerHead, Job
 from tonlake.lake.duck.connection import list_tables
 from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.log.snapshot import Snapshot
@@ -253,9 +253,9 @@ def _reap(process: subprocess.Popen[bytes]) -> None:
             pipe.close()
 
 
-def _read_head(line: bytes) -> Head | None:
+def _read_head(line: bytes) -> AnswerHead | None:
     """Decode the head of an answer; None if it is invalid."""
     try:
-        return msgspec.json.decode(line, type=Head)
+        return msgspec.json.decode(line, type=AnswerHead)
     except msgspec.DecodeError:
         return None

@@ -1,7 +1,7 @@
 """Runs one statement in a separate process: ``python -m tonlake.api.sql.worker``.
 
 Reads a job from standard input, opens the snapshot, drops its privileges, reports that it is ready,
-and writes one line of JSON (``Head``) followed by the answer. Its output is untrusted after that.
+and writes one line of JSON (``AnswerHead``) and the answer. Its output is untrusted after that.
 
 A statement must not reveal where the lake is on this machine. DuckDB shows the paths that it may
 read among its settings, and its name resolution cannot be restricted, so the whole text is searched
@@ -78,7 +78,7 @@ class Job(msgspec.Struct, frozen=True):
     bounds: Bounds
 
 
-class Head(msgspec.Struct, frozen=True):
+class AnswerHead(msgspec.Struct, frozen=True):
     """Precedes an answer: its row count and whether it is complete, or an error."""
 
     error: str | None = None
@@ -102,7 +102,7 @@ _EVERY_TYPE = """
 """One value of every type that all formats can hold."""
 
 
-def answer_job(job: Job) -> tuple[Head, bytes]:
+def answer_job(job: Job) -> tuple[AnswerHead, bytes]:
     """Open the snapshot, confine this process and run the statement.
 
     Raises LakeError if the lake is damaged or the statement is invalid, SignatureInvalid if a
@@ -134,10 +134,10 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
         table, complete = take_rows(reader, job.max_rows)
         body = write_answer(table, job.form, job.snapshot, complete=complete)
     warnings = (*list_notes(snapshot, job.query), *misfits.warnings())
-    head = Head(rows=table.num_rows, complete=complete, warnings=warnings)
+    head = AnswerHead(rows=table.num_rows, complete=complete, warnings=warnings)
     if len(body) > job.max_bytes:
         text = f"the answer has {len(body):,} bytes, more than {job.max_bytes:,}: select less"
-        return Head(error=text), b""
+        return AnswerHead(error=text), b""
     return head, body
 
 
@@ -184,9 +184,9 @@ def main() -> None:
         text = str(error)
         for place in (Path(job.lake_dir).resolve(), job.lake_dir, name_folder_of_process()):
             text = text.replace(str(place), "<lake>")
-        head, body = Head(error=text), b""
+        head, body = AnswerHead(error=text), b""
     except MemoryError:
-        head, body = Head(error="the statement needs more memory than is allowed"), b""
+        head, body = AnswerHead(error="the statement needs more memory than is allowed"), b""
     _send(msgspec.json.encode(head) + b"\n" + body)
 
 

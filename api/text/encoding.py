@@ -46,7 +46,7 @@ TAGS = {
 """The tag byte of the user-friendly form by its flags: bounceable, test-only."""
 
 
-Address = parsed.Address
+Address = parsed.AddrStd
 """A standard address: workchain and 32-byte account id."""
 
 

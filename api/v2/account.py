@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tonlake.api.chain.account import (
     WALLETS,
-    AccountState,
+    AccountAtBlock,
     find_state,
     find_utime,
     read_cells,
@@ -96,7 +96,7 @@ def _read_numbers(kind: ContractKind, data: bytes) -> dict[str, int] | None:
         return None
 
 
-def name_state(state: AccountState) -> str:
+def name_state(state: AccountAtBlock) -> str:
     """Return the state name of version 2, which has no name for nonexistent accounts."""
     if state.code_hash is not None:
         return "active"
@@ -221,7 +221,7 @@ def answer_run_std(call: Call, params: GetMethodParams) -> dict[str, Any]:
 
 def _run(
     call: Call, params: GetMethodParams, encode: Callable[[StackValue], object]
-) -> tuple[AccountState, dict[str, Any]]:
+) -> tuple[AccountAtBlock, dict[str, Any]]:
     state, outcome = run_get_method(call, params, params.method, params.stack)
     return state, {
         "@type": "smc.runResult",

@@ -28,7 +28,7 @@ class Link(msgspec.Struct, frozen=True):
     prev_root_hash: bytes | None
 
 
-class Chain:
+class LakeChain:
     """The spans that a lake covers, and the links at the borders of its gaps."""
 
     def __init__(self, covered: list[Span], links: dict[int, Link]) -> None:
@@ -60,7 +60,7 @@ Borders = dict[str, dict[int, Link]]
 _BORDERS_KEPT = 100
 
 
-def read_chain(log: LogReader, requested: Span, borders: Borders) -> Chain:
+def read_chain(log: LogReader, requested: Span, borders: Borders) -> LakeChain:
     """Return the chain of a lake with the links around its gaps, which ``borders`` caches."""
     state = log.read()
     covered = [Span(first, last) for first, last in state.ranges]
@@ -77,7 +77,7 @@ def read_chain(log: LogReader, requested: Span, borders: Borders) -> Chain:
                 rows = read_rows(log.lake_dir, file, ("workchain", "seqno", *_LINK))
                 keep_border(borders, file.path, place, masterchain_links(rows))
             links |= borders[file.path]
-    return Chain(covered, {seqno: links[seqno] for seqno in around & links.keys()})
+    return LakeChain(covered, {seqno: links[seqno] for seqno in around & links.keys()})
 
 
 def keep_border(borders: Borders, path: str, place: Place, links: dict[int, Link]) -> None:

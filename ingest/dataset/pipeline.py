@@ -75,7 +75,7 @@ _TOP = SHARD_BLOCKS.names[1:]
 """Columns of the newest known block of a shard: those of ``shard_blocks`` but the first."""
 
 
-class Tops:
+class ShardTops:
     """The newest block of every shard as of the last masterchain block that was added."""
 
     def __init__(self) -> None:
@@ -275,7 +275,7 @@ class Day:
         """The masterchain blocks of the day, missing ones between them included."""
         return Span(min(self.heads), max(self.heads)) if self.heads else None
 
-    def read(self, span: Span, tops: Tops) -> Iterator[list[Piece | Hole]]:
+    def read(self, span: Span, tops: ShardTops) -> Iterator[list[Piece | Hole]]:
         """Yield the pieces and holes of a span of the day, in order."""
         self._load()
         chunks = max(1, self._settings.duckdb_memory_mib // _CHUNK_MIB)
@@ -359,7 +359,7 @@ class Day:
             raise self._dataset.failure or named from error
 
     @without_collector()
-    def _read_chunk(self, span: Span, tops: Tops) -> list[Piece | Hole]:
+    def _read_chunk(self, span: Span, tops: ShardTops) -> list[Piece | Hole]:
         transactions = sort_rows(self._fetch(TRANSACTIONS.name, span), TRANSACTIONS)
         transactions, messages = _join_ends(transactions, self._fetch(MESSAGES.name, span))
         flaws = find_flaws(messages, "message", "msg_hash", ("body", "init_state")) | self._flaws
@@ -396,7 +396,7 @@ class Day:
         return found
 
     def _follow_chain(
-        self, span: Span, tops: Tops, flaws: dict[int, str]
+        self, span: Span, tops: ShardTops, flaws: dict[int, str]
     ) -> tuple[list[Row], list[Row]]:
         """Return rows of blocks and shard tops; add to ``flaws`` blocks that are missing."""
         by_mc: dict[int, list[dict[str, Any]]] = {}
@@ -509,7 +509,7 @@ class DatasetPipeline(Pipeline):
     def __init__(self, day: Day, lake_dir: Path, settings: IngestSections) -> None:
         super().__init__(day, lake_dir, settings)
         self.day = day
-        self._tops = Tops()
+        self._tops = ShardTops()
 
     def _read(self, span: Span) -> Iterator[list[Piece | Hole]]:
         state = self.log.read()

@@ -34,8 +34,8 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap, read_label
 from tonlake.ingest.decode.cell.packed import (
     HASH_BYTES,
-    CellStore,
     Loaded,
+    PackedCells,
     append_packed,
     naming,
     split_packed,
@@ -126,7 +126,7 @@ class Branch(NamedTuple):
 class WholeState:
     """The top of a shard state; methods raise SourceError, and IngestError for bad cells."""
 
-    def __init__(self, store: CellStore, root: bytes) -> None:
+    def __init__(self, store: PackedCells, root: bytes) -> None:
         """Read the root cell, whose handle is ``root``."""
         self._store = store
         tree, cell, children = self._open(root)
@@ -185,7 +185,7 @@ class WholeState:
         return tree, tree.append(bytes((body[0] & 0x1F,)) + body[1:], below), children
 
 
-def cut_branches(store: CellStore, root: Branch) -> list[Branch]:
+def cut_branches(store: PackedCells, root: Branch) -> list[Branch]:
     """Split a branch into smaller ones of about ``BRANCH_ACCOUNTS`` accounts at most, in order."""
     levels = [[root]]
     while len(levels[-1]) < _SAMPLED:
@@ -199,7 +199,7 @@ def cut_branches(store: CellStore, root: Branch) -> list[Branch]:
     return next(level for level in levels if len(level) * BRANCH_ACCOUNTS >= accounts)
 
 
-def list_pruned(store: CellStore, root: Branch) -> tuple[list[Branch], list[Branch]]:
+def list_pruned(store: PackedCells, root: Branch) -> tuple[list[Branch], list[Branch]]:
     """Return the pruned branches of an incomplete state, and its own leaves."""
     pruned: list[Branch] = []
     level = [root]
@@ -217,7 +217,7 @@ def list_pruned(store: CellStore, root: Branch) -> tuple[list[Branch], list[Bran
             return sorted(pruned, key=lambda each: each.ends), rest
 
 
-def load_branch(store: CellStore, branch: Branch) -> Iterator[tuple[Branch, Loaded]]:
+def load_branch(store: PackedCells, branch: Branch) -> Iterator[tuple[Branch, Loaded]]:
     """Yield a branch with its cells; split it, in order, if it exceeds ``MAX_CELLS``."""
     todo = [branch]
     while todo:
@@ -292,7 +292,7 @@ def _build(loaded: Loaded) -> tuple[CellTree, dict[bytes, int]]:
     return tree, places
 
 
-def _estimate_accounts(store: CellStore, level: Sequence[Branch]) -> float:
+def _estimate_accounts(store: PackedCells, level: Sequence[Branch]) -> float:
     """Estimate the accounts below ``level`` by the depth of the first leaf in sampled nodes."""
     step = len(level) // _SAMPLED
     sample = [level[at * step] for at in range(_SAMPLED)]
@@ -306,7 +306,7 @@ def _estimate_accounts(store: CellStore, level: Sequence[Branch]) -> float:
     return len(level) * float(2 ** (sum(depths) / _SAMPLED + _SHALLOWER))
 
 
-def _open_forks(store: CellStore, level: Sequence[Branch]) -> list[Branch]:
+def _open_forks(store: PackedCells, level: Sequence[Branch]) -> list[Branch]:
     """Return the children of forks, in order; leaves stay."""
     packed = store.fetch([each.cell for each in level])
     with naming(store.name):

@@ -78,7 +78,7 @@ _NO_EDGES = OPEN_EDGES.empty.select((*EDGE_COLUMNS, "direction")).append_column(
 )
 
 
-class OpenTraces(NamedTuple):
+class UnfinishedTraces(NamedTuple):
     """Unfinished traces: incomplete rows of ``traces``, and rows of ``open_edges``."""
 
     traces: pa.Table = TRACES.empty
@@ -95,11 +95,11 @@ class Assembled(NamedTuple):
 
     transactions: pa.Table
     complete: pa.Table
-    open: OpenTraces
+    open: UnfinishedTraces
     moved: pa.Table
 
 
-def assemble(transactions: pa.Table, messages: pa.Table, before: OpenTraces) -> Assembled:
+def assemble(transactions: pa.Table, messages: pa.Table, before: UnfinishedTraces) -> Assembled:
     """Join a batch of rows of ``transactions`` and ``messages`` to the open traces in ``before``.
 
     A part is a transaction of the batch or a trace open in ``before``; parts are numbered in that
@@ -137,7 +137,7 @@ def assemble(transactions: pa.Table, messages: pa.Table, before: OpenTraces) -> 
     return Assembled(
         transactions=_fit(rows, TRANSACTION_TRACES),
         complete=keep_rows(traces, pa.array(is_complete)),
-        open=OpenTraces(
+        open=UnfinishedTraces(
             keep_rows(traces, pa.array(~is_complete)),
             sort_rows(_fit(ends, OPEN_EDGES), OPEN_EDGES),
         ),
@@ -231,7 +231,7 @@ def _list_consumed(read: _Messages, edges: np.ndarray) -> pa.Table:
     return _make_edges("in", rows, parts)
 
 
-def _list_open(direction: str, count: int, before: OpenTraces) -> pa.Table:
+def _list_open(direction: str, count: int, before: UnfinishedTraces) -> pa.Table:
     if not before.edges.num_rows:
         return _NO_EDGES
     rows = keep_rows(before.edges, pa.array(_is(before.edges["direction"], direction)))
@@ -343,7 +343,7 @@ def _array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 TRACE_TABLES = (TRANSACTION_TRACES.name, TRACES.name, OPEN_EDGES.name)
 
 
-def open_files(traces: OpenTraces, last: Place) -> Iterator[NewFile]:
+def open_files(traces: UnfinishedTraces, last: Place) -> Iterator[NewFile]:
     """Yield the files of the open traces of a lake whose last commit has the place ``last``."""
     place = Place(0, 0, last.day)
     yield NewFile(TRACES.name, place, traces.traces)
@@ -356,8 +356,8 @@ class TraceFiles:
     def __init__(self, lake_dir: Path, spread: Spread = HERE) -> None:
         """Create the stage for a lake; ``spread`` assembles the rows."""
         self._lake_dir, self._spread = lake_dir, spread
-        self._derived = OpenTraces()
-        self._known: tuple[set[str], OpenTraces] | None = None
+        self._derived = UnfinishedTraces()
+        self._known: tuple[set[str], UnfinishedTraces] | None = None
 
     def __call__(
         self,
@@ -401,12 +401,12 @@ class TraceFiles:
         is_whole = len(paths) == sum(rows.num_rows > 0 for rows in self._derived)
         self._known = (paths, self._derived) if is_whole else None
 
-    def _read_open(self, opened: Sequence[DataFile]) -> OpenTraces:
+    def _read_open(self, opened: Sequence[DataFile]) -> UnfinishedTraces:
         if self._known is not None and self._known[0] == {file.path for file in opened}:
             return self._known[1]
         found = {file.table: read_rows(self._lake_dir, file) for file in opened}
-        nothing = OpenTraces()
-        return OpenTraces(
+        nothing = UnfinishedTraces()
+        return UnfinishedTraces(
             found.get(TRACES.name, nothing.traces), found.get(OPEN_EDGES.name, nothing.edges)
         )
 
@@ -473,7 +473,7 @@ def _rederive_ranges(
 ) -> Iterator[NewFile]:
     places = list_places(state)
     base = {(file.table, read_place(file.path)): file for file in list_files(state, *_COLUMNS)}
-    before = OpenTraces()
+    before = UnfinishedTraces()
     for done, place in enumerate(places, 1):
         transactions, messages = (
             read_rows(lake_dir, base[name, place], columns)
@@ -516,7 +516,7 @@ def reopen_traces(lake_dir: Path, state: LogState, first_gone: int) -> list[NewF
     hashes = read(TRANSACTION_TRACES.name, ("hash",), "trace_id", starts["trace_id"])["hash"]
     transactions = read(TRANSACTIONS.name, TRANSACTION_COLUMNS, "hash", hashes)
     messages = read(MESSAGES.name, MESSAGE_COLUMNS, "tx_hash", hashes)
-    step = assemble(transactions, messages, OpenTraces())
+    step = assemble(transactions, messages, UnfinishedTraces())
     if step.complete.num_rows:
         raise IngestError(
             f"{step.complete.num_rows} traces recorded as continuing after masterchain "

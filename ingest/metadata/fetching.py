@@ -53,7 +53,7 @@ _OUTCOMES: dict[type[FetchError], str] = {
 }
 
 
-class Fetcher(Protocol):
+class DocumentFetcher(Protocol):
     """An object that fetches documents, such as a ``Downloader``."""
 
     def fetch(self, uri: str) -> Document:
@@ -99,7 +99,7 @@ def fetch_metadata(
     *,
     everything: bool = False,
     most: int | None = None,
-    downloader: Fetcher | None = None,
+    downloader: DocumentFetcher | None = None,
     read_clock: Callable[[], float] = time.time,
 ) -> FetchReport:
     """Fetch at most ``most`` URLs of token content that are due, and commit the responses.
@@ -144,7 +144,7 @@ def list_due(
         return [Due(*row) for row in connection.execute(text, parameters).fetchall()]
 
 
-def _try(fetcher: Fetcher, due: Due, now_s: int) -> Row:
+def _try(fetcher: DocumentFetcher, due: Due, now_s: int) -> Row:
     """Fetch one URL; return its row, with the key ``outcome`` added."""
     row: Row = {
         "uri": due.uri,
@@ -224,7 +224,7 @@ def keep_fetching(
     on_report: Callable[[FetchReport], None],
     wait: Callable[[float], object] = time.sleep,
     is_over: Callable[[], bool] = lambda: False,
-    downloader: Fetcher | None = None,
+    downloader: DocumentFetcher | None = None,
 ) -> None:
     """Fetch what is due, pause, and repeat; the lake need not exist yet."""
     fetcher = downloader or Downloader(settings.metadata)

@@ -20,7 +20,7 @@ from tonlake.ingest.assemble.chain import check_origin, masterchain_links
 from tonlake.ingest.assemble.statecell import CellFinder, complete_states
 from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.decode.block.state import StateAt
-from tonlake.ingest.decode.cell.packed import CellStore
+from tonlake.ingest.decode.cell.packed import PackedCells
 from tonlake.ingest.decode.wholestate import (
     Branch,
     WholeState,
@@ -55,7 +55,7 @@ class StateTask(NamedTuple):
     number: int
     branch: Branch
     at: StateAt
-    reopen: Callable[[], CellStore]
+    reopen: Callable[[], PackedCells]
 
 
 class StateReader:
@@ -65,14 +65,14 @@ class StateReader:
         self.lake_dir, self.folder, self.baseline = lake_dir, folder, baseline
         self._open = ExitStack()
         self._lake: DuckDBPyConnection | None = None
-        self._reopen: Callable[[], CellStore] | None = None
-        self._store: CellStore | None = None
+        self._reopen: Callable[[], PackedCells] | None = None
+        self._store: PackedCells | None = None
 
     def close(self) -> None:
         """Close the lake and all stores."""
         self._open.close()
 
-    def write(self, task: StateTask, store: CellStore | None = None) -> Part:
+    def write(self, task: StateTask, store: PackedCells | None = None) -> Part:
         """Write a part unless a previous run did, and return it; ``store`` is an open store."""
         known = self.folder.read(task.number)
         if known is not None:
@@ -82,14 +82,14 @@ class StateReader:
         return self.folder.write(task.number, accounts, [tables for _count, tables in decoded])
 
     def _decode(
-        self, task: StateTask, store: CellStore
+        self, task: StateTask, store: PackedCells
     ) -> Iterator[tuple[int, dict[str, pa.Table]]]:
         only_active = self.baseline.accounts == "active"
         for branch, loaded in load_branch(store, task.branch):
             skip = self._find_touched(task.at.workchain, branch)
             yield decode_accounts(branch, loaded, task.at, skip, only_active=only_active)
 
-    def _find_store(self, task: StateTask) -> CellStore:
+    def _find_store(self, task: StateTask) -> PackedCells:
         if self._store is None or self._reopen != task.reopen:
             self._store = self._open.enter_context(closing(task.reopen()))
             self._reopen = task.reopen
@@ -172,7 +172,7 @@ def ingest_state(
             open_parts(lake_dir, state, settings.lake, baseline, named) as folder,
             closing(StateReader(lake_dir, folder, baseline)) as reader,
         ):
-            parts = list(_Reading(reader, state, workers).read(store, named, on_progress))
+            parts = list(_StateReading(reader, state, workers).read(store, named, on_progress))
             commit_baseline(lake_dir, state, baseline, folder, parts)
         state = read_state(lake_dir)
     found = state.baseline
@@ -243,7 +243,7 @@ def _check_chain(lake_dir: Path, state: LogState, named: NamedStates) -> None:
         )
 
 
-class _Reading:
+class _StateReading:
     """Reads a whole state part by part, in this process or in several."""
 
     def __init__(self, reader: StateReader, state: LogState, workers: Workers | None) -> None:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from tonlake.ingest.assemble.batch import Batch, split_by_day
 from tonlake.ingest.assemble.chain import (
     Borders,
-    Chain,
+    LakeChain,
     check_origin,
     keep_border,
     list_heads,
@@ -48,7 +48,7 @@ from tonlake.lake import schema
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.commit.delta import publish
-from tonlake.lake.index.builder.compose import Source
+from tonlake.lake.index.builder.compose import SegmentSource
 from tonlake.lake.index.builder.plan import choose_rows, list_due, list_within
 from tonlake.lake.index.builder.rebuild import (
     SEGMENT_ROWS,
@@ -59,7 +59,7 @@ from tonlake.lake.index.builder.rebuild import (
 from tonlake.lake.log.place import Place, find_newest_day, read_place
 from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.snapshot import Lease
-from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState, Network
+from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState, NetworkId
 
 _ROW_BYTES = 4_000
 """Bytes of memory per transaction while a segment of some 100,000 is built."""
@@ -96,7 +96,7 @@ class Indexing:
         self._name()
         state = self._log.read()
         for mc_range in due:
-            order = Source(self._lake_dir, list_within(state, mc_range), mc_range)
+            order = SegmentSource(self._lake_dir, list_within(state, mc_range), mc_range)
             self._building.append((state, self._spread.submit(build_segment, order)))
         self._ahead = due
 
@@ -192,7 +192,7 @@ class Pipeline:
         self.pack_rows = 0
         """Commits of tables with at most this many rows each become one file; see ``DataFile``."""
         self._borders: Borders = {}
-        self.chain = Chain([], {})
+        self.chain = LakeChain([], {})
         self.on_progress: Callable[[Progress], None] | None = None
         self.done = 0
         self.total = 0
@@ -356,18 +356,18 @@ class Pipeline:
             steps["actions"] = ActionFiles(self.lake_dir, self.settings.lake, spread)
         return steps
 
-    def _network(self, blocks: pa.Table) -> Network:
+    def _network(self, blocks: pa.Table) -> NetworkId:
         global_id = blocks["global_id"][0].as_py()
         for state in self.zero_states:
             if state.workchain == MASTERCHAIN:
-                return Network(global_id, state.root_hash.hex(), state.file_hash.hex())
+                return NetworkId(global_id, state.root_hash.hex(), state.file_hash.hex())
         is_first = pc.and_(pc.equal(blocks["workchain"], MASTERCHAIN), pc.equal(blocks["seqno"], 1))
         first = blocks.filter(is_first)
         if first.num_rows:
             root, file = (first[name][0].as_py() for name in ("prev_root_hash", "prev_file_hash"))
             if root is not None and file is not None:
-                return Network(global_id, root.hex(), file.hex())
-        return Network(global_id)
+                return NetworkId(global_id, root.hex(), file.hex())
+        return NetworkId(global_id)
 
     def _show_progress(self) -> None:
         if self.on_progress is not None:

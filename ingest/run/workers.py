@@ -64,7 +64,7 @@ def cut_span(span: Span, mc_blocks: int) -> Iterator[Span]:
         yield Span(first, min(first + mc_blocks - 1, span.last))
 
 
-class Part(msgspec.Struct, frozen=True):
+class SpanPart(msgspec.Struct, frozen=True):
     """The first pieces and holes of a span, the size of their rows, and the rest of the span."""
 
     outcomes: list[Piece | Hole]
@@ -72,12 +72,12 @@ class Part(msgspec.Struct, frozen=True):
     rest: Span | None
 
 
-class _Reading:
+class _SpanReading:
     """A span being read."""
 
     def __init__(self, span: Span) -> None:
         self.rest: Span | None = span
-        self.parts: deque[Part] = deque()
+        self.parts: deque[SpanPart] = deque()
         self.is_busy = False
 
 
@@ -86,7 +86,7 @@ class ReadAhead:
 
     def __init__(
         self,
-        submit: Callable[[Span], Future[Part]],
+        submit: Callable[[Span], Future[SpanPart]],
         spans: Iterable[Span],
         *,
         tasks: int,
@@ -97,7 +97,7 @@ class ReadAhead:
         self._spans = iter(spans)
         self._tasks = tasks
         self._limit_bytes = limit_bytes
-        self._readings: deque[_Reading] = deque()
+        self._readings: deque[_SpanReading] = deque()
         self._changed = threading.Condition()
         self._waiting_bytes = 0
         self._busy = 0
@@ -113,7 +113,7 @@ class ReadAhead:
             with self._changed:
                 self._is_over = True
 
-    def _take(self) -> Part | None:
+    def _take(self) -> SpanPart | None:
         with self._changed:
             while True:
                 while self._readings and not (self._readings[0].rest or self._readings[0].parts):
@@ -138,7 +138,7 @@ class ReadAhead:
             span = next(self._spans, None)
             if span is None:
                 break
-            self._readings.append(_Reading(span))
+            self._readings.append(_SpanReading(span))
             self._begin(self._readings[-1], span)
 
     def _may_begin(self, *, is_next: bool) -> bool:
@@ -146,12 +146,12 @@ class ReadAhead:
             return False
         return is_next or self._waiting_bytes < self._limit_bytes
 
-    def _begin(self, reading: _Reading, span: Span) -> None:
+    def _begin(self, reading: _SpanReading, span: Span) -> None:
         reading.is_busy = True
         self._busy += 1
         self._submit(span).add_done_callback(lambda done: self._end(reading, done))
 
-    def _end(self, reading: _Reading, done: Future[Part]) -> None:
+    def _end(self, reading: _SpanReading, done: Future[SpanPart]) -> None:
         with self._changed:
             self._busy -= 1
             reading.is_busy = False
@@ -286,7 +286,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _read_part(span: Span, settings: IngestSettings) -> Part:
+def _read_part(span: Span, settings: IngestSettings) -> SpanPart:
     """Read and decode the beginning of a span, up to ``PART_BYTES`` of rows."""
     if _open is None:
         raise RuntimeError("this process is not a worker")
@@ -299,7 +299,7 @@ def _read_part(span: Span, settings: IngestSettings) -> Part:
             end = chunk[-1]
             if isinstance(end, Hole):
                 if end.kind == NOT_YET:
-                    return Part(outcomes, size_bytes, None)
+                    return SpanPart(outcomes, size_bytes, None)
                 last = end.mc_seqno
             else:
                 last = end.last
@@ -311,4 +311,4 @@ def _read_part(span: Span, settings: IngestSettings) -> Part:
                 break
     except IngestError as error:
         raise SourceError(str(error)) from error  # other errors may not be picklable
-    return Part(outcomes, size_bytes, Span(last + 1, span.last) if last < span.last else None)
+    return SpanPart(outcomes, size_bytes, Span(last + 1, span.last) if last < span.last else None)

@@ -12,7 +12,7 @@ from tonlake.lake.index.builder.plan import is_current, is_readable, range_of
 from tonlake.lake.log.following import Lag, measure_lag
 from tonlake.lake.log.ranges import Range, subtract_ranges
 from tonlake.lake.log.snapshot import WHOLE, Selection, Snapshot, read_selection
-from tonlake.lake.log.state import Baseline, Commit, Network, Undoing
+from tonlake.lake.log.state import Baseline, Commit, NetworkId, Undoing
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES, TRANSACTIONS
 from tonlake.lake.unanswered import Unanswered, count_unanswered
 
@@ -66,7 +66,7 @@ class Status(msgspec.Struct, frozen=True):
 
     snapshot: int
     schema_version: int
-    network: Network | None
+    network: NetworkId | None
     first_mc_seqno: int
     last_mc_seqno: int
     ranges: tuple[Range, ...]

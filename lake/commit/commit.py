@@ -47,7 +47,7 @@ from tonlake.lake.log.state import (
     Commit,
     LogReader,
     LogState,
-    Network,
+    NetworkId,
     checkpoint_name,
     entry_name,
     join_networks,
@@ -142,7 +142,7 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
     last_mc_seqno: int,
     day: str,
     source: Mapping[str, str],
-    network: Network | None = None,
+    network: NetworkId | None = None,
     settings: LakeSettings = _DEFAULTS,
     derive: Derive = lambda _state, _rows, _place: (),
     log: LogReader | None = None,
@@ -218,7 +218,7 @@ def _describe(
     rows: Mapping[str, pa.Table],
     changes: Changes,
     source: Mapping[str, str],
-    network: Network | None,
+    network: NetworkId | None,
 ) -> Commit:
     known = (table[MC_SEQNO] for table in rows.values() if MC_SEQNO in table.column_names)
     return Commit(
@@ -236,7 +236,7 @@ def _describe(
     )
 
 
-def _check_fit(state: LogState, place: Place, network: Network | None) -> None:
+def _check_fit(state: LogState, place: Place, network: NetworkId | None) -> None:
     for first, last in overlaps(state.ranges, (place.first, place.last)):
         raise RangeOverlap(
             f"masterchain blocks {place.first}..{place.last} cannot be committed: "

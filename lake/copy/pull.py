@@ -22,7 +22,7 @@ import msgspec
 from pyarrow.fs import FileInfo, FileType
 
 from tonlake.lake.commit.commit import CHECKPOINT_COMMITS, list_surplus
-from tonlake.lake.copy.source import ANOTHER, ORIGIN, Entry, SourceLog, Start, fetch_body
+from tonlake.lake.copy.source import ANOTHER, ORIGIN, Copied, SourceLog, Start, fetch_body
 from tonlake.lake.duck.own import DEFINITIONS_FILE, OwnTables, check_name
 from tonlake.lake.errors import CommitConflict, CopyRefused, LakeCorrupt, SourceRefused
 from tonlake.lake.log.digest import find_damage
@@ -345,7 +345,7 @@ class Puller:
             raise SourceRefused(max(paths, key=paths.__getitem__), "the log adds it twice")
         return _Reached(state, origin, start)
 
-    def _stage(self, entry: Entry) -> None:
+    def _stage(self, entry: Copied) -> None:
         path = self._copy.locate(entry.commit.number)
         with naming_full_disk(path):
             path.write_bytes(entry.data)

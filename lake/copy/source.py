@@ -48,7 +48,7 @@ ANOTHER = (
 )
 
 
-class Entry(NamedTuple):
+class Copied(NamedTuple):
     """An entry as the copy will have it; ``origin`` is the digest of the source's entry."""
 
     commit: Commit
@@ -61,7 +61,7 @@ class Start(NamedTuple):
     """What a shortened log begins with: the sum of all commits up to one, and its entry."""
 
     state: LogState
-    entry: Entry
+    entry: Copied
 
 
 _Body = TypeVar("_Body", bound=msgspec.Struct)
@@ -91,7 +91,7 @@ class SourceLog:
     def __init__(self, source: Source, selection: Selection) -> None:
         self._source, self._selection = source, selection
 
-    def read_after(self, state: LogState, origin: str) -> Iterator[Entry]:
+    def read_after(self, state: LogState, origin: str) -> Iterator[Copied]:
         """Yield the entries after a state of the copy; ``origin`` is the source's digest of it."""
         number, previous = state.number, state.digest
         ranges, network, at_once = state.ranges, state.network, 1
@@ -110,12 +110,12 @@ class SourceLog:
                     network = join_networks(network, commit.network)
                 except (CopyRefused, NetworkMismatch) as error:
                     raise SourceRefused(file, str(error)) from error
-                entry = Entry(commit, digest, data, digest)
+                entry = Copied(commit, digest, data, digest)
                 if self._selection != WHOLE:
                     kept = select_commit(commit, digest, self._selection, ranges)
                     kept = msgspec.structs.replace(kept, previous=previous)
                     data, own = encode_entry(kept)
-                    entry = Entry(kept, own, data, digest)
+                    entry = Copied(kept, own, data, digest)
                 yield entry
                 origin, previous = digest, entry.digest
                 ranges = change_ranges(ranges, entry.commit)
@@ -145,7 +145,7 @@ class SourceLog:
             data, digest = encode_entry(commit)
             state = select_state(state, self._selection)
             state = msgspec.structs.replace(state, digest=digest)
-        return Start(state, Entry(commit, digest, data, origin))
+        return Start(state, Copied(commit, digest, data, origin))
 
     def _fetch_first(self) -> int:
         pointer = fetch_body(self._source, FIRST_FILE, FirstEntry)

@@ -111,7 +111,7 @@ Group = tuple[int, Span | None]
 """Rows of a row group, and the span of a column in it; None if unknown."""
 
 
-class Work(NamedTuple):
+class PageWork(NamedTuple):
     """The table that a page is cut from, and the columns of its filters."""
 
     table: str
@@ -124,7 +124,7 @@ class Work(NamedTuple):
 
 
 _PAGES = (files("tonlake.lake.duck") / "pages.json").read_bytes()
-PAGES = msgspec.json.decode(_PAGES, type=dict[str, Work])
+PAGES = msgspec.json.decode(_PAGES, type=dict[str, PageWork])
 """Work of pages that accept any combination of filters, by query name."""
 
 
@@ -139,7 +139,7 @@ def count_work(snapshot: Snapshot, name: str, asked: Mapping[str, Any], most: in
     return rows if rows > most else 0
 
 
-def _bound(work: Work, asked: Mapping[str, Any]) -> dict[str, Span]:
+def _bound(work: PageWork, asked: Mapping[str, Any]) -> dict[str, Span]:
     bounds: dict[str, Span] = {
         column: (asked[key], asked[key])
         for key, column in work.exact.items()

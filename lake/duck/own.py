@@ -128,7 +128,7 @@ COMPARISONS = {"": "=", "ne": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">
 """Comparison operators by the suffix of a request parameter."""
 
 
-class Filter(NamedTuple):
+class TableFilter(NamedTuple):
     """Compares a column with a value, which is cast to the column's type; see ``COMPARISONS``."""
 
     column: str
@@ -207,7 +207,7 @@ def ask_table(
     settings: LakeSettings,
     name: str,
     state: OwnState,
-    filters: Iterable[Filter],
+    filters: Iterable[TableFilter],
     order: Iterable[tuple[str, bool]],
     page: tuple[int, int],
 ) -> pa.Table:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from tonlake.lake.account import AccountId
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import Row, iter_dicts, read_buffer, read_rows
-from tonlake.lake.index.builder.compose import Source, compose
+from tonlake.lake.index.builder.compose import SegmentSource, compose
 from tonlake.lake.index.builder.plan import (
     count_rows,
     cut_range,
@@ -376,7 +376,7 @@ def _compose_piece(lake_dir: Path, files: Sequence[DataFile], piece: Range) -> I
             for _commit, its_files in commits[at : at + size]:
                 within |= its_files
             read = _read.keep if size == 1 else _read.take
-            source = Source(lake_dir, [*within.values()], mc_range, read)
+            source = SegmentSource(lake_dir, [*within.values()], mc_range, read)
             key = (str(lake_dir), "{}-{}".format(*mc_range), *within)
             yield _keep(key, partial(compose_segment, source))
             at += size
@@ -384,7 +384,7 @@ def _compose_piece(lake_dir: Path, files: Sequence[DataFile], piece: Range) -> I
             size //= _TOGETHER
 
 
-def compose_segment(source: Source) -> Segment:
+def compose_segment(source: SegmentSource) -> Segment:
     """Return the segment of a source, composed in memory; LakeCorrupt: a file is damaged."""
     stream = io.BytesIO()
     compose(stream, source, packed=False)

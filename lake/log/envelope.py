@@ -28,7 +28,7 @@ _PACK_FORMAT = 4
 """The first format whose files may be in packs; an earlier version would not find their rows."""
 
 
-class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class LogEnvelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A body with its SHA-256 in hex, and the format of the log."""
 
     sha256: str
@@ -51,7 +51,7 @@ def encode_entry(body: msgspec.Struct) -> tuple[bytes, str]:
     files = (file for name in ("added", "files") for file in getattr(body, name, ()))
     if any(getattr(file, "pack", "") for file in files):
         used.append(_PACK_FORMAT)
-    envelope = Envelope(digest, msgspec.Raw(raw), max(used, default=1))
+    envelope = LogEnvelope(digest, msgspec.Raw(raw), max(used, default=1))
     return msgspec.json.encode(envelope) + b"\n", digest
 
 
@@ -67,7 +67,7 @@ def read_body(lake_dir: Path, file: str, kind: type[_Body]) -> tuple[_Body, str]
 def parse_body(file: str, data: bytes, kind: type[_Body]) -> tuple[_Body, str]:
     """Return the body of a log file from its bytes, and its digest."""
     try:
-        envelope = msgspec.json.decode(data, type=Envelope)
+        envelope = msgspec.json.decode(data, type=LogEnvelope)
         raw = envelope.body
         if envelope.format <= LOG_FORMAT and hashlib.sha256(raw).hexdigest() != envelope.sha256:
             raise LakeCorrupt(file, "its bytes do not match its digest")

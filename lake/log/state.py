@@ -94,7 +94,7 @@ def leave_out(files: tuple[DataFile, ...], removed: Collection[str]) -> tuple[Da
     return files[:at] + tuple(file for file in files[at:] if file.path not in removed)
 
 
-class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NetworkId(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The network of some rows; hashes are hex, and None if its zero state is unknown."""
 
     global_id: int
@@ -102,12 +102,12 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     zero_state_file_hash: str | None = None
 
 
-def join_networks(known: Network | None, new: Network | None) -> Network | None:
+def join_networks(known: NetworkId | None, new: NetworkId | None) -> NetworkId | None:
     """Return the union of two descriptions of a network."""
     if known is None or new is None:
         return known or new
     joined = {}
-    for name in Network.__struct_fields__:
+    for name in NetworkId.__struct_fields__:
         old_value, new_value = getattr(known, name), getattr(new, name)
         if None not in (old_value, new_value) and old_value != new_value:
             raise NetworkMismatch(
@@ -115,7 +115,7 @@ def join_networks(known: Network | None, new: Network | None) -> Network | None:
                 "rows of another network need a separate lake"
             )
         joined[name] = new_value if old_value is None else old_value
-    return Network(**joined)
+    return NetworkId(**joined)
 
 
 LOG_FOLDER = "_log"
@@ -204,7 +204,7 @@ class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     source: dict[str, str] = {}
     shards: dict[str, Range] = {}
     zero_state: bool = False
-    network: Network | None
+    network: NetworkId | None
     previous: str
     has_blocks: bool = True
     segments: tuple[DataFile, ...] | None = msgspec.field(default=None, name="runs")
@@ -231,7 +231,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
     digest: str = ""
     files: tuple[DataFile, ...] = ()
     ranges: tuple[Range, ...] = ()
-    network: Network | None = None
+    network: NetworkId | None = None
     segments: tuple[DataFile, ...] = msgspec.field(default=(), name="runs")
     undoings: tuple[Undoing, ...] = ()
     pruned: tuple[Range, ...] | msgspec.UnsetType = msgspec.UNSET

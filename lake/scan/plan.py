@@ -96,7 +96,7 @@ def list_joins(table: Table) -> Mapping[str, Join]:
     return {join.name: join for join in found}
 
 
-class Filter(NamedTuple):
+class ScanFilter(NamedTuple):
     """A condition in SQL on a column, which may be one of a joined row."""
 
     column: str
@@ -144,7 +144,7 @@ class ScannedTable(NamedTuple):
     """All columns, those of joined rows included."""
     schema: pa.Schema
     height: str
-    selections: tuple[tuple[Filter, ...], ...] = ()
+    selections: tuple[tuple[ScanFilter, ...], ...] = ()
     order: tuple[str, ...] = ()
     addresses: frozenset[str] = frozenset()
     """Columns whose texts are addresses."""

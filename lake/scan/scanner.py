@@ -46,7 +46,7 @@ _ORDER = ("mc_seqno", "tx_lt", "tx_workchain", "tx_account", "created_lt")
 """Sort order of a signature's rows: a transaction has at most one inbound message."""
 
 
-class Part(NamedTuple):
+class ScannedPart(NamedTuple):
     """Rows with their block as the first column, complete up to a masterchain block."""
 
     rows: pa.Table
@@ -144,7 +144,7 @@ class ScanRows:
                 fields.append(pa.field(each.name, pa.struct(inner)))
             self.schema = pa.schema(fields)
 
-    def read(self, snapshot: Snapshot, span: Range) -> Iterator[Part]:
+    def read(self, snapshot: Snapshot, span: Range) -> Iterator[ScannedPart]:
         """Yield the rows of blocks, the last block included. Raises LakeCorrupt, QueryError."""
         joins = {join for each in self._tables for join in each.joined}
         own = [each.table for each in self._tables]
@@ -168,7 +168,7 @@ class ScanRows:
             except (duckdb.Error, pa.ArrowException, OSError) as error:
                 self._find_damage(snapshot, shown)
                 raise QueryError(str(error)) from error
-            yield Part(self._arrange(rows), stretch[1])
+            yield ScannedPart(self._arrange(rows), stretch[1])
 
     def _find_damage(self, snapshot: Snapshot, shown: Mapping[Table, Sequence[DataFile]]) -> None:
         """Raise LakeCorrupt if a file that a failed statement read is missing or damaged."""
@@ -248,7 +248,7 @@ BATCH_BYTES = 16 << 20
 """Approximate size of a batch in memory."""
 
 
-class Cursor(msgspec.Struct, frozen=True):
+class ScanCursor(msgspec.Struct, frozen=True):
     """All rows up to a masterchain block, as of a commit, whose digest begins with ``digest``."""
 
     height: int
@@ -260,20 +260,20 @@ class Cursor(msgspec.Struct, frozen=True):
         return f"{self.height}-{self.commit}-{self.digest}"
 
 
-def make_cursor(snapshot: Snapshot, height: int) -> Cursor:
+def make_cursor(snapshot: Snapshot, height: int) -> ScanCursor:
     """Return the cursor after a masterchain block of a snapshot."""
-    return Cursor(height, snapshot.number, snapshot.state.digest[:_DIGITS])
+    return ScanCursor(height, snapshot.number, snapshot.state.digest[:_DIGITS])
 
 
-def parse_cursor(text: str) -> Cursor:
+def parse_cursor(text: str) -> ScanCursor:
     """Parse a cursor as written by ``str``, or raise CursorRefused."""
     match = _CURSOR.fullmatch(text)
     if match is None:
         raise CursorRefused(f"{text[:80]!r} is not a cursor of a scan, such as each batch has")
-    return Cursor(int(match[1]), int(match[2]), match[3])
+    return ScanCursor(int(match[1]), int(match[2]), match[3])
 
 
-def check_cursor(cursor: Cursor, snapshot: Snapshot) -> None:
+def check_cursor(cursor: ScanCursor, snapshot: Snapshot) -> None:
     """Raise CursorRefused if a cursor is of another lake, or of a later commit."""
     advice = "start again at a masterchain block, with from"
     if cursor.commit > snapshot.number:
@@ -291,7 +291,7 @@ def check_cursor(cursor: Cursor, snapshot: Snapshot) -> None:
         raise CursorRefused(f"cursor {cursor} is of another lake: {advice}")
 
 
-def find_undone(cursor: Cursor, snapshot: Snapshot) -> Range | None:
+def find_undone(cursor: ScanCursor, snapshot: Snapshot) -> Range | None:
     """Return the masterchain blocks up to the cursor that were undone since; None if none were."""
     firsts = [
         one.first_mc_seqno
@@ -301,7 +301,7 @@ def find_undone(cursor: Cursor, snapshot: Snapshot) -> Range | None:
     return (min(firsts), cursor.height) if firsts else None
 
 
-class Batch(NamedTuple):
+class ScannedBatch(NamedTuple):
     """All rows of the masterchain blocks after the previous batch, up to ``cursor.height``.
 
     One with ``undone``, blocks removed with an abandoned fork, has none: the reader must drop their
@@ -309,7 +309,7 @@ class Batch(NamedTuple):
     """
 
     rows: pa.Table
-    cursor: Cursor
+    cursor: ScanCursor
     undone: Range | None = None
     misfits: Mapping[str, int] = {}
 
@@ -320,7 +320,7 @@ class Scanner:
     def __init__(
         self,
         source: ScanRows,
-        start: Cursor | int,
+        start: ScanCursor | int,
         last: int | None,
         open_newest: Callable[[], Snapshot],
         *,
@@ -334,10 +334,10 @@ class Scanner:
         self.source, self.last, self._left = source, last, limit
         self._open_newest = open_newest
         self._snapshot = snapshot = open_newest()
-        if isinstance(start, Cursor):
+        if isinstance(start, ScanCursor):
             check_cursor(start, snapshot)
-        self.cursor = start if isinstance(start, Cursor) else make_cursor(snapshot, start - 1)
-        self._parts: Iterator[Part] = iter(())
+        self.cursor = start if isinstance(start, ScanCursor) else make_cursor(snapshot, start - 1)
+        self._parts: Iterator[ScannedPart] = iter(())
 
     @property
     def is_over(self) -> bool:
@@ -346,7 +346,7 @@ class Scanner:
             return True
         return self.last is not None and self.cursor.height >= self.last
 
-    def advance(self) -> Batch | None:
+    def advance(self) -> ScannedBatch | None:
         """Return the next batch; None if the scan is over, or the lake has no more blocks yet.
 
         Raises BlocksLacking: the next block is missing, or was pruned; LakeCorrupt.
@@ -358,7 +358,7 @@ class Scanner:
         undone = find_undone(self.cursor, newest)
         if undone is not None:
             self.cursor = make_cursor(newest, undone[0] - 1)
-            return Batch(self.source.schema.empty_table(), self.cursor, undone)
+            return ScannedBatch(self.source.schema.empty_table(), self.cursor, undone)
         try:
             return self._read_batch()
         except LakeCorrupt:
@@ -367,7 +367,7 @@ class Scanner:
                 raise
             return self.advance()  # the file was merged and removed
 
-    def _read_batch(self) -> Batch | None:
+    def _read_batch(self) -> ScannedBatch | None:
         if self.is_over:
             return None  # parts beyond the limit may be left
         part = next(self._parts, None)
@@ -383,7 +383,7 @@ class Scanner:
                 rows, height = cut_rows(rows, self._left)
             self._left -= rows.num_rows
         self.cursor = make_cursor(self._snapshot, height)
-        return Batch(rows.remove_column(0), self.cursor, misfits=self.source.take_misfits())
+        return ScannedBatch(rows.remove_column(0), self.cursor, misfits=self.source.take_misfits())
 
     def _find_span(self) -> Range | None:
         """Return the next range of blocks in the lake; None if it has none of them yet."""
@@ -400,7 +400,7 @@ class Scanner:
         )
 
 
-def cut_parts(parts: Iterator[Part]) -> Iterator[Part]:
+def cut_parts(parts: Iterator[ScannedPart]) -> Iterator[ScannedPart]:
     """Cut parts after masterchain blocks, so that none is much larger than a batch."""
     for part in parts:
         rows = part.rows
@@ -409,9 +409,9 @@ def cut_parts(parts: Iterator[Part]) -> Iterator[Part]:
             first, last = cut_rows(rows, most)
             if first.num_rows == rows.num_rows:
                 break
-            yield Part(first, last)
+            yield ScannedPart(first, last)
             rows = rows.slice(first.num_rows)
-        yield Part(rows, part.height)
+        yield ScannedPart(rows, part.height)
 
 
 def cut_rows(rows: pa.Table, count: int) -> tuple[pa.Table, int]:

@@ -39,7 +39,7 @@ _SORT = "; sort: "
 Columns = tuple[Column, ...]
 
 
-class Entry(NamedTuple):
+class DictionaryEntry(NamedTuple):
     """A table or a view; ``order`` is the line of a table's key."""
 
     title: str
@@ -58,7 +58,7 @@ def read_tables() -> dict[str, Table]:
     return tables
 
 
-def read_entries(name: str, *, nullable: bool = False) -> Iterator[Entry]:
+def read_entries(name: str, *, nullable: bool = False) -> Iterator[DictionaryEntry]:
     """Yield the entries of a file, whose unmarked columns are ``nullable`` or not."""
     text = files("tonlake.lake.schema").joinpath(name).read_text(encoding="utf-8")
     text = _COMMENT.sub("", text).replace("\n        ", " ")
@@ -71,7 +71,7 @@ def read_entries(name: str, *, nullable: bool = False) -> Iterator[Entry]:
         order = lines.pop(0) if lines[0].startswith(_KEY) else ""
         columns = tuple(_read_columns(lines, known, nullable=nullable))
         if doc:
-            yield Entry(title, doc, order, columns)
+            yield DictionaryEntry(title, doc, order, columns)
             title = f"+{title.partition('(')[0]}"
         known[title] = columns
 

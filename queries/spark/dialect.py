@@ -20,7 +20,7 @@ from tonlake.lake.duck.connection import read_sql
 from tonlake.queries.errors import QueryMalformed
 
 if TYPE_CHECKING:
-    from tonlake.queries.loader import Query
+    from tonlake.queries.loader import NamedQuery
 
 
 def _items(node: exp.Expression | None) -> list[exp.Expression] | None:
@@ -235,7 +235,7 @@ class _Generator(Spark.Generator):  # type: ignore[misc]  # sqlglot is not type-
     }
 
 
-def translate_query(query: Query, parameters: Mapping[str, object]) -> str:
+def translate_query(query: NamedQuery, parameters: Mapping[str, object]) -> str:
     """Return a named query with its parameters for Spark; QueryMalformed: sqlglot cannot."""
     tree = expand_macros(_parse(query.name, query.sql))
     values = {

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from tests.lake.rows import SHARD, make_blocks, make_value
 from tonlake.lake.commit.commit import commit_range
-from tonlake.lake.log.state import Commit, Network
+from tonlake.lake.log.state import Commit, NetworkId
 from tonlake.lake.schema import TABLES
 from tonlake.lake.settings import LakeSettings
 
@@ -200,5 +200,5 @@ def commit_made(
 ) -> Commit:
     """Commit rows generated earlier; other options are the commit's."""
     place = {"first_mc_seqno": first, "last_mc_seqno": last, "settings": settings}
-    own: dict[str, Any] = {"day": "2024-01-01", "source": {}, "network": Network(-239), **place}
+    own: dict[str, Any] = {"day": "2024-01-01", "source": {}, "network": NetworkId(-239), **place}
     return commit_range(lake_dir, tables, **(own | options))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tonlake.lake.commit.commit import commit_range
-from tonlake.lake.log.state import Commit, DataFile, Network
+from tonlake.lake.log.state import Commit, DataFile, NetworkId
 from tonlake.lake.schema import TABLES, Column
 
 SHARD = -(2**63)
@@ -86,7 +86,7 @@ def commit_rows(lake_dir: Path, first: int, last: int, **options: Any) -> Commit
     defaults: dict[str, Any] = {
         "day": f"2024-01-{1 + first % 28:02}",
         "source": {"kind": "random"},
-        "network": Network(-239),
+        "network": NetworkId(-239),
     }
     return commit_range(
         lake_dir, made, first_mc_seqno=first, last_mc_seqno=last, **(defaults | options)

@@ -18,7 +18,7 @@ from tonlake.lake.file.writer import encode_parquet
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.disk import make_folder
 from tonlake.lake.log.place import Place, path_at
-from tonlake.lake.log.state import LOG_FOLDER, Commit, DataFile, LogReader, LogState, Network
+from tonlake.lake.log.state import LOG_FOLDER, Commit, DataFile, LogReader, LogState, NetworkId
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.settings import LakeSettings
 
@@ -27,7 +27,7 @@ TABLES_MADE = (
     *("transaction_traces", "traces", "interfaces", "wallets", "message_bodies"),
 )
 PLACES_A_DAY = 25
-NETWORK = Network(-239)
+NETWORK = NetworkId(-239)
 DAY_S = 86_400
 
 _SETTINGS = LakeSettings()

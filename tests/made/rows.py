@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tonlake.api.settings import Settings
 from tonlake.lake.commit.commit import commit_range
-from tonlake.lake.log.state import Network
+from tonlake.lake.log.state import NetworkId
 from tonlake.lake.schema import TABLES
 
 CHUNK = 200_000
@@ -390,7 +390,7 @@ def make_lake(lake_dir: Path, *, transactions: int, seed: int) -> None:
             last_mc_seqno=(done + count - 1) // TX_PER_MC_BLOCK + 1,
             day=str(datetime.fromtimestamp(utime_of(first_mc_seqno), UTC).date()),
             source={"kind": "generated", "seed": str(seed)},
-            network=Network(-239),
+            network=NetworkId(-239),
             settings=settings.lake,
         )
         done += count

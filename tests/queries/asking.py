@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from duckdb import DuckDBPyConnection
 
-from tonlake.queries.loader import Query
+from tonlake.queries.loader import NamedQuery
 from tonlake.queries.reader import Reader
 
 Row = dict[str, Any]
@@ -107,7 +107,7 @@ class Asking:
         text = f"select distinct {workchain}, {name} from {table} where {name} is not null"  # noqa: S608
         return [(row[workchain], row[name]) for row in self._read(text)]
 
-    def draw(self, name: str, query: Query) -> Row:
+    def draw(self, name: str, query: NamedQuery) -> Row:
         """Return one set of parameters of a query, or of a composed query's name."""
         rng = self._rng
         same = self._draw_same(query) if self.rows["transaction"] else {}
@@ -127,7 +127,7 @@ class Asking:
             drawn |= self._pairs(name, query)
         return drawn | self._special(name, optional, same)
 
-    def _draw_same(self, query: Query) -> Row:
+    def _draw_same(self, query: NamedQuery) -> Row:
         """Return columns of a transaction, its block, and a message."""
         transaction = self._rng.choice(self.rows["transaction"])
         block = self._draw_block(transaction)
@@ -192,7 +192,7 @@ class Asking:
         chosen = self._rng.choices(rows, k=self._rng.choice((1, 3, 20)))
         return [row[column] for row in chosen]
 
-    def _pairs(self, name: str, query: Query) -> Row:
+    def _pairs(self, name: str, query: NamedQuery) -> Row:
         """Return matching lists of workchains and account ids."""
         drawn: Row = {}
         for key in query.parameters:

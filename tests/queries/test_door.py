@@ -27,7 +27,7 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.settings import LakeSettings
 from tonlake.queries.errors import QueryNeeded
-from tonlake.queries.loader import Query, load_queries
+from tonlake.queries.loader import NamedQuery, load_queries
 from tonlake.queries.reader import Reader, find_composed
 
 SETTINGS = LakeSettings()
@@ -94,7 +94,7 @@ def doors(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Doo
     return [open_door(lake) for lake in (demo_lake, *made)]
 
 
-def find_query(name: str) -> Query:
+def find_query(name: str) -> NamedQuery:
     """Return the query that declares the parameters of a name."""
     composed = find_composed(name)
     return load_queries()[name] if composed is None else composed.query

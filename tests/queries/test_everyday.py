@@ -12,7 +12,7 @@ from tests.patience import patient
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.lake.errors import QueryError
 from tonlake.queries.errors import ParameterMismatch, QueryMalformed
-from tonlake.queries.loader import EVERYDAY, Query, find_query, load_queries, parse_query
+from tonlake.queries.loader import EVERYDAY, NamedQuery, find_query, load_queries, parse_query
 from tonlake.queries.parameter import read_parameters
 from tonlake.queries.reader import Reader
 
@@ -27,7 +27,7 @@ def test_there_are_twenty_everyday_questions() -> None:
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
-def test_a_question_runs_with_its_defaults(reader: Reader, question: Query) -> None:
+def test_a_question_runs_with_its_defaults(reader: Reader, question: NamedQuery) -> None:
     asked = reader.table(question.name)
     assert all(name in question.returns for name in asked.column_names)
     if question.chart is not None:

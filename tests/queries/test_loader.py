@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tonlake.queries.errors import QueryMalformed
-from tonlake.queries.loader import REQUIRED, Query, load_queries, parse_query
+from tonlake.queries.loader import REQUIRED, NamedQuery, load_queries, parse_query
 
 GOOD = """-- The block of a seqno.
 --
@@ -60,12 +60,12 @@ def test_a_name_in_a_text_or_comment_is_no_parameter() -> None:
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
-def test_every_query_names_its_columns(query: Query) -> None:
+def test_every_query_names_its_columns(query: NamedQuery) -> None:
     statement = "\n".join(line for line in query.sql.splitlines() if not line.startswith("--"))
     assert not re.search(r"select\s+(\w+\.)?\*", statement)
     assert all(len(line) <= 100 for line in query.sql.splitlines())
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
-def test_every_parameter_is_explained(query: Query) -> None:
+def test_every_parameter_is_explained(query: NamedQuery) -> None:
     assert all(parameter.doc for parameter in query.parameters.values())

@@ -17,7 +17,7 @@ from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.snapshot import FileWatch, open_snapshot
 from tonlake.lake.schema import TABLES
 from tonlake.queries.errors import ParameterMismatch, QueryTimeout, QueryTooLarge, QueryUnknown
-from tonlake.queries.loader import REQUIRED, Query, load_queries, parse_query
+from tonlake.queries.loader import REQUIRED, NamedQuery, load_queries, parse_query
 from tonlake.queries.reader import Reader
 
 SAMPLES: dict[str, Any] = {
@@ -57,7 +57,7 @@ def test_the_end_of_an_address_is_compared_before_rows_are_counted(reader: Reade
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
-def test_every_query_runs(reader: Reader, query: Query) -> None:
+def test_every_query_runs(reader: Reader, query: NamedQuery) -> None:
     required = {
         name: SAMPLES[item.type]
         for name, item in query.parameters.items()
@@ -83,7 +83,7 @@ def _sample(kind: str, text: str) -> object:
     ],
     ids=lambda query: query.name,
 )
-def test_no_text_is_taken_for_sql(reader: Reader, query: Query) -> None:
+def test_no_text_is_taken_for_sql(reader: Reader, query: NamedQuery) -> None:
     harmless, *found = (
         reader.rows(
             query.name,

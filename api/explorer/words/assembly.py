@@ -11,7 +11,7 @@ from typing import TypeAlias
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import KIND_NAMES
 from tonlake.ingest.derive.tvm.call import method_id
-from tonlake.ingest.derive.tvm.machine.cell import Cell, Reader, Slice, Source, plant
+from tonlake.ingest.derive.tvm.machine.cell import Cell, Loader, Slice, Source, plant
 from tonlake.ingest.derive.tvm.machine.code import find_instruction, parse_form, peek
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.run import open_bag
@@ -121,7 +121,7 @@ class _Listing:
         if level > MAX_LEVELS:
             self.write(level, "… nested deeper")
             return
-        reader = Reader(code)
+        reader = Loader(code)
         while (rest := reader.rest()).bits or rest.ref_count:
             if not rest.bits:
                 # When the bits end, the TVM continues in the first reference (implicit jump).
@@ -130,7 +130,7 @@ class _Listing:
                 if following.special:
                     self.write_cell(following, level)
                     return
-                reader = Reader(following.slice())
+                reader = Loader(following.slice())
                 continue
             try:
                 text, blocks = self._read_instruction(reader)
@@ -140,7 +140,7 @@ class _Listing:
                 return
             self._write_blocks(text, blocks, level)
 
-    def _read_instruction(self, reader: Reader) -> tuple[str, list[Block]]:
+    def _read_instruction(self, reader: Loader) -> tuple[str, list[Block]]:
         """Return an instruction with its operands, and writers of the blocks below it.
 
         Raises VmError if the code is not an instruction, or ends inside one.

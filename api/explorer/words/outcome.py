@@ -38,7 +38,7 @@ _SKIP_REASONS = {-1: "no_state", -2: "bad_state", -3: "no_gas", -4: "suspended"}
 """Reasons for skipping the compute phase by the exit code of a bounce (TEP-503)."""
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ShownOutcome(msgspec.Struct, frozen=True):
     """An outcome in a word; ``kind`` is good, plain or bad, ``detail`` the reason or ""."""
 
     kind: str
@@ -75,7 +75,7 @@ def explain_result_code(code: int) -> str:
     return load_codes().get((ACTION, code), "")
 
 
-def judge(transaction: Transaction, names: Names) -> Outcome:
+def judge(transaction: Transaction, names: Names) -> ShownOutcome:
     """Return the outcome of a transaction; ``names`` have the interfaces of its account."""
     about = transaction.description
     compute, action = about.compute_ph, about.action
@@ -95,8 +95,8 @@ def judge(transaction: Transaction, names: Names) -> Outcome:
     elif about.aborted is True:
         text = ""
     else:
-        return Outcome(GOOD, "succeeded", _describe_ignored(transaction))
-    return Outcome(BAD, "failed", _join(text, _describe_bounce(transaction)))
+        return ShownOutcome(GOOD, "succeeded", _describe_ignored(transaction))
+    return ShownOutcome(BAD, "failed", _join(text, _describe_bounce(transaction)))
 
 
 def _has_failed(compute: ComputePhase) -> bool:
@@ -122,15 +122,15 @@ def explain_new_bounce(phase: object, code: int, interfaces: Sequence[str]) -> s
     return f"{what} with {code}: {meaning}" if meaning else f"{what} with {code}"
 
 
-def _judge_skipped(transaction: Transaction, compute: ComputePhase) -> Outcome:
+def _judge_skipped(transaction: Transaction, compute: ComputePhase) -> ShownOutcome:
     """Return the outcome without a TVM run; without a bounce phase the account keeps the TON."""
     reason = compute.reason if isinstance(compute.reason, str) else ""
     why = explain_skip(reason)
     if transaction.description.bounce is not UNSET:
-        return Outcome(BAD, "bounced", _join(why, _describe_bounce(transaction)))
+        return ShownOutcome(BAD, "bounced", _join(why, _describe_bounce(transaction)))
     if reason == "no_state":
-        return Outcome(GOOD, "received", why)
-    return Outcome(PLAIN, "not run", why)
+        return ShownOutcome(GOOD, "received", why)
+    return ShownOutcome(PLAIN, "not run", why)
 
 
 def _name_code(phase: str, kind: str, code: object, meaning: str) -> str:

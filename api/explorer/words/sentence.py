@@ -35,14 +35,14 @@ _NEXT_ORDER = str((1 << 256) - 1)
 """Means the next free order number (multisig v2, ``MAX_ORDER_SEQNO``)."""
 
 
-class Part(msgspec.Struct, frozen=True):
+class Phrase(msgspec.Struct, frozen=True):
     """A part of a sentence; ``kind`` is text, account (``text`` is raw), value or quote."""
 
     kind: str
     text: str
 
 
-class Segment(msgspec.Struct, frozen=True):
+class Wording(msgspec.Struct, frozen=True):
     """Alternating texts and fields, beginning with a text; optional ones may be left out."""
 
     pieces: tuple[str, ...]
@@ -52,17 +52,17 @@ class Segment(msgspec.Struct, frozen=True):
 class WrittenAction(msgspec.Struct, frozen=True):
     """An action, written as a sentence."""
 
-    parts: list[Part]
+    parts: list[Phrase]
     action: Action
 
 
-def join_parts(parts: Iterable[Part], name: Callable[[str], str]) -> str:
+def join_parts(parts: Iterable[Phrase], name: Callable[[str], str]) -> str:
     """Return a sentence as plain text; ``name`` writes the accounts in it."""
     return "".join(name(part.text) if part.kind == "account" else part.text for part in parts)
 
 
 @cache
-def load_sentences() -> Mapping[str, tuple[Segment, ...]]:
+def load_sentences() -> Mapping[str, tuple[Wording, ...]]:
     """Return the sentence template of each action type, from ``sentences.txt``."""
     return {kind: parse_sentence(words) for kind, words in _read_lines("sentences.txt")}
 
@@ -76,10 +76,10 @@ def _read_lines(name: str) -> Iterator[tuple[str, str]]:
             yield kind, words
 
 
-def parse_sentence(text: str) -> tuple[Segment, ...]:
+def parse_sentence(text: str) -> tuple[Wording, ...]:
     """Parse a sentence template; the header of ``sentences.txt`` describes the grammar."""
     return tuple(
-        Segment(tuple(_FIELD.split(inner or plain)), optional=bool(inner))
+        Wording(tuple(_FIELD.split(inner or plain)), optional=bool(inner))
         for inner, plain in _SEGMENT.findall(text)
     )
 
@@ -89,7 +89,7 @@ def write_actions(actions: Iterable[Action], names: Names) -> list[WrittenAction
     return [WrittenAction(write_action(action, names), action) for action in actions]
 
 
-def write_action(action: Action, names: Names) -> list[Part]:
+def write_action(action: Action, names: Names) -> list[Phrase]:
     """Write an action as a sentence."""
     is_bounce = (
         action.type == "call_contract" and read_opcode(action.details.get("opcode")) in BOUNCES
@@ -100,7 +100,7 @@ def write_action(action: Action, names: Names) -> list[Part]:
     details = action.details
     if is_bounce:
         details = details | {"reason": _explain_bounce(details, names)}
-    parts: list[Part] = []
+    parts: list[Phrase] = []
     for segment in segments:
         parts += _fill(segment, details, names) or ()
     return parts
@@ -115,12 +115,12 @@ def _explain_bounce(details: Details, names: Names) -> str | None:
     return explain_new_bounce(details.get("bounced_by_phase"), code, interfaces)
 
 
-def _fill(segment: Segment, details: Details, names: Names) -> list[Part] | None:
+def _fill(segment: Wording, details: Details, names: Names) -> list[Phrase] | None:
     """Return the parts of a segment; None if it is optional and a value is missing."""
     parts = []
     for at, piece in enumerate(segment.pieces):
         if at % 2 == 0:
-            parts += [Part("text", piece)] if piece else []
+            parts += [Phrase("text", piece)] if piece else []
             continue
         name, _, form = piece.partition(" ")
         value = find_field(details, name)
@@ -133,10 +133,10 @@ def _fill(segment: Segment, details: Details, names: Names) -> list[Part] | None
     return parts
 
 
-def _show(value: object, form: str, details: Details, names: Names) -> Part:
+def _show(value: object, form: str, details: Details, names: Names) -> Phrase:
     amount = _show_amount(value, form, details, names)
     if amount is not None:
-        return Part("value", amount)
+        return Phrase("value", amount)
     text = encode_number(value)
     if form == "opcode" and isinstance(value, str | int):
         text = describe_opcode(value)
@@ -145,10 +145,10 @@ def _show(value: object, form: str, details: Details, names: Names) -> Part:
     if form == "exchange" and text is not None:
         text = _EXCHANGES.get(text, text)
     if text is None:
-        return Part("text", _UNKNOWN if not form else "unknown")
+        return Phrase("text", _UNKNOWN if not form else "unknown")
     if not form:
-        return Part("account" if _ACCOUNT.fullmatch(text) else "text", text)
-    return Part("quote" if form == "quoted" else "text", text[:MAX_TEXT_CHARACTERS])
+        return Phrase("account" if _ACCOUNT.fullmatch(text) else "text", text)
+    return Phrase("quote" if form == "quoted" else "text", text[:MAX_TEXT_CHARACTERS])
 
 
 def _show_amount(value: object, form: str, details: Details, names: Names) -> str | None:
@@ -169,16 +169,16 @@ def _number(value: object) -> int | None:
     return int(text) if text.removeprefix("-").isdecimal() else None
 
 
-def _write_plainly(action: Action) -> list[Part]:
+def _write_plainly(action: Action) -> list[Phrase]:
     """Describe an action without a template by its type and the accounts in it."""
-    parts = [Part("text", action.type.replace("_", " "))]
+    parts = [Phrase("text", action.type.replace("_", " "))]
     named = [
         text
         for text in action.details.values()
         if isinstance(text, str) and _ACCOUNT.fullmatch(text)
     ]
     for at, text in enumerate(dict.fromkeys(named)):
-        parts += [Part("text", ", " if at else " between "), Part("account", text)]
+        parts += [Phrase("text", ", " if at else " between "), Phrase("account", text)]
     return parts
 
 
@@ -190,7 +190,7 @@ TON, NFT, EXTRA_CURRENCY = "TON", "NFT", "extra currency"
 """Assets other than jettons; a jetton is identified by the raw address of its master."""
 
 
-class Move(NamedTuple):
+class MovedFields(NamedTuple):
     """Fields of an action's details with sender, receiver, amount and asset of a transfer.
 
     ``asset`` is TON, NFT (``amount`` is the item), an extra currency (``amount`` maps ids to
@@ -203,9 +203,9 @@ class Move(NamedTuple):
     asset: str = TON
 
 
-MOVES: Mapping[str, tuple[Move, ...]] = {
+MOVES: Mapping[str, tuple[MovedFields, ...]] = {
     kind: tuple(
-        msgspec.convert([None if name == "-" else name for name in move.split(", ")], Move)
+        msgspec.convert([None if name == "-" else name for name in move.split(", ")], MovedFields)
         for move in moves.split("; ")
     )
     for kind, moves in _read_lines("moves.txt")
@@ -284,7 +284,7 @@ def write_amount(movement: Movement, names: Names) -> tuple[str, str]:
 
 
 def _measure(
-    details: dict[str, Any], move: Move, other: str | None, *, gained: bool
+    details: dict[str, Any], move: MovedFields, other: str | None, *, gained: bool
 ) -> list[Movement]:
     if move.asset == EXTRA_CURRENCY:
         amounts: dict[str, Any] = details.get(move.amount) or {}

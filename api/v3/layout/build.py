@@ -29,7 +29,7 @@ CACHED_BODIES = 8192
 """How many written bodies are cached: each occurs twice, where it is sent and received."""
 
 
-class Body(NamedTuple):
+class ShownBody(NamedTuple):
     """A body as JSON, and the name of its opcode."""
 
     content: MessageContent
@@ -42,7 +42,7 @@ def list_opcodes() -> frozenset[int]:
     return frozenset(filter(name_opcode, load_scheme().layouts))
 
 
-class Written(NamedTuple):
+class WrittenBody(NamedTuple):
     """JSON of a body's opcode name and of the body, and the input it was made from."""
 
     name: bytes
@@ -50,14 +50,14 @@ class Written(NamedTuple):
     body: bytes | None
 
 
-KEPT: tuple[dict[bytes, Written], dict[bytes, Written]] = {}, {}
+KEPT: tuple[dict[bytes, WrittenBody], dict[bytes, WrittenBody]] = {}, {}
 """Caches of written bodies by hash, the second of those of external messages.
 
 The extension reads them before it calls ``write_body``.
 """
 
 
-def write_body(body_hash: bytes, body: bytes | None, may_follow: bool) -> Written:  # noqa: FBT001 - the extension's
+def write_body(body_hash: bytes, body: bytes | None, may_follow: bool) -> WrittenBody:  # noqa: FBT001 - the extension's
     """Return opcode name and body as JSON, and add them to the cache."""
     found = NOTHING if body is None else decode_message_body(body, external_in=may_follow)
     shown: Any = None if found.json is None else msgspec.Raw(found.json.encode())
@@ -66,16 +66,16 @@ def write_body(body_hash: bytes, body: bytes | None, may_follow: bool) -> Writte
     if sum(map(len, KEPT)) >= CACHED_BODIES:
         for kept in KEPT:
             kept.clear()
-    KEPT[may_follow][body_hash] = written = Written(*texts, body)
+    KEPT[may_follow][body_hash] = written = WrittenBody(*texts, body)
     return written
 
 
 @lru_cache(maxsize=CACHED_BODIES)
-def read_body(body_hash: bytes, body: bytes | None, kind: str) -> Body:
+def read_body(body_hash: bytes, body: bytes | None, kind: str) -> ShownBody:
     """Return the decoded body, one object shared by all its messages."""
     found = NOTHING if body is None else decode_message_body(body, external_in=kind == EXTERNAL)
     shown = None if found.json is None else msgspec.json.decode(found.json, type=dict[str, object])
-    return Body(MessageContent(encode_bytes(body_hash), _write_bag(body), shown), found.name)
+    return ShownBody(MessageContent(encode_bytes(body_hash), _write_bag(body), shown), found.name)
 
 
 def _write_bag(body: bytes | None) -> str | None:

@@ -55,7 +55,7 @@ class Action(msgspec.Struct, kw_only=True):
     finality: str = FINALIZED
 
 
-class Field(NamedTuple):
+class Detail(NamedTuple):
     """One field of the details: its name, its kind, the source of its value, when it is shown."""
 
     name: str
@@ -65,10 +65,10 @@ class Field(NamedTuple):
 
 
 @cache
-def load_fields() -> Mapping[str, tuple[Field, ...]]:
+def load_fields() -> Mapping[str, tuple[Detail, ...]]:
     """Return the fields of the details by action type, from the packaged table."""
     text = files("tonlake.api.v3.resource").joinpath(_FIELDS_FILE).read_text(encoding="utf-8")
-    fields: dict[str, tuple[Field, ...]] = {}
+    fields: dict[str, tuple[Detail, ...]] = {}
     types: list[str] = []
     for line in text.splitlines():
         if not line or line.startswith("#"):
@@ -78,7 +78,7 @@ def load_fields() -> Mapping[str, tuple[Field, ...]]:
             fields |= dict.fromkeys(types, ())
             continue
         name, kind, place = line.split()
-        field = Field(name.rstrip(_OPTIONAL), kind, place, name.endswith(_OPTIONAL))
+        field = Detail(name.rstrip(_OPTIONAL), kind, place, name.endswith(_OPTIONAL))
         for each in types:
             fields[each] = (*fields[each], field)
     return fields

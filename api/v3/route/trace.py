@@ -90,7 +90,7 @@ TypeNames = Annotated[tuple[str, ...], Converter(str, {"type": "string"}, many=T
 """Action types; the parameter may be repeated, but is not split at commas."""
 
 
-class Cursor(NamedTuple):
+class TraceCursor(NamedTuple):
     """Where a page begins: time or lt of the end, and id, of a trace, and maybe of an action."""
 
     trace_end: int
@@ -103,7 +103,7 @@ class Cursor(NamedTuple):
         return f"{text}:{self.end}:{self.action_id.hex()}" if self.action_id else text
 
 
-def parse_cursor(text: str, parts: int = 1) -> Cursor:
+def parse_cursor(text: str, parts: int = 1) -> TraceCursor:
     """Parse a value of the header ``X-Tonlake-Cursor``: of a trace, or with two parts an action."""
     match = re.fullmatch(":".join([_PART] * parts), text)
     texts = () if match is None else match.groups()
@@ -111,7 +111,7 @@ def parse_cursor(text: str, parts: int = 1) -> Cursor:
     if not ends or max(ends) > INT64_MAX:
         raise ConversionError(text)
     ids: Iterator[Any] = map(bytes.fromhex, texts[1::2])
-    return Cursor(*chain(*zip(ends, ids, strict=True)))
+    return TraceCursor(*chain(*zip(ends, ids, strict=True)))
 
 
 def _convert_cursor(parts: int) -> Converter:
@@ -194,7 +194,7 @@ class ActionsQuery(SpanPage, frozen=True, kw_only=True):
     supported_action_types: Texts = ()
     include_accounts: Flag = None
     include_transactions: Flag = None
-    cursor: Annotated[Cursor | None, _convert_cursor(2)] = None
+    cursor: Annotated[TraceCursor | None, _convert_cursor(2)] = None
 
 
 class Actions(Described):
@@ -209,7 +209,7 @@ def get_actions(call: Call, query: ActionsQuery) -> Actions:
     if len(rows) == query.limit:
         last, by = rows[-1], "utime" if query.by_time else "lt"
         ends = last[f"trace_end_{by}"], last["trace_id"], last[f"end_{by}"], last["action_id"]
-        call.headers["X-Tonlake-Cursor"] = str(Cursor(*ends))
+        call.headers["X-Tonlake-Cursor"] = str(TraceCursor(*ends))
     actions = [render_action(row) for row in rows]
     if query.include_accounts:
         for action, row in zip(actions, rows, strict=True):
@@ -354,7 +354,7 @@ class TracesQuery(SpanPage, frozen=True, kw_only=True):
     mc_seqno: Int32 = None
     include_actions: Flag = None
     supported_action_types: Texts = ()
-    cursor: Annotated[Cursor | None, _convert_cursor(1)] = None
+    cursor: Annotated[TraceCursor | None, _convert_cursor(1)] = None
 
 
 def get_traces(call: Call, query: TracesQuery) -> Traces:
@@ -378,7 +378,7 @@ def _answer(call: Call, query: TracesQuery, *, with_actions: bool) -> TracePage:
     rows = _find_traces(call, query)
     if len(rows) == query.limit:
         end = rows[-1]["end_utime" if query.by_time else "end_lt"]
-        call.headers["X-Tonlake-Cursor"] = str(Cursor(end, rows[-1]["trace_id"]))
+        call.headers["X-Tonlake-Cursor"] = str(TraceCursor(end, rows[-1]["trace_id"]))
     page = write_page(call, rows, _read_members(call, rows))
     if with_actions:
         actions, acted = read_trace_actions(call, rows, query.supported_action_types)

@@ -52,7 +52,7 @@ _SPLIT_STATE_TAG = 0x5F327DA5
 _MC_STATE_EXTRA_TAG = 0xCC26
 
 
-class ShardState(msgspec.Struct, frozen=True):
+class ParsedShardState(msgspec.Struct, frozen=True):
     """ShardStateUnsplit: its identity, and the cells of its parts."""
 
     workchain: int
@@ -73,7 +73,7 @@ class ShardAccount(NamedTuple):
     last_trans_hash: bytes
 
 
-def read_state(tree: CellTree, cell: int) -> ShardState:
+def read_state(tree: CellTree, cell: int) -> ParsedShardState:
     """Read the top of a ShardStateUnsplit."""
     state = tree.slice(cell)
     check_tag(state, 32, STATE_TAG, "shard state")
@@ -85,10 +85,10 @@ def read_state(tree: CellTree, cell: int) -> ShardState:
     state.load_bit()  # before_split
     accounts, totals = state.load_ref(), state.load_ref()
     custom = state.load_maybe_ref()
-    return ShardState(workchain, shard, seqno, gen_utime, accounts, totals, custom)
+    return ParsedShardState(workchain, shard, seqno, gen_utime, accounts, totals, custom)
 
 
-def read_state_sides(tree: CellTree, cell: int) -> list[ShardState]:
+def read_state_sides(tree: CellTree, cell: int) -> list[ParsedShardState]:
     """Read the old side of an update: up to two states, which an after_merge block joins."""
     if tree.kind(cell) == PRUNED:
         return []
@@ -123,7 +123,7 @@ def load_leaf(key: int, leaf: CellSlice) -> ShardAccount:
     return ShardAccount(key.to_bytes(32, "big"), account_cell, leaf.load_uint(64), last_hash)
 
 
-def read_libraries(tree: CellTree, state: ShardState) -> int | None:
+def read_libraries(tree: CellTree, state: ParsedShardState) -> int | None:
     """Return the root of the public libraries (HashmapE 256 LibDescr); None if there are none."""
     totals = tree.slice(state.totals)
     totals.load_uint(128)  # overload_history, underload_history
@@ -132,7 +132,7 @@ def read_libraries(tree: CellTree, state: ShardState) -> int | None:
     return totals.load_maybe_ref()
 
 
-def read_config(tree: CellTree, state: ShardState) -> int | None:
+def read_config(tree: CellTree, state: ParsedShardState) -> int | None:
     """Return the root of the configuration (Hashmap 32 ^Cell); None outside the masterchain."""
     if state.custom is None:
         return None
@@ -215,7 +215,7 @@ _STORAGE_EXTRA_TAG = 1
 _VAR_UINT_7_BITS = 3
 
 
-class AccountState(msgspec.Struct, frozen=True):
+class ParsedAccount(msgspec.Struct, frozen=True):
     """A parsed Account cell: columns of ``account_states``, or the cells that they hash."""
 
     account_status: str
@@ -235,11 +235,11 @@ class AccountState(msgspec.Struct, frozen=True):
     storage_last_trans_lt: int | None = None
 
 
-NONEXIST = AccountState("nonexist")
+NONEXIST = ParsedAccount("nonexist")
 
 
-_FIRST_PLAIN = AccountState.__struct_fields__.index("fixed_prefix_length")
-"""From here on the fields of ``AccountState`` are columns in the same order."""
+_FIRST_PLAIN = ParsedAccount.__struct_fields__.index("fixed_prefix_length")
+"""From here on the fields of ``ParsedAccount`` are columns in the same order."""
 
 
 class StateAt(msgspec.Struct, frozen=True):
@@ -261,7 +261,7 @@ class Touched(NamedTuple):
     new_hash: bytes
 
 
-def read_account(tree: CellTree, cell: int, *, global_version: int | None = None) -> AccountState:
+def read_account(tree: CellTree, cell: int, *, global_version: int | None = None) -> ParsedAccount:
     """Read an Account cell; ``global_version`` is that of the block, None if unknown."""
     start = tree.slice(cell)
     if not start.load_bit():
@@ -279,7 +279,7 @@ def read_account(tree: CellTree, cell: int, *, global_version: int | None = None
         return _read_storage(start, used, storage_extra=is_old)
 
 
-def _read_storage(cell: CellSlice, used: tuple[int, int], *, storage_extra: bool) -> AccountState:
+def _read_storage(cell: CellSlice, used: tuple[int, int], *, storage_extra: bool) -> ParsedAccount:
     """Read everything after StorageUsed.cells and .bits, to the end of the cell."""
     if not storage_extra:
         cell.load_var_uint(_VAR_UINT_7_BITS)  # public_cells
@@ -294,9 +294,9 @@ def _read_storage(cell: CellSlice, used: tuple[int, int], *, storage_extra: bool
     if cell.load_bit():
         state = read_state_init(cell)
     elif cell.load_bit():
-        state = AccountState("frozen", frozen_hash=cell.load_bytes(32))
+        state = ParsedAccount("frozen", frozen_hash=cell.load_bytes(32))
     else:
-        state = AccountState("uninit")
+        state = ParsedAccount("uninit")
     _check_end(cell)
     return msgspec.structs.replace(
         state,
@@ -310,11 +310,11 @@ def _read_storage(cell: CellSlice, used: tuple[int, int], *, storage_extra: bool
     )
 
 
-def read_state_init(cell: CellSlice) -> AccountState:
+def read_state_init(cell: CellSlice) -> ParsedAccount:
     """Read StateInit, as that of an active account."""
     fixed_prefix_length = cell.load_uint(5) if cell.load_bit() else None
     tick, tock = (cell.load_bit(), cell.load_bit()) if cell.load_bit() else (None, None)
-    return AccountState(
+    return ParsedAccount(
         "active",
         fixed_prefix_length=fixed_prefix_length,
         special_tick=tick,
@@ -330,7 +330,7 @@ def _check_end(cell: CellSlice) -> None:
         raise DecodeError(f"account: {cell.bits_left} bits and {cell.refs_left} references left")
 
 
-def make_row(tree: CellTree, at: StateAt, touched: Touched, state: AccountState) -> AccountRow:
+def make_row(tree: CellTree, at: StateAt, touched: Touched, state: ParsedAccount) -> AccountRow:
     """Return the row of ``account_states`` of an account after a block."""
     return (
         at.workchain,
@@ -513,5 +513,5 @@ def _describe(tree: CellTree, entry: Entry) -> tuple[bytes, list[bytes]]:
     return tree.hash(entry[0], 0), entry[1]
 
 
-def _find_root(tree: CellTree, state: ShardState) -> int | None:
+def _find_root(tree: CellTree, state: ParsedShardState) -> int | None:
     return None if tree.kind(state.totals) == PRUNED else read_libraries(tree, state)

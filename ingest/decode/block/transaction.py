@@ -184,7 +184,7 @@ class BlockPlace(NamedTuple):
     mc_seqno: int | None
 
 
-class Decoded(NamedTuple):
+class DecodedTransaction(NamedTuple):
     """The rows of one transaction, in schema order, and the values that link it to its account."""
 
     row: Row
@@ -206,7 +206,7 @@ class TransactionDecoder:
         self._place = place
         self._messages = MessageDecoder(tree, global_version)
 
-    def decode(self, cell: int) -> Decoded:
+    def decode(self, cell: int) -> DecodedTransaction:
         """Decode one transaction with its messages."""
         try:
             return self._decode(cell)
@@ -215,7 +215,7 @@ class TransactionDecoder:
             reason = "one of its cells ends too early" if is_short else str(error)
             raise DecodeError(f"transaction {self._tree.hash(cell).hex()}: {reason}") from error
 
-    def _decode(self, cell: int) -> Decoded:
+    def _decode(self, cell: int) -> DecodedTransaction:
         tree = self._tree
         if tree.level_mask(cell):
             raise DecodeError("parts of it are pruned")
@@ -260,7 +260,7 @@ class TransactionDecoder:
             *description,
             serialize_boc(tree, (cell,)),
         )
-        return Decoded(row, messages, account, lt, tx_hash, state_after)
+        return DecodedTransaction(row, messages, account, lt, tx_hash, state_after)
 
 
 def decode_transaction(

@@ -5,7 +5,7 @@ All three forms are read: b5ee9c72 (generic, with optional index, cache bits and
 it only serves to find single cells, and pytoniq-core writes sizes in place of offsets.
 """
 
-from tonlake.ingest.decode.cell.envelope import Envelope, read_envelope
+from tonlake.ingest.decode.cell.envelope import BagHeader, read_envelope
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import BocError
 
@@ -36,7 +36,7 @@ def parse_boc(data: bytes, *, check_crc: bool = True) -> CellTree:
     return tree
 
 
-def _read_cells(data: bytes, envelope: Envelope, tree: CellTree) -> None:
+def _read_cells(data: bytes, envelope: BagHeader, tree: CellTree) -> None:
     try:
         at = _read_to_end(data, envelope, tree)
     except IndexError as error:
@@ -47,7 +47,7 @@ def _read_cells(data: bytes, envelope: Envelope, tree: CellTree) -> None:
         raise BocError("bytes left over after the last cell", at)
 
 
-def _read_to_end(data: bytes, envelope: Envelope, tree: CellTree) -> int:
+def _read_to_end(data: bytes, envelope: BagHeader, tree: CellTree) -> int:
     """Append cells up to the end of the bag; return the offset after the last one."""
     width, sizes, unusual = envelope.ref_bytes, _CELL_BYTES, _UNUSUAL
     keep_cell, keep_links, from_bytes = tree.cells.append, tree.links.append, int.from_bytes

@@ -42,7 +42,7 @@ _CRC_BYTES = 4
 _FIXED_BYTES = 6
 
 
-class Envelope(NamedTuple):
+class BagHeader(NamedTuple):
     """The header of a bag; its cells are from ``first`` to ``end``."""
 
     cell_count: int
@@ -52,7 +52,7 @@ class Envelope(NamedTuple):
     end: int
 
 
-def read_envelope(data: bytes, *, check_crc: bool) -> Envelope:
+def read_envelope(data: bytes, *, check_crc: bool) -> BagHeader:
     """Read and check everything around the cells; raise BocError if it is invalid."""
     if data[:4] not in _FLAGS_OF_MAGIC:
         raise BocError(f"no bag of cells: it begins with {data[:4].hex() or 'nothing'}", 0)
@@ -75,7 +75,7 @@ def read_envelope(data: bytes, *, check_crc: bool) -> Envelope:
     return envelope
 
 
-def _read_sizes(data: bytes, flags: int, ref_bytes: int, offset_bytes: int) -> Envelope:
+def _read_sizes(data: bytes, flags: int, ref_bytes: int, offset_bytes: int) -> BagHeader:
     """Read counts, roots and index, and check that they account for every byte."""
     sizes_end = _FIXED_BYTES + 3 * ref_bytes + offset_bytes
     if len(data) < sizes_end:
@@ -111,4 +111,4 @@ def _read_sizes(data: bytes, flags: int, ref_bytes: int, offset_bytes: int) -> E
     roots = [int.from_bytes(data[at : at + ref_bytes], "big") for at in starts] or [0]
     if max(roots) >= cell_count:
         raise BocError(f"root {max(roots)} of {cell_count} cells", sizes_end)
-    return Envelope(cell_count, roots, ref_bytes, first, end)
+    return BagHeader(cell_count, roots, ref_bytes, first, end)

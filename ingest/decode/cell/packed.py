@@ -16,7 +16,7 @@ from tonlake.ingest.errors import BocError, IngestError, MissingCell, SourceErro
 HASH_BYTES = 32
 
 
-class CellStore(Protocol):
+class PackedCells(Protocol):
     """A store of packed cells by handle."""
 
     @property
@@ -70,7 +70,7 @@ def list_below(packed: Sequence[bytes], width: int, known: set[bytes]) -> list[b
 class Loaded:
     """The cells under some roots and their handles in the same order, the roots first."""
 
-    def __init__(self, store: CellStore, roots: Sequence[bytes], most: int | None = None) -> None:
+    def __init__(self, store: PackedCells, roots: Sequence[bytes], most: int | None = None) -> None:
         """Load the cells level by level; ``is_whole`` is False if there are more than ``most``."""
         self.name, self.width = store.name, store.width
         self.handles: list[bytes] = []

@@ -17,7 +17,7 @@ from tonlake.ingest.derive.action.interface import Interfaces, show_address
 from tonlake.ingest.derive.action.model import Message, Node, Trace, Transaction
 from tonlake.ingest.derive.action.pattern import NEW_BOUNCE_OPCODE, UNREADABLE
 from tonlake.ingest.derive.action.protocol import jetton, telegram
-from tonlake.ingest.derive.action.row import Action, make_action, name_action
+from tonlake.ingest.derive.action.row import ActionRow, make_action, name_action
 from tonlake.ingest.derive.action.rule import (
     CALL,
     CLOCK,
@@ -166,7 +166,7 @@ _MAX_MESSAGES = 255
 """Maximum messages that one run of a contract can send. TVM: c5 holds at most 255 actions."""
 
 
-def make_ghosts(trace: Trace, interfaces: Interfaces) -> list[Action]:
+def make_ghosts(trace: Trace, interfaces: Interfaces) -> list[ActionRow]:
     """Return the actions requested by a trace of one external message; [] if none."""
     transaction = trace.transactions[0]
     external = transaction.in_msg

@@ -15,7 +15,7 @@ from tonlake.ingest.derive.action.model import Trace, build_nodes
 from tonlake.ingest.derive.action.pattern import UNREADABLE
 from tonlake.ingest.derive.action.precedence import RULES
 from tonlake.ingest.derive.action.protocol import dedust, dedust_v2, exchange
-from tonlake.ingest.derive.action.row import Action, make_actions, make_unknown
+from tonlake.ingest.derive.action.row import ActionRow, make_actions, make_unknown
 from tonlake.ingest.derive.action.rule import (
     DEPLOY,
     GASLESS,
@@ -28,7 +28,7 @@ from tonlake.ingest.derive.action.rule import (
 )
 
 
-class Index:
+class TopBlocks:
     """The top blocks, by the heads of patterns."""
 
     def __init__(self, blocks: Iterable[Block]) -> None:
@@ -93,7 +93,7 @@ class RuleBook:
 def run_rules(roots: Sequence[Block], book: RuleBook, interfaces: Interfaces) -> list[Block]:
     """Apply the rules in order; return the top blocks, breadth first."""
     blocks = list(walk(roots))
-    index = Index(blocks)
+    index = TopBlocks(blocks)
     due = book.find(blocks)
     while due:
         place = (due & -due).bit_length() - 1
@@ -106,7 +106,7 @@ def run_rules(roots: Sequence[Block], book: RuleBook, interfaces: Interfaces) ->
     return index.find(frozenset())
 
 
-def _apply(rule: Rule, block: Block, interfaces: Interfaces, index: Index) -> Block | None:
+def _apply(rule: Rule, block: Block, interfaces: Interfaces, index: TopBlocks) -> Block | None:
     """Return the merged block of a rule that matches ``block``; None if it does not match."""
     match = rule.pattern.match(block)
     if match is None:
@@ -138,7 +138,7 @@ class Classified(NamedTuple):
     """Actions; ``state`` is broken if a part or a fact is unknown, or jettons went astray."""
 
     state: str
-    actions: list[Action]
+    actions: list[ActionRow]
 
 
 def classify(trace: Trace, interfaces: Interfaces) -> Classified:

@@ -28,7 +28,7 @@ DNS_ITEM = "DnsItem"
 """Interface of domains that run their own auction."""
 
 
-class JettonWallet(NamedTuple):
+class WalletParties(NamedTuple):
     """A jetton wallet: its owner and the master of its jetton."""
 
     owner: str
@@ -86,12 +86,12 @@ class Interfaces:
         """Return whether the account has an interface."""
         return self.find(account, name) is not None
 
-    def jetton_wallet(self, account: str | None) -> JettonWallet | None:
+    def jetton_wallet(self, account: str | None) -> WalletParties | None:
         """Return the jetton wallet at an account, if it is one."""
         facts = self.find(account, "JettonWallet")
         if facts is None or not facts.get("owner") or not facts.get("jetton"):
             return None
-        return JettonWallet(facts["owner"], facts["jetton"])
+        return WalletParties(facts["owner"], facts["jetton"])
 
     def jetton_of(self, account: str | None) -> str | None:
         """Return the master of the jetton wallet at an account; None if it is none."""

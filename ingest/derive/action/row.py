@@ -36,7 +36,7 @@ _SOURCES = ("source", "source_secondary")
 _ACCOUNTS = (*_SOURCES, "destination", "destination_secondary")
 
 
-class Action(msgspec.Struct, kw_only=True):
+class ActionRow(msgspec.Struct, kw_only=True):
     """An action; hashes are bytes, accounts ``workchain:HEX``.
 
     ``is_broken`` marks an action that its rule could not read in full, or that contradicts its
@@ -67,7 +67,7 @@ class Action(msgspec.Struct, kw_only=True):
         return TRANSFER if "ton_transfer_data" in self.columns else CALL
 
 
-def make_actions(blocks: Sequence[Block]) -> Iterator[Action]:
+def make_actions(blocks: Sequence[Block]) -> Iterator[ActionRow]:
     """Yield the actions of top blocks and of the visible blocks inside them."""
     requests = {
         block.nodes[0]: name_action(block.nodes[0].key, GASLESS)
@@ -91,7 +91,7 @@ def make_actions(blocks: Sequence[Block]) -> Iterator[Action]:
                 todo += [(child, action.action_id, inside) for child in block.children]
 
 
-def _link(action: Action, block: Block, requests: Mapping[Node, bytes]) -> None:
+def _link(action: ActionRow, block: Block, requests: Mapping[Node, bytes]) -> None:
     """Set the gasless request, by its message, of which an action is a part or a consequence."""
     first = min(block.all_nodes(), key=lambda node: node.start_lt)
     request = None if block.type in {GASLESS, CALL} else requests.get(first)
@@ -102,7 +102,7 @@ def _link(action: Action, block: Block, requests: Mapping[Node, bytes]) -> None:
         action.columns = {**action.columns, EXTRA: extra}
 
 
-def make_action(block: Block, *, is_ghost: bool = False) -> Action:
+def make_action(block: Block, *, is_ghost: bool = False) -> ActionRow:
     """Return the action of a block; the destinations of a ghost are not accounts of it."""
     nodes = list(block.all_nodes()) if block.children else block.nodes
     first = min(nodes, key=_START_LT)
@@ -117,7 +117,7 @@ def make_action(block: Block, *, is_ghost: bool = False) -> Action:
     accounts.update(block.extra_accounts)
     accounts.discard("")
     last = max(ends.values(), key=_LT) if len(ends) > 1 else first.transaction
-    return Action(
+    return ActionRow(
         action_id=name_action(first.key, block.type),
         type=block.served,
         success=not block.failed,
@@ -139,10 +139,10 @@ def name_action(key: bytes, block_type: str) -> bytes:
     return sha256(b2a_base64(key, newline=False) + block_type.encode()).digest()
 
 
-def make_unknown(trace: Trace) -> Action:
+def make_unknown(trace: Trace) -> ActionRow:
     """Return the action of a trace without any other action."""
     transactions = trace.transactions
-    return Action(
+    return ActionRow(
         action_id=trace.trace_id,
         type="unknown",
         success=not any(each.aborted for each in transactions),
@@ -158,17 +158,17 @@ def make_unknown(trace: Trace) -> Action:
     )
 
 
-def show_actions(trace: Trace, actions: Sequence[Action]) -> list[dict[str, Any]]:
+def show_actions(trace: Trace, actions: Sequence[ActionRow]) -> list[dict[str, Any]]:
     """Return actions as JSON objects in order of time, without columns that have no value."""
     ordered = sorted(actions, key=lambda each: (each.start_lt, each.type, _encode(each.action_id)))
     return [_show(trace, action) for action in ordered]
 
 
-def _show(trace: Trace, action: Action) -> dict[str, Any]:
+def _show(trace: Trace, action: ActionRow) -> dict[str, Any]:
     """Return a row of TON Center's table, which has no normalized hash for unknown traces."""
     is_unknown = action.type == "unknown"
     shown: dict[str, Any] = {
-        **{name: getattr(action, name) for name in Action.__struct_fields__[:10]},
+        **{name: getattr(action, name) for name in ActionRow.__struct_fields__[:10]},
         "action_id": _encode(action.action_id),
         "type": action.kept_type,
         "tx_hashes": [_encode(tx_hash) for tx_hash in action.tx_hashes],
@@ -208,7 +208,7 @@ class ActionRows:
     def __init__(self) -> None:
         self._rows: list[tuple[Any, ...]] = []
 
-    def add(self, trace: Trace, actions: Iterable[Action]) -> None:
+    def add(self, trace: Trace, actions: Iterable[ActionRow]) -> None:
         """Add the actions of one trace."""
         shared = (*_read_trace(trace), CLASSIFIER_VERSION)
         seen = set()
@@ -235,7 +235,7 @@ class ActionRows:
                 yield dict(zip(ACTIONS.names, row, strict=True))
 
 
-def _make_row(action: Action) -> tuple[Any, ...]:
+def _make_row(action: ActionRow) -> tuple[Any, ...]:
     """Return the values of an action in the order of ``_NAMES``, without those of its trace."""
     columns = action.columns
     find = columns.get

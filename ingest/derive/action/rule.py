@@ -42,7 +42,7 @@ _NO_NOTES: Mapping[str, Any] = MappingProxyType({})
 
 
 class Block:
-    """One block.
+    """A step of a trace: a call, or what a rule recognized in several of them.
 
     ``type`` is the name in action ids, ``served`` the type of the action. ``columns`` are copied to
     the action, ``notes`` are facts for other rules only. ``extra_accounts`` are accounts of the

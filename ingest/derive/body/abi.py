@@ -286,14 +286,14 @@ def read_abi(text: str) -> list[Constructor]:
     except msgspec.DecodeError as error:
         raise SignatureInvalid(f"the signature is not a {name} ABI: {error}") from error
     if isinstance(abi, _TolkAbi):
-        reader = _Reader(abi)
+        reader = _AbiReader(abi)
         return [reader.convert(each) for each in abi.declarations if each.kind == "struct"]
     named = {each.name: each for each in abi.types}
     sizes: dict[str, _Size] = {}
     return [_convert(each, named, sizes) for each in abi.types]
 
 
-class _Reader:
+class _AbiReader:
     def __init__(self, abi: _TolkAbi) -> None:
         self._types = abi.unique_types
         self._named = {(each.kind, each.name): each for each in abi.declarations}

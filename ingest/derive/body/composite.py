@@ -76,7 +76,7 @@ def _write_choice(function: Function, *sides: tuple[str, Codec | None]) -> str:
     return f"{{{name}}}"
 
 
-class Repeat(WrappingCodec):
+class RepeatedValue(WrappingCodec):
     """``(count * T)``: values one after another in the same cell."""
 
     def __init__(self, inner: Codec, count: int) -> None:
@@ -94,7 +94,7 @@ class Repeat(WrappingCodec):
         return f"[{','.join(items)}]"
 
 
-class Chunks(Repeat):
+class Chunks(RepeatedValue):
     """A list in a chain of cells: ``Maybe ^chunk``, where a chunk is ``Maybe ^next`` and items.
 
     Source: the bulk request of the Telegram wallet.

@@ -12,7 +12,7 @@ import pyarrow as pa
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body import composite
-from tonlake.ingest.derive.body.record import OPCODE_BITS, Condition, Part, Record, Union
+from tonlake.ingest.derive.body.record import OPCODE_BITS, Condition, Record, RecordField, Union
 from tonlake.ingest.derive.body.scheme import load_scheme
 from tonlake.ingest.derive.body.signature import NESTED, Layout, parse_signature
 from tonlake.ingest.errors import BocError, BodyError, BodyLimit, SignatureInvalid
@@ -71,7 +71,7 @@ def describe_layout(layout: Layout) -> BodyLayout:
     return BodyLayout(layout.opcode, tuple(fields.values()), fit)
 
 
-def _list_inside(codec: codecs.Codec) -> Iterator[Part]:
+def _list_inside(codec: codecs.Codec) -> Iterator[RecordField]:
     """Yield the fields of a group in brackets, in its own cell or not, which have columns, too.
 
     A group without a name has its fields in the object around it.

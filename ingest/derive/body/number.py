@@ -52,7 +52,7 @@ MAX_BITS = 64
 """Maximum bits of a number that others depend on."""
 
 
-class Scope:
+class NumberScope:
     """The numbers that are known at a place in a constructor.
 
     ``bits`` has how many bits they have, by name; ``is_late`` tells that a type depends on one.

@@ -38,7 +38,7 @@ _MAX_CHOICES = 4
 """Maximum constructors of a type that is read in place."""
 
 
-class Part(NamedTuple):
+class RecordField(NamedTuple):
     """A field of a record; with ``switch`` its presence depends on that earlier field.
 
     ``bit`` is the bit of the switch that is tested; None tests for any set bit.
@@ -96,7 +96,7 @@ class Record(Codec):
     def __init__(
         self,
         name: str,
-        parts: Sequence[Part],
+        parts: Sequence[RecordField],
         *,
         is_whole: bool = False,
         parameters: Sequence[Type] | None = (),
@@ -201,7 +201,7 @@ class Record(Codec):
         )
 
 
-def _add_sizes(parts: Sequence[Part]) -> tuple[tuple[int, int], bool]:
+def _add_sizes(parts: Sequence[RecordField]) -> tuple[tuple[int, int], bool]:
     known = [part.codec.size for part in parts if part.codec.size is not None]
     bits, refs = sum(bits for bits, _refs in known), sum(refs for _bits, refs in known)
     return (bits, refs), len(known) == len(parts)
@@ -211,7 +211,7 @@ def _encode(name: str) -> str:
     return msgspec.json.encode(name).decode()
 
 
-class Choice(NamedTuple):
+class TaggedRecord(NamedTuple):
     """A constructor of a union: its tag, the record after it, and the size of both, if fixed."""
 
     tag: int
@@ -230,15 +230,15 @@ class Union(Codec):
 
     def __init__(self) -> None:
         """Create a union without constructors, since types may contain themselves."""
-        self.choices: list[Choice] = []
+        self.choices: list[TaggedRecord] = []
         self._is_list = False
-        self._orders: dict[tuple[int, int], tuple[list[Choice], int]] = {}
+        self._orders: dict[tuple[int, int], tuple[list[TaggedRecord], int]] = {}
 
     def fill(self, constructors: Iterable[tuple[int, int, Record]]) -> None:
         """Add all constructors: tag, its bits, and the record after it."""
         for tag, tag_bits, record in constructors:
             size = record.size and (record.size[0] + tag_bits, record.size[1])
-            self.choices.append(Choice(tag, tag_bits, record, size))
+            self.choices.append(TaggedRecord(tag, tag_bits, record, size))
         if len({choice.size for choice in self.choices}) == 1:
             self.size = self.choices[0].size
         self._is_list = any([choice.record.link(self) for choice in self.choices])  # noqa: C419 - calls all
@@ -321,7 +321,7 @@ class Union(Codec):
         check_end(item)
         return found
 
-    def _order(self, source: CellSlice) -> tuple[list[Choice], int]:
+    def _order(self, source: CellSlice) -> tuple[list[TaggedRecord], int]:
         """Return the constructors whose tags fit, in the order tried, and how many may be whole.
 
         Only those of the size of the cell may consume it, so they come first.
@@ -356,7 +356,7 @@ class Union(Codec):
         is_sure = len(trials) == 1 or (is_whole and exact == 1)
         tree, cell, value = source.tree, source.cell, source.value
         bits, ref, refs = source.bits_left, source.ref, len(tree.links[cell])
-        readable: dict[Choice, list[Any]] = {}
+        readable: dict[TaggedRecord, list[Any]] = {}
         for choice in trials:
             read = choice.record.read_item if as_item else choice.record.read_at
             try:

@@ -28,14 +28,14 @@ from tonlake.ingest.derive.body.grammar import (
     Type,
     parse_scheme,
 )
-from tonlake.ingest.derive.body.number import MAX_BITS, Numbers, Scope, evaluate, match
+from tonlake.ingest.derive.body.number import MAX_BITS, Numbers, NumberScope, evaluate, match
 from tonlake.ingest.derive.body.record import (
     OPCODE_BITS,
     Condition,
     End,
-    Part,
     RawCell,
     Record,
+    RecordField,
     Rest,
     Union,
 )
@@ -163,7 +163,7 @@ _NUMBERED: dict[str, tuple[range, _MakeCodec]] = {
     "VarInteger": (range(2, 33), lambda limit, _inner: codecs.VarUnsigned(limit, is_signed=True)),
     "Hashmap": (range(1, 1024), composite.Hashmap),
     "HashmapE": (range(1, 1024), composite.MaybeHashmap),
-    REPEATED: (range(1024), lambda count, inner: composite.Repeat(inner, count)),
+    REPEATED: (range(1024), lambda count, inner: composite.RepeatedValue(inner, count)),
     _LIST: (range(1024), lambda count, inner: composite.Chunks(inner, count)),
 }
 """Types whose first argument is a number: those that it may have, and their codecs."""
@@ -187,7 +187,7 @@ class Scheme:
         for constructor in self.constructors:
             self._types.setdefault(constructor.result, []).append(constructor)
         self._unions: dict[str, Union] = {}
-        self._scope = Scope(Constructor("", 0, 0, (), ""))
+        self._scope = NumberScope(Constructor("", 0, 0, (), ""))
         self.layouts: dict[int, list[Record]] = {}
         for constructor in self._bodies():
             self.layouts.setdefault(constructor.tag, []).append(self._layout(constructor))
@@ -220,31 +220,31 @@ class Scheme:
 
     def _record(self, of: Constructor, *, is_whole: bool = False) -> Record:
         """Compile the fields of a statement."""
-        around, self._scope = self._scope, Scope(of)
+        around, self._scope = self._scope, NumberScope(of)
         parts = [self._part(field) for field in of.fields]
         scope, self._scope = self._scope, around
         return Record(
             of.name, parts, is_whole=is_whole, parameters=of.parameters, is_late=scope.is_late
         )
 
-    def _part(self, field: Field) -> Part:
+    def _part(self, field: Field) -> RecordField:
         """Compile a field."""
         of = field.type
         if isinstance(of, Conditional):
             self._scope.check(Named(of.field))
             if of.bit is not None and of.bit >= self._scope.bits[of.field]:
                 raise BodyError(f"{of.field} has no bit {of.bit}")
-            return Part(field.name, self._codec(of.of), of.field, of.bit)
+            return RecordField(field.name, self._codec(of.of), of.field, of.bit)
         if isinstance(of, Constraint):
             for side in (of.left, of.right):
                 self._scope.check(side, is_open=of.op == "=")
-            return Part("", Condition(of.op, of.left, of.right))
+            return RecordField("", Condition(of.op, of.left, of.right))
         codec = self._codec(of)
         if isinstance(codec, codecs.Unsigned | codecs.Flag) and codec.bits <= MAX_BITS:
             self._scope.bits[field.name] = codec.bits
         elif isinstance(codec, Late) and of[0] in {"uint", AT_MOST, BELOW}:
             self._scope.bits[field.name] = MAX_BITS
-        return Part(field.name, codec)
+        return RecordField(field.name, codec)
 
     def _codec(self, of: Type, *, is_linked: bool = False) -> codecs.Codec:
         """Compile a type, that of a cell of its own if it ``is_linked``."""

@@ -23,7 +23,7 @@ from tonlake.ingest.derive.contract.program import ProgramCache
 from tonlake.ingest.derive.contract.record import keep_first_codes, make_history, make_interfaces
 from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.transfer import list_recipients, make_moves, select_moves
-from tonlake.ingest.derive.contract.world import AccountState, CellCache, KnownLake, Network, World
+from tonlake.ingest.derive.contract.world import CellCache, KnownAccount, KnownLake, Network, World
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope
@@ -72,7 +72,7 @@ class ContractFinder:
         self._log = LogReader(lake_dir)
         self._cells = cells
         self._lake = KnownLake(lake_dir, settings)
-        self._states: list[AccountState] | None = None
+        self._states: list[KnownAccount] | None = None
         self._cache = CellCache.make()
         self._programs = ProgramCache()
         self._undoings: tuple[Undoing, ...] = ()
@@ -138,7 +138,7 @@ class ContractFinder:
         rows: Mapping[str, pa.Table],
         first: int,
         others: pa.Table | None = None,
-    ) -> tuple[dict[str, pa.Table], list[AccountState]]:
+    ) -> tuple[dict[str, pa.Table], list[KnownAccount]]:
         """Return the tables of the accounts in ``rows``, and their states; ``others`` has all."""
         if state.undoings != self._undoings:  # undone blocks may have held cells
             self._cache, self._undoings = CellCache.make(), state.undoings

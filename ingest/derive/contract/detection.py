@@ -5,18 +5,18 @@ from contextlib import suppress
 
 from tonlake.ingest.derive.contract.session import GetMethodSession, NotRun
 from tonlake.ingest.derive.contract.stack import (
-    Address,
+    AddrStd,
     Detection,
     Finding,
+    GetMethod,
     Mismatch,
-    Question,
     Trigger,
     Value,
     address_fields,
 )
 from tonlake.ingest.derive.contract.standard import TRIGGERS, list_triggers
 from tonlake.ingest.derive.contract.wallet import read_wallet
-from tonlake.ingest.derive.contract.world import AccountState, NotLoaded, World
+from tonlake.ingest.derive.contract.world import KnownAccount, NotLoaded, World
 from tonlake.ingest.errors import BocError
 from tonlake.lake.schema import UNANSWERED_METHODS, WALLETS
 
@@ -28,15 +28,15 @@ yet looked up."""
 class ActiveDetection:
     """A detector in progress on one state."""
 
-    def __init__(self, state: AccountState, trigger: Trigger) -> None:
+    def __init__(self, state: KnownAccount, trigger: Trigger) -> None:
         """Create the detector; ``advance`` starts it."""
         self.state = state
         self._trigger = trigger
         self._not_run: Finding | None = None
         self.findings: list[Finding] = []
         self._detection: Detection = trigger.detector(state.address)
-        self._question: Question | None = None
-        self.missing: Address | None = None
+        self._question: GetMethod | None = None
+        self.missing: AddrStd | None = None
         """The account whose state must be looked up before the detector can continue."""
 
     def advance(self, session: GetMethodSession) -> bool:
@@ -58,7 +58,7 @@ class ActiveDetection:
             self.findings.append(self._not_run)
         return False
 
-    def _ask(self, session: GetMethodSession, question: Question) -> list[Value] | None:
+    def _ask(self, session: GetMethodSession, question: GetMethod) -> list[Value] | None:
         try:
             return session.ask(question, self.state.mc_seqno)
         except Mismatch as error:
@@ -68,7 +68,7 @@ class ActiveDetection:
                 raise
             return None
 
-    def _describe(self, question: Question, reason: str) -> Finding:
+    def _describe(self, question: GetMethod, reason: str) -> Finding:
         fields = {
             "method": self._trigger.method,
             "contract_table": self._trigger.table.name,
@@ -89,8 +89,8 @@ class ContractDetection:
         self._triggers = (*list_triggers(global_id), *TRIGGERS)
 
     def detect(
-        self, states: Sequence[AccountState], before: int
-    ) -> Iterator[tuple[AccountState, Finding]]:
+        self, states: Sequence[KnownAccount], before: int
+    ) -> Iterator[tuple[KnownAccount, Finding]]:
         """Yield every finding in ``states``; ``before`` is the commit's first masterchain block."""
         codes = {state.code_hash for state in states}
         self._world.load_cells(codes | {state.data_hash for state in states})
@@ -105,8 +105,8 @@ class ContractDetection:
         yield from self._settle(active, before)
 
     def detect_before(
-        self, places: Iterable[tuple[Address, int]], before: int
-    ) -> Iterator[tuple[AccountState, Finding]]:
+        self, places: Iterable[tuple[AddrStd, int]], before: int
+    ) -> Iterator[tuple[KnownAccount, Finding]]:
         """Yield findings about accounts as of the masterchain block before that in ``places``."""
         ordered = sorted(places)
         self._load({address for address, _ in ordered}, before)
@@ -121,7 +121,7 @@ class ContractDetection:
 
     def _settle(
         self, active: list[ActiveDetection], before: int
-    ) -> Iterator[tuple[AccountState, Finding]]:
+    ) -> Iterator[tuple[KnownAccount, Finding]]:
         """Run detectors until they finish, and yield their findings."""
         waiting = active
         for _ in range(_ROUNDS):
@@ -144,8 +144,8 @@ class ContractDetection:
                 yield trigger
 
     def _read_wallets(
-        self, states: Sequence[AccountState]
-    ) -> Iterator[tuple[AccountState, Finding]]:
+        self, states: Sequence[KnownAccount]
+    ) -> Iterator[tuple[KnownAccount, Finding]]:
         for state in states:
             if state.code_hash is None:
                 continue
@@ -157,7 +157,7 @@ class ContractDetection:
             if fields is not None:
                 yield state, Finding(WALLETS.name, fields)
 
-    def _load(self, addresses: set[Address], before: int) -> None:
+    def _load(self, addresses: set[AddrStd], before: int) -> None:
         self._world.load_states(addresses, before)
         found = [state for each in sorted(addresses) for state in self._world.list_known(each)]
         self._world.load_cells(

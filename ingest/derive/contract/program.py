@@ -14,7 +14,7 @@ from tonlake.ingest.decode.cell.build import graft_cell
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.stack import Cell as TreeCell
-from tonlake.ingest.derive.contract.stack import Mismatch, Question, Value
+from tonlake.ingest.derive.contract.stack import GetMethod, Mismatch, Value
 from tonlake.ingest.derive.tvm.call import (
     SUCCESS,
     Context,
@@ -73,7 +73,7 @@ class Program:
         return ended._replace(stack=[_leave_tree(value, 0) for value in ended.stack])
 
 
-def run_alone(question: Question, code: TreeCell, data: TreeCell) -> list[Value]:
+def run_alone(question: GetMethod, code: TreeCell, data: TreeCell) -> list[Value]:
     """Return the stack that a get-method of a contract outside the chain leaves, as ``run``."""
     arguments = (*question.arguments, method_id(question.method))
     context = make_context(*question.address, VERSION)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.stack import Finding
-from tonlake.ingest.derive.contract.world import AccountState, World
+from tonlake.ingest.derive.contract.world import KnownAccount, World
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import BocError
 from tonlake.lake.file.rows import make_rows
@@ -27,7 +27,7 @@ from tonlake.lake.schema import HISTORY_TABLES, INTERFACES, UNANSWERED_METHODS, 
 Row = dict[str, Any]
 
 
-def make_history(findings: Iterable[tuple[AccountState, Finding]]) -> dict[str, pa.Table]:
+def make_history(findings: Iterable[tuple[KnownAccount, Finding]]) -> dict[str, pa.Table]:
     """Return the rows of the tables that have a row for each state of a contract."""
     tables = (*HISTORY_TABLES, UNANSWERED_METHODS)
     rows: dict[str, list[Row]] = {table.name: [] for table in tables}
@@ -37,7 +37,7 @@ def make_history(findings: Iterable[tuple[AccountState, Finding]]) -> dict[str, 
     return {table.name: make_table(table, rows[table.name]) for table in tables}
 
 
-def make_interfaces(states: Iterable[AccountState], world: World) -> pa.Table:
+def make_interfaces(states: Iterable[KnownAccount], world: World) -> pa.Table:
     """Return a row for each code of the commit: its methods, and the names derived from them."""
     first: dict[bytes, int] = {}
     for state in states:

@@ -14,8 +14,8 @@ from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import LIBRARY
 from tonlake.ingest.derive.contract.program import GAS_LIMIT, ProgramCache, from_tvm, to_tvm
 from tonlake.ingest.derive.contract.record import find_method_ids
-from tonlake.ingest.derive.contract.stack import Cell, Mismatch, Question, Value
-from tonlake.ingest.derive.contract.world import AccountState, Network, NotLoaded, World
+from tonlake.ingest.derive.contract.stack import Cell, GetMethod, Mismatch, Value
+from tonlake.ingest.derive.contract.world import KnownAccount, Network, NotLoaded, World
 from tonlake.ingest.derive.tvm.call import (
     SUCCESS,
     Context,
@@ -33,7 +33,7 @@ class NotRun(Mismatch):
     """No engine could run the get-method to its end: what it answers is unknown."""
 
 
-def make_answer_key(question: Question, state: AccountState) -> Hashable:
+def make_answer_key(question: GetMethod, state: KnownAccount) -> Hashable:
     """Return a key that is equal only for the same question to an account with the same cells."""
     return (
         *(state.workchain, state.account, state.code_hash, state.data_hash),
@@ -87,9 +87,9 @@ class GetMethodSession:
         self._answers: dict[Hashable, list[Value] | str | None] = {}
         """Stacks, reasons why a get-method was not run, None if it has no answer."""
         self._programs = programs or ProgramCache()
-        self._prepared: tuple[AccountState, int, Context] | None = None
+        self._prepared: tuple[KnownAccount, int, Context] | None = None
 
-    def ask(self, question: Question, mc_seqno: int) -> list[Value]:
+    def ask(self, question: GetMethod, mc_seqno: int) -> list[Value]:
         """Return the stack that a get-method leaves after a masterchain block.
 
         Raises Mismatch if there is no such contract or method, or it failed; NotRun if no engine
@@ -149,7 +149,7 @@ class GetMethodSession:
             raise NotRun(f"{LIBRARY_MISSING}: {code.library.hex()}")
         return is_public
 
-    def answer(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
+    def answer(self, question: GetMethod, state: KnownAccount, mc_seqno: int) -> list[Value] | None:
         """Return the answer, None if there is none; raise NotRun if no engine could run it."""
         code = None if state.code_hash is None else self.find_code(state.code_hash)
         is_there = code is not None and self._resolves(code, mc_seqno)
@@ -177,7 +177,7 @@ class GetMethodSession:
             self._missing_methods.add((code.cell.hash, method))
 
     def _run_library(
-        self, question: Question, code: Code, data: Cell, context: Context, reason: str
+        self, question: GetMethod, code: Code, data: Cell, context: Context, reason: str
     ) -> list[Value] | None:
         """Run what the machine does not know with the library of the settings, if it does."""
         if self._tvm is None or (engine := find_detector(self._tvm.settings)) == OWN_ENGINE:
@@ -208,7 +208,7 @@ class GetMethodSession:
         except BocError:
             return None
 
-    def describe(self, state: AccountState, mc_seqno: int) -> Context:
+    def describe(self, state: KnownAccount, mc_seqno: int) -> Context:
         """Return the surroundings of a run; detectors call several methods of one account."""
         if self._prepared is not None and self._prepared[:2] == (state, mc_seqno):
             return self._prepared[2]

@@ -60,7 +60,7 @@ class Cell(NamedTuple):
         return serialize_boc(self.tree, [self.root])
 
 
-class Address(NamedTuple):
+class AddrStd(NamedTuple):
     """addr_std: workchain and account id."""
 
     workchain: int
@@ -87,17 +87,17 @@ def make_slice(value: int, bits: int) -> CellSlice:
     return CellSlice.at(_EMPTY.tree, _EMPTY_CELL, value, bits)
 
 
-def load_address(start: CellSlice) -> Address | None:
+def load_address(start: CellSlice) -> AddrStd | None:
     """Read addr_std without anycast, None for addr_none. Raises Mismatch, CellUnderflow."""
     tag = start.load_uint(2)
     if tag == _NONE:
         return None
     if tag != _STD or start.load_bit():
         raise Mismatch("the address is neither addr_std nor addr_none")
-    return Address(start.load_int(8), start.load_bytes(32))
+    return AddrStd(start.load_int(8), start.load_bytes(32))
 
 
-def load_any_address(start: CellSlice) -> Address | None:
+def load_any_address(start: CellSlice) -> AddrStd | None:
     """Read MsgAddress of any kind; return addr_std without anycast, None for all others."""
     kept = start.copy()
     kind = start.load_uint(2)
@@ -113,12 +113,12 @@ def load_any_address(start: CellSlice) -> Address | None:
     return None
 
 
-def parse_address(text: str) -> Address:
+def parse_address(text: str) -> AddrStd:
     """Return the address with a raw form, ``workchain:HEX``; raise ValueError if it is none."""
     found = read_raw_address(text)
     if found is None:
         raise ValueError(f"{text!r} is not an address")
-    return Address(*found)
+    return AddrStd(*found)
 
 
 class Results:
@@ -177,7 +177,7 @@ class Results:
         """Return an integer as decimal text."""
         return str(self.integer())
 
-    def address(self) -> Address | None:
+    def address(self) -> AddrStd | None:
         """Return the address at the start of a slice; None for addr_none and for null."""
         value = self.take()
         if value is None:
@@ -186,7 +186,7 @@ class Results:
             raise Mismatch("expected a slice")
         return load_address(value.copy())
 
-    def required_address(self) -> Address:
+    def required_address(self) -> AddrStd:
         """Return an address; raise Mismatch for addr_none and null."""
         found = self.address()
         if found is None:
@@ -209,10 +209,10 @@ class Results:
         return row
 
 
-class Question(NamedTuple):
+class GetMethod(NamedTuple):
     """A call of a get-method; if it fails and is not ``required``, the detector is sent None."""
 
-    address: Address
+    address: AddrStd
     method: str
     arguments: tuple[Value, ...] = ()
     required: bool = True
@@ -225,9 +225,9 @@ class Finding(NamedTuple):
     fields: dict[str, Any]
 
 
-Detection = Generator[Question, Any, list[Finding]]
+Detection = Generator[GetMethod, Any, list[Finding]]
 
-Detector = Callable[[Address], Detection]
+Detector = Callable[[AddrStd], Detection]
 
 
 class Trigger(NamedTuple):
@@ -239,12 +239,12 @@ class Trigger(NamedTuple):
     codes: frozenset[bytes] | None = None
 
 
-def address_fields(name: str, address: Address | None) -> dict[str, Any]:
+def address_fields(name: str, address: AddrStd | None) -> dict[str, Any]:
     """Return the two columns of an address."""
     workchain, account = (None, None) if address is None else address
     return {f"{name}_workchain": workchain, name: account}
 
 
-def raw_text(address: Address | None) -> str | None:
+def raw_text(address: AddrStd | None) -> str | None:
     """Return the raw form of an address, None for None."""
     return None if address is None else str(address)

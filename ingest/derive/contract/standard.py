@@ -17,12 +17,12 @@ from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.body.codec import read_words
 from tonlake.ingest.derive.contract.stack import (
-    Address,
+    AddrStd,
     Cell,
     Detection,
     Finding,
+    GetMethod,
     Mismatch,
-    Question,
     Results,
     Trigger,
     Value,
@@ -128,27 +128,27 @@ def _load_chunks(start: CellSlice) -> bytes:
     return found
 
 
-def detect_master(me: Address) -> Detection:
+def detect_master(me: AddrStd) -> Detection:
     """Ask get_jetton_data: total supply, mintable flag, administrator, content, wallet code."""
-    answer = Results((yield Question(me, "get_jetton_data")), 5)
+    answer = Results((yield GetMethod(me, "get_jetton_data")), 5)
     fields = answer.read("amount total_supply, boolean mintable, address admin, cell content")
     fields["content"] = _read_cell(fields["content"])
     fields["wallet_code_hash"] = answer.cell().hash
     return [Finding(JETTON_MASTERS.name, fields)]
 
 
-def detect_wallet(me: Address) -> Detection:
+def detect_wallet(me: AddrStd) -> Detection:
     """Ask get_wallet_data of a wallet, and get_wallet_address of its master.
 
     For wallets of mintless jettons, is_claimed shows whether the airdrop was claimed.
     """
-    answer = Results((yield Question(me, "get_wallet_data")), 4)
+    answer = Results((yield GetMethod(me, "get_wallet_data")), 4)
     balance, owner, jetton = answer.amount(), answer.required_address(), answer.required_address()
     answer.cell()
-    named = Results((yield Question(jetton, "get_wallet_address", (owner.slice(),))), 1)
+    named = Results((yield GetMethod(jetton, "get_wallet_address", (owner.slice(),))), 1)
     if named.address() != me:
         raise Mismatch("the master returns another wallet")
-    claimed = yield Question(me, "is_claimed", required=False)
+    claimed = yield GetMethod(me, "is_claimed", required=False)
     fields = {
         "balance": balance,
         **address_fields("owner", owner),
@@ -161,9 +161,9 @@ def detect_wallet(me: Address) -> Detection:
 _ALL_CATEGORIES = 0
 
 
-def detect_collection(me: Address) -> Detection:
+def detect_collection(me: AddrStd) -> Detection:
     """Ask get_collection_data: next index, content, owner."""
-    answer = Results((yield Question(me, "get_collection_data")), 3)
+    answer = Results((yield GetMethod(me, "get_collection_data")), 3)
     fields = answer.read("text next_item_index, cell content, address owner")
     fields["content"] = _read_cell(fields["content"])
     return [Finding(NFT_COLLECTIONS.name, fields)]
@@ -183,16 +183,16 @@ def list_triggers(global_id: int | None) -> list[Trigger]:
     ]
 
 
-def detect_item(roots: Collection[Address] | None, me: Address) -> Detection:
+def detect_item(roots: Collection[AddrStd] | None, me: AddrStd) -> Detection:
     """Ask an item and its collection; items of ``roots`` (None: of any) may be domains."""
-    answer = Results((yield Question(me, "get_nft_data")), 5)
+    answer = Results((yield GetMethod(me, "get_nft_data")), 5)
     init, index, collection = answer.boolean(), answer.integer(), answer.address()
     owner, own = answer.address(), answer.maybe_cell()
     domain = None
     if collection is None:
         content = _read_cell(own)
     else:
-        stack = yield Question(collection, "get_nft_address_by_index", (index,))
+        stack = yield GetMethod(collection, "get_nft_address_by_index", (index,))
         if Results(stack, 1).address() != me:
             raise Mismatch("the collection returns another item")
         content = yield from _ask_content(collection, index, own)
@@ -209,11 +209,11 @@ def detect_item(roots: Collection[Address] | None, me: Address) -> Detection:
     return found
 
 
-def _ask_domain(me: Address) -> Generator[Question, Any, str | None]:
-    name = yield Question(me, "get_domain", required=False)
+def _ask_domain(me: AddrStd) -> Generator[GetMethod, Any, str | None]:
+    name = yield GetMethod(me, "get_domain", required=False)
     if name is not None:
         return read_text(_take_slice(name)) + TON_SUFFIX
-    labels = yield Question(me, "get_full_domain", required=False)
+    labels = yield GetMethod(me, "get_full_domain", required=False)
     if labels is None:
         return None
     # ``me``, ``t``, ``name``, each ended by a zero byte, are ``name.t.me``.
@@ -229,11 +229,11 @@ def _take_slice(stack: list[Any]) -> CellSlice:
 
 
 def _ask_content(
-    collection: Address, index: int, own: Cell | None
-) -> Generator[Question, Any, Content | None]:
+    collection: AddrStd, index: int, own: Cell | None
+) -> Generator[GetMethod, Any, Content | None]:
     if own is None:
         return None
-    stack = yield Question(collection, "get_nft_content", (index, own), required=False)
+    stack = yield GetMethod(collection, "get_nft_content", (index, own), required=False)
     return _read_cell(own if stack is None else Results(stack, 1).maybe_cell())
 
 
@@ -241,9 +241,9 @@ def _read_cell(cell: Cell | None) -> Content | None:
     return None if cell is None else read_content(cell.tree, cell.root)
 
 
-def _ask_records(me: Address) -> Generator[Question, Any, dict[str, Any]]:
+def _ask_records(me: AddrStd) -> Generator[GetMethod, Any, dict[str, Any]]:
     itself = make_slice(0, 8)  # the name of one zero byte
-    stack = yield Question(me, "dnsresolve", (itself, _ALL_CATEGORIES), required=False)
+    stack = yield GetMethod(me, "dnsresolve", (itself, _ALL_CATEGORIES), required=False)
     if stack is None:
         return read_records(None)
     answer = Results(stack, 2)
@@ -254,7 +254,7 @@ def _ask_records(me: Address) -> Generator[Question, Any, dict[str, Any]]:
 TON_SUFFIX = ".ton"
 MAIN_NETWORK, TEST_NETWORK = -239, -3
 ROOTS = {
-    network: frozenset(Address(0, bytes.fromhex(account)) for account in accounts)
+    network: frozenset(AddrStd(0, bytes.fromhex(account)) for account in accounts)
     for network, accounts in {
         MAIN_NETWORK: (
             "b774d95eb20543f186c06b371ab88ad704f7e256130caf96189368a7d0cb6ccf",  # .ton
@@ -325,23 +325,23 @@ def _read_record(column: str, tag: int, value: CellSlice) -> dict[str, Any]:
 _INDEX_BITS = 8
 
 
-def detect_multisig(me: Address) -> Detection:
+def detect_multisig(me: AddrStd) -> Detection:
     """Ask get_multisig_data: next seqno, threshold, signers, proposers."""
-    answer = Results((yield Question(me, "get_multisig_data")), 4)
+    answer = Results((yield GetMethod(me, "get_multisig_data")), 4)
     fields = answer.read("text next_order_seqno, small threshold, maybe_cell signers proposers")
     fields |= {name: _read_addresses(fields[name]) for name in ("signers", "proposers")}
     return [Finding(MULTISIG_WALLETS.name, fields)]
 
 
-def detect_order(me: Address) -> Detection:
+def detect_order(me: AddrStd) -> Detection:
     """Ask get_order_data of an order, and get_order_address of its multisig wallet.
 
     An order that is not initialised has only its multisig address and seqno.
     """
-    answer = Results((yield Question(me, "get_order_data")), 9)
+    answer = Results((yield GetMethod(me, "get_order_data")), 9)
     multisig, seqno = answer.required_address(), answer.integer()
     rest = [answer.take() for _ in range(7)]
-    named = Results((yield Question(multisig, "get_order_address", (seqno,))), 1)
+    named = Results((yield GetMethod(multisig, "get_order_address", (seqno,))), 1)
     if named.address() != me:
         raise Mismatch("the multisig wallet returns another order")
     fields = {
@@ -381,9 +381,9 @@ VESTING_CODE = bytes.fromhex("b48b531abec3b714638291f7d77ed6dc9f6a2729efca204771
 _ALLOWED_BITS = 264  # workchain:int8 account:uint256
 
 
-def detect_vesting(me: Address) -> Detection:
+def detect_vesting(me: AddrStd) -> Detection:
     """Ask get_vesting_data of a wallet with the one known code."""
-    answer = Results((yield Question(me, "get_vesting_data")), 8)
+    answer = Results((yield GetMethod(me, "get_vesting_data")), 8)
     fields = answer.read(
         "small start_time total_duration unlock_period cliff_duration, amount total_amount, "
         "address sender owner, maybe_cell whitelist"
@@ -397,7 +397,7 @@ def _read_whitelist(dictionary: Cell | None) -> list[str]:
         return []
     keys = (key for key, _ in iter_hashmap(dictionary.tree, dictionary.root, _ALLOWED_BITS))
     parts = (key.to_bytes(_ALLOWED_BITS // 8, "big") for key in keys)
-    found = (Address(int.from_bytes(part[:1], "big", signed=True), part[1:]) for part in parts)
+    found = (AddrStd(int.from_bytes(part[:1], "big", signed=True), part[1:]) for part in parts)
     return sorted(map(str, found))
 
 
@@ -407,9 +407,9 @@ _SALE_VALUES, _AUCTION_VALUES = 10, 19
 _SALE_V4_VALUES, _AUCTION_V4_VALUES = 13, 26
 
 
-def detect_sale(me: Address) -> Detection:
+def detect_sale(me: AddrStd) -> Detection:
     """Ask get_sale_data: its magic distinguishes fixed-price sales from auctions."""
-    stack = yield Question(me, "get_sale_data")
+    stack = yield GetMethod(me, "get_sale_data")
     magic = Results(stack, 1, more=True).integer()
     if magic == _SALE_MAGIC:
         return [_read_sale(Results(stack[1:], _SALE_VALUES))]
@@ -418,26 +418,26 @@ def detect_sale(me: Address) -> Detection:
     raise Mismatch("another kind of sale")
 
 
-def detect_sale_v4(me: Address) -> Detection:
+def detect_sale_v4(me: AddrStd) -> Detection:
     """Ask get_fix_price_data_v4; the jetton prices at its end are ignored."""
-    stack = yield Question(me, "get_fix_price_data_v4")
+    stack = yield GetMethod(me, "get_fix_price_data_v4")
     return [_read_sale(Results(stack, _SALE_V4_VALUES))]
 
 
-def detect_auction_v4(me: Address) -> Detection:
+def detect_auction_v4(me: AddrStd) -> Detection:
     """Ask get_auction_data_v4."""
-    stack: list[Value] = yield Question(me, "get_auction_data_v4")
+    stack: list[Value] = yield GetMethod(me, "get_auction_data_v4")
     # If it begins with three integers, the first one is the activation flag.
     leading = 1 if len(stack) == _AUCTION_V4_VALUES and isinstance(stack[2], int) else 0
     return [_read_auction(Results(stack[leading:], _AUCTION_V4_VALUES - leading))]
 
 
-def detect_telemint(me: Address) -> Detection:
+def detect_telemint(me: AddrStd) -> Detection:
     """Ask a Telemint item for its name, the state and terms of its auction, and royalties."""
-    name = Results((yield Question(me, "get_telemint_token_name")), 1).take()
-    state = Results((yield Question(me, "get_telemint_auction_state")), 5)
-    config = Results((yield Question(me, "get_telemint_auction_config")), 6)
-    royalty = Results((yield Question(me, "royalty_params")), 3)
+    name = Results((yield GetMethod(me, "get_telemint_token_name")), 1).take()
+    state = Results((yield GetMethod(me, "get_telemint_auction_state")), 5)
+    config = Results((yield GetMethod(me, "get_telemint_auction_config")), 6)
+    royalty = Results((yield GetMethod(me, "royalty_params")), 3)
     if name is None or isinstance(name, int):
         raise Mismatch("the name is not a slice")
     details = {
@@ -510,20 +510,20 @@ _POOL_CODES = frozenset(
         ),
     )
 )
-FACTORY = Address(
+FACTORY = AddrStd(
     0, bytes.fromhex("5f0564fb5f604783db57031ce1cf668a88d4d4d6da6de4db222b4b920d6fd800")
 )
 _NATIVE, _JETTON = 0b0000, 0b0001
 
 
-def detect_pool(me: Address) -> Detection:
+def detect_pool(me: AddrStd) -> Detection:
     """Ask a pool for its assets, type, reserves and fee, and the factory for its address."""
-    assets = Results((yield Question(me, "get_assets")), 2)
+    assets = Results((yield GetMethod(me, "get_assets")), 2)
     slices = (assets.take(), assets.take())
-    is_stable = Results((yield Question(me, "is_stable")), 1).boolean()
-    reserves = Results((yield Question(me, "get_reserves")), 2)
-    fee = Results((yield Question(me, "get_trade_fee")), 2)
-    named = Results((yield Question(FACTORY, "get_pool_address", (int(is_stable), *slices))), 1)
+    is_stable = Results((yield GetMethod(me, "is_stable")), 1).boolean()
+    reserves = Results((yield GetMethod(me, "get_reserves")), 2)
+    fee = Results((yield GetMethod(me, "get_trade_fee")), 2)
+    named = Results((yield GetMethod(FACTORY, "get_pool_address", (int(is_stable), *slices))), 1)
     if named.address() != me:
         raise Mismatch("the factory returns another pool")
     first, second = map(_read_asset, slices)
@@ -538,7 +538,7 @@ def detect_pool(me: Address) -> Detection:
     return [Finding(DEX_POOLS.name, fields)]
 
 
-def _read_asset(value: Value) -> Address | None:
+def _read_asset(value: Value) -> AddrStd | None:
     """Read native$0000 or jetton$0001 workchain_id:int8 address:uint256."""
     if not isinstance(value, CellSlice):
         raise Mismatch("expected a slice with an asset")
@@ -548,7 +548,7 @@ def _read_asset(value: Value) -> Address | None:
         return None
     if kind != _JETTON:
         raise Mismatch("the asset is neither TON nor a jetton")
-    return Address(start.load_int(8), start.load_bytes(32))
+    return AddrStd(start.load_int(8), start.load_bytes(32))
 
 
 TRIGGERS = (

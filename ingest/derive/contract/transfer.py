@@ -16,7 +16,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract.record import Row, make_table
-from tonlake.ingest.derive.contract.stack import Address, Mismatch, address_fields, load_any_address
+from tonlake.ingest.derive.contract.stack import AddrStd, Mismatch, address_fields, load_any_address
 from tonlake.ingest.errors import BocError
 from tonlake.lake.account import AccountId
 from tonlake.lake.file.rows import filter_rows, iter_dicts, iter_tuples, keep_rows, list_values
@@ -92,13 +92,13 @@ def make_moves(
     return {table.name: make_table(table, rows[table.name]) for table in tables}
 
 
-def list_recipients(moves: Mapping[str, pa.Table]) -> Iterator[tuple[Address, int]]:
+def list_recipients(moves: Mapping[str, pa.Table]) -> Iterator[tuple[AddrStd, int]]:
     """Yield active accounts that consumed potential transfers, with the block of each."""
     active = _list_chosen(moves, "orig_status", value="active")
     columns = ("tx_hash", "tx_workchain", "tx_account", "mc_seqno")
     for tx_hash, workchain, account, mc_seqno in iter_tuples(moves[MESSAGES.name], columns):
         if tx_hash in active:
-            yield Address(workchain, account), mc_seqno
+            yield AddrStd(workchain, account), mc_seqno
 
 
 def select_moves(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
@@ -176,7 +176,7 @@ def _read_nft_transfer(start: CellSlice) -> Row:
     }
 
 
-def _load_recipient(start: CellSlice) -> Address | None:
+def _load_recipient(start: CellSlice) -> AddrStd | None:
     """Read the address of the new owner; raise Mismatch for addr_var, which no account has."""
     if start.bits_left >= _TAG_BITS and start.peek_uint(_TAG_BITS) == _VAR:
         raise Mismatch("the recipient is an addr_var")

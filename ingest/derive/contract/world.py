@@ -23,7 +23,7 @@ from msgspec import UnsetType
 from tonlake.ingest.assemble.statecell import CellFinder, LakeCache
 from tonlake.ingest.decode.cell.packed import append_packed
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.derive.contract.stack import Address, Cell
+from tonlake.ingest.derive.contract.stack import AddrStd, Cell
 from tonlake.ingest.derive.tvm.call import (
     VERSION_PARAM,
     NetworkConfig,
@@ -57,7 +57,7 @@ _FILES_KEPT = 1_000
 Rows = list[tuple[Any, ...]]
 
 
-class AccountState(NamedTuple):
+class KnownAccount(NamedTuple):
     """An account after the last of its blocks that a masterchain block commits."""
 
     workchain: int
@@ -71,9 +71,9 @@ class AccountState(NamedTuple):
     data_hash: bytes | None
 
     @property
-    def address(self) -> Address:
+    def address(self) -> AddrStd:
         """Address of the account."""
-        return Address(self.workchain, self.account)
+        return AddrStd(self.workchain, self.account)
 
 
 class KnownLake:
@@ -84,10 +84,10 @@ class KnownLake:
         self._most = most = settings.ingest.cached_rows
         self._newest = _NewestCache(lake_dir, settings.lake, most)
         lake = lake_dir, settings.lake, ACCOUNT_STATES.name
-        self._earlier = LakeCache[tuple[Address, int], AccountState](
+        self._earlier = LakeCache[tuple[AddrStd, int], KnownAccount](
             *lake, _ask_earlier, statement=_NEWEST, most=most
         )
-        self._first = LakeCache[tuple[Address, int], tuple[AccountState, ...]](
+        self._first = LakeCache[tuple[AddrStd, int], tuple[KnownAccount, ...]](
             *lake, _ask_first, statement=_FIRST, most=most
         )
 
@@ -98,8 +98,8 @@ class KnownLake:
         self._first.close()
 
     def find_states(
-        self, addresses: set[Address], state: LogState, before: int
-    ) -> dict[Address, AccountState]:
+        self, addresses: set[AddrStd], state: LogState, before: int
+    ) -> dict[AddrStd, KnownAccount]:
         """Return the last state of each account before the masterchain block ``before``."""
         if not state.ranges or state.ranges[-1][1] < before:
             return self._newest.find(addresses, state)
@@ -108,13 +108,13 @@ class KnownLake:
         return {address: row for (address, _before), row in found.items()}
 
     def find_first_states(
-        self, addresses: set[Address], state: LogState, until: int
-    ) -> dict[Address, tuple[AccountState, ...]]:
+        self, addresses: set[AddrStd], state: LogState, until: int
+    ) -> dict[AddrStd, tuple[KnownAccount, ...]]:
         """Return states of accounts up to a block: the first with each pair of code and data."""
         found = self._first.find({(address, until) for address in addresses}, state)
         return {address: row for (address, _until), row in found.items()}
 
-    def learn(self, states: Mapping[Address, AccountState], commit: Commit) -> None:
+    def learn(self, states: Mapping[AddrStd, KnownAccount], commit: Commit) -> None:
         """Keep the newest states of a commit at the end of the chain."""
         if len(states) <= self._most:
             self._newest.learn(states, commit)
@@ -126,7 +126,7 @@ def _read_file(lake_dir: Path, file: DataFile, columns: Sequence[str]) -> Rows:
     return list(iter_tuples(read_rows(lake_dir, file, columns), columns))
 
 
-class _NewestCache(LakeCache[Address, AccountState]):
+class _NewestCache(LakeCache[AddrStd, KnownAccount]):
     """Newest states of accounts: from the index, and from files of blocks not yet indexed.
 
     Files do not tell which accounts they have, so all of them are read. A small number of rows,
@@ -140,13 +140,13 @@ class _NewestCache(LakeCache[Address, AccountState]):
         self._indexed = NewestStates(lake_dir)
         self._few = min(most, _FEW_ROWS)
         self._loose: LogState | None = None
-        self._loose_states: dict[Address, AccountState] | None = None
+        self._loose_states: dict[AddrStd, KnownAccount] | None = None
 
     def close(self) -> None:
         super().close()
         self._loose = self._loose_states = None
 
-    def _look_up(self, keys: set[Address], state: LogState) -> Mapping[Address, AccountState]:
+    def _look_up(self, keys: set[AddrStd], state: LogState) -> Mapping[AddrStd, KnownAccount]:
         if self._loose is None:
             self.close()
             self._loose = self._leave_out_indexed(state)
@@ -157,10 +157,10 @@ class _NewestCache(LakeCache[Address, AccountState]):
         else:
             found = {key: self._loose_states[key] for key in keys & self._loose_states.keys()}
         for address, (row, utime) in self._indexed.find(keys).items():
-            known = found.get(Address(*address))
+            known = found.get(AddrStd(*address))
             if known is None or known.mc_seqno < row.mc_seqno:
-                at = self._read_utime(Address(*address), row, state) if utime is None else utime
-                found[Address(*address)] = AccountState(*address, *_when(row), at, *_what(row))
+                at = self._read_utime(AddrStd(*address), row, state) if utime is None else utime
+                found[AddrStd(*address)] = KnownAccount(*address, *_when(row), at, *_what(row))
         return found
 
     def _leave_out_indexed(self, state: LogState) -> LogState:
@@ -170,7 +170,7 @@ class _NewestCache(LakeCache[Address, AccountState]):
         files = tuple(dict.fromkeys(chain.from_iterable(found)))
         return LogState(number=state.number, files=files, ranges=state.ranges)
 
-    def _read_utime(self, address: Address, row: Any, state: LogState) -> int:  # noqa: ANN401 - a row
+    def _read_utime(self, address: AddrStd, row: Any, state: LogState) -> int:  # noqa: ANN401 - a row
         """Read the block time of a state from its data file."""
         at = max(1, row.mc_seqno)  # rows of the zero state are stored with the first block
         values = {**address._asdict(), "mc_seqno": row.mc_seqno, "hash": row.hash}
@@ -185,14 +185,14 @@ _when = attrgetter("mc_seqno", "last_trans_lt")
 _what = attrgetter("balance", "extra_currencies", "code_hash", "data_hash")
 
 
-def _read_newest(lake_dir: Path, files: Iterable[DataFile]) -> dict[Address, AccountState]:
+def _read_newest(lake_dir: Path, files: Iterable[DataFile]) -> dict[AddrStd, KnownAccount]:
     """Return the newest state of every account in ``files``."""
     columns = (*STATE_COLUMNS, "block_seqno")
     rows = [ACCOUNT_STATES.empty.select(columns)]
     rows += (read_rows(lake_dir, file, columns) for file in files)
     order = [("mc_seqno", "ascending"), ("block_seqno", "ascending")]
     states = map(
-        AccountState._make, iter_tuples(pa.concat_tables(rows).sort_by(order), STATE_COLUMNS)
+        KnownAccount._make, iter_tuples(pa.concat_tables(rows).sort_by(order), STATE_COLUMNS)
     )
     return {state.address: state for state in states}
 
@@ -202,15 +202,15 @@ _NEWEST, _FIRST = _SQL.read_text(encoding="utf-8").split(";")
 _NEVER = 1 << 62
 
 
-def _ask_newest(connection: DuckDBPyConnection, keys: set[Address]) -> dict[Address, AccountState]:
+def _ask_newest(connection: DuckDBPyConnection, keys: set[AddrStd]) -> dict[AddrStd, KnownAccount]:
     states = _read_before(connection, keys, _NEVER)
     return {address: state for address, state in states.items() if address in keys}
 
 
 def _ask_earlier(
-    connection: DuckDBPyConnection, keys: set[tuple[Address, int]]
-) -> dict[tuple[Address, int], AccountState]:
-    found: dict[tuple[Address, int], AccountState] = {}
+    connection: DuckDBPyConnection, keys: set[tuple[AddrStd, int]]
+) -> dict[tuple[AddrStd, int], KnownAccount]:
+    found: dict[tuple[AddrStd, int], KnownAccount] = {}
     for before in {before for _address, before in keys}:
         addresses = {address for address, at in keys if at == before}
         states = _read_before(connection, addresses, before)
@@ -219,25 +219,25 @@ def _ask_earlier(
 
 
 def _ask_first(
-    connection: DuckDBPyConnection, keys: set[tuple[Address, int]]
-) -> dict[tuple[Address, int], tuple[AccountState, ...]]:
-    found: dict[tuple[Address, int], tuple[AccountState, ...]] = {}
+    connection: DuckDBPyConnection, keys: set[tuple[AddrStd, int]]
+) -> dict[tuple[AddrStd, int], tuple[KnownAccount, ...]]:
+    found: dict[tuple[AddrStd, int], tuple[KnownAccount, ...]] = {}
     for until in {until for _address, until in keys}:
         accounts = sorted({address.account for address, at in keys if at == until})
         rows = connection.execute(_FIRST, {"accounts": accounts, "until": until})
         for row in rows.fetchall():
-            state = AccountState(*row)
+            state = KnownAccount(*row)
             found[state.address, until] = (*found.get((state.address, until), ()), state)
     return {key: found[key] for key in keys if key in found}
 
 
 def _read_before(
-    connection: DuckDBPyConnection, addresses: set[Address], before: int
-) -> dict[Address, AccountState]:
+    connection: DuckDBPyConnection, addresses: set[AddrStd], before: int
+) -> dict[AddrStd, KnownAccount]:
     """Return the last states before a block of all accounts with the same account ids."""
     accounts = sorted({address.account for address in addresses})
     rows = connection.execute(_NEWEST, {"accounts": accounts, "before": before})
-    states = (AccountState(*row) for row in rows.fetchall())
+    states = (KnownAccount(*row) for row in rows.fetchall())
     return {state.address: state for state in states}
 
 
@@ -248,7 +248,7 @@ _ORDER = itemgetter(0, 1, 2, -1)
 class NotLoaded(Exception):
     """A required state, or its cells, has not been looked up yet."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: AddrStd) -> None:
         self.address = address
         super().__init__(str(address))
 
@@ -289,9 +289,9 @@ class World:
         self._own = _read_histories(_find(tables, ACCOUNT_STATES))
         self._histories = dict(self._own)
         self._others = others
-        self._searched: set[Address] = set()
-        self._before: dict[Address, AccountState | None] = {}
-        self._later: dict[Address, tuple[AccountState, ...]] = {}
+        self._searched: set[AddrStd] = set()
+        self._before: dict[AddrStd, KnownAccount | None] = {}
+        self._later: dict[AddrStd, tuple[KnownAccount, ...]] = {}
         self._tree, self._places = cache or CellCache.make()
         self._absent: set[bytes | None] = set()
         baseline = state.baseline
@@ -323,12 +323,12 @@ class World:
         ranges = ((1, 0), *self._state.known_ranges)
         return any(first in begins and before <= last + 1 for first, last in ranges)
 
-    def list_states(self) -> Iterator[AccountState]:
+    def list_states(self) -> Iterator[KnownAccount]:
         """Yield the states in ``tables``, by account and masterchain block."""
         for history in self._own.values():
             yield from history
 
-    def list_known(self, address: Address) -> Iterator[AccountState]:
+    def list_known(self, address: AddrStd) -> Iterator[KnownAccount]:
         """Yield the known states of an account: the one before the commit, then those in it.
 
         They are followed by later states, which may replace states missing from a late baseline.
@@ -339,7 +339,7 @@ class World:
         yield from self._histories.get(address, ())
         yield from self._later.get(address, ())
 
-    def find_state(self, address: Address, mc_seqno: int) -> AccountState | None:
+    def find_state(self, address: AddrStd, mc_seqno: int) -> KnownAccount | None:
         """Return the state of an account after a masterchain block; None if it does not exist.
 
         For accounts that blocks touched before a baseline was read, the lake may lack the states
@@ -356,11 +356,11 @@ class World:
         later = (*history[place:], *self._later.get(address, ()))
         return next(filter(self._may_be_known, later), state)
 
-    def _may_be_known(self, state: AccountState | None) -> bool:
+    def _may_be_known(self, state: KnownAccount | None) -> bool:
         """Return whether ``state`` exists and none of its cells is known to be absent."""
         return state is not None and self._absent.isdisjoint((state.code_hash, state.data_hash))
 
-    def load_states(self, addresses: Iterable[Address], before: int) -> None:
+    def load_states(self, addresses: Iterable[AddrStd], before: int) -> None:
         """Look up states of accounts: in other parts of the commit, else the last before it.
 
         An account of another part is looked up again if its state before the commit is needed.
@@ -374,7 +374,7 @@ class World:
             self._later |= self._lake.find_first_states(missing, self._state, self._unknown_to)
         self._before |= dict.fromkeys(missing) | states
 
-    def _load_others(self, addresses: set[Address]) -> set[Address]:
+    def _load_others(self, addresses: set[AddrStd]) -> set[AddrStd]:
         """Read the states of accounts in other parts; return the accounts that have any."""
         if self._others is None or not addresses:
             return set()
@@ -409,13 +409,13 @@ class World:
         return None if place is None else Cell(self._tree, place)
 
 
-def _read_histories(states: pa.Table) -> dict[Address, list[AccountState]]:
+def _read_histories(states: pa.Table) -> dict[AddrStd, list[KnownAccount]]:
     """Return the last state of every account and masterchain block, in order."""
-    histories: dict[Address, dict[int, AccountState]] = {}
+    histories: dict[AddrStd, dict[int, KnownAccount]] = {}
     for *values, _block_seqno in sorted(
         iter_tuples(states, (*STATE_COLUMNS, "block_seqno")), key=_ORDER
     ):
-        state = AccountState(*values)
+        state = KnownAccount(*values)
         histories.setdefault(state.address, {})[state.mc_seqno] = state
     return {address: list(history.values()) for address, history in histories.items()}
 

@@ -65,7 +65,7 @@ class LibraryFault(ValueError):
     """The library rejects the input."""
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _Emulation(msgspec.Struct, frozen=True):
     """The JSON result of an emulation."""
 
     success: bool
@@ -214,7 +214,7 @@ class LibraryEmulator:
 
     def _read(self, place: int) -> Emulated | NotAccepted:
         """Return the result of an emulation."""
-        answer = self._decode(place, _Answer)
+        answer = self._decode(place, _Emulation)
         if answer.success:
             made = (answer.transaction, answer.shard_account)
             return Emulated(*map(base64.b64decode, made))

@@ -44,7 +44,7 @@ def name_remedy(reason: str) -> str:
     return REMEDY
 
 
-class Engine(msgspec.Struct, frozen=True):
+class Support(msgspec.Struct, frozen=True):
     """An engine, its use and its highest global version, None if it cannot be loaded."""
 
     use: str
@@ -79,7 +79,7 @@ class Engine(msgspec.Struct, frozen=True):
         return f"{self.name} supports global version {self.version}"
 
 
-OWN_ENGINE = Engine("get-methods", "tonlake", VERSION)
+OWN_ENGINE = Support("get-methods", "tonlake", VERSION)
 
 
 class Versions(msgspec.Struct, frozen=True):
@@ -90,7 +90,7 @@ class Versions(msgspec.Struct, frozen=True):
     """
 
     network: int | None
-    engines: tuple[Engine, ...]
+    engines: tuple[Support, ...]
     gap: str
 
 
@@ -98,7 +98,7 @@ _networks: WeakKeyDictionary[Snapshot, int | None] = WeakKeyDictionary()
 """Versions by snapshot, while the snapshot is in use."""
 
 
-def compare_versions(snapshot: Snapshot, engines: Sequence[Engine]) -> Versions:
+def compare_versions(snapshot: Snapshot, engines: Sequence[Support]) -> Versions:
     """Return the version of a snapshot's newest configuration beside those of some engines."""
     try:
         if snapshot not in _networks:
@@ -109,27 +109,27 @@ def compare_versions(snapshot: Snapshot, engines: Sequence[Engine]) -> Versions:
     return Versions(network, tuple(engines), _describe_gap(network, engines))
 
 
-def list_engines(settings: TvmSettings) -> tuple[Engine, ...]:
+def list_engines(settings: TvmSettings) -> tuple[Support, ...]:
     """Return the engines of get-methods and of emulation."""
     return find_engine(settings), find_emulator(settings)
 
 
-def find_engine(settings: TvmSettings) -> Engine:
+def find_engine(settings: TvmSettings) -> Support:
     """Return the engine that runs get-methods for the API: a library that is set, else our own."""
     return _find_library("get-methods", settings) or OWN_ENGINE
 
 
-def find_emulator(settings: TvmSettings) -> Engine:
+def find_emulator(settings: TvmSettings) -> Support:
     """Return the engine that emulates messages."""
-    return _find_library("emulation", settings) or Engine("emulation", "tonpy", TONPY_VERSION)
+    return _find_library("emulation", settings) or Support("emulation", "tonpy", TONPY_VERSION)
 
 
-def _find_library(use: str, settings: TvmSettings) -> Engine | None:
+def _find_library(use: str, settings: TvmSettings) -> Support | None:
     library = settings.emulator_library
-    return Engine(use, library, find_library_version(settings)) if library else None
+    return Support(use, library, find_library_version(settings)) if library else None
 
 
-def find_detector(settings: TvmSettings) -> Engine:
+def find_detector(settings: TvmSettings) -> Support:
     """Return the engine that decides what contracts are: our own, or a library that knows more."""
     library = _find_library("get-methods", settings)
     is_newer = library is not None and (library.version or 0) > VERSION
@@ -152,7 +152,7 @@ def _read_newest(lake_dir: Path, file: DataFile) -> bytes | None:
     return bocs[max(bocs)] if bocs else None
 
 
-def _describe_gap(network: int | None, engines: Sequence[Engine]) -> str:
+def _describe_gap(network: int | None, engines: Sequence[Support]) -> str:
     if network is None:
         return ""
     older = [each for each in engines if each.version is not None and each.version < network]

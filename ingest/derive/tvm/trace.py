@@ -32,7 +32,7 @@ from tonlake.lake.account import MASTERCHAIN, AccountId
 Row = dict[str, Any]
 
 
-class Step(msgspec.Struct, frozen=True):
+class TraceStep(msgspec.Struct, frozen=True):
     """A transaction of a trace.
 
     ``row`` and ``messages`` are those of ``decode_transaction``, with the workchain added;
@@ -49,7 +49,7 @@ class Step(msgspec.Struct, frozen=True):
 class EmulatedTrace(msgspec.Struct, frozen=True):
     """Transactions in the order of emulation; ``cut`` if the limit ended the trace."""
 
-    steps: list[Step]
+    steps: list[TraceStep]
     cut: bool
 
 
@@ -108,7 +108,7 @@ class _Trace:
     """The transactions so far, and the account states after them with their last lt."""
 
     def __init__(self, global_version: int) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[TraceStep] = []
         self.accounts: dict[AccountId, tuple[bytes, int]] = {}
         self._global_version = global_version
         self._sent = 0
@@ -120,7 +120,7 @@ class _Trace:
         for message in messages:
             message["tx_workchain"] = due.workchain
         place = len(self.steps)
-        self.steps.append(Step(row, messages, made.account, due.parent))
+        self.steps.append(TraceStep(row, messages, made.account, due.parent))
         last_lt = row["lt"] + row["outmsg_cnt"]
         self.accounts[due.workchain, due.account] = made.account, last_lt
         _received, bags = list_messages(made.transaction)

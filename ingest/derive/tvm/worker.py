@@ -142,7 +142,7 @@ class WorkerProcess:
         raise TvmCrash("the TVM process did not start")
 
 
-class Ended(msgspec.Struct, frozen=True, tag=True):
+class Returned(msgspec.Struct, frozen=True, tag=True):
     """The outcome of a get-method; ``stack`` is that of ``pack_value``."""
 
     exit_code: int
@@ -158,7 +158,7 @@ class Refusal(msgspec.Struct, frozen=True, tag=True):
 
 
 Call = GetMethodCall | EmulationCall
-Answer = Ended | Emulated | NotAccepted | Refusal
+Answer = Returned | Emulated | NotAccepted | Refusal
 Result = Outcome | Emulated | NotAccepted
 _decode = msgspec.msgpack.Decoder[Answer](Answer).decode
 _REFUSALS = {each.__name__: each for each in (TvmMissing, TvmStackDeep, TvmStackLarge, TvmRefusal)}
@@ -168,7 +168,7 @@ def _read(answer: Answer) -> Result:
     """Return what a worker answered, which is untrusted; raise its refusal."""
     if isinstance(answer, Refusal):
         raise _REFUSALS.get(answer.kind, TvmCrash)(answer.reason)
-    if not isinstance(answer, Ended):
+    if not isinstance(answer, Returned):
         return answer
     try:
         stack = tuple(unpack_value(value) for value in answer.stack)
@@ -214,7 +214,7 @@ def load_engine(settings: WorkerSettings) -> Callable[[Call], Answer]:
             if isinstance(call, EmulationCall):
                 return emulate(call)
             ended = run(call)
-            return Ended(ended.exit_code, ended.gas_used, [pack_value(v) for v in ended.stack])
+            return Returned(ended.exit_code, ended.gas_used, [pack_value(v) for v in ended.stack])
         except TvmError as error:
             return Refusal(type(error).__name__, str(error))
         except faults as error:

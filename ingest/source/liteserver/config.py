@@ -24,7 +24,7 @@ class LiteServer(msgspec.Struct, frozen=True):
         return f"{self.host}:{self.port}"
 
 
-class NetworkConfig(msgspec.Struct, frozen=True):
+class GlobalConfig(msgspec.Struct, frozen=True):
     """Lite servers of a network, and the blocks it declares as trusted."""
 
     servers: tuple[LiteServer, ...]
@@ -52,7 +52,7 @@ class _File(msgspec.Struct):
     validator: _Validator | None = None
 
 
-def read_config(path: Path) -> NetworkConfig:
+def read_config(path: Path) -> GlobalConfig:
     """Read a global configuration file."""
     try:
         found = msgspec.json.decode(path.read_bytes(), type=_File)
@@ -73,4 +73,4 @@ def read_config(path: Path) -> NetworkConfig:
         ) from error
     if not servers:
         raise SourceError(f"{path.name} names no lite servers: it has no list `liteservers`")
-    return NetworkConfig(servers, validator.zero_state, validator.init_block)
+    return GlobalConfig(servers, validator.zero_state, validator.init_block)

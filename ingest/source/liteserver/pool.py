@@ -14,7 +14,7 @@ from pytoniq.liteclient.client import LiteClient, LiteClientError
 from pytoniq_core.tl.generator import TlError
 
 from tonlake.ingest.errors import ServerFault, ServerRefusal
-from tonlake.ingest.source.liteserver.config import LiteServer, NetworkConfig, read_config
+from tonlake.ingest.source.liteserver.config import GlobalConfig, LiteServer, read_config
 
 LOG = logging.getLogger("tonlake.liteserver")
 PACKET_BYTES_LIMIT = 1 << 25
@@ -69,7 +69,7 @@ class _Client(LiteClient):
         return data
 
 
-class Connection:
+class ServerConnection:
     """A connection to one lite server, opened by the first query and reopened after a failure."""
 
     def __init__(self, server: LiteServer, timeout_ms: int) -> None:
@@ -208,7 +208,7 @@ class ServerPool:
     def __init__(
         self, servers: Iterable[LiteServer], *, timeout_ms: int, parallel_queries: int
     ) -> None:
-        self.connections = [Connection(server, timeout_ms) for server in servers]
+        self.connections = [ServerConnection(server, timeout_ms) for server in servers]
         self._turn = 0
         self._slots = asyncio.Semaphore(parallel_queries)
 
@@ -243,10 +243,10 @@ class ServerPool:
         reasons = "; ".join(dict.fromkeys(map(str, failures)))
         raise ServerFault(f"no lite server can be used: {reasons}", name=name, is_wrong=bool(wrong))
 
-    async def ask_all(self, name: str, read: Callable[[Connection, Answer], T]) -> list[T]:
+    async def ask_all(self, name: str, read: Callable[[ServerConnection, Answer], T]) -> list[T]:
         """Return ``read(connection, answer)`` for every server that answers."""
 
-        async def ask(connection: Connection) -> T:
+        async def ask(connection: ServerConnection) -> T:
             return read(connection, await connection.ask(name, {}))
 
         steady = [one for one in self.connections if not one.is_avoided]
@@ -283,7 +283,7 @@ def send_message(config: Path, boc: bytes, timeout_ms: int) -> None:
     asyncio.run(_send(read_config(config), boc, timeout_ms))
 
 
-async def _send(config: NetworkConfig, boc: bytes, timeout_ms: int) -> None:
+async def _send(config: GlobalConfig, boc: bytes, timeout_ms: int) -> None:
     pool = ServerPool(config.servers, timeout_ms=timeout_ms, parallel_queries=1)
     try:
         await pool.ask("sendMessage", {"body": boc}, bool)

@@ -23,9 +23,9 @@ from tonlake.ingest.decode.block.state import find_account, read_config, read_st
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, CellTree
 from tonlake.ingest.errors import BocError, DecodeError, ServerFault, SourceError
-from tonlake.ingest.source.liteserver.config import NetworkConfig
+from tonlake.ingest.source.liteserver.config import GlobalConfig
 from tonlake.ingest.source.liteserver.config import read_config as read_network_config
-from tonlake.ingest.source.liteserver.pool import Answer, Background, Connection, ServerPool
+from tonlake.ingest.source.liteserver.pool import Answer, Background, ServerConnection, ServerPool
 from tonlake.lake.account import MASTERCHAIN
 
 FORWARD = "liteServer.blockLinkForward"
@@ -108,7 +108,7 @@ class LiteServerQueries(ServerPool):
         """Return the newest masterchain block of all servers, and the zero state of the network."""
         name = "getMasterchainInfo"
 
-        def read(connection: Connection, answer: Answer) -> tuple[BlockId, BlockId]:
+        def read(connection: ServerConnection, answer: Answer) -> tuple[BlockId, BlockId]:
             last = read_id(answer["last"], name)
             connection.last_mc_seqno = last.seqno
             init = answer["init"]
@@ -233,7 +233,7 @@ class StateServers:
     if none sends a valid answer; for ``REST_S`` seconds after that no server is asked.
     """
 
-    def __init__(self, config: NetworkConfig, *, timeout_ms: int, parallel_queries: int) -> None:
+    def __init__(self, config: GlobalConfig, *, timeout_ms: int, parallel_queries: int) -> None:
         self._background = Background()
         self._pool = ServerPool(
             config.servers, timeout_ms=timeout_ms, parallel_queries=parallel_queries

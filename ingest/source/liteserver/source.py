@@ -29,7 +29,7 @@ from tonlake.ingest.errors import (
     SourceError,
 )
 from tonlake.ingest.settings import LiteServerSettings
-from tonlake.ingest.source.liteserver.config import NetworkConfig
+from tonlake.ingest.source.liteserver.config import GlobalConfig
 from tonlake.ingest.source.liteserver.pool import Background
 from tonlake.ingest.source.liteserver.query import LiteServerQueries
 from tonlake.ingest.source.node.archive import Tops, read_previous, read_tops
@@ -82,7 +82,7 @@ WINDOW_MC_BLOCKS = 16
 class LiteSource:
     """The blocks of a network, read from its lite servers; follows the chain as it grows."""
 
-    def __init__(self, config: NetworkConfig, settings: LiteServerSettings) -> None:
+    def __init__(self, config: GlobalConfig, settings: LiteServerSettings) -> None:
         """Ask the servers for their newest block."""
         self._config = config
         self._poll_s = settings.poll_ms / 1000

@@ -38,7 +38,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import read_label, write_label
 from tonlake.ingest.decode.cell.envelope import NATIVE, read_envelope
-from tonlake.ingest.decode.cell.packed import CellStore, naming, split_packed
+from tonlake.ingest.decode.cell.packed import PackedCells, naming, split_packed
 from tonlake.ingest.decode.cell.slice import EXOTIC_BIT
 from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, CellTree, exotic_mask, read_bits
 from tonlake.ingest.decode.wholestate import Branch, WholeState, list_pruned
@@ -480,8 +480,8 @@ class StateStore(Protocol):
 class StatePart(NamedTuple):
     """A branch of accounts, the store of its cells, and how another process opens the store."""
 
-    store: CellStore
-    reopen: Callable[[], CellStore]
+    store: PackedCells
+    reopen: Callable[[], PackedCells]
     accounts: Branch
 
 

@@ -77,7 +77,7 @@ Read = Callable[..., pa.Table]
 """Reads columns of a file, or all, like ``read_rows``."""
 
 
-class Source(NamedTuple):
+class SegmentSource(NamedTuple):
     """Files that may have rows of a range of blocks; a zero state belongs to block 1."""
 
     lake_dir: Path
@@ -115,7 +115,7 @@ _SPECIAL = frozenset({TRANSACTIONS.name, MESSAGES.name, ACCOUNT_STATES.name, ACT
 
 
 @without_collector()
-def compose(stream: IO[bytes], source: Source, *, packed: bool = True) -> int:
+def compose(stream: IO[bytes], source: SegmentSource, *, packed: bool = True) -> int:
     """Write the segment of a source, compressed if ``packed``; return its transactions' number."""
     composer = _Composer(source, packed=packed)
     transactions = composer.add_chain()
@@ -183,7 +183,7 @@ def _write_numbers(writer: SegmentWriter, name: str, values: pa.Array, code: str
 class _Composer:
     """The arrays and rows of one segment."""
 
-    def __init__(self, source: Source, *, packed: bool) -> None:
+    def __init__(self, source: SegmentSource, *, packed: bool) -> None:
         self._source, self._writer, self._packed = source, SegmentWriter(), packed
         self._rows: dict[str, list[bytes]] = {}
         self._pool = Pool()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.index.builder.compose import Read, Source, compose
+from tonlake.lake.index.builder.compose import Read, SegmentSource, compose
 from tonlake.lake.index.builder.plan import (
     digest_derived,
     is_current,
@@ -34,7 +34,7 @@ SEGMENT_ROWS = 200_000
 """Default number of transactions at which a segment ends, with the commit that reaches it. All of
 its rows are in memory while it is built; a key lookup takes about 1 µs per segment."""
 
-Run = Callable[[Callable[[Source], DataFile], Iterable[Source]], Iterable[DataFile]]
+Run = Callable[[Callable[[SegmentSource], DataFile], Iterable[SegmentSource]], Iterable[DataFile]]
 """Calls a function with the source of each of several segments, like ``map``."""
 
 
@@ -93,7 +93,7 @@ def make_segments(
     """Return missing segments as ``rebuild_index``; each is written when it is taken."""
     usable = () if everything else _usable_segments(lake_dir, state)
     planned = plan_missing(state, usable, max_rows)
-    orders = [Source(lake_dir, list_within(state, each), each, read) for each in planned]
+    orders = [SegmentSource(lake_dir, list_within(state, each), each, read) for each in planned]
     return run(build_segment, orders)
 
 
@@ -107,7 +107,7 @@ def _usable_segments(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
     )
 
 
-def build_segment(source: Source) -> DataFile:
+def build_segment(source: SegmentSource) -> DataFile:
     """Write one segment durably, or raise LakeCorrupt or LakeFull; no commit lists it yet."""
     folder = source.lake_dir / SEGMENT_FOLDER
     make_folder(folder)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonlake.api.http.representation import GZIP, IDENTITY, ZSTD, Choice, choose_coding, pack
+from tonlake.api.http.representation import GZIP, IDENTITY, ZSTD, Coding, choose_coding, pack
 
 NAMES = ("gzip", "zstd", "br", "deflate", "identity", "*")
 WEIGHTS = {"": 1.0, ";q=0": 0.0, ";q=0.001": 0.001, "; Q=0.5": 0.5, ";q=1.000": 1.0, ";q=1": 1.0}
@@ -51,9 +51,9 @@ def test_a_coding_is_chosen(accepted: bytes, coding: str | None) -> None:
 
 
 def test_only_a_coding_that_can_be_sent_makes_up_for_identity() -> None:
-    assert choose_coding(b"gzip, identity;q=0") == Choice(GZIP, refuses_identity=True)
-    assert choose_coding(b"gzip, *;q=0") == Choice(GZIP, refuses_identity=True)
-    assert choose_coding(b"br, identity;q=0") == Choice(None)
+    assert choose_coding(b"gzip, identity;q=0") == Coding(GZIP, refuses_identity=True)
+    assert choose_coding(b"gzip, *;q=0") == Coding(GZIP, refuses_identity=True)
+    assert choose_coding(b"br, identity;q=0") == Coding(None)
 
 
 @given(MEMBERS, st.randoms(use_true_random=False))

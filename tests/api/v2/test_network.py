@@ -22,7 +22,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.packed import pack_cell
 from tonlake.ingest.derive.tvm.call import join_params
 from tonlake.ingest.source.node.source import open_node
-from tonlake.lake.log.state import Network
+from tonlake.lake.log.state import NetworkId
 from tonlake.lake.schema import TABLES
 
 
@@ -142,7 +142,7 @@ def test_libraries_that_are_public_now(demo_node: Path, asker: type[Asker], tmp_
                 assert not known & set(extra["hash"].to_pylist())
                 cells = pa.concat_tables([tables["state_cells"], extra])
                 tables["state_cells"] = cells.sort_by("hash")
-            commit_made(tmp_path, seqno, seqno, tables, network=Network(-1414))
+            commit_made(tmp_path, seqno, seqno, tables, network=NetworkId(-1414))
     with TestClient(create_app(tmp_path, PATIENT)) as client:
         ask = asker(client)
         wanted = [cell.hash.hex() for cell in (TAKEN_BACK, KEPT, KEPT, Builder().end_cell())]

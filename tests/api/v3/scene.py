@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from tonlake.lake.commit.commit import commit_range
-from tonlake.lake.log.state import Network
+from tonlake.lake.log.state import NetworkId
 from tonlake.lake.schema import TABLES, Column
 
 MASTER_SHARD = -(2**63)
@@ -98,7 +98,7 @@ class Scene:
             last_mc_seqno=self.last_mc_seqno,
             day=DAY,
             source={"kind": "scene"},
-            network=Network(GLOBAL_ID, bytes(32).hex(), bytes(32).hex()),
+            network=NetworkId(GLOBAL_ID, bytes(32).hex(), bytes(32).hex()),
         )
         return lake_dir
 

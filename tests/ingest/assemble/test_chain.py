@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from tonlake.ingest.assemble.chain import Chain, read_chain
+from tonlake.ingest.assemble.chain import LakeChain, read_chain
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import IngestSections
@@ -36,7 +36,7 @@ def _blocks(first: int, last: int, fork: int = 0) -> pa.Table:
 
 
 def test_blocks_that_follow_each_other_are_taken() -> None:
-    chain = Chain([], {})
+    chain = LakeChain([], {})
     chain.extend(_blocks(5, 9), Span(5, 9))
     chain.extend(_blocks(10, 12), Span(10, 12))
 
@@ -44,12 +44,12 @@ def test_blocks_that_follow_each_other_are_taken() -> None:
 def test_a_gap_in_the_blocks_is_refused() -> None:
     blocks = _blocks(5, 9)
     with pytest.raises(SourceError, match="block 7 is missing"):
-        Chain([], {}).extend(blocks.filter(pc.not_equal(blocks["seqno"], 7)), Span(5, 9))
+        LakeChain([], {}).extend(blocks.filter(pc.not_equal(blocks["seqno"], 7)), Span(5, 9))
 
 
 @pytest.mark.parametrize(("first", "last"), [(10, 12), (1, 4)])
 def test_a_fork_beside_known_blocks_is_refused(first: int, last: int) -> None:
-    chain = Chain([], {})
+    chain = LakeChain([], {})
     chain.extend(_blocks(5, 9), Span(5, 9))
     with pytest.raises(SourceError, match="another chain"):
         chain.extend(_blocks(first, last, fork=1), Span(first, last))

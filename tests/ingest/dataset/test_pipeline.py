@@ -19,7 +19,7 @@ from tests.ingest.whole import ingest_node, read_table
 from tests.lake.killed import run_killed
 from tonlake.api.settings import Settings
 from tonlake.ingest.dataset.files import FORM, TIMES, DataSet
-from tonlake.ingest.dataset.pipeline import DayReport, Tops, ingest_days
+from tonlake.ingest.dataset.pipeline import DayReport, ShardTops, ingest_days
 from tonlake.ingest.decode.block.header import find_child, find_parent
 from tonlake.ingest.errors import SourceError
 from tonlake.lake.log.state import read_state
@@ -466,7 +466,7 @@ def make_block(shard: int, seqno: int, **flags: Any) -> dict[str, Any]:
 
 
 def add(
-    tops: Tops, mc_seqno: int, *blocks: dict[str, Any]
+    tops: ShardTops, mc_seqno: int, *blocks: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], set[Any]]:
     """Add blocks; return the rows of blocks, and shard and seqno of each top."""
     rows, shards = tops.add(mc_seqno, blocks)
@@ -477,7 +477,7 @@ def add(
 
 
 def test_shards_split_and_merge() -> None:
-    tops = Tops()
+    tops = ShardTops()
     assert add(tops, 1, make_block(WHOLE, 7))[1] == {(WHOLE, 7)}
     assert add(tops, 2)[1] == {(WHOLE, 7)}
     split = [make_block(shard, 8, after_split=True) for shard in (LEFT, RIGHT)]
@@ -494,16 +494,16 @@ def test_shards_split_and_merge() -> None:
 
 
 def test_what_was_before_is_unknown() -> None:
-    tops = Tops()
+    tops = ShardTops()
     (row,), found = add(tops, 5, make_block(WHOLE, 10, after_merge=True))
     assert found == {(WHOLE, 10)}
     assert (row["prev_shard"], row["prev_seqno"], row["prev2_root_hash"]) == (LEFT, None, None)
-    (row,), _ = add(Tops(), 5, make_block(WHOLE, 10))
+    (row,), _ = add(ShardTops(), 5, make_block(WHOLE, 10))
     assert (row["prev_seqno"], row["prev_root_hash"]) == (9, None)
 
 
 def test_a_missing_block_is_named() -> None:
-    tops = Tops()
+    tops = ShardTops()
     add(tops, 1, make_block(LEFT, 7))
     with pytest.raises(ValueError, match=r"\(0,4000000000000000,9\) follows block 7 of its shard"):
         tops.add(2, [make_block(LEFT, 9)])
@@ -511,6 +511,6 @@ def test_a_missing_block_is_named() -> None:
 
 
 def test_after_a_hole_only_new_tops_are_known() -> None:
-    tops = Tops()
+    tops = ShardTops()
     add(tops, 1, make_block(LEFT, 7), make_block(RIGHT, 7))
     assert add(tops, 3, make_block(LEFT, 9))[1] == {(LEFT, 9)}

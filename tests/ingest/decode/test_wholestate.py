@@ -15,7 +15,7 @@ from tests.ingest.statefiles import write_states
 from tonlake.ingest.blocks import ZeroState
 from tonlake.ingest.decode import wholestate
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.cell.packed import CellStore, Loaded, assemble_boc
+from tonlake.ingest.decode.cell.packed import Loaded, PackedCells, assemble_boc
 from tonlake.ingest.errors import BlockCorrupt, DecodeError
 from tonlake.ingest.source.node import statefile
 from tonlake.ingest.source.node.celldb import CellDb
@@ -102,7 +102,7 @@ def test_a_branch_that_memory_cannot_hold_is_read_in_parts(
 
 
 def decode_both(
-    store: CellStore, branch: wholestate.Branch, opened: OpenState, **options: Any
+    store: PackedCells, branch: wholestate.Branch, opened: OpenState, **options: Any
 ) -> tuple[wholestate.Tables, wholestate.Tables]:
     loaded = Loaded(store, [branch.cell])
     at = opened.top.describe(LAST)

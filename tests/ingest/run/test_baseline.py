@@ -24,7 +24,7 @@ from tests.ingest.whole import ingest_node, tree_digest
 from tests.patience import PATIENT, compose
 from tonlake.ingest.command.rebuild import upgrade_lake
 from tonlake.ingest.decode import wholestate
-from tonlake.ingest.decode.cell.packed import CellStore
+from tonlake.ingest.decode.cell.packed import PackedCells
 from tonlake.ingest.decode.wholestate import cut_branches, decode_accounts, load_branch
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.run.baseline import BaselineReport, StateReader, StateTask, ingest_state
@@ -467,7 +467,7 @@ def test_a_run_goes_on_where_one_was_stopped(
     decode = StateReader._decode
     begun: list[int] = []
 
-    def decode_some(reader: StateReader, task: StateTask, store: CellStore) -> Any:
+    def decode_some(reader: StateReader, task: StateTask, store: PackedCells) -> Any:
         begun.append(task.number)
         if len(begun) == 4:
             raise SourceError("the node went away")

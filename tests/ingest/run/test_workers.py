@@ -23,8 +23,8 @@ from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.run.pipeline import Progress, ingest
 from tonlake.ingest.run.workers import (
     MANY_MC_BLOCKS,
-    Part,
     ReadAhead,
+    SpanPart,
     Workers,
     count_workers,
     cut_span,
@@ -176,14 +176,14 @@ class Reader:
         self.busy = self.max_busy = 0
         self.begun: list[Span] = []
 
-    def submit(self, span: Span) -> Future[Part]:
+    def submit(self, span: Span) -> Future[SpanPart]:
         with self._lock:
             self.begun.append(span)
             self.busy += 1
             self.max_busy = max(self.max_busy, self.busy)
         return self._pool.submit(self._read, span)
 
-    def _read(self, span: Span) -> Part:
+    def _read(self, span: Span) -> SpanPart:
         with self._lock:
             self.busy -= 1
         if self._fails_at is not None and span.first <= self._fails_at <= span.last:
@@ -191,7 +191,7 @@ class Reader:
         last = min(span.last, span.first + PART_MC_BLOCKS - 1)
         pieces = [Piece(seqno, seqno, {}) for seqno in range(span.first, last + 1)]
         rest = Span(last + 1, span.last) if last < span.last else None
-        return Part(list(pieces), BLOCK_BYTES * len(pieces), rest)
+        return SpanPart(list(pieces), BLOCK_BYTES * len(pieces), rest)
 
 
 @contextmanager

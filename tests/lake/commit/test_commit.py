@@ -37,7 +37,7 @@ from tonlake.lake.file import datafile
 from tonlake.lake.file.datafile import Written
 from tonlake.lake.log.place import Derivation, NewFile, Place
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import LogState, Network, read_commit, read_state
+from tonlake.lake.log.state import LogState, NetworkId, read_commit, read_state
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import TABLES
 
@@ -91,7 +91,7 @@ def test_any_sequence_of_commits(
 
 
 def test_a_commit_states_what_it_added(tmp_path: Path) -> None:
-    network = Network(-239, "aa", "bb")
+    network = NetworkId(-239, "aa", "bb")
     commit_rows(tmp_path, 1, 3)
     made = commit_rows(tmp_path, 5, 9, source={"b": "2", "a": "1"}, network=network)
     assert (made.number, made.first_mc_seqno, made.last_mc_seqno) == (2, 5, 9)
@@ -146,13 +146,13 @@ def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_another_network_is_refused(tmp_path: Path) -> None:
-    commit_rows(tmp_path, 1, 3, network=Network(-239))
+    commit_rows(tmp_path, 1, 3, network=NetworkId(-239))
     before = file_bytes(tmp_path)
     with pytest.raises(NetworkMismatch):
-        commit_rows(tmp_path, 4, 6, network=Network(-3))
+        commit_rows(tmp_path, 4, 6, network=NetworkId(-3))
     assert file_bytes(tmp_path) == before
     commit_rows(tmp_path, 4, 6, network=None)
-    assert read_state(tmp_path).network == Network(-239)
+    assert read_state(tmp_path).network == NetworkId(-239)
 
 
 def test_refused_rows_leave_no_lake(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from tonlake.lake.log.disk import LOCK_FILE, hold_lock
 from tonlake.lake.log.envelope import encode_entry
 from tonlake.lake.log.following import read_following
 from tonlake.lake.log.snapshot import SELECTION_FILE, Selection, open_snapshot, read_selection
-from tonlake.lake.log.state import LogReader, Network, list_log, read_commit, read_state
+from tonlake.lake.log.state import LogReader, NetworkId, list_log, read_commit, read_state
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.prune import prune_lake
@@ -339,7 +339,7 @@ def test_digests_that_agree_with_a_wrong_name(lake: Path, tmp_path: Path) -> Non
         ({"first_mc_seqno": 5}, "already has masterchain blocks 5..20"),
         ({"day": "today"}, "'today' is not a day"),
         ({"removed": ("../../../etc/passwd",)}, "not the path of a lake file"),
-        ({"network": Network(-3)}, "another network"),
+        ({"network": NetworkId(-3)}, "another network"),
     ],
 )
 def test_a_log_that_no_lake_can_have(

@@ -16,7 +16,7 @@ from tonlake.lake.duck.connection import connect, find_damage_behind
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
 from tonlake.lake.log import digest
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot, parse_days
-from tonlake.lake.log.state import DataFile, LogReader, Network, read_state
+from tonlake.lake.log.state import DataFile, LogReader, NetworkId, read_state
 from tonlake.lake.schema import TABLES
 
 
@@ -25,7 +25,7 @@ def test_facts_of_a_snapshot(read_lake: Path) -> None:
     assert snapshot.number == 3
     assert snapshot.ranges == ((1, 10), (16, 30))
     assert (snapshot.first_mc_seqno, snapshot.last_mc_seqno) == (1, 30)
-    assert snapshot.state.network == Network(-239)
+    assert snapshot.state.network == NetworkId(-239)
     assert {name: len(files) for name, files in snapshot.files.items()} == dict.fromkeys(TABLES, 3)
     assert [commit.number for commit in snapshot.commits] == [1, 2, 3]
     assert snapshot.damaged == {}

@@ -22,7 +22,7 @@ from tonlake.lake.log.state import (
     DataFile,
     LogReader,
     LogState,
-    Network,
+    NetworkId,
     find_paths,
     join_networks,
     leave_out,
@@ -56,13 +56,13 @@ def test_overlaps_share_a_seqno(ranges: list[tuple[int, int]], first: int, more:
 
 
 def test_networks_join_what_each_knows() -> None:
-    full = Network(-239, "aa", "bb")
+    full = NetworkId(-239, "aa", "bb")
     assert join_networks(None, None) is None
     assert join_networks(None, full) == full
     assert join_networks(full, None) == full
-    assert join_networks(Network(-239), full) == full
-    assert join_networks(full, Network(-239, "aa")) == full
-    for other in (Network(-3), Network(-239, "cc"), Network(-239, "aa", "cc")):
+    assert join_networks(NetworkId(-239), full) == full
+    assert join_networks(full, NetworkId(-239, "aa")) == full
+    for other in (NetworkId(-3), NetworkId(-239, "cc"), NetworkId(-239, "aa", "cc")):
         with pytest.raises(NetworkMismatch, match="a separate lake"):
             join_networks(full, other)
 

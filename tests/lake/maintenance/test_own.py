@@ -20,9 +20,9 @@ from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.duck.own import (
-    Filter,
     OwnTable,
     Per,
+    TableFilter,
     ask_table,
     read_definitions,
     read_own_state,
@@ -289,11 +289,13 @@ def test_views_filters_and_pages(lake: Path) -> None:
     assert page["value"].to_pylist() == values[1:3]
     tx_hash = every["tx_hash"][0].as_py()
     found = ask_table(
-        lake, SETTINGS, "paid", state, [Filter("tx_hash", "=", tx_hash.hex())], (), (9, 0)
+        lake, SETTINGS, "paid", state, [TableFilter("tx_hash", "=", tx_hash.hex())], (), (9, 0)
     )
     assert set(found["tx_hash"].to_pylist()) == {tx_hash}
     with pytest.raises(QueryError, match="x'; drop"):
-        ask_table(lake, SETTINGS, "paid", state, [Filter("value", ">", "x'; drop")], (), (9, 0))
+        ask_table(
+            lake, SETTINGS, "paid", state, [TableFilter("value", ">", "x'; drop")], (), (9, 0)
+        )
 
 
 def test_copies_carry_definitions(lake: Path, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 
 from tonlake.lake.schema import TABLES
-from tonlake.queries.loader import REQUIRED, Query
+from tonlake.queries.loader import REQUIRED, NamedQuery
 
 LISTS = {
     "hashes": "select hash from transactions order by lt limit 300",
@@ -99,7 +99,7 @@ class Questions:
         assert row is not None
         return dict(zip(names, row, strict=True))
 
-    def required(self, query: Query) -> dict[str, object]:
+    def required(self, query: NamedQuery) -> dict[str, object]:
         """Return only the required parameters of a query; filter lists are empty."""
         filters = any("empty: any" in item.doc for item in query.parameters.values())
         given: dict[str, object] = {}
@@ -113,7 +113,7 @@ class Questions:
                 )
         return given | self._aligned(query)
 
-    def filtered(self, query: Query) -> dict[str, object]:
+    def filtered(self, query: NamedQuery) -> dict[str, object]:
         """Return lists for all filters, bounds of time, and the other direction."""
         given: dict[str, object] = {}
         for name, item in query.parameters.items():
@@ -125,7 +125,7 @@ class Questions:
                 given[name] = not item.default
         return given | self._aligned(query)
 
-    def _aligned(self, query: Query) -> dict[str, object]:
+    def _aligned(self, query: NamedQuery) -> dict[str, object]:
         """Return matching lists, row by row, or the values of one row."""
         if query.name == "v2/fetched_account":
             found = self._connection.execute(FETCHED).fetchall()
@@ -145,7 +145,7 @@ class Questions:
             return {"workchains": self._accounts[0], "accounts": self._accounts[1]}
         return {name: [row[at] for row in rows] for at, name in enumerate(names)}
 
-    def _value(self, query: Query, name: str, kind: str) -> object:
+    def _value(self, query: NamedQuery, name: str, kind: str) -> object:
         own = OWN_LISTS.get((query.name, name)) or LISTS.get(name)
         if own is not None and kind.endswith("[]"):
             return [row[0] for row in self._connection.execute(own).fetchall()]

@@ -13,7 +13,7 @@ from tests.queries.spark.questions import Questions
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.spark.tables import open_lake
-from tonlake.queries.loader import Query, load_queries, needs_duckdb
+from tonlake.queries.loader import NamedQuery, load_queries, needs_duckdb
 from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def lakes(
     return _open(spark, demo_lake), _open(spark, random)
 
 
-def _arrange(query: Query, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _arrange(query: NamedQuery, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Keep the row order of a query that defines one."""
     if re.search(r"^order by", query.sql, re.MULTILINE):
         return rows

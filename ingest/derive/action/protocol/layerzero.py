@@ -28,7 +28,7 @@ class _Field(NamedTuple):
     reference: int
 
 
-class Record:
+class PacketRecord:
     """A record; fields are numbered from 0."""
 
     def __init__(self, body: Body) -> None:
@@ -55,9 +55,9 @@ class Record:
             raise BodyError(f"field {number} of record {self.name!r} is not a cell")
         return _child(self._place(field), field.reference)
 
-    def record(self, number: int) -> Record:
+    def record(self, number: int) -> PacketRecord:
         """Return the record that a field refers to; raises like ``uint``."""
-        return Record(self.cell(number))
+        return PacketRecord(self.cell(number))
 
     def _find(self, number: int) -> _Field:
         field = self._fields[number]
@@ -76,12 +76,12 @@ def _child(body: Body, number: int) -> Body:
     return child
 
 
-def read_record(body: Body) -> Record:
+def read_record(body: Body) -> PacketRecord:
     """Return the record in the first reference of a message."""
-    return Record(body.copy().child())
+    return PacketRecord(body.copy().child())
 
 
-def read_packet(packet: Record) -> Columns:
+def read_packet(packet: PacketRecord) -> Columns:
     """Return the fields of a ``Packet``: path, message, nonce and guid."""
     path = packet.record(0)
     return {
@@ -203,7 +203,7 @@ def receive(match: Match) -> Block:
 def commit_packet(match: Match) -> Block:
     """Draft the commit of a verified packet."""
     block, connection = match.block, match["connection"]["destination"]
-    packet = Record(read_record(block.arguments()).cell(0))
+    packet = PacketRecord(read_record(block.arguments()).cell(0))
     columns = {
         "source": block["source"],
         "source_secondary": match["endpoint"]["destination"],

@@ -236,7 +236,7 @@ class Slice:
         return self.cell.refs[self.ref + place]
 
 
-class Reader:
+class Loader:
     """Reads a slice from its beginning; every method raises VmError beyond its end."""
 
     __slots__ = ("cell", "end", "ref", "ref_end", "start")

@@ -12,7 +12,7 @@ from importlib.resources import files
 from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
-from tonlake.ingest.derive.tvm.machine.cell import Reader, Slice
+from tonlake.ingest.derive.tvm.machine.cell import Loader, Slice
 from tonlake.ingest.derive.tvm.machine.continuation import Continuation, Ordinary
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.state import Machine, Step
@@ -171,7 +171,7 @@ def find_instruction(window: int) -> Instruction | None:
     return table[at] if at >= 0 and window <= table[at].last else None
 
 
-def peek(code: Reader) -> int:
+def peek(code: Loader) -> int:
     """Return the next 24 bits, padded with zeros."""
     left = code.end - code.start
     cell = code.cell
@@ -183,7 +183,7 @@ class Form(NamedTuple):
     """How an operand is read: the bits that cost gas, and the function that reads it."""
 
     bits: int
-    read: Callable[[Reader], Operand]
+    read: Callable[[Loader], Operand]
 
 
 _FORMS: dict[str, Form] = {
@@ -191,9 +191,9 @@ _FORMS: dict[str, Form] = {
     "most": Form(4, lambda code: (code.uint(4) + 1) % 16 - 1),
     "words": Form(3, lambda code: (code.uint(3) + 1) * 32),
     "long": Form(5, lambda code: code.sint(8 * code.uint(5) + 19)),
-    "cell": Form(0, Reader.child),
-    "ref": Form(0, Reader.child),
-    "dict": Form(0, Reader.child),
+    "cell": Form(0, Loader.child),
+    "ref": Form(0, Loader.child),
+    "dict": Form(0, Loader.child),
     "text": Form(4, lambda code: code.part(8 * (code.uint(4) + 1))),
 }
 
@@ -219,13 +219,13 @@ def parse_form(form: str) -> Form:
     return Form(bits, lambda code: code.uint(bits) + added)
 
 
-def _read_code(code: Reader, refs: int, octets: int) -> Operand:
+def _read_code(code: Loader, refs: int, octets: int) -> Operand:
     count, size = code.uint(refs), code.uint(octets)
     return code.part(8 * size, count)
 
 
 def _parse_slice_form(refs: int, more_refs: int, size: int, more_bits: int) -> Form:
-    def read(code: Reader) -> Operand:
+    def read(code: Loader) -> Operand:
         count = code.uint(refs) + more_refs
         part = code.part(8 * code.uint(size) + more_bits, count)
         value = part.uint()
@@ -237,7 +237,7 @@ def _parse_slice_form(refs: int, more_refs: int, size: int, more_bits: int) -> F
 
 def decode(code: Slice) -> list[tuple[int, Step]]:
     """Return the steps of a code with the gas of each; the last one leaves the code."""
-    reader = Reader(code)
+    reader = Loader(code)
     steps: list[tuple[int, Step]] = []
     while reader.start < reader.end:
         gas, found = _decode_one(reader)
@@ -259,7 +259,7 @@ def _invalid(_machine: Machine) -> Continuation | None:
 INVALID: Step = _invalid
 
 
-def _decode_one(reader: Reader) -> tuple[int, Step]:
+def _decode_one(reader: Loader) -> tuple[int, Step]:
     """Read an instruction; return its gas and the step that runs it."""
     window = peek(reader)
     found = find_instruction(window)
@@ -300,7 +300,7 @@ def _charge_invalid(window: int) -> int:
     return INSTRUCTION_GAS if found is None else _charge(found)
 
 
-def _make_step(found: Instruction, operands: list[Operand], reader: Reader) -> Step:
+def _make_step(found: Instruction, operands: list[Operand], reader: Loader) -> Step:
     name = found.name
     if found.first in OPCODES:
         return OPCODES[found.first](*operands)

@@ -24,7 +24,7 @@ _LEAF: Content = (0, 1, ())
 _FORK: Content = (1, 1, ())
 
 
-class Node(NamedTuple):
+class DictionaryNode(NamedTuple):
     """A node: the label as a number, its length, and what follows it."""
 
     label: int
@@ -32,16 +32,16 @@ class Node(NamedTuple):
     rest: Slice
 
 
-def parse_label(part: Slice, left: int) -> Node:
+def parse_label(part: Slice, left: int) -> DictionaryNode:
     """Read the label of a node with ``left`` key bits below (HmLabel); raise VmError."""
     try:
         label, below, bits_left = read_label(part.uint(), part.bits, left, 0)
     except BocError as error:
         raise VmError(Exit.CELL_UNDERFLOW) from error
-    return Node(label, left - below, part.skip(part.bits - bits_left))
+    return DictionaryNode(label, left - below, part.skip(part.bits - bits_left))
 
 
-def load_node(machine: Machine, cell: Cell, left: int) -> Node:
+def load_node(machine: Machine, cell: Cell, left: int) -> DictionaryNode:
     """Load a node of a dictionary and check the shape of a fork."""
     node = parse_label(machine.load(cell), left)
     if node.length < left and (node.rest.bits or node.rest.ref_count != _FORK_REFS):
@@ -80,7 +80,7 @@ def find_value(machine: Machine, root: Cell | None, key: int, bits: int) -> Slic
         cell = node.rest.child(key >> left & 1)
 
 
-class Step(NamedTuple):
+class DictionaryStep(NamedTuple):
     """A fork on the path to a key: its label, key bits below it, the side taken, both children."""
 
     label: int
@@ -97,8 +97,8 @@ class Path(NamedTuple):
     that its label shares with the key.
     """
 
-    steps: list[Step]
-    node: Node | None
+    steps: list[DictionaryStep]
+    node: DictionaryNode | None
     left: int
     shared: int
     is_fork: bool = False
@@ -110,7 +110,7 @@ def _descend(machine: Machine, root: Cell | None, key: int, bits: int, size: int
 
     The tag of a node whose label differs from the key is not read.
     """
-    steps: list[Step] = []
+    steps: list[DictionaryStep] = []
     cell, done = root, 0
     while cell is not None:
         left, rest = bits - done, (bits if size is None else size) - done
@@ -125,16 +125,16 @@ def _descend(machine: Machine, root: Cell | None, key: int, bits: int, size: int
             return Path(steps, node, left, shared, is_fork, done)
         done += node.length + 1
         side = key >> rest - node.length - 1 & 1
-        steps.append(Step(node.label, node.length, left, side, node.rest.refs))
+        steps.append(DictionaryStep(node.label, node.length, left, side, node.rest.refs))
         cell = node.rest.refs[side]
     return Path(steps, None, bits, 0)
 
 
-def _load_either(machine: Machine, cell: Cell, left: int, size: int | None) -> Node:
+def _load_either(machine: Machine, cell: Cell, left: int, size: int | None) -> DictionaryNode:
     return load_node(machine, cell, left) if size is None else parse_label(machine.load(cell), left)
 
 
-def _rebuild(machine: Machine, steps: list[Step], cell: Cell, size: int | None) -> Cell:
+def _rebuild(machine: Machine, steps: list[DictionaryStep], cell: Cell, size: int | None) -> Cell:
     """Rebuild the forks above a changed node."""
     head = _NOTHING if size is None else _FORK
     for each in reversed(steps):
@@ -219,7 +219,7 @@ def delete_value(
     return _rebuild(machine, steps, made, size), node.rest
 
 
-def _join(machine: Machine, fork: Step, other: Node) -> Cell:
+def _join(machine: Machine, fork: DictionaryStep, other: DictionaryNode) -> Cell:
     """Build one edge of a fork and the only child that is left."""
     label = (fork.label << 1 | 1 - fork.side) << other.length | other.label
     length = fork.length + 1 + other.length
@@ -311,7 +311,7 @@ def cut_prefix(
 def _cut_node(
     machine: Machine,
     root: Cell,
-    node: Node,
+    node: DictionaryNode,
     prefix: int,
     sizes: tuple[int, int, int],
     *,
@@ -328,7 +328,7 @@ def _cut_node(
     return _make_node(machine, _low(node.label, kept), kept, bits - size, read_content(node.rest))
 
 
-def _read_tag(node: Node, left: int) -> tuple[Node, bool]:
+def _read_tag(node: DictionaryNode, left: int) -> tuple[DictionaryNode, bool]:
     """Return a node with what follows its tag, and whether it is a fork."""
     rest = node.rest
     if not rest.bits:
@@ -336,7 +336,7 @@ def _read_tag(node: Node, left: int) -> tuple[Node, bool]:
     is_fork = bool(rest.peek(1))
     if is_fork and (node.length == left or rest.bits != 1 or rest.ref_count != _FORK_REFS):
         raise VmError(Exit.DICTIONARY_ERROR)
-    return Node(node.label, node.length, rest.skip(1)), is_fork
+    return DictionaryNode(node.label, node.length, rest.skip(1)), is_fork
 
 
 def find_prefix(

@@ -14,7 +14,7 @@ from tests.damage import flip_file
 from tests.patience import compose
 from tonlake.api.access import add_key
 from tonlake.api.command.doctor import (
-    Finding,
+    Checked,
     check_access,
     check_lake,
     check_machine,
@@ -25,7 +25,7 @@ from tonlake.api.command.main import main
 from tonlake.api.settings import Settings
 
 
-def levels(findings: Iterable[Finding]) -> dict[str, str]:
+def levels(findings: Iterable[Checked]) -> dict[str, str]:
     found = list(findings)
     assert all(bool(one.advice) is (one.level != "ok") for one in found)
     return {one.subject: one.level for one in found}
@@ -131,7 +131,7 @@ def test_the_exit_code_shows_the_severity(demo_lake: Path, tmp_path: Path) -> No
 
 
 def test_the_worst_counts() -> None:
-    fine, bad = Finding("a", "ok", "x"), Finding("b", "problem", "y", "z")
+    fine, bad = Checked("a", "ok", "x"), Checked("b", "problem", "y", "z")
     so_so = msgspec.structs.replace(bad, level="warning")
     assert worst_of([fine]) == "ok"
     assert worst_of([fine, so_so]) == "warning"

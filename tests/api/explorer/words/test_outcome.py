@@ -16,7 +16,7 @@ from tonlake.api.explorer.words.outcome import (
     BAD,
     GOOD,
     PLAIN,
-    Outcome,
+    ShownOutcome,
     explain_exit_code,
     explain_result_code,
     judge,
@@ -38,7 +38,7 @@ def _judge(
     action: ActionPhase | None = None,
     bounce: str = "",
     interfaces: tuple[str, ...] = (),
-) -> Outcome:
+) -> ShownOutcome:
     empty: dict[str, Any] = dict.fromkeys(Transaction.__struct_fields__[:17])
     failed = compute is not None and compute.success is not True
     about = TransactionDescr(
@@ -58,7 +58,7 @@ def _judge(
 )
 def test_no_code_receives_the_unbounced(bounce: str, kind: str, word: str, more: str) -> None:
     outcome = _judge(ComputePhase(skipped=True, reason="no_state"), bounce=bounce)
-    assert outcome == Outcome(kind, word, f"the account has no code{more}")
+    assert outcome == ShownOutcome(kind, word, f"the account has no code{more}")
 
 
 @pytest.mark.parametrize("reason", ["no_gas", "bad_state", "suspended", "newer_reason"])
@@ -71,7 +71,7 @@ def test_code_that_did_not_run(reason: str) -> None:
 def test_the_phase_that_failed_is_named_with_code_and_meaning() -> None:
     ran = ComputePhase(skipped=False, success=True, exit_code=0)
     outcome = _judge(ran, ActionPhase(success=False, result_code=37, no_funds=True))
-    assert outcome == Outcome(BAD, "failed", "action phase, result code 37: not enough TON")
+    assert outcome == ShownOutcome(BAD, "failed", "action phase, result code 37: not enough TON")
     thrown = ComputePhase(skipped=False, success=False, exit_code=706)
     assert _judge(thrown, bounce="ok").detail == (
         "compute phase, exit code 706; the message was bounced"
@@ -83,13 +83,13 @@ def test_the_phase_that_failed_is_named_with_code_and_meaning() -> None:
 
 def test_the_exit_code_of_a_recorded_run_is_named() -> None:
     outcome = _judge(ComputePhase(skipped=False, exit_code=1040))
-    assert outcome == Outcome(BAD, "failed", "compute phase, exit code 1040")
+    assert outcome == ShownOutcome(BAD, "failed", "compute phase, exit code 1040")
 
 
 def test_ignored_errors_of_actions_are_mentioned() -> None:
     ran = ComputePhase(skipped=False, success=True, exit_code=0)
     outcome = _judge(ran, ActionPhase(success=True, result_code=0, skipped_actions=2))
-    assert outcome == Outcome(
+    assert outcome == ShownOutcome(
         GOOD, "succeeded", "2 actions were skipped because of an error (send mode 2)"
     )
 

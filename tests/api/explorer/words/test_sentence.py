@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tonlake.api.explorer.words.sentence import Part, load_sentences, parse_sentence, write_action
+from tonlake.api.explorer.words.sentence import Phrase, load_sentences, parse_sentence, write_action
 from tonlake.api.v3.resource.action import Action, load_fields
 
 ANN, BOB, GOLD = (f"0:{digit * 64}" for digit in "ABC")
@@ -144,11 +144,11 @@ def test_the_next_order_has_no_number_yet() -> None:
 def test_a_type_without_sentence_is_named() -> None:
     parts = write_action(_action("new_thing", who=ANN, whom=BOB, again=ANN, n="5"), Book())  # type: ignore[arg-type]
     assert parts == [
-        Part("text", "new thing"),
-        Part("text", " between "),
-        Part("account", ANN),
-        Part("text", ", "),
-        Part("account", BOB),
+        Phrase("text", "new thing"),
+        Phrase("text", " between "),
+        Phrase("account", ANN),
+        Phrase("text", ", "),
+        Phrase("account", BOB),
     ]
 
 

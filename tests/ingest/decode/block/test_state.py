@@ -23,8 +23,8 @@ from tonlake.ingest.decode.block.header import read_header, read_parts
 from tonlake.ingest.decode.block.state import (
     NONEXIST,
     NONEXIST_HASH,
-    AccountState,
     CellAt,
+    ParsedAccount,
     StateAt,
     StateCells,
     Touched,
@@ -115,7 +115,7 @@ def _store_address(builder: CellBuilder, form: str, data: st.DataObject) -> None
         builder.store_uint(bits, 9).store_int(5, 32).store_uint(0, bits)
 
 
-def _build_parts(tree: CellTree, state: AccountState, data: st.DataObject) -> AccountState:
+def _build_parts(tree: CellTree, state: ParsedAccount, data: st.DataObject) -> ParsedAccount:
     """Give an active state some code, data and library cells."""
     cells = st.none() | st.binary(max_size=20)
     parts = {}
@@ -126,7 +126,7 @@ def _build_parts(tree: CellTree, state: AccountState, data: st.DataObject) -> Ac
     return msgspec.structs.replace(state, **parts)
 
 
-def _store_state(builder: CellBuilder, state: AccountState) -> None:
+def _store_state(builder: CellBuilder, state: ParsedAccount) -> None:
     if state.account_status == "uninit":
         builder.store_uint(0, 2)
     elif state.account_status == "frozen":
@@ -145,7 +145,7 @@ def _store_state(builder: CellBuilder, state: AccountState) -> None:
 
 
 def _build_account(
-    tree: CellTree, state: AccountState, extra: tuple[str, int], data: st.DataObject
+    tree: CellTree, state: ParsedAccount, extra: tuple[str, int], data: st.DataObject
 ) -> int:
     builder = CellBuilder(tree).store_bit(1)
     _store_address(builder, data.draw(st.sampled_from(["std", "var"])), data)
@@ -172,12 +172,12 @@ def _build_account(
 
 
 @st.composite
-def states(draw: st.DrawFn) -> AccountState:
+def states(draw: st.DrawFn) -> ParsedAccount:
     """Draw the fields of an account that exists, without its cells."""
     status = draw(st.sampled_from(["uninit", "frozen", "active"]))
     ticks = draw(st.none() | st.tuples(st.booleans(), st.booleans()))
     is_active = status == "active"
-    return AccountState(
+    return ParsedAccount(
         status,
         balance=draw(COINS),
         frozen_hash=draw(HASH) if status == "frozen" else None,
@@ -201,7 +201,7 @@ EXTRAS = st.one_of(
 
 @given(states(), EXTRAS, st.dictionaries(st.integers(0, 2**32 - 1), COINS), st.data())
 def test_every_form_reads_back(
-    state: AccountState, extra: tuple[str, int], currencies: dict[int, int], data: st.DataObject
+    state: ParsedAccount, extra: tuple[str, int], currencies: dict[int, int], data: st.DataObject
 ) -> None:
     builder = CellBuilder()
     tree = builder.tree
@@ -228,7 +228,7 @@ def test_every_form_reads_back(
         assert row[column] == (None if part is None else tree.hash(part))
 
 
-def _make_dict(tree: CellTree, cell: int, state: AccountState) -> dict[str, Any]:
+def _make_dict(tree: CellTree, cell: int, state: ParsedAccount) -> dict[str, Any]:
     """Make the row as Arrow takes it."""
     row = make_row(tree, AT, Touched(bytes(32), 5, b"\1" * 32, tree.hash(cell)), state)
     schema = ACCOUNT_STATES.arrow
@@ -239,7 +239,7 @@ def _make_dict(tree: CellTree, cell: int, state: AccountState) -> dict[str, Any]
 
 @given(states().filter(lambda state: state.account_status == "active"), st.data())
 def test_without_a_version_the_end_of_the_cell_decides(
-    state: AccountState, data: st.DataObject
+    state: ParsedAccount, data: st.DataObject
 ) -> None:
     tree = CellBuilder().tree
     extra = data.draw(EXTRAS)
@@ -257,7 +257,7 @@ def test_account_none_is_the_state_of_a_missing_account() -> None:
 
 
 @given(states(), st.data())
-def test_bits_left_over_are_refused(state: AccountState, data: st.DataObject) -> None:
+def test_bits_left_over_are_refused(state: ParsedAccount, data: st.DataObject) -> None:
     tree = CellBuilder().tree
     cell = _build_account(tree, state, ("none", 0), data)
     longer = CellBuilder(tree).store_slice(tree.slice(cell)).store_bit(1).end()

@@ -14,7 +14,7 @@ from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.interface import Facts, Interfaces
 from tonlake.ingest.derive.action.model import Message, Trace, Transaction
 from tonlake.ingest.derive.action.protocol import jetton
-from tonlake.ingest.derive.action.row import Action
+from tonlake.ingest.derive.action.row import ActionRow
 
 _LT_STEP = 10
 
@@ -237,13 +237,13 @@ class Scene:
             transactions=transactions,
         )
 
-    def classify(self) -> list[Action]:
+    def classify(self) -> list[ActionRow]:
         return classify(self.trace(), Interfaces(self.facts)).actions
 
     def state(self) -> str:
         return classify(self.trace(), Interfaces(self.facts)).state
 
-    def find(self, action_type: str) -> Action:
+    def find(self, action_type: str) -> ActionRow:
         found = [action for action in self.classify() if action.type == action_type]
         assert len(found) == 1, [action.type for action in self.classify()]
         return found[0]

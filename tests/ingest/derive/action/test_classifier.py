@@ -15,13 +15,13 @@ from tonlake.ingest.derive.action.classifier import MAX_NODES, classify
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.model import Message
 from tonlake.ingest.derive.action.protocol import jetton
-from tonlake.ingest.derive.action.row import Action, name_action
+from tonlake.ingest.derive.action.row import ActionRow, name_action
 from tonlake.lake.schema.action_type import NAMES
 
 A, B, C = account("a"), account("b"), account("c")
 
 
-def types(actions: Sequence[Action]) -> list[str]:
+def types(actions: Sequence[ActionRow]) -> list[str]:
     return sorted(action.type for action in actions)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.damage import flip_file
 from tests.lake.chain import Chain, commit_chain
-from tonlake.ingest.derive.contract.stack import Address
-from tonlake.ingest.derive.contract.world import AccountState, KnownLake
+from tonlake.ingest.derive.contract.stack import AddrStd
+from tonlake.ingest.derive.contract.world import KnownAccount, KnownLake
 from tonlake.ingest.settings import IngestSections, IngestSettings
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder.rebuild import rebuild_index
@@ -28,7 +28,7 @@ select distinct on (workchain, account) workchain, account, mc_seqno, last_trans
 from account_states where mc_seqno < $before
 order by workchain, account, mc_seqno desc, block_seqno desc
 """
-UNKNOWN = Address(0, bytes(range(32)))
+UNKNOWN = AddrStd(0, bytes(range(32)))
 ALL_NEWEST = """
 select
     workchain, account, mc_seqno, last_trans_lt, utime,
@@ -54,10 +54,10 @@ def half_indexed(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def read_newest(lake_dir: Path) -> dict[Address, AccountState]:
+def read_newest(lake_dir: Path) -> dict[AddrStd, KnownAccount]:
     """Return the newest state of every account of a lake, with SQL."""
     with connect(open_snapshot(lake_dir), statement=ALL_NEWEST) as connection:
-        states = map(AccountState._make, connection.execute(ALL_NEWEST).fetchall())
+        states = map(KnownAccount._make, connection.execute(ALL_NEWEST).fetchall())
         return {state.address: state for state in states}
 
 
@@ -95,7 +95,7 @@ def test_a_damaged_segment_is_not_asked(indexed: Path) -> None:
         assert lake.find_states(set(expected), state, state.ranges[-1][1] + 1) == expected
 
 
-def find(lake_dir: Path, groups: Iterator[set[Address]], before: int) -> list[AccountState]:
+def find(lake_dir: Path, groups: Iterator[set[AddrStd]], before: int) -> list[KnownAccount]:
     """Return the states of groups of accounts, looked up group by group in a fresh cache."""
     with closing(KnownLake(lake_dir, ASKED_BY_SQL)) as lake:
         state = read_state(lake_dir)
@@ -108,7 +108,7 @@ def test_one_account_is_answered_as_many_are(demo_lake: Path) -> None:
     for before in (last // 2, last + 1):
         with connect(open_snapshot(demo_lake), statement=NEWEST) as connection:
             rows = connection.execute(NEWEST, {"before": before}).fetchall()
-        accounts = {Address(*row[:2]) for row in rows[:12]}
+        accounts = {AddrStd(*row[:2]) for row in rows[:12]}
         assert len(accounts) == 12
         together = find(demo_lake, iter([accounts | {UNKNOWN}]), before)
         assert together == find(demo_lake, ({each} for each in {*accounts, UNKNOWN}), before)

@@ -19,8 +19,8 @@ from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.record import load_interfaces, name_interfaces
 from tonlake.ingest.derive.contract.session import GetMethodSession, NotRun
-from tonlake.ingest.derive.contract.stack import Question, load_address, parse_address
-from tonlake.ingest.derive.contract.world import AccountState, KnownLake, Network, World
+from tonlake.ingest.derive.contract.stack import GetMethod, load_address, parse_address
+from tonlake.ingest.derive.contract.world import KnownAccount, KnownLake, Network, World
 from tonlake.ingest.derive.tvm.support import LIBRARY_MISSING
 from tonlake.lake.log.state import LogState
 
@@ -73,9 +73,9 @@ def session(world: World) -> GetMethodSession:
     return GetMethodSession(world, Network(world, 1), None)
 
 
-def run(session: GetMethodSession, state: AccountState, method: str) -> list[Any] | None:
+def run(session: GetMethodSession, state: KnownAccount, method: str) -> list[Any] | None:
     """Return the stack that the code of an account leaves."""
-    return session.answer(Question(state.address, method), state, 1)
+    return session.answer(GetMethod(state.address, method), state, 1)
 
 
 def test_every_state_gets_the_interface_of_its_code(
@@ -137,7 +137,7 @@ class Deployment(NamedTuple):
     """A recorded jetton wallet, and the hashes of its initial code and data."""
 
     record: Row
-    state: AccountState
+    state: KnownAccount
 
 
 def read_deployments(shared: Path) -> tuple[list[Deployment], pa.Table]:
@@ -157,7 +157,7 @@ def read_deployments(shared: Path) -> tuple[list[Deployment], pa.Table]:
             code, data = tree.links[tree.roots[0]][:2]
             cells.keep(tree, [(code, 0), (data, 0)], 1)
             hashes = tree.hash(code), tree.hash(data)
-            state = AccountState(*address, 1, 0, NOW, 10**9, None, *hashes)
+            state = KnownAccount(*address, 1, 0, NOW, 10**9, None, *hashes)
             found.append(Deployment(record, state))
     return found, rows.to_arrow()["state_cells"]
 
@@ -175,7 +175,7 @@ def test_deployed_wallets_show_owner_and_master(shared: Path, tmp_path: Path) ->
         whole = GetMethodSession(world, Network(world, 1), None)
         for record, state in deployments:
             world.load_cells([state.code_hash, state.data_hash])
-            question = Question(state.address, "get_wallet_data")
+            question = GetMethod(state.address, "get_wallet_data")
             try:
                 stack = late.answer(question, state, 1)
             except NotRun as error:

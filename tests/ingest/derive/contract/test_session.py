@@ -14,15 +14,15 @@ from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.program import GAS_LIMIT, from_tvm, to_tvm
 from tonlake.ingest.derive.contract.session import GetMethodSession, make_key
-from tonlake.ingest.derive.contract.stack import Address, Cell, Question, Value
-from tonlake.ingest.derive.contract.world import AccountState, Network, World
+from tonlake.ingest.derive.contract.stack import AddrStd, Cell, GetMethod, Value
+from tonlake.ingest.derive.contract.world import KnownAccount, Network, World
 from tonlake.ingest.derive.tvm.call import SUCCESS, GetMethodCall, join_libraries, method_id
 
 pytest.importorskip("tonpy")
 
 
 def ask_tonpy(
-    session: GetMethodSession, question: Question, state: AccountState, data: Cell
+    session: GetMethodSession, question: GetMethod, state: KnownAccount, data: Cell
 ) -> list[Value] | None:
     """Return the stack that tonpy leaves; None if the get-method fails."""
     from tests.ingest.derive.tvm import oracle  # noqa: PLC0415 - not on every platform
@@ -52,7 +52,7 @@ class Doubting(GetMethodSession):
         self.agreed = 0
         self.doubts: list[tuple[str, str]] = []
 
-    def answer(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
+    def answer(self, question: GetMethod, state: KnownAccount, mc_seqno: int) -> list[Value] | None:
         read = super().answer(question, state, mc_seqno)
         data = self._data.find_cell(state.data_hash)
         if data is None:
@@ -72,7 +72,7 @@ def test_answers_equal_tonpy_on_every_state(demo_world: World) -> None:
     assert session.agreed > 200
 
 
-ADDRESSES = st.builds(Address, st.sampled_from((0, -1)), st.binary(min_size=32, max_size=32))
+ADDRESSES = st.builds(AddrStd, st.sampled_from((0, -1)), st.binary(min_size=32, max_size=32))
 
 
 @settings(max_examples=25)
@@ -100,12 +100,12 @@ def test_answers_of_sales_equal_tonpy(
     demo_world.made |= {sale.hash: sale, cell.hash: cell}
     session = GetMethodSession(demo_world, Network(demo_world, 1), None)
     assert session.has_method(sale.hash, "get_sale_data")
-    state = AccountState(0, bytes(32), 1, 0, 1, 10**9, None, sale.hash, cell.hash)
-    question = Question(state.address, "get_sale_data")
+    state = KnownAccount(0, bytes(32), 1, 0, 1, 10**9, None, sale.hash, cell.hash)
+    question = GetMethod(state.address, "get_sale_data")
     check(session, question, state, cell)
 
 
-def check(session: GetMethodSession, question: Question, state: AccountState, data: Cell) -> None:
+def check(session: GetMethodSession, question: GetMethod, state: KnownAccount, data: Cell) -> None:
     ran = make_key(ask_tonpy(session, question, state, data))
     assert make_key(session.answer(question, state, 1)) == ran
 
@@ -149,5 +149,5 @@ def test_answers_of_damaged_states_equal_tonpy(demo_world: MadeWorld, made: st.D
     assert data is not None
     damaged = made.draw(st.composite(damage)(data))
     demo_world.made[damaged.hash] = damaged
-    question = Question(state.address, method)
+    question = GetMethod(state.address, method)
     check(session, question, state._replace(data_hash=damaged.hash), damaged)

@@ -11,8 +11,8 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import LIBRARY
 from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.session import GetMethodSession, NotRun
-from tonlake.ingest.derive.contract.stack import Cell, Question
-from tonlake.ingest.derive.contract.world import AccountState, Network
+from tonlake.ingest.derive.contract.stack import Cell, GetMethod
+from tonlake.ingest.derive.contract.world import KnownAccount, Network
 from tonlake.ingest.derive.tvm.call import VERSION_PARAM, make_version_param
 from tonlake.ingest.derive.tvm.support import LIBRARY_MISSING
 from tonlake.lake.schema import CONFIG_PARAMS, UNANSWERED_METHODS, WALLETS
@@ -32,7 +32,7 @@ def replace_version(params: pa.Table, version: int) -> pa.Table:
     return params.set_column(place, params.schema.field(place), pa.array(bocs, pa.binary()))
 
 
-def find_account(world: MadeWorld, code: str) -> AccountState:
+def find_account(world: MadeWorld, code: str) -> KnownAccount:
     """Return the state of an account to which the world now gives this code, in hex."""
     state = next(each for each in world.list_states() if each.data_hash is not None)
     assert state.code_hash is not None
@@ -41,7 +41,7 @@ def find_account(world: MadeWorld, code: str) -> AccountState:
     return state
 
 
-def detect(world: MadeWorld, state: AccountState, version: int) -> list[tuple[str, dict[str, Any]]]:
+def detect(world: MadeWorld, state: KnownAccount, version: int) -> list[tuple[str, dict[str, Any]]]:
     """Return the findings about one state on a network of this version."""
     params = replace_version(world.tables[CONFIG_PARAMS.name], version)
     world.tables = {**world.tables, CONFIG_PARAMS.name: params}
@@ -82,5 +82,5 @@ def test_a_missing_library_is_noted_where_the_data_is_missing_too(demo_world: Ma
         mock.patch.object(network, "_is_whole", new=False),
         pytest.raises(NotRun, match=f"{LIBRARY_MISSING}: {MISSING.hex()}"),
     ):
-        session.answer(Question(state.address, "get_wallet_data"), state, 1)
-    assert session.answer(Question(state.address, "get_wallet_data"), state, 1) is None
+        session.answer(GetMethod(state.address, "get_wallet_data"), state, 1)
+    assert session.answer(GetMethod(state.address, "get_wallet_data"), state, 1) is None

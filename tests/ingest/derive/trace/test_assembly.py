@@ -9,19 +9,19 @@ from hypothesis import strategies as st
 
 from tests.ingest.derive.trace.forest import SOURCES, Forest, digest, forests
 from tests.ingest.derive.trace.lakes import expected_rows
-from tonlake.ingest.derive.trace import Assembled, OpenTraces, assemble, move_rows
+from tonlake.ingest.derive.trace import Assembled, UnfinishedTraces, assemble, move_rows
 from tonlake.ingest.errors import IngestError
 from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.schema import TABLES
 
 
-def assemble_range(forest: Forest, first: int, last: int, before: OpenTraces) -> Assembled:
+def assemble_range(forest: Forest, first: int, last: int, before: UnfinishedTraces) -> Assembled:
     tables = forest.tables(first, last)
     return assemble(tables["transactions"], tables["messages"], before)
 
 
 def assemble_whole(forest: Forest) -> Assembled:
-    return assemble_range(forest, 1, forest.last, OpenTraces())
+    return assemble_range(forest, 1, forest.last, UnfinishedTraces())
 
 
 def sorted_rows(name: str, *parts: pa.Table) -> list[dict[str, Any]]:
@@ -46,7 +46,7 @@ def test_batches_in_any_order_equal_the_oracle(forest: Forest, data: st.DataObje
     blocks = data.draw(st.permutations(range(1, forest.last + 1)))
     transactions = [TABLES["transaction_traces"].arrow.empty_table()]
     complete = [TABLES["traces"].arrow.empty_table()]
-    before = OpenTraces()
+    before = UnfinishedTraces()
     for block in blocks:
         made = assemble_range(forest, block, block, before)
         transactions = [move_rows(rows, made.moved) for rows in transactions]
@@ -88,7 +88,7 @@ def test_an_account_at_the_address_of_the_validators_sends_like_all_others() -> 
     forest.messages[-1] |= SOURCES["sys"]
     forest.add(2, sent[0])
     assert assemble_whole(forest).complete["transactions"].to_pylist() == [2]
-    alone = assemble_range(forest, 2, 2, OpenTraces())
+    alone = assemble_range(forest, 2, 2, UnfinishedTraces())
     assert alone.open.traces["state"].to_pylist() == ["broken"]
 
 
@@ -125,7 +125,7 @@ def test_a_broken_trace_heals_and_keeps_its_own_pending_message() -> None:
     forest = Forest(2)
     sent = forest.add(1, forest.make_arrival("ext"), ["int"])
     forest.add(2, sent[0], ["int"])
-    later = assemble_range(forest, 2, 2, OpenTraces())
+    later = assemble_range(forest, 2, 2, UnfinishedTraces())
     assert later.open.traces["state"].to_pylist() == ["broken"]
     healed = assemble_range(forest, 1, 1, later.open)
     root, child = (row["hash"] for row in forest.transactions)
@@ -154,7 +154,7 @@ def test_open_rows_stay_in_one_chunk() -> None:
     for mc_seqno in range(1, 41):
         sent = forest.add(mc_seqno, sent[0] if sent else forest.make_arrival("ext"), ["int", "int"])
         forest.add(mc_seqno, forest.make_arrival("ord"))
-    before = OpenTraces()
+    before = UnfinishedTraces()
     for mc_seqno in range(1, 41):
         before = assemble_range(forest, mc_seqno, mc_seqno, before).open
         for column in (*before.traces.columns, *before.edges.columns):

@@ -8,7 +8,7 @@ import pytest
 from tonlake.ingest.derive.tvm.machine.run import VERSION
 from tonlake.ingest.derive.tvm.support import (
     TONPY_VERSION,
-    Engine,
+    Support,
     compare_versions,
     find_detector,
     find_emulator,
@@ -19,7 +19,7 @@ from tonlake.ingest.derive.tvm.support import (
 from tonlake.ingest.settings import TvmSettings
 from tonlake.lake.log.snapshot import open_snapshot
 
-ENGINE = Engine("get-methods", "old", 11)
+ENGINE = Support("get-methods", "old", 11)
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_a_network_that_the_engines_support_has_no_gap(demo_lake: Path) -> None:
 
 def test_a_library_that_cannot_be_loaded_has_no_version(tmp_path: Path) -> None:
     path = str(tmp_path / "none.so")
-    assert find_engine(TvmSettings(emulator_library=path)) == Engine("get-methods", path, None)
+    assert find_engine(TvmSettings(emulator_library=path)) == Support("get-methods", path, None)
     assert find_engine(TvmSettings()).version == VERSION
     assert find_detector(TvmSettings(emulator_library=path)) == find_engine(TvmSettings())
     assert find_emulator(TvmSettings()).version == TONPY_VERSION
 
 
 def test_only_the_engine_that_is_older_is_named(demo_lake: Path) -> None:
-    engines = Engine("get-methods", "new", 11), Engine("emulation", "old", 10)
+    engines = Support("get-methods", "new", 11), Support("emulation", "old", 10)
     gap = compare_versions(open_snapshot(demo_lake), engines).gap
     assert "emulation by old support 10: upgrade" in gap
     assert "new" not in gap

@@ -37,7 +37,7 @@ from tonlake.ingest.run.follow import Follower
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import LiteServerSettings
 from tonlake.ingest.source.liteserver import source as sources
-from tonlake.ingest.source.liteserver.config import NetworkConfig, read_config
+from tonlake.ingest.source.liteserver.config import GlobalConfig, read_config
 from tonlake.ingest.source.liteserver.source import WINDOW_MC_BLOCKS, LiteSource
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.origin import Origin
@@ -59,7 +59,7 @@ def opened(*servers: SimulatedServer, proofs: bool = False) -> Iterator[LiteSour
     with ExitStack() as stack:
         for server in servers:
             stack.enter_context(server.run())
-        config = NetworkConfig(tuple(server.address for server in servers), known, None)
+        config = GlobalConfig(tuple(server.address for server in servers), known, None)
         settings = LiteServerSettings(poll_ms=0, proofs=proofs)
         yield stack.enter_context(closing(LiteSource(config, settings)))
 
@@ -197,9 +197,9 @@ def test_another_network(chain: Chain, bundles: list[McBundle]) -> None:
     other = BlockId(-1, -(1 << 63), 0, b"x" * 32, b"y" * 32)
     with SimulatedServer(chain).run() as server:
         with pytest.raises(SourceError, match="another network"):
-            LiteSource(NetworkConfig((server.address,), other, None), LiteServerSettings())
+            LiteSource(GlobalConfig((server.address,), other, None), LiteServerSettings())
         known = BlockId(-1, -(1 << 63), 12, b"x" * 32, b"y" * 32)
-        config = NetworkConfig((server.address,), None, known)
+        config = GlobalConfig((server.address,), None, known)
         with closing(LiteSource(config, LiteServerSettings())) as source:
             with pytest.raises(SourceError, match="another chain"):
                 source.read_bundle(13)
@@ -431,7 +431,7 @@ def test_blocks_without_signatures(chain: Chain, bundles: list[McBundle]) -> Non
 
 def test_there_must_be_something_to_prove_by(chain: Chain) -> None:
     with SimulatedServer(chain).run() as server:
-        config = NetworkConfig((server.address,), None, None)
+        config = GlobalConfig((server.address,), None, None)
         with pytest.raises(SourceError, match="no init_block"):
             LiteSource(config, LiteServerSettings(proofs=True))
 

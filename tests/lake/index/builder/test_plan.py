@@ -7,7 +7,7 @@ import pytest
 
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.index.builder import plan
-from tonlake.lake.index.builder.compose import Source
+from tonlake.lake.index.builder.compose import SegmentSource
 from tonlake.lake.index.builder.plan import choose_rows, count_rows, list_due, list_within, range_of
 from tonlake.lake.index.builder.rebuild import build_segment, rebuild_index
 from tonlake.lake.index.index import open_segments
@@ -98,7 +98,7 @@ def test_small_neighbours_are_joined_up_to_the_bound(tmp_path: Path) -> None:
 
 
 def test_a_segment_is_the_same_wherever_it_is_built(lake: Path) -> None:
-    source = Source(lake, list_within(read_state(lake), (5, 12)), (5, 12))
+    source = SegmentSource(lake, list_within(read_state(lake), (5, 12)), (5, 12))
     first, second = (build_segment(source) for _ in range(2))
     assert first == second
     assert first.rows == count_transactions(lake, (5, 12))

@@ -5,7 +5,7 @@ from hashlib import sha256, sha512
 from types import NoneType
 from typing import Any, NamedTuple
 
-from tonlake.ingest.derive.tvm.machine.cell import Cell, Reader, Slice
+from tonlake.ingest.derive.tvm.machine.cell import Cell, Loader, Slice
 from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step, with_operands
 from tonlake.ingest.derive.tvm.machine.dictionary import find_value
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
@@ -170,7 +170,7 @@ def _push_global_id(machine: Machine) -> None:
 
 def _read_gas_prices(part: Slice) -> tuple[int, int, int]:
     """Return flat limit, flat price and price (in units of 2^-16) of GasLimitsPrices."""
-    fields = Reader(part)
+    fields = Loader(part)
     tag = fields.uint(8)
     flat_limit = flat_price = 0
     if tag == 0xD1:  # noqa: PLR2004 - gas_flat_pfx
@@ -198,7 +198,7 @@ def round_up(value: int) -> int:
 
 def get_forward_prices(machine: Machine, is_masterchain: bool) -> ForwardPrices:  # noqa: FBT001
     """Return the forward prices of the masterchain or of other workchains."""
-    fields = Reader(_get_unpacked(machine, _FORWARD + (not is_masterchain)))
+    fields = Loader(_get_unpacked(machine, _FORWARD + (not is_masterchain)))
     if fields.uint(8) != 0xEA:  # noqa: PLR2004 - msg_forward_prices
         raise VmError(Exit.CELL_UNDERFLOW)
     return ForwardPrices(*(fields.uint(bits) for bits in (64, 64, 64, 32, 16)))
@@ -226,7 +226,7 @@ def _storage_fee(machine: Machine) -> None:
     if found is None:
         machine.stack.append(0)
         return
-    fields = Reader(found)
+    fields = Loader(found)
     if fields.uint(8) != 0xCC:  # noqa: PLR2004 - StoragePrices
         raise VmError(Exit.CELL_UNDERFLOW)
     fields.uint(32)
@@ -270,7 +270,7 @@ def _extra_balance(machine: Machine) -> None:
     if found is None:
         machine.stack.append(0)
         return
-    fields = Reader(found)
+    fields = Loader(found)
     machine.stack.append(fields.uint(fields.uint(5) * 8))
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Reader, Slice
+from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Loader, Slice
 from tonlake.ingest.derive.tvm.machine.code import QUIET, step
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.instruction.environment import (
@@ -39,7 +39,7 @@ _AMOUNTS = {
 @step("LD{kind}", kind=_AMOUNTS)
 def _load_amount(machine: Machine, *, kind: tuple[int, bool]) -> None:
     length_bits, signed = kind
-    read = Reader(machine.pop_slice())
+    read = Loader(machine.pop_slice())
     bits = read.uint(length_bits) * 8
     value = read.sint(bits) if signed and bits else read.uint(bits)
     machine.stack += (value, read.rest())
@@ -71,7 +71,7 @@ def _store_amount(machine: Machine, *, kind: tuple[int, bool]) -> None:
 # Addresses
 
 
-class Address(NamedTuple):
+class ParsedAddress(NamedTuple):
     """A parsed MsgAddress; ``rest`` is what follows it."""
 
     kind: int
@@ -81,7 +81,7 @@ class Address(NamedTuple):
     rest: Slice
 
 
-def parse_address(machine: Machine, part: Slice) -> Address | None:
+def parse_address(machine: Machine, part: Slice) -> ParsedAddress | None:
     """Parse MsgAddress; None if it is none."""
     try:
         return _parse_address(part, allows_old=machine.version < _NO_ANYCAST_SINCE)
@@ -89,14 +89,14 @@ def parse_address(machine: Machine, part: Slice) -> Address | None:
         return None
 
 
-def _parse_address(part: Slice, *, allows_old: bool) -> Address | None:
-    fields = Reader(part)
+def _parse_address(part: Slice, *, allows_old: bool) -> ParsedAddress | None:
+    fields = Loader(part)
     kind = fields.uint(2)
     if kind == _NONE:
-        return Address(kind, None, 0, None, fields.rest())
+        return ParsedAddress(kind, None, 0, None, fields.rest())
     if kind == _EXTERN:
         account = fields.part(fields.uint(9))
-        return Address(kind, None, 0, account, fields.rest())
+        return ParsedAddress(kind, None, 0, account, fields.rest())
     has_anycast = fields.uint(1)
     if (has_anycast or kind == _VAR) and not allows_old:
         return None
@@ -109,7 +109,7 @@ def _parse_address(part: Slice, *, allows_old: bool) -> Address | None:
     bits, width = (fields.uint(9), 32) if kind == _VAR else (256, 8)
     workchain = fields.sint(width)
     account = fields.part(bits)
-    return Address(kind, anycast, workchain, account, fields.rest())
+    return ParsedAddress(kind, anycast, workchain, account, fields.rest())
 
 
 @step("LDMSGADDR{quiet}", quiet=QUIET)
@@ -122,7 +122,7 @@ def _load_address(machine: Machine, *, quiet: bool) -> None:
     machine.leave(read, quiet=quiet, kept=(part,))
 
 
-def _parse_whole(machine: Machine) -> Address | None:
+def _parse_whole(machine: Machine) -> ParsedAddress | None:
     """Pop a slice that is one address; None if it is not."""
     found = parse_address(machine, machine.pop_slice())
     return None if found is None or found.rest.bits or found.rest.ref_count else found
@@ -342,7 +342,7 @@ class _Message(NamedTuple):
     body: Slice | Cell
 
 
-class _Parser(Reader):
+class _Parser(Loader):
     """Reads the fields of a message."""
 
     def number(self) -> int:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
 from tonlake.ingest.derive.action.protocol import hipo, jetton, nft
-from tonlake.ingest.derive.action.row import Action
+from tonlake.ingest.derive.action.row import ActionRow
 
 OWNER, WALLET, MASTER, BILL = map(account, ("owner", "hGRAM wallet", "hGRAM", "bill"))
 
@@ -19,7 +19,7 @@ def mint_bill(treasury: Step, amount: int) -> None:
     collection.send(BILL, opcode=hipo.ASSIGN_BILL)
 
 
-def check(action: Action, *, asset: str = MASTER, wallet: str | None = WALLET) -> None:
+def check(action: ActionRow, *, asset: str = MASTER, wallet: str | None = WALLET) -> None:
     columns = action.columns
     assert (columns["source"], columns["destination"]) == (OWNER, hipo.TREASURY)
     assert (columns["asset"], columns["source_secondary"]) == (asset, wallet)

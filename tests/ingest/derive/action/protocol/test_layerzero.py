@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.ingest.derive.action.scene import Cell
 from tonlake.ingest.derive.action.protocol.layerzero import (
-    Record,
+    PacketRecord,
     read_encoded_packet,
     read_packet,
     read_record,
@@ -64,7 +64,7 @@ def numbers() -> st.SearchStrategy[Number]:
     ),
 )
 def test_numbers_of_the_root_read_back(name: bytes, fields: list[Number]) -> None:
-    record = Record(write_record(Cell(), name, fields).body())
+    record = PacketRecord(write_record(Cell(), name, fields).body())
     assert record.name == name
     assert [record.uint(number) for number in range(len(fields))] == [
         field.value for field in fields
@@ -86,12 +86,12 @@ def test_a_number_may_lie_in_another_cell(place: int, offset: int, number: Numbe
             inner.uint(0, offset).uint(number.value, number.bits)
         cell.ref(inner)
     # Reference 0 is never the position of a number: 0 means the root itself.
-    assert Record(cell.body()).uint(0) == number.value
+    assert PacketRecord(cell.body()).uint(0) == number.value
 
 
 def test_a_number_is_not_a_cell_and_vice_versa() -> None:
     cell = Cell()
-    record = Record(write_record(cell, b"x", [Number(5, 8), cell.child()]).body())
+    record = PacketRecord(write_record(cell, b"x", [Number(5, 8), cell.child()]).body())
     with pytest.raises(BodyError, match="field 0 of record b'x' is not a cell"):
         record.cell(0)
     with pytest.raises(BodyError, match="field 1 of record b'x' is not a number"):
@@ -151,4 +151,4 @@ def test_a_truncated_packet_is_rejected(size: int) -> None:
 @given(st.integers(0, HEADER_BITS - 1))
 def test_a_cell_too_short_is_not_a_record(bits: int) -> None:
     with pytest.raises(IngestError):
-        Record(Cell().uint(0, bits).body())
+        PacketRecord(Cell().uint(0, bits).body())

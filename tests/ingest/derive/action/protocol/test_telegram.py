@@ -8,7 +8,7 @@ from nacl.signing import SigningKey
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.action.protocol import telegram
-from tonlake.ingest.derive.action.row import Action, name_action
+from tonlake.ingest.derive.action.row import ActionRow, name_action
 
 WALLET, RELAYER, FRIEND = account("wallet"), account("relayer"), account("friend")
 SUBWALLET, SEQNO, KEY = 239, 7, 0xABC
@@ -41,7 +41,7 @@ def name_request(step: Step) -> bytes:
     return name_action(step.message.msg_hash, "gasless_request")
 
 
-def find_parent(action: Action) -> bytes | None:
+def find_parent(action: ActionRow) -> bytes | None:
     """Return the id of the gasless request of an action."""
     name = action.columns.get("extra", {}).get("parent_gasless_action")
     return None if name is None else base64.b64decode(name)
