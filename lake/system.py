@@ -1,8 +1,8 @@
 """What only some operating systems offer, each with a plain fallback; no other module uses it.
 
 Chosen by what the system has, not by its name: proc(5), prctl(2), seccomp(2), malloc_trim(3),
-limits of the address space, locks of open files, and ``F_FULLFSYNC``, without which macOS leaves
-data in the disk's own cache.
+mallopt(3), limits of the address space, locks of open files, and ``F_FULLFSYNC``, without which
+macOS leaves data in the disk's own cache.
 """
 
 import ctypes
@@ -17,6 +17,7 @@ from pathlib import Path
 _PROC = Path("/proc/self")
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 _SECCOMP_SET_MODE_FILTER, _TSYNC = 1, 1
+_M_ARENA_MAX, _ARENAS = -8, 2
 
 
 def sync(descriptor: int) -> None:
@@ -89,28 +90,31 @@ def name_folder_of_process() -> Path:
 
 def end_with_parent(signal: int) -> None:
     """Let the kernel send this process a signal when its parent ends, where it can."""
-    _call_prctl(_PR_SET_PDEATHSIG, signal)
+    _call("prctl", _PR_SET_PDEATHSIG, signal, 0, 0, 0)
 
 
 def install_filter(call_number: int, program: object) -> bool:
     """Install a seccomp filter, a BPF program, for all threads; False if the kernel has none."""
-    if not _call_prctl(_PR_SET_NO_NEW_PRIVS, 1):
+    if _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         return False
     library = ctypes.CDLL(None, use_errno=True)
     done: int = library.syscall(call_number, _SECCOMP_SET_MODE_FILTER, _TSYNC, program)
     return done == 0
 
 
-def _call_prctl(option: int, value: int) -> bool:
-    call = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
-    return call is not None and call(option, value, 0, 0, 0) == 0
+def _call(name: str, *arguments: int) -> int | None:
+    function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    return None if function is None else function(*arguments)
 
 
 def return_memory() -> None:
     """Let the C library return all free memory to the system (``malloc_trim``), if it is glibc."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    _call("malloc_trim", 0)
+
+
+def limit_arenas() -> None:
+    """Let threads share two arenas of glibc (``mallopt``): each keeps free memory in pieces."""
+    _call("mallopt", _M_ARENA_MAX, _ARENAS)
 
 
 def drop_cached_pages(descriptor: int) -> None:

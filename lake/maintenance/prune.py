@@ -139,14 +139,12 @@ def prune_lake(
     raise give_up(lake_dir)
 
 
-def prune_old_days(log: LogReader, settings: LakeSettings) -> PruneReport | None:
+def prune_old_days(log: LogReader, settings: LakeSettings) -> None:
     """Prune the days before the newest ``keep_days``, counted from the lake's newest block."""
-    if not settings.keep_days:
-        return None
-    newest = date.fromisoformat(find_newest_day(log.find()))
-    first = newest - timedelta(days=settings.keep_days - 1)
-    report = prune_lake(log.lake_dir, first.isoformat(), settings)
-    return None if report.commit is None else report
+    if settings.keep_days:
+        newest = date.fromisoformat(find_newest_day(log.find()))
+        first = newest - timedelta(days=settings.keep_days - 1)
+        prune_lake(log.lake_dir, first.isoformat(), settings)
 
 
 def _report(plan: Plan, commit: Commit | None) -> PruneReport:

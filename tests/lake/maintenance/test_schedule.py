@@ -4,13 +4,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from unittest import mock
 
 import msgspec
 
+from tests.ingest.simulator.service import MAINTENANCE, find_child
 from tests.lake.chain import Chain, commit_chain
+from tests.patience import wait_for
 from tonlake.lake.command.status import IndexStatus, read_status
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.place import list_places
@@ -31,16 +32,17 @@ def read_lookups(lake: Path) -> IndexStatus:
 
 def test_one_process_works_at_first_and_when_enough_was_committed(tmp_path: Path) -> None:
     lake, chain, failures = tmp_path / "lake", Chain(3), list[str]()
-    kept, seen = Maintenance(lake, OPTIONS, failures.append), set[int]()
+    kept, seen = Maintenance(lake, OPTIONS, failures.append), set[int | None]()
     for at in range(1, 12):
         commit_chain(lake, chain, at, at)
         kept.count(1)
         kept.wait()
-        seen |= {*list_children()}
+        seen.add(find_child(os.getpid(), MAINTENANCE))
     assert len(seen) == 1
+    assert None not in seen
     kept.close()
     assert not failures
-    assert not list_children()
+    assert find_child(os.getpid(), MAINTENANCE) is None
     status = read_lookups(lake)
     assert status.missing == ((10, 11),)
     assert status.rows + status.rows_missing == sum(
@@ -116,10 +118,7 @@ def test_a_process_that_dies_is_reported_and_started_again(tmp_path: Path) -> No
     kept = Maintenance(lake, OPTIONS, failures.append)
     commit_chain(lake, chain, 1, 1)
     kept.count(1)
-    while not (children := list_children()):
-        time.sleep(0.01)
-    for child in children:
-        os.kill(child, signal.SIGKILL)
+    os.kill(wait_for(lambda: find_child(os.getpid(), MAINTENANCE)), signal.SIGKILL)
     kept.wait()
     assert len(failures) == 1
     assert "-9" in failures[0]
@@ -149,18 +148,3 @@ from tonlake.lake.maintenance import schedule
 schedule.MAX_MIB = 1
 schedule.main()
 """
-
-
-def list_children() -> list[int]:
-    """Return maintenance processes started by this process; other tests have their own."""
-    paths = Path("/proc/self/task").glob("*/children")
-    children = [int(pid) for path in paths for pid in path.read_text(encoding="ascii").split()]
-    return [pid for pid in children if b"lake.maintenance.schedule" in read_command(pid)]
-
-
-def read_command(pid: int) -> bytes:
-    """Return the command line of a process; empty if it is gone."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
