@@ -19,7 +19,7 @@ with moved as not materialized (
         aborted,
         transfers.tx_time,
         transfers.tx_hash,
-        body_comment(decoded_opcode, decoded) as comment, -- part: body
+        case when received.direction = 'in' then body_comment(decoded_opcode, decoded) end as comment, -- part: body
         transfers.mc_seqno,
         transfers.day
     from each_move('jetton_transfers') as transfers
@@ -50,10 +50,10 @@ with moved as not materialized (
         try_cast(decoded ->> '$.amount.value' as decimal(38, 0)) as amount,
         try_cast(decoded ->> '$.forward_ton_amount.value' as decimal(38, 0)) as forward_ton_amount,
         try_cast(decoded ->> '$.query_id' as decimal(38, 0)) as query_id,
-        coalesce(aborted, false) as aborted,
+        coalesce(aborted, false) as aborted, -- part: success
         received.tx_time,
         received.tx_hash,
-        body_comment(decoded_opcode, decoded) as comment, -- part: body
+        case when received.direction = 'in' then body_comment(decoded_opcode, decoded) end as comment, -- part: body
         received.mc_seqno,
         received.day
     from each_message('messages') as received
@@ -64,7 +64,7 @@ with moved as not materialized (
         and received.source_workchain = wallets.jetton_workchain
         and received.mc_seqno = wallets.mc_seqno
         and received.day = wallets.day
-    join transactions
+    join transactions -- part: success
         on received.tx_lt = transactions.lt
         and received.tx_account = transactions.account
         and received.tx_workchain = transactions.workchain
@@ -116,7 +116,7 @@ named as not materialized (
 select
     time,
     kind,
-    not aborted as success,
+    not aborted as success, -- part: success
     sender,
     sender_workchain,
     sender_id,
