@@ -104,6 +104,8 @@ def write_line(name: str, text: str) -> None:
 def _end_orderly(_number: int, _frame: object) -> None:
     """Exit cleanly; a running commit is complete or absent."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # A finalizer that the signal interrupts drops the exception.
+    sys.unraisablehook = lambda _dropped: os._exit(0)
     raise SystemExit(0)
 
 

@@ -1,4 +1,4 @@
-"""Limits of a process, in a separate one: open files, and arenas of the C library."""
+"""Processes: the limit of open files, and the end of a child."""
 
 import subprocess
 import sys
@@ -18,19 +18,15 @@ def test_as_many_files_may_be_open_as_the_system_allows() -> None:
     subprocess.run([sys.executable, "-c", _RAISED], check=True)
 
 
-_SHARED = """
-import threading
-from tonlake.lake.system import limit_arenas
+_ENDED = """
+import os, signal
+from tonlake.lake.process import run_child
 
-limit_arenas()
-met = threading.Barrier(9)
-for _ in range(8):
-    threading.Thread(target=lambda: (bytes(9_000), met.wait())).start()
-met.wait()
-starts = [int(line.partition("-")[0], 16) for line in open("/proc/self/maps")]
-assert sum(start % (1 << 26) == 0 for start in starts) < 4, starts  # an arena begins at 64 MiB
+Dropped = type("Dropped", (), {"__del__": lambda _self: os.kill(os.getpid(), signal.SIGTERM)})
+run_child(lambda: 7 if Dropped() else 8)
 """
 
 
-def test_threads_share_arenas() -> None:
-    subprocess.run([sys.executable, "-c", _SHARED], check=True)
+def test_a_signal_during_a_finalizer_ends_a_child() -> None:
+    ended = subprocess.run([sys.executable, "-c", _ENDED], check=False, stdin=subprocess.DEVNULL)
+    assert ended.returncode == 0
