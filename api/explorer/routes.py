@@ -63,10 +63,12 @@ async def choose_theme(request: ApiRequest) -> Response[bytes]:
 def show_error(request: ApiRequest, status: int, text: str) -> Response[Any]:
     """Render an error page."""
     title = "Not found" if status == HTTPStatus.NOT_FOUND else f"Error {status}"
-    shown = Shown("error.html", title, {"text": text}, status)
+    is_busy = status == HTTPStatus.SERVICE_UNAVAILABLE
+    here = "/" + f"{request.url.path}?{request.url.query}".strip("/?")  # on this host
+    shown = Shown("error.html", title, {"text": text, "again": here if is_busy else ""}, status)
     notes = request.scope["state"].get("notes", ())
     answer = render(request, shown, {"notes": list(dict.fromkeys(notes))})
-    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+    if is_busy:
         answer.headers["Retry-After"] = RETRY_AFTER_S
     return answer
 

@@ -331,7 +331,7 @@ def show_trace(question: PageRequest) -> Shown:
     try:
         found = question.ask(answer_traces, TracesQuery(trace_id=(trace_id,), limit=1, offset=0))
     except RequestInvalid as error:
-        text = {"text": f"This trace is too large to show: {error}"}
+        text = {"text": f"This trace is too large to show: {error}", "again": ""}
         return Shown("error.html", "Trace", text, status=422)
     trace = found.traces[0]
     known = trace.transactions or {}

@@ -57,10 +57,9 @@ class LakeFolder(Folder):
 class FolderOrURL(click.ParamType[Path | str]):
     """A local folder, as a path, or the URL of one in object storage, as text."""
 
-    name = "FOLDER|s3://BUCKET/PREFIX"
-
     def __init__(self, folder: Folder, *, web: bool = False) -> None:
         """Take the type of local folders, and whether URLs of web servers are accepted."""
+        self.name = "FOLDER|URL" if web else "FOLDER|s3://BUCKET/PREFIX"
         self._folder, self._web = folder, web
 
     def convert(
