@@ -168,9 +168,6 @@ class Reader:
         """A separate cursor, opened for the first query."""
         return self._database.lend(self)
 
-    def _provide(self, statement: str) -> None:
-        self._database.provide(statement, self._connection)
-
     def rows(self, name: str, **parameters: object) -> list[Row]:
         """Run one query by the index, or else by its SQL.
 
@@ -218,8 +215,8 @@ class Reader:
         views = " ".join(chosen)
         try:
             with naming_the_fault(self.snapshot):
-                is_known = chosen == list_views(statement)
-                self._provide(statement if is_known else f"{views} {statement}")
+                named = statement if chosen == list_views(statement) else f"{views} {statement}"
+                self._database.provide(named, self._connection)
                 batches = ask(self._connection, self.snapshot, statement, parameters, whole=True)
                 found = batches.read_all()
         except QueryRefused:
@@ -237,7 +234,7 @@ class Reader:
         started_s = time.perf_counter()
         try:
             with self._deadline(query.name, bound):
-                self._provide(query.sql)
+                self._database.provide(query.sql, self._connection)
                 fetched = fetch()
         except duckdb.Error:
             self._check_files(query.sql, failed=True)  # damaged bytes fail in many ways

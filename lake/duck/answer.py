@@ -153,8 +153,7 @@ def write_table(batches: pa.RecordBatchReader, stream: IO[str], max_rows: int) -
         numeric = pa.types.is_integer(field.type) or pa.types.is_decimal(field.type)
         table.add_column(Text(field.name), justify="right" if numeric else "left", no_wrap=True)
     count = 0
-    for row in plain_rows(batches):
-        count += 1
+    for count, row in enumerate(plain_rows(batches), 1):
         if count <= max_rows:
             texts = ("NULL" if value is None else _text(value) for value in row)
             table.add_row(*(Text(text.translate(_CONTROLS)) for text in texts))

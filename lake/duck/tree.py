@@ -20,11 +20,20 @@ _PARSED = "select json_serialize_sql($query::varchar)"
 WORD = re.compile(r"\w+")
 EXPLAIN = re.compile(r"\A\s*explain\s+(analyze\s+)?", re.IGNORECASE)
 
+_KEPT_CHARACTERS = 1 << 17
+_kept: dict[str, list[Node]] = {}
+"""Nodes of the statements parsed last, which callers share: some 40 bytes a character."""
+
 
 def list_nodes(connection: duckdb.DuckDBPyConnection, statement: str) -> list[Node]:
     """Return all nodes of a query, or of the one that is explained; of others, an ``error``."""
-    (parsed,) = connection.execute(_PARSED, {"query": EXPLAIN.sub("", statement)}).fetchall()[0]
-    return list(_walk(msgspec.json.decode(parsed)))
+    nodes = _kept.get(statement)
+    if nodes is None:
+        (parsed,) = connection.execute(_PARSED, {"query": EXPLAIN.sub("", statement)}).fetchall()[0]
+        nodes = _kept[statement] = list(_walk(msgspec.json.decode(parsed)))
+        if sum(map(len, _kept)) > _KEPT_CHARACTERS:
+            _kept.clear()
+    return nodes
 
 
 def _walk(root: object) -> Iterator[Node]:

@@ -68,7 +68,7 @@ class Ranking:
         """Take segments in the order of their ranges."""
         self._segments = segments
         walks = (_walk_richest(each, segments[at + 1 :]) for at, each in enumerate(segments))
-        self._rest = merge(*walks, key=_order)
+        self._rest = merge(*walks, key=lambda ranked: (-ranked[0], *ranked[1:]))
         self._ranked: list[Ranked] = []
         self._lock = threading.Lock()
 
@@ -90,11 +90,6 @@ def _walk_richest(segment: Segment, newer: Sequence[Segment]) -> Iterator[Ranked
         account = segment.accounts.account_of(number)
         if not any(each.newest_codes([account]) for each in newer):
             yield balance, *account
-
-
-def _order(ranked: Ranked) -> Ranked:
-    balance, workchain, account = ranked
-    return -balance, workchain, account
 
 
 class Segments:
